@@ -1,0 +1,49 @@
+"""robots.txt for Scrapy by a strict reading of the 1994 Standard for Robot Exclusion.
+
+Enable it with one line in ``settings.py``: ``ADDONS = {"scrapy_norobots.Addon": 500}``. Names that need
+Scrapy are imported when they are first used, so that `RobotsTxt` can be used without it and importing the
+package installs no Twisted reactor.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from scrapy_norobots.standard import Decision, RobotsTxt
+
+if TYPE_CHECKING:
+    from scrapy_norobots.addon import Addon
+    from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
+    from scrapy_norobots.middleware import NoRobotsMiddleware
+    from scrapy_norobots.parser import StrictRobotParser
+
+__all__ = [
+    "Addon",
+    "Decision",
+    "NoRobotsMiddleware",
+    "RobotsForbidden",
+    "RobotsTxt",
+    "RobotsUnreachable",
+    "StrictRobotParser",
+]
+
+__version__ = "0.1.0"
+
+_LAZY = {
+    "Addon": "addon",
+    "NoRobotsMiddleware": "middleware",
+    "RobotsForbidden": "exceptions",
+    "RobotsUnreachable": "exceptions",
+    "StrictRobotParser": "parser",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

@@ -1,0 +1,53 @@
+"""`Addon`: one line in ``settings.py`` that enables the plugin.
+
+It puts `NoRobotsMiddleware` where Scrapy's own robots.txt middleware stands, takes that one out, and turns
+`ROBOTSTXT_OBEY` on for those who have not said anything about it. What the user has set wins: an order for
+either middleware, `None` for ours, `ROBOTSTXT_OBEY = False`. Applying it twice is applying it once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.utils.misc import load_object
+
+from scrapy_norobots.middleware import NoRobotsMiddleware
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+_SETTING = "DOWNLOADER_MIDDLEWARES"
+_PATH = "scrapy_norobots.NoRobotsMiddleware"
+_DEFAULT_ORDER = 100
+
+
+class Addon:
+    """Scrapy add-on: ``ADDONS = {"scrapy_norobots.Addon": 500}``."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Change a crawler's settings so that the plugin is used."""
+        settings.set("ROBOTSTXT_OBEY", True, priority="addon")
+        middlewares = dict(settings.getdict(_SETTING))
+        base = settings.getdict(f"{_SETTING}_BASE")
+        builtin = _keys_of(RobotsTxtMiddleware, middlewares)
+        orders = [middlewares[key] for key in builtin]
+        orders += [base[key] for key in _keys_of(RobotsTxtMiddleware, base)]
+        if not _keys_of(NoRobotsMiddleware, middlewares):
+            middlewares[_PATH] = next((o for o in orders if o is not None), _DEFAULT_ORDER)
+        # Scrapy before 2.12 takes a class and its path for two components, so the user's key is kept.
+        for key in builtin or _keys_of(RobotsTxtMiddleware, base):
+            middlewares[key] = None
+        settings.set(_SETTING, middlewares, priority=settings.getpriority(_SETTING) or 0)
+
+
+def _keys_of(cls: type, components: dict[Any, Any]) -> list[Any]:
+    """Return the keys, classes or import paths, that stand for a class in a component dictionary."""
+    return [key for key in components if _loads_to(key, cls)]
+
+
+def _loads_to(key: Any, cls: type) -> bool:
+    try:
+        return load_object(key) is cls
+    except (ImportError, NameError, TypeError, ValueError):
+        return False  # not ours to complain about: Scrapy will

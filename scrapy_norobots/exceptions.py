@@ -1,0 +1,23 @@
+"""What is raised for a request that is dropped.
+
+Both are Scrapy's `IgnoreRequest`, so existing code treats them as it treats a request dropped by Scrapy's
+own middleware; an errback finds the reason on `decision`.
+"""
+
+from __future__ import annotations
+
+from scrapy.exceptions import IgnoreRequest
+
+from scrapy_norobots.standard import Decision
+
+
+class RobotsForbidden(IgnoreRequest):
+    """A request was dropped because robots.txt forbids it; `decision` has the file, line and rule."""
+
+    def __init__(self, decision: Decision) -> None:
+        super().__init__(f"Forbidden by robots.txt: {decision}")
+        self.decision = decision
+
+
+class RobotsUnreachable(RobotsForbidden):
+    """A request was dropped because there are no rules to go by and the policy is not to crawl then."""

@@ -1,0 +1,51 @@
+"""Who the crawler says it is: the User-Agent that a page request will be sent with.
+
+The middleware comes early in the chain, before Scrapy sets that header. Both the request for robots.txt
+and the choice of a record must go by the name that the site will see, so this works it out in the order
+in which Scrapy's own middlewares do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+_HEADER = "User-Agent"
+
+
+class Identity:
+    """The User-Agent of a crawler's requests."""
+
+    def __init__(self, crawler: Crawler, robot: str | None) -> None:
+        """Take the name for rules from `robot` (`ROBOTSTXT_USER_AGENT`), if there is one."""
+        self._crawler = crawler
+        self._robot = robot
+        self._default: str | bytes | None = None
+
+    def robot(self, request: Request) -> str | bytes:
+        """Return the name, or whole User-Agent header, by which rules for a request are looked up."""
+        return self._robot or self.user_agent(request)
+
+    def user_agent(self, request: Request) -> str | bytes:
+        """Return the User-Agent that a request will be sent with; empty if it will have none.
+
+        That is the request's own header; else that of `DEFAULT_REQUEST_HEADERS`; else the spider's
+        `user_agent` attribute; else the `USER_AGENT` setting.
+        """
+        own = request.headers.get(_HEADER)
+        if own is not None:
+            return own
+        if self._default is None:
+            self._default = self._find_default()
+        return self._default
+
+    def _find_default(self) -> str | bytes:
+        settings = self._crawler.settings
+        for name, value in (settings.getdict("DEFAULT_REQUEST_HEADERS") or {}).items():
+            if name.lower() == _HEADER.lower() and value is not None:
+                return value if isinstance(value, bytes) else str(value)
+        value = getattr(self._crawler.spider, "user_agent", None) or settings.get("USER_AGENT")
+        return value if isinstance(value, bytes) else str(value or "")

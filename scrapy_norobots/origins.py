@@ -1,0 +1,147 @@
+"""The origin registry: what is known of each origin, and one download at a time for what is not.
+
+`get` is the hot path: a dictionary look-up. `wait` is for an origin that `get` does not know: the first to
+come starts a *flight*, everyone waits for it, and the flight belongs to none of them, so that cancelling a
+waiter, the first one included, disturbs no other. Memory is bounded by origins and by bytes; the least
+recently used go first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from twisted.internet.defer import Deferred
+
+from scrapy_norobots import compat
+from scrapy_norobots.access import Access
+from scrapy_norobots.standard import Origin
+
+# How far failures in a row, each doubling the time to the next try, can put it off, in seconds.
+_LONGEST_BACK_OFF = 3600.0
+
+_Asker = TypeVar("_Asker")
+
+
+@dataclass(slots=True)
+class _Entry:
+    access: Access
+    size: int
+    expires: float
+    failures: int
+
+
+@dataclass(slots=True)
+class _Flight:
+    waiters: set[Deferred[Access]] = field(default_factory=set)
+    task: Deferred[None] | None = None
+
+
+class OriginRegistry(Generic[_Asker]):
+    """What may be fetched at each origin.
+
+    `load` gets the access of an origin, on behalf of whoever asked first, and is told what was known of
+    it if that is no longer fresh; what it raises, all who wait get. `ttl` and `error_ttl` are how long an
+    access and a temporary one are kept, in seconds; `origins_max` and `memory_max` (bytes) how much is.
+    `clock` tells seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[Origin, _Asker, Access | None], Awaitable[Access]],
+        *,
+        ttl: float,
+        error_ttl: float,
+        origins_max: int,
+        memory_max: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._load = load
+        self._ttl = ttl
+        self._error_ttl = error_ttl
+        self._origins_max = origins_max
+        self._memory_max = memory_max
+        self._clock = clock
+        self._entries: OrderedDict[Origin, _Entry] = OrderedDict()
+        self._flights: dict[Origin, _Flight] = {}
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def size(self) -> int:
+        """About how much memory the origins take, in bytes."""
+        return self._size
+
+    def get(self, origin: Origin) -> Access | None:
+        """Return the access of an origin, or None if it must be waited for."""
+        entry = self._entries.get(origin)
+        if entry is None or entry.expires <= self._clock():
+            return None
+        self._entries.move_to_end(origin)
+        return entry.access
+
+    async def wait(self, origin: Origin, asker: _Asker) -> Access:
+        """Return the access of an origin, once the one download that is under way for all has ended."""
+        flight = self._flights.get(origin)
+        waiter: Deferred[Access] = Deferred()
+        if flight is not None:
+            flight.waiters.add(waiter)
+        else:
+            flight = self._flights[origin] = _Flight({waiter})
+            flight.task = compat.spawn(self._fly(flight, origin, asker))
+        try:
+            return await compat.waiting_for(waiter)
+        finally:
+            flight.waiters.discard(waiter)
+
+    async def _fly(self, flight: _Flight, origin: Origin, asker: _Asker) -> None:
+        try:
+            known = self._entries.get(origin)
+            access = await self._load(origin, asker, known.access if known else None)
+            self._keep(origin, access)
+        except BaseException as exc:
+            # A bug, or the event loop is being torn down. Either way nobody may be left waiting.
+            for waiter in self._land(flight, origin):
+                if isinstance(exc, Exception):
+                    waiter.errback(exc)
+                else:
+                    waiter.cancel()
+            if not isinstance(exc, Exception):
+                raise
+        else:
+            for waiter in self._land(flight, origin):
+                waiter.callback(access)
+
+    def _land(self, flight: _Flight, origin: Origin) -> Iterator[Deferred[Access]]:
+        """End a flight and yield who still waits: what one waiter does next can cancel another."""
+        del self._flights[origin]
+        for waiter in tuple(flight.waiters):
+            if not waiter.called:
+                yield waiter
+
+    def _keep(self, origin: Origin, access: Access) -> None:
+        known = self._entries.pop(origin, None)
+        if known is not None:
+            self._size -= known.size
+        failures, ttl = 0, self._ttl
+        if access.temporary:
+            failures = known.failures + 1 if known is not None else 1
+            # The exponent is bounded too: 2.0 ** 1024 would overflow.
+            ttl = min(self._error_ttl * 2.0 ** min(failures - 1, 64), _longest(self._error_ttl))
+        entry = _Entry(access, access.size, self._clock() + ttl, failures)
+        self._entries[origin] = entry
+        self._size += entry.size
+        while len(self._entries) > self._origins_max or (
+            self._size > self._memory_max and len(self._entries) > 1
+        ):
+            _, oldest = self._entries.popitem(last=False)
+            self._size -= oldest.size
+
+
+def _longest(error_ttl: float) -> float:
+    return max(error_ttl, _LONGEST_BACK_OFF)

@@ -1,0 +1,156 @@
+"""Every setting, read and checked once, when the crawl starts.
+
+`DEFAULTS` is the table of this package's own settings. A value that makes no sense is a `ValueError` that
+names the setting and the value; a `NOROBOTS_` name that does not exist is a warning that names the nearest.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy.utils.misc import load_object
+
+from scrapy_norobots.access import DEFAULT_PRESET, StatusPolicy
+from scrapy_norobots.parser import StrictRobotParser
+
+if TYPE_CHECKING:
+    from scrapy.robotstxt import RobotParser
+    from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
+
+PREFIX = "NOROBOTS_"
+
+DEFAULTS: Mapping[str, object] = MappingProxyType(
+    {
+        "NOROBOTS_STATUS_POLICY": DEFAULT_PRESET,
+        "NOROBOTS_TTL": 86_400,
+        "NOROBOTS_ERROR_TTL": 60,
+        "NOROBOTS_TIMEOUT": 15,
+        "NOROBOTS_MAXSIZE": 5 * 1024 * 1024,
+        "NOROBOTS_REDIRECT_MAX": 5,
+        "NOROBOTS_COPY_META": ("proxy", "bindaddress"),
+        "NOROBOTS_ORIGINS_MAX": 50_000,
+        "NOROBOTS_MEMORY_MAX": 64 * 1024 * 1024,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The settings of one crawl. Times are in seconds, sizes in bytes."""
+
+    obey: bool
+    robot: str | None
+    parser: type[RobotParser] | None  # None is the strict one
+    status_policy: StatusPolicy
+    ttl: float
+    error_ttl: float
+    timeout: float
+    maxsize: int
+    redirect_max: int
+    copy_meta: tuple[str, ...]
+    origins_max: int
+    memory_max: int
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Config:
+        """Read and check a crawler's settings.
+
+        Raises `ValueError` that names the setting and the value if one makes no sense.
+        """
+        _warn_of_unknown(settings)
+        return cls(
+            obey=settings.getbool("ROBOTSTXT_OBEY"),
+            robot=settings.get("ROBOTSTXT_USER_AGENT") or None,
+            parser=_parser(settings),
+            status_policy=_policy(settings, "NOROBOTS_STATUS_POLICY"),
+            ttl=_number(settings, "NOROBOTS_TTL", "seconds", 0),
+            error_ttl=_number(settings, "NOROBOTS_ERROR_TTL", "seconds", 0),
+            timeout=_number(settings, "NOROBOTS_TIMEOUT", "seconds", 0.001),
+            maxsize=_whole(settings, "NOROBOTS_MAXSIZE", "bytes", 1),
+            redirect_max=_whole(settings, "NOROBOTS_REDIRECT_MAX", "redirects", 0),
+            copy_meta=_names(settings, "NOROBOTS_COPY_META"),
+            origins_max=_whole(settings, "NOROBOTS_ORIGINS_MAX", "origins", 1),
+            memory_max=_whole(settings, "NOROBOTS_MEMORY_MAX", "bytes", 1),
+        )
+
+
+def _value(settings: BaseSettings, name: str) -> Any:
+    return settings.get(name, DEFAULTS[name])
+
+
+def _error(name: str, value: object, problem: str) -> ValueError:
+    return ValueError(f"{name} = {value!r}: {problem}")
+
+
+def _number(settings: BaseSettings, name: str, unit: str, least: float) -> float:
+    value = _value(settings, name)
+    try:
+        number = float(value) if not isinstance(value, bool) else float("nan")
+    except (TypeError, ValueError, OverflowError):
+        number = float("nan")
+    if not least <= number < float("inf"):  # false for nan
+        raise _error(name, value, f"must be a number of {unit}, at least {least}")
+    return number
+
+
+def _whole(settings: BaseSettings, name: str, unit: str, least: int) -> int:
+    number = _number(settings, name, unit, least)
+    if number != int(number):
+        raise _error(name, _value(settings, name), f"must be a whole number of {unit}")
+    return int(number)
+
+
+def _names(settings: BaseSettings, name: str) -> tuple[str, ...]:
+    value = _value(settings, name)
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    if not isinstance(value, (list, tuple, set, frozenset)) or not all(
+        isinstance(part, str) for part in value
+    ):
+        raise _error(name, value, "must be a list of names of meta keys")
+    return tuple(value)
+
+
+def _policy(settings: BaseSettings, name: str) -> StatusPolicy:
+    value = _value(settings, name)
+    decoded = value
+    if isinstance(value, str) and value.lstrip().startswith("{"):  # from the command line
+        try:
+            decoded = json.loads(value)
+        except ValueError as exc:
+            raise _error(name, value, f"is not valid JSON ({exc})") from None
+    try:
+        return StatusPolicy.of(decoded)
+    except ValueError as exc:
+        raise _error(name, value, str(exc)) from None
+
+
+def _parser(settings: BaseSettings) -> type[RobotParser] | None:
+    """Return the parser that the user chose; Scrapy's own default is nobody's choice."""
+    priority = settings.getpriority("ROBOTSTXT_PARSER")
+    value = settings.get("ROBOTSTXT_PARSER")
+    if value is None or priority is None or priority <= SETTINGS_PRIORITIES["default"]:
+        return None
+    try:
+        parser: type[RobotParser] = load_object(value)
+        parser.from_crawler(None, b"")  # type: ignore[arg-type]  # imports what it needs
+    except Exception as exc:
+        raise _error("ROBOTSTXT_PARSER", value, f"is not usable: {exc}") from exc
+    return None if parser is StrictRobotParser else parser
+
+
+def _warn_of_unknown(settings: BaseSettings) -> None:
+    for name in settings:
+        if isinstance(name, str) and name.startswith(PREFIX) and name not in DEFAULTS:
+            nearest = get_close_matches(name, DEFAULTS, n=1)
+            hint = f"; is it {nearest[0]}?" if nearest else ""
+            logger.warning("There is no setting %s%s", name, hint)

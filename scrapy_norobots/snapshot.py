@@ -1,0 +1,30 @@
+"""Snapshots: what is kept of one download of a robots.txt.
+
+A snapshot is plain facts, without any judgement: what they mean for the origin is `access`'s business,
+and a snapshot means the same after a restart or on another machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from scrapy_norobots.standard import Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One download of an origin's robots.txt, redirects included.
+
+    `url` is where the last hop went. Either `status` is the HTTP status of the answer there, with its
+    `body` (decompressed bytes) and a few of its `headers` (lower-case names), or it is None and `error`
+    says in words why no answer came. `time` is when the download ended, in seconds since the epoch.
+    """
+
+    origin: Origin
+    url: str
+    time: float
+    status: int | None = None
+    error: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""

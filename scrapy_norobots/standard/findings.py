@@ -1,0 +1,275 @@
+"""Findings: what in a robots.txt is not as the standard wants it, and what the parser makes of it.
+
+`KINDS` is the table: for each kind its severity, the clause it belongs to, and what it means in one
+sentence. Findings are worked out from the lines and from the records that `read_records` makes of
+them, when they are asked for: a crawl that does not ask pays nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import Enum
+from typing import NamedTuple
+
+from scrapy_norobots.standard.lines import FIELD, is_blank, is_html, to_lines, to_text
+from scrapy_norobots.standard.names import robot_name
+from scrapy_norobots.standard.records import RawRecord, read_records
+from scrapy_norobots.standard.rules import WHOLE_URL, prefix_of
+from scrapy_norobots.standard.urls import written
+
+
+class Severity(Enum):
+    """How much a finding matters.
+
+    `ERROR`: something the author wrote has no effect. `WARNING`: read, but not in the standard's form.
+    `INFO`: a later extension, which the 1994 standard does not know.
+    """
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Kind(NamedTuple):
+    """What is the same for all findings of a kind; `meaning` is filled in with the case at hand."""
+
+    severity: Severity
+    clause: str
+    meaning: str
+
+
+_E, _W, _I = Severity.ERROR, Severity.WARNING, Severity.INFO
+
+KINDS: dict[str, Kind] = {
+    "byte-order-mark": Kind(_W, "F1", "The file starts with a byte order mark, which is dropped."),
+    "utf-16": Kind(_W, "F1", "The file is UTF-16; many robots will not be able to read it."),
+    "not-utf-8": Kind(_W, "F1", "Bytes that are not UTF-8 are kept as they are."),
+    "odd-line-break": Kind(
+        _W, "F2", "A character that some programs take for a line break does not end the line."
+    ),
+    "misspelt-field": Kind(_E, "F7", "The field is not known, so the line is ignored; is it {0}?"),
+    "unknown-field": Kind(_W, "F7", "The field is not known, so the line is ignored."),
+    "later-field": Kind(_I, "F7", "The 1994 standard has no such field, so the line is ignored."),
+    "no-colon": Kind(_E, "F8", "The line is neither a field nor a comment and is ignored."),
+    "html-page": Kind(_E, "F8", "The file is an HTML page and has no records."),
+    "no-blank-line": Kind(
+        _W, "R2", "No blank line ends the record before; this line starts a new one all the same."
+    ),
+    "no-disallow": Kind(_W, "R3", "The record has no Disallow line: it lets its robots fetch all."),
+    "stray-disallow": Kind(
+        _E, "R4", "The line stands in no record (a blank line ends one) and counts for nobody."
+    ),
+    "second-default": Kind(
+        _W, "R5", "The record for '*' of line {0} is not the only one; their rules add up."
+    ),
+    "version-in-name": Kind(_W, "A2", "The name is compared without its version, as '{0}'."),
+    "name-taken": Kind(
+        _E, "A3", "The record of line {0} counts for this robot, since it stands first; this does not."
+    ),
+    "empty-name": Kind(_E, "A5", "The line names no robot."),
+    "star-in-name": Kind(_E, "A5", "A '*' is special only alone; no robot has such a name."),
+    "several-names": Kind(_W, "A5", "The value is one robot's name, blanks and all, not several."),
+    "wildcard": Kind(_I, "U3", "'*' and '$' are ordinary characters; patterns came with a later extension."),
+    "whole-url": Kind(_W, "U4", "A whole URL counts for its own scheme, host and port only."),
+    "foreign-url": Kind(_E, "U4", "No robots.txt can rule such a URL; the line is ignored."),
+    "relative-path": Kind(_W, "U5", "The path does not start with '/'; it is taken from the root."),
+    "unescaped": Kind(_W, "U6", "Characters that a URL cannot hold are compared as {0}."),
+    "bad-escape": Kind(_W, "U6", "A '%' without two hexadecimal digits stands for itself."),
+    "several-paths": Kind(_E, "U6", "The value is one path, blanks and all, not several."),
+    "robots-txt": Kind(_E, "U7", "robots.txt itself may always be fetched."),
+}
+
+_ANY_FIELD = re.compile(r"[ \t]*([^:#]*?)[ \t]*:")
+_ODD_LINE_BREAK = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_BLANK_INSIDE = re.compile(r"[ \t]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+# Fields that came after 1994: RFC 9309 and what search engines and drafts have added.
+_LATER_FIELDS = frozenset(
+    {
+        "allow", "cache-delay", "clean-param", "content-signal", "content-usage", "crawl-delay", "host",
+        "nofollow", "noindex", "request-rate", "robot-version", "sitemap", "visit-time",
+    }
+)  # fmt: skip
+_FIELDS = {"useragent": "User-agent", "disallow": "Disallow"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One remark on one line.
+
+    `kind` is a key of `KINDS`, `line` the line's number from 1, `text` the line as it stands in the file,
+    `message` what it means, in one sentence.
+    """
+
+    kind: str
+    line: int
+    text: str
+    message: str
+
+    @property
+    def severity(self) -> Severity:
+        """How much it matters."""
+        return KINDS[self.kind].severity
+
+    @property
+    def clause(self) -> str:
+        """The clause of this project's reading of the standard that it belongs to."""
+        return KINDS[self.kind].clause
+
+
+# A finding before it has its text: kind, line number, and what fills in the meaning.
+_Found = tuple[str, int, tuple[object, ...]]
+
+
+def find_all(body: bytes | str) -> list[Finding]:
+    """Return the findings of a file, by line number.
+
+    Takes time proportional to the file's length, whatever is in it.
+    """
+    text = to_text(body)
+    lines = to_lines(text)
+    found = list(_of_encoding(body, text, lines))
+    if is_html(text):
+        found.append(("html-page", 1, ()))
+    else:
+        for number, line in enumerate(lines, 1):
+            found.extend((kind, number, tuple(values)) for kind, *values in _of_line(line))
+        records = read_records(lines)
+        found.extend(_of_records(records, lines))
+        found.extend(_of_names(records))
+    found.sort(key=lambda item: item[1])
+    return [
+        Finding(kind, number, lines[number - 1], KINDS[kind].meaning.format(*values))
+        for kind, number, values in found
+    ]
+
+
+def _of_encoding(body: bytes | str, text: str, lines: list[str]) -> Iterator[_Found]:
+    if isinstance(body, str):
+        return
+    if body.startswith((b"\xff\xfe", b"\xfe\xff")):
+        yield "utf-16", 1, ()
+    elif body.startswith(b"\xef\xbb\xbf"):
+        yield "byte-order-mark", 1, ()
+    if _SURROGATE.search(text):
+        number = next(number for number, line in enumerate(lines, 1) if _SURROGATE.search(line))
+        yield "not-utf-8", number, ()
+
+
+def _of_line(line: str) -> Iterator[tuple[str, ...]]:
+    if is_blank(line):
+        return
+    if _ODD_LINE_BREAK.search(line):
+        yield ("odd-line-break",)
+    match = FIELD.match(line)
+    if match is None:
+        yield from _of_other_field(line)
+    elif match[1]:
+        yield from _of_name(match[2].rstrip(" \t"))
+    else:
+        yield from _of_path(match[2].rstrip(" \t"))
+
+
+def _of_other_field(line: str) -> Iterator[tuple[str, ...]]:
+    match = _ANY_FIELD.match(line)
+    if match is None:
+        if not line.lstrip(" \t").startswith("#"):
+            yield ("no-colon",)
+        return
+    name = match[1].lower()
+    plain = re.sub(r"[-_ \t]", "", name[:40])
+    resembled = get_close_matches(plain, _FIELDS, n=1, cutoff=0.75)
+    if name in _LATER_FIELDS:
+        yield ("later-field",)
+    elif resembled:
+        yield "misspelt-field", _FIELDS[resembled[0]]
+    else:
+        yield ("unknown-field",)
+
+
+def _of_name(value: str) -> Iterator[tuple[str, ...]]:
+    name = robot_name(value)
+    if not name:
+        yield ("empty-name",)
+    elif name != value:
+        yield "version-in-name", name
+    elif value != "*":
+        if "*" in value:
+            yield ("star-in-name",)
+        if _BLANK_INSIDE.search(value):
+            yield ("several-names",)
+
+
+def _of_path(value: str) -> Iterator[tuple[str, ...]]:
+    if not value:
+        return
+    prefix = prefix_of(value)
+    if prefix is None:
+        yield ("foreign-url",)
+        return
+    if WHOLE_URL.match(value):
+        yield ("whole-url",)
+    elif not value.startswith(("/", "*")):
+        yield ("relative-path",)
+    if "*" in value or value.endswith("$"):
+        yield ("wildcard",)
+    if re.search(r"[ \t]+/", value):
+        yield ("several-paths",)
+    elif written(value) != value:
+        yield "unescaped", "%XX of their UTF-8 bytes"
+    if _BAD_ESCAPE.search(value):
+        yield ("bad-escape",)
+    if prefix[1].startswith("/robots.txt"):
+        yield ("robots-txt",)
+
+
+def _of_records(records: list[RawRecord], lines: list[str]) -> Iterator[_Found]:
+    default_line = 0
+    in_records: set[int] = set()
+    last_line = 0
+    for user_agents, rules in records:
+        first_line = user_agents[0][0]
+        if last_line and not any(map(is_blank, lines[last_line : first_line - 1])):
+            yield "no-blank-line", first_line, ()
+        last_line = max(user_agents[-1][0], rules[-1][0] if rules else 0)
+        if not rules:
+            yield "no-disallow", first_line, ()
+        in_records.update(number for number, _ in rules)
+        for number, value in user_agents:
+            if value == "*" and default_line and default_line != first_line:
+                yield "second-default", number, (default_line,)
+            elif value == "*":
+                default_line = first_line
+    for number, line in enumerate(lines, 1):
+        match = FIELD.match(line)
+        if match and not match[1] and number not in in_records:
+            yield "stray-disallow", number, ()
+
+
+def _of_names(records: list[RawRecord]) -> Iterator[_Found]:
+    """Find names that an earlier record has taken: whole, or by a part of them (A2, A3).
+
+    A record for ``bot`` counts for every robot with ``bot`` in its name, ``FooBot`` too.
+    """
+    taken: dict[str, int] = {}
+    for user_agents, _ in records:
+        first_line = user_agents[0][0]
+        names = [(number, robot_name(value).casefold()) for number, value in user_agents if value != "*"]
+        for number, name in names:
+            earlier = [taken[part] for part in _parts(name) if part in taken]
+            if earlier:
+                yield "name-taken", number, (min(earlier),)
+        for _, name in names:
+            taken.setdefault(name, first_line)
+
+
+def _parts(name: str, longest: int = 40) -> Iterable[str]:
+    """Yield what is part of a name; of a name longer than any robot's, itself only."""
+    if len(name) > longest:
+        return (name,)
+    return (name[i:j] for i in range(len(name)) for j in range(i + 1, len(name) + 1))

@@ -1,0 +1,55 @@
+"""Robot names: what a robot is called, and whether a record names it (clauses A1, A2 and A5).
+
+The standard asks robots to be liberal here: "A case insensitive substring match of the name without
+version information is recommended."
+"""
+
+from __future__ import annotations
+
+import re
+
+# Browsers' way of naming a robot: Mozilla/5.0 (compatible; FooBot/1.2; +http://…).
+_COMPATIBLE = re.compile(r"Mozilla/.*?[(;]\s*compatible;\s*([^;)]+)", re.IGNORECASE | re.DOTALL)
+
+# Where a name ends: at its version, or before a comment in brackets or a dotted number. One blank is
+# looked for, not a run of them: a run would make a long line of blanks cost quadratic time.
+_AFTER_NAME = re.compile(r"/|\s[(\[]|\sv?\d+(?:\.\w+)+\Z", re.IGNORECASE)
+
+
+def robot_name(user_agent: str) -> str:
+    """Return the name, without version, that a whole User-Agent header or a bare name gives (A1).
+
+    >>> robot_name("FooBot/1.2 (+http://foo.example/bot)")
+    'FooBot'
+    >>> robot_name("Mozilla/5.0 (compatible; FooBot/1.2; +http://foo.example/bot)")
+    'FooBot'
+    """
+    compatible = _COMPATIBLE.match(user_agent)
+    if compatible:
+        user_agent = compatible[1]
+    user_agent = user_agent.strip()
+    end = _AFTER_NAME.search(user_agent)
+    return user_agent[: end.start()].rstrip() if end else user_agent
+
+
+def to_name(robot: str | bytes) -> str:
+    """Return the name of a robot that is given as a name or a whole User-Agent header.
+
+    Raises `TypeError` for anything but text or bytes.
+    """
+    if isinstance(robot, bytes):
+        robot = robot.decode("utf-8", "surrogateescape")
+    if not isinstance(robot, str):
+        raise TypeError(f"a robot must be a str or bytes, not {type(robot).__name__}")
+    return robot_name(robot)
+
+
+def names_robot(value: str, folded_name: str) -> bool:
+    """Whether a ``User-agent`` value names the robot whose case-folded name this is (A2, A5).
+
+    An empty value names nobody, and ``*`` alone names nobody in particular: it is the default.
+    """
+    if value == "*":
+        return False
+    wanted = robot_name(value).casefold()
+    return bool(wanted) and wanted in folded_name

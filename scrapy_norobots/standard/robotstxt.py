@@ -1,0 +1,171 @@
+"""`RobotsTxt`: a robots.txt file, read by the 1994 standard and asked what a robot may fetch.
+
+The one module that joins the others of this package. Nothing here does input or output; parsing never
+raises on bytes, whatever they hold.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from scrapy_norobots.standard.decision import Decision, Reason, Verdict
+from scrapy_norobots.standard.findings import Finding, find_all
+from scrapy_norobots.standard.lines import is_html, to_lines, to_text
+from scrapy_norobots.standard.names import names_robot, to_name
+from scrapy_norobots.standard.records import (
+    DEFAULT_NAME,
+    RawRecord,
+    Record,
+    Rule,
+    read_records,
+    to_record,
+)
+from scrapy_norobots.standard.rules import RuleSet
+from scrapy_norobots.standard.urls import normal, split
+
+# How many robots' names are remembered. A crawl has one, a few at most; one that changes its name with
+# each request must not fill the memory.
+_ROBOTS_REMEMBERED = 64
+
+# What a line of a record takes beside its text: a tuple, a number, the head of a string, and as much again
+# for the rule made of it. The tests hold it against what is measured.
+_BYTES_A_LINE = 350
+
+# Indices of records that stand at no one place in the file: the default record, which may be spread over
+# several (R5), and that of a robot for which there is none.
+_DEFAULT = -1
+_NONE = -2
+
+
+class RobotsTxt:
+    r"""An immutable robots.txt file.
+
+    >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /tmp/ # soon gone\n")
+    >>> robots.allowed("http://foo.example/tmp/a", "FooBot/1.2")
+    False
+    >>> robots.decide("http://foo.example/tmp/a", "FooBot/1.2").rule
+    Rule(line=2, value='/tmp/')
+    """
+
+    def __init__(self, body: bytes | str, raw: list[RawRecord]) -> None:
+        """Hold what `parse` has read; not for use by others."""
+        self._body = body
+        self._raw = raw
+        self._index_of: dict[str | bytes, int] = {}
+        self._asked: dict[int, tuple[Record | None, RuleSet]] = {}
+
+    @classmethod
+    def parse(cls, body: bytes | str) -> RobotsTxt:
+        """Read a file from its bytes (or from text, taken as decoded).
+
+        Never raises on bytes or text; raises `TypeError` for anything else. An empty file, or one
+        without records, restricts nobody (F9).
+        """
+        text = to_text(body)
+        return cls(body, [] if is_html(text) else read_records(to_lines(text)))
+
+    @cached_property
+    def records(self) -> tuple[Record, ...]:
+        """The records of the file, in file order; several may be part of the default one (R5)."""
+        return tuple(map(to_record, self._raw))
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What in the file is not as the standard wants it, by line number.
+
+        Nothing of it is worked out before it is asked for.
+        """
+        return tuple(find_all(self._body))
+
+    @property
+    def size(self) -> int:
+        """About how much memory the file takes, in bytes, once one robot's rules are in use."""
+        lines = sum(len(user_agents) + len(rules) for user_agents, rules in self._raw)
+        return 1000 + 2 * len(self._body) + _BYTES_A_LINE * lines
+
+    def allowed(self, url: str, robot: str | bytes) -> bool:
+        """Whether `robot`, a name or a whole User-Agent header, may fetch `url` (U1 to U9).
+
+        `url` is a URL or a bare path. Raises `TypeError` for other types than `str` (and, for the robot,
+        `bytes`), `ValueError` for an http or https URL with an impossible port.
+        """
+        origin, target = split(url)
+        rules = self._record_for(robot)[1]
+        if target is None or not rules or rules.match(origin, target) is None:
+            return True
+        return is_robots_txt(target)
+
+    def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
+        """Say whether and why `robot` may fetch `url`; takes and raises what `allowed` does.
+
+        `source`, the URL that the file came from, is named in the decision.
+        """
+        origin, target = split(url)
+        record, rules = self._record_for(robot)
+        rule: Rule | None = None
+        if target is None:
+            reason = Reason.NOT_WEB
+        elif is_robots_txt(target):
+            reason = Reason.ROBOTS_TXT
+        elif record is None:
+            reason = Reason.NO_RECORD
+        else:
+            rule = rules.match(origin, target)
+            reason = Reason.RULE if rule else Reason.NO_RULE_MATCHES
+        return Decision(
+            verdict=Verdict.FORBIDDEN if rule else Verdict.ALLOWED,
+            url=url,
+            robot=to_name(robot),
+            reason=reason,
+            rule=rule,
+            record=record,
+            source=source,
+        )
+
+    def _record_for(self, robot: str | bytes) -> tuple[Record | None, RuleSet]:
+        """Return the record that counts for a robot, None if there is none (A4), and its rules."""
+        index = self._index_of.get(robot)
+        if index is None:
+            name = to_name(robot)
+            if len(self._index_of) >= _ROBOTS_REMEMBERED:
+                self._index_of.clear()
+            index = self._index_of[robot] = self._select(name)
+        asked = self._asked.get(index)
+        if asked is None:
+            record = self._record(index)
+            asked = self._asked[index] = record, RuleSet(record.rules if record else ())
+        return asked
+
+    def _select(self, name: str) -> int:
+        """Return the index of the first record that names the robot (A3), else `_DEFAULT` or `_NONE`."""
+        folded = name.casefold()
+        has_default = False
+        for index, (user_agents, _) in enumerate(self._raw):
+            for _, value in user_agents:
+                if value == DEFAULT_NAME:
+                    has_default = True
+                elif name != DEFAULT_NAME and names_robot(value, folded):
+                    return index
+        return _DEFAULT if has_default else _NONE
+
+    def _record(self, index: int) -> Record | None:
+        if index == _NONE:
+            return None
+        if index >= 0:
+            return to_record(self._raw[index])
+        # R5, R6: the default record is made of all that name "*".
+        parts = [raw for raw in self._raw if any(value == DEFAULT_NAME for _, value in raw[0])]
+        return to_record(
+            (
+                [line for user_agents, _ in parts for line in user_agents],
+                [line for _, rules in parts for line in rules],
+            )
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self._raw)} records>"
+
+
+def is_robots_txt(target: str) -> bool:
+    """Whether a target is that of robots.txt itself, which may always be fetched (U7)."""
+    return normal(target) == "/robots.txt"

@@ -1,0 +1,164 @@
+"""URLs: their origin, what a rule is compared with, and its normal form (clauses U1, U6, U8 and U9).
+
+A rule is compared with a URL's *target*: path and query, as they would be sent to the server. Two
+spellings of a target are looked at, the written one and RFC 3986's normal form, so that no spelling
+gets through that names a forbidden resource.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+# RFC 3986, appendix B, as far as it is needed: scheme, authority, path with query. The fragment does
+# not count (U1). A URL without a scheme, such as a bare path, has neither of the first two.
+_URL = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?(?://([^/?#]*))?([^#]*)", re.DOTALL)
+
+# Spaces around a URL are no part of it (RFC 3986, appendix C; so do w3lib and every browser).
+_BLANKS = " \t\r\n"
+
+# What makes a target's normal form differ from it: escapes, dot segments, characters outside RFC 3986.
+_NOT_NORMAL = re.compile(r"[^A-Za-z0-9\-._~!$&'()*+,;=:@/?]|/\.")
+
+# Blanks, controls and everything beyond ASCII cannot stand in a request: they are sent as %XX.
+_NOT_SENT = re.compile(r"[^\x21-\x7e]")
+
+_TO_NORMALIZE = re.compile(r"%([0-9A-Fa-f]{2})|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?]")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+class Origin(NamedTuple):
+    """Whose rules a robots.txt gives: scheme, host and port of an http or https URL (U8).
+
+    `scheme` is ``http`` or ``https``; `host` is lower case, IDNA-encoded and without user information
+    (an IPv6 address keeps its brackets); `port` is a number, the scheme's default where the URL has none.
+    """
+
+    scheme: str
+    host: str
+    port: int
+
+    @classmethod
+    def of(cls, url: str) -> Origin | None:
+        """Return the origin of a URL, or None where none is defined: not http or https (U9), no host.
+
+        Raises `ValueError` for an http or https URL with a port that is no port.
+        """
+        return split(url)[0]
+
+    @property
+    def robots_url(self) -> str:
+        """The URL of its robots.txt; a default port and user information are not in it."""
+        return f"{self}/robots.txt"
+
+    def __str__(self) -> str:
+        if self.port == _DEFAULT_PORTS[self.scheme]:
+            return f"{self.scheme}://{self.host}"
+        return f"{self.scheme}://{self.host}:{self.port}"
+
+
+def split(url: str) -> tuple[Origin | None, str | None]:
+    """Split a URL into its origin and its target: path and query, at least ``/`` (U1).
+
+    Without a scheme it is taken for a bare path of an origin not told: ``(None, target)``. A URL that no
+    robots.txt can rule (U9), neither http nor https or without a host, gives ``(None, None)``. Raises
+    `TypeError` for anything but a `str`, `ValueError` for a port that is no port.
+    """
+    if not isinstance(url, str):
+        raise TypeError(f"a URL must be a str, not {type(url).__name__}")
+    match = _URL.match(url.strip(_BLANKS))
+    assert match is not None  # every part is optional
+    scheme, authority, target = match.groups()
+    if not target.startswith("/"):
+        target = "/" + target
+    if scheme is None:
+        return None, target
+    origin = _origin(scheme, authority or "")
+    return (origin, target) if origin else (None, None)
+
+
+@lru_cache(maxsize=4096)
+def _origin(scheme: str, authority: str) -> Origin | None:
+    scheme = scheme.lower()
+    if scheme not in _DEFAULT_PORTS:
+        return None
+    host_and_port = authority.rpartition("@")[2]
+    host, colon, port = host_and_port.rpartition(":")
+    if not colon or host_and_port.endswith("]"):
+        host, port = host_and_port, ""
+    if port and not (port.isascii() and port.isdigit() and int(port) < 65536):
+        raise ValueError(f"{port!r} is no port, in {host_and_port!r}")
+    if not host:
+        return None
+    return Origin(scheme, _host(host), int(port) if port else _DEFAULT_PORTS[scheme])
+
+
+def _host(host: str) -> str:
+    host = host.lower()
+    if host.isascii():
+        return host
+    try:
+        # The same encoding as w3lib gives the URLs of Scrapy's requests.
+        return host.encode("idna").decode("ascii").lower()
+    except UnicodeError:
+        return host
+
+
+def written(target: str) -> str:
+    """Return a target, or the value of a rule, as it would be sent: only what cannot be sent is escaped.
+
+    Characters beyond ASCII become ``%XX`` of their UTF-8 bytes; bytes that were not UTF-8, themselves.
+    """
+    if _NOT_SENT.search(target) is None:
+        return target
+    return _NOT_SENT.sub(lambda match: _escape(match[0]), target)
+
+
+def normal(target: str, *, is_prefix: bool = False) -> str:
+    """Return the normal form of a target (RFC 3986, 6.2.2): the same for all spellings of a resource.
+
+    Escapes of unreserved characters are decoded, the other escapes have upper-case digits, characters
+    that a URL cannot hold are escaped, and dot segments are resolved. With `is_prefix`, the target is
+    the value of a rule: its last segment may go on, so ``/a/.`` and ``/a/..`` are left alone, which
+    also begin ``/a/.htaccess``.
+    """
+    if _NOT_NORMAL.search(target) is None:
+        return target
+    path, mark, query = _TO_NORMALIZE.sub(_normalize, target).partition("?")
+    if "/." in path:
+        path = _resolve_dots(path, is_prefix=is_prefix and not mark)
+    return path + mark + query
+
+
+def _normalize(match: re.Match[str]) -> str:
+    digits = match[1]
+    if digits is None:
+        return _escape(match[0])
+    character = chr(int(digits, 16))
+    return character if character in _UNRESERVED else f"%{digits.upper()}"
+
+
+def _escape(characters: str) -> str:
+    try:
+        data = characters.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a surrogate that stands for no byte
+        data = characters.encode("utf-8", "surrogatepass")
+    return "".join(f"%{byte:02X}" for byte in data)
+
+
+def _resolve_dots(path: str, *, is_prefix: bool) -> str:
+    *segments, last = path.split("/")
+    if not is_prefix and last in (".", ".."):
+        segments.append(last)
+        last = ""
+    kept: list[str] = []
+    for segment in segments:
+        if segment == "..":
+            if len(kept) > 1:
+                kept.pop()
+        elif segment != ".":
+            kept.append(segment)
+    return "/".join([*kept, last])

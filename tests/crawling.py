@@ -1,0 +1,135 @@
+"""Real crawls for the tests: each in a process of its own, since a reactor runs once in a process.
+
+`crawl` runs this module as a program with a job on its standard input, and gives back what the crawl saw.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scrapy.crawler
+
+MODES = ("asyncio", "select", "no reactor")
+ADDON = {"ADDONS": {"scrapy_norobots.Addon": 500}}
+ROOT = Path(__file__).parent.parent
+
+_MODE_SETTINGS: dict[str, dict[str, object]] = {
+    "asyncio": {"TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor"},
+    "select": {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
+    "no reactor": {"TWISTED_REACTOR_ENABLED": False},
+}
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A request that did not come back: its URL, the exception's type and text, and the rule's line."""
+
+    url: str
+    type: str
+    text: str
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Crawl:
+    """What a crawl saw."""
+
+    pages: list[str]
+    drops: list[Drop]
+    stats: dict[str, Any]
+    notes: dict[str, Any]
+    log: str
+
+    def log_lines(self, *parts: str) -> list[str]:
+        """The lines of the log that hold all the parts."""
+        return [line for line in self.log.splitlines() if all(part in line for part in parts)]
+
+
+@dataclass
+class Job:
+    """What to crawl: requests as keyword arguments of `Request`, or plain URLs."""
+
+    requests: list[str | dict[str, Any]]
+    settings: dict[str, Any] = field(default_factory=dict)
+    mode: str = "asyncio"
+    spider: str = "tests.spiders.Pages"
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+def crawl(*requests: str | dict[str, Any], timeout: float = 60, **job: Any) -> Crawl:
+    """Crawl, with the add-on enabled unless `settings` say otherwise, and wait for the end."""
+    done = run_crawl(*requests, timeout=timeout, **job)
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert "Traceback" not in done.stderr, done.stderr
+    return Crawl(
+        pages=seen["pages"],
+        drops=[Drop(**drop) for drop in seen["drops"]],
+        stats=seen["stats"],
+        notes=seen["notes"],
+        log=done.stderr,
+    )
+
+
+def run_crawl(
+    *requests: str | dict[str, Any], timeout: float = 60, **job: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run the process of a crawl, whatever becomes of it."""
+    what = Job(list(requests), **{"settings": ADDON, **job})
+    if what.mode == "no reactor" and not hasattr(
+        scrapy.crawler.AsyncCrawlerProcess, "_signal_kill_reactorless"
+    ):
+        pytest.skip("this version of Scrapy cannot run without a reactor")
+    return subprocess.run(
+        [sys.executable, "-m", "tests.crawling"],
+        input=json.dumps(vars(what)),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        cwd=ROOT,
+    )
+
+
+def main() -> None:
+    """Do the job on standard input; what was seen goes to standard output, the log to standard error."""
+    from scrapy.exceptions import ScrapyDeprecationWarning
+    from scrapy.utils.misc import load_object
+
+    warnings.filterwarnings("error", category=ScrapyDeprecationWarning)
+    job = Job(**json.load(sys.stdin))
+    settings = {
+        "LOG_LEVEL": "DEBUG",
+        "TELNETCONSOLE_ENABLED": False,
+        **_MODE_SETTINGS[job.mode],
+        **job.settings,
+    }
+    name = "AsyncCrawlerProcess" if job.mode == "no reactor" else "CrawlerProcess"
+    process = getattr(scrapy.crawler, name)(settings)
+    crawler = process.create_crawler(load_object(job.spider))
+    process.crawl(crawler, requests=job.requests, **job.arguments)
+    process.start()
+    if crawler.spider is None:
+        sys.exit("the crawl did not start")
+    spider = crawler.spider
+    json.dump(
+        {
+            "pages": spider.pages,
+            "drops": [vars(drop) for drop in spider.drops],
+            "stats": crawler.stats.get_stats(),
+            "notes": spider.notes,
+        },
+        sys.stdout,
+        default=str,
+    )
+
+
+if __name__ == "__main__":
+    main()
