@@ -173,7 +173,7 @@ def access_of(snapshot: Snapshot, policy: StatusPolicy, parse: Callable[[bytes],
     key, action = policy.look_up(status)
     source = printable(snapshot.url)
     if status is None:
-        what = f"{source} could not be had: {printable(error)}"
+        what = f"{source} could not be had ({printable(error)})"
     else:
         what = f"{source} answered {status}"
     verb = "allows" if action == ALLOW else "denies"

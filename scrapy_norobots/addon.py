@@ -27,14 +27,17 @@ class Addon:
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Change a crawler's settings so that the plugin is used."""
-        settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         middlewares = dict(settings.getdict(_SETTING))
+        ours = _keys_of(NoRobotsMiddleware, middlewares)
+        if ours and all(middlewares[key] is None for key in ours):
+            return  # switched off: Scrapy's own has to stay then
+        settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         base = settings.getdict(f"{_SETTING}_BASE")
         builtin = _keys_of(RobotsTxtMiddleware, middlewares)
         orders = [middlewares[key] for key in builtin]
         orders += [base[key] for key in _keys_of(RobotsTxtMiddleware, base)]
-        if not _keys_of(NoRobotsMiddleware, middlewares):
-            middlewares[_PATH] = next((o for o in orders if o is not None), _DEFAULT_ORDER)
+        if not ours:
+            middlewares[_PATH] = next((order for order in orders if order is not None), _DEFAULT_ORDER)
         # Scrapy before 2.12 takes a class and its path for two components, so the user's key is kept.
         for key in builtin or _keys_of(RobotsTxtMiddleware, base):
             middlewares[key] = None

@@ -151,6 +151,7 @@ def _parser(settings: BaseSettings) -> type[RobotParser] | None:
 def _warn_of_unknown(settings: BaseSettings) -> None:
     for name in settings:
         if isinstance(name, str) and name.startswith(PREFIX) and name not in DEFAULTS:
-            nearest = get_close_matches(name, DEFAULTS, n=1)
-            hint = f"; is it {nearest[0]}?" if nearest else ""
+            ours = [known.removeprefix(PREFIX) for known in DEFAULTS]
+            nearest = get_close_matches(name.removeprefix(PREFIX), ours, n=1)
+            hint = f"; is it {PREFIX}{nearest[0]}?" if nearest else ""
             logger.warning("There is no setting %s%s", name, hint)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
+from scrapy.robotstxt import PythonRobotParser, RobotParser
+from twisted.internet.defer import CancelledError
 from twisted.python.failure import Failure
 
+from scrapy_norobots import NoRobotsMiddleware, compat
 from tests.crawling import Drop
 
 
@@ -54,3 +61,128 @@ class Pages(Spider):
                 line=rule.line if rule else None,
             )
         )
+
+    def middleware(self) -> NoRobotsMiddleware:
+        """The plugin's middleware that this crawl runs with."""
+        engine = self.crawler.engine
+        assert engine is not None
+        for middleware in engine.downloader.middleware.middlewares:
+            if isinstance(middleware, NoRobotsMiddleware):
+                return middleware
+        raise LookupError("the middleware is not enabled")
+
+
+class InMemory(Pages):
+    """Asks about an origin that is in memory, and notes whether anything was awaited."""
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
+        for name, path in (("allowed", "/open"), ("forbidden", "/back/")):
+            coroutine = self.middleware().process_request(Request(response.urljoin(path)))
+            try:
+                coroutine.send(None)
+            except StopIteration:
+                self.notes[name] = "passed at once"
+            except IgnoreRequest as exc:
+                self.notes[name] = f"{type(exc).__name__} at once"
+            else:
+                self.notes[name] = "waited"
+                coroutine.close()
+        yield from ()
+
+
+class Cancelling(Pages):
+    """Cancels the first and the last of those who wait for the robots.txt of another site."""
+
+    def __init__(self, other: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._other = other
+
+    async def parse(self, response: Response, **kwargs: Any) -> None:  # type: ignore[override]
+        paths = {"first": "/open", "second": "/back/", "third": "/open", "last": "/back/"}
+        waiting = {name: compat.spawn(self._ask(name, path)) for name, path in paths.items()}
+        # Let them get as far as the download.
+        await compat.waiting_for(compat.spawn(self._pause()))
+        for name in ("first", "last"):
+            waiting[name].cancel()
+        for name, deferred in waiting.items():
+            try:
+                await compat.waiting_for(deferred)
+            except (CancelledError, asyncio.CancelledError):
+                self.notes[name] = "CancelledError"
+        await compat.waiting_for(compat.spawn(self._ask("later", "/back/")))
+
+    async def _pause(self) -> None:
+        await compat.download(self.crawler, Request("data:,", meta={"dont_obey_robotstxt": True}))
+
+    async def _ask(self, name: str, path: str) -> None:
+        try:
+            await self.middleware().process_request(Request(self._other + path))
+        except IgnoreRequest as exc:
+            self.notes[name] = type(exc).__name__
+        else:
+            self.notes[name] = "passed"
+
+
+class Listening(Pages):
+    """Notes each `robots_parsed` signal: the parser, the request, and what it says of /back/."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Listening:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.parsed, signal=signals.robots_parsed)
+        return spider
+
+    def parsed(self, robotparser: RobotParser, request: Request) -> None:
+        allowed = robotparser.allowed(f"{request.url}back/", "FooBot")
+        self.notes.setdefault("parsed", []).append([type(robotparser).__name__, request.url, allowed])
+
+
+class BrokenParser(PythonRobotParser):
+    """A parser that fails on everything but an empty file."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> BrokenParser:
+        if robotstxt_body:
+            raise RuntimeError("no such luck")
+        return super().from_crawler(crawler, robotstxt_body)
+
+
+class Patient(Pages):
+    """Asks about URLs of another site until one passes, and notes what each was told, by path."""
+
+    def __init__(self, urls: list[str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._urls = urls
+
+    async def parse(self, response: Response, **kwargs: Any) -> None:  # type: ignore[override]
+        told: set[str] = set()
+        while "passed" not in told:
+            for url in self._urls:
+                try:
+                    await self.middleware().process_request(Request(url))
+                except IgnoreRequest as exc:
+                    verdict = type(exc).__name__
+                else:
+                    verdict = "passed"
+                told.add(verdict)
+                self.notes.setdefault(urlsplit(url).path, []).append(verdict)
+            await asyncio.sleep(0.02)
+
+
+class Then(Pages):
+    """Fetches one more URL, from the first page."""
+
+    def __init__(self, then: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._then = then
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
+        yield from super().parse(response)
+        if len(self.pages) == 1:
+            yield self.request(self._then)
+
+
+class Unruly(Pages):
+    """Obeys no robots.txt, by settings of its own."""
+
+    custom_settings = {"ROBOTSTXT_OBEY": False}  # noqa: RUF012  # as users write it

@@ -1,0 +1,115 @@
+"""`Addon`: it changes what it must and nothing else, and the user's own settings win."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.settings import Settings
+
+from scrapy_norobots import Addon, NoRobotsMiddleware
+from tests.crawling import ADDON, crawl
+from tests.sites import Site
+
+OURS = "scrapy_norobots.NoRobotsMiddleware"
+OURS_IN_FULL = "scrapy_norobots.middleware.NoRobotsMiddleware"
+BUILTIN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+
+
+def plain(settings: Settings) -> dict[str, Any]:
+    """Settings as values that can be compared; classes as keys are named by their path."""
+
+    def path(key: Any) -> Any:
+        return f"{key.__module__}.{key.__qualname__}" if isinstance(key, type) else key
+
+    return {
+        name: {path(key): item for key, item in value.items()} if isinstance(value, Mapping) else value
+        for name, value in settings.items()
+    }
+
+
+def applied(times: int = 1, **own: Any) -> dict[str, Any]:
+    """What the add-on changes in the settings of a project, as a difference to them."""
+    settings = Settings(own)
+    before = plain(settings)
+    for _ in range(times):
+        Addon().update_settings(settings)
+    return {name: value for name, value in plain(settings).items() if before.get(name) != value}
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_it_changes_two_settings_and_no_more(times: int) -> None:
+    assert applied(times) == {
+        "ROBOTSTXT_OBEY": True,
+        "DOWNLOADER_MIDDLEWARES": {OURS: 100, BUILTIN: None},
+    }
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        ({"my.Middleware": 7}, {"my.Middleware": 7, OURS: 100, BUILTIN: None}),
+        ({BUILTIN: 450}, {BUILTIN: None, OURS: 450}),
+        ({RobotsTxtMiddleware: 450}, {BUILTIN: None, OURS: 450}),
+        ({BUILTIN: None}, {BUILTIN: None, OURS: 100}),
+        ({OURS: 600}, {OURS: 600, BUILTIN: None}),
+        ({OURS_IN_FULL: 600}, {OURS_IN_FULL: 600, BUILTIN: None}),
+        ({NoRobotsMiddleware: 600}, {OURS_IN_FULL: 600, BUILTIN: None}),
+        ({OURS: None}, {OURS: None}),
+        ({"no.such.Middleware": 1}, {"no.such.Middleware": 1, OURS: 100, BUILTIN: None}),
+    ],
+    ids=[
+        "others stay",
+        "its place as a path",
+        "its place as a class",
+        "switched off",
+        "ours placed",
+        "ours by its full path",
+        "ours as a class",
+        "ours switched off",
+        "a broken one",
+    ],
+)
+@pytest.mark.parametrize("times", [1, 2])
+def test_middlewares(own: dict[Any, Any], expected: dict[str, Any], times: int) -> None:
+    changed = applied(times, DOWNLOADER_MIDDLEWARES=own)
+    assert changed.get("DOWNLOADER_MIDDLEWARES", own) == expected
+    # Where ours is switched off, Scrapy's own stays, and so does what the project says of it.
+    assert ("ROBOTSTXT_OBEY" in changed) == (own != {OURS: None})
+
+
+def test_it_leaves_the_projects_dictionary_alone() -> None:
+    own = {"my.Middleware": 7}
+    applied(DOWNLOADER_MIDDLEWARES=own)
+    assert own == {"my.Middleware": 7}
+
+
+@pytest.mark.parametrize("obey", [True, False])
+def test_what_the_project_says_of_obeying_counts(obey: bool) -> None:
+    settings = Settings({"ROBOTSTXT_OBEY": obey})
+    Addon().update_settings(settings)
+    assert settings.getbool("ROBOTSTXT_OBEY") is obey
+
+
+ENABLED = {
+    "add-on": ADDON,
+    "add-on as a class": {"ADDONS": {"scrapy_norobots.addon.Addon": 0}},
+    "by hand": {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": {OURS: 100, BUILTIN: None}},
+    "over an order of the user's own": {**ADDON, "DOWNLOADER_MIDDLEWARES": {BUILTIN: 543}},
+}
+
+
+@pytest.mark.parametrize("way", ENABLED)
+def test_each_way_to_enable_it_gives_one_middleware_and_one_download(way: str) -> None:
+    with Site("User-agent: *\nDisallow: /back/\n") as site:
+        seen = crawl(f"{site.url}/back/", settings=ENABLED[way])
+    assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
+    assert site.targets() == ["/robots.txt"]
+
+
+def test_a_spider_that_does_not_obey_wins_over_the_add_on() -> None:
+    with Site("User-agent: *\nDisallow: /\n") as site:
+        crawl(f"{site.url}/back/", spider="tests.spiders.Unruly")
+    assert site.targets() == ["/back/"]

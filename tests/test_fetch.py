@@ -1,0 +1,154 @@
+"""The request for robots.txt: how it is sent, and where it is followed to."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crawling import ADDON, crawl
+from tests.sites import Answer, Site
+
+SHUT = "User-agent: *\nDisallow: /back/\n"
+
+
+def test_it_carries_nothing_of_the_crawl() -> None:
+    set_cookie = Answer("hello", headers={"Set-Cookie": "session=7; Path=/"})
+    with Site(answers={"/": set_cookie}) as first, Site(SHUT) as second:
+        # Cookies go by host, not by port: the page of the second site is sent the first one's.
+        seen = crawl(
+            f"{first.url}/",
+            spider="tests.spiders.Then",
+            arguments={"then": f"{second.url}/page"},
+        )
+    assert len(seen.pages) == 2
+    robots, page = second.hits
+    assert robots.target == "/robots.txt"
+    assert page.target == "/page"
+    assert "session=7" in page.headers["cookie"]
+    assert "referer" in page.headers
+    assert not {"cookie", "referer", "authorization"} & robots.headers.keys()
+
+
+@pytest.mark.parametrize(
+    ("settings", "arguments", "request_headers", "sent"),
+    [
+        ({"USER_AGENT": "SettingBot/1.0"}, {}, {}, "SettingBot/1.0"),
+        ({"USER_AGENT": "SettingBot/1.0"}, {"user_agent": "SpiderBot/2.0"}, {}, "SpiderBot/2.0"),
+        (
+            {"DEFAULT_REQUEST_HEADERS": {"user-agent": "HeaderBot/3.0"}},
+            {"user_agent": "SpiderBot/2.0"},
+            {},
+            "HeaderBot/3.0",
+        ),
+        (
+            {"USER_AGENT": "SettingBot/1.0"},
+            {"user_agent": "SpiderBot/2.0"},
+            {"User-Agent": "RequestBot/4.0"},
+            "RequestBot/4.0",
+        ),
+    ],
+    ids=["setting", "spider", "default headers", "request"],
+)
+def test_its_user_agent_is_the_pages_and_chooses_the_record(
+    settings: dict[str, object], arguments: dict[str, str], request_headers: dict[str, str], sent: str
+) -> None:
+    name = sent.partition("/")[0]
+    robots = f"User-agent: {name}\nDisallow: /for-{name}\n\nUser-agent: *\nDisallow: /for-others\n"
+    with Site(robots) as site:
+        targets = (f"/for-{name}", "/for-others")
+        seen = crawl(
+            *({"url": site.url + target, "headers": request_headers} for target in targets),
+            settings={**ADDON, **settings},
+            arguments=arguments,
+            deprecated="The 'user_agent' spider attribute",
+        )
+    assert [drop.url for drop in seen.drops] == [f"{site.url}/for-{name}"]
+    assert {hit.headers["user-agent"] for hit in site.hits} == {sent}
+    assert len(site.hits) == 2
+
+
+def test_robotstxt_user_agent_chooses_the_record_and_is_not_sent() -> None:
+    robots = "User-agent: catalogue\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"
+    settings = {**ADDON, "USER_AGENT": "FooBot/1.0", "ROBOTSTXT_USER_AGENT": "TownCatalogue"}
+    with Site(robots) as site:
+        seen = crawl(f"{site.url}/a", f"{site.url}/b", settings=settings)
+    assert [drop.url for drop in seen.drops] == [f"{site.url}/a"]
+    assert {hit.headers["user-agent"] for hit in site.hits} == {"FooBot/1.0"}
+
+
+@pytest.mark.parametrize("meta", [{"allow_offsite": True}, {}], ids=["allow_offsite", "dont_filter"])
+def test_it_is_not_filtered_as_offsite(meta: dict[str, bool]) -> None:
+    with Site(SHUT) as site:
+        seen = crawl(
+            {"url": f"{site.url}/back/", "meta": meta, "dont_filter": not meta},
+            arguments={"allowed_domains": ["elsewhere.example"]},
+        )
+    assert [drop.line for drop in seen.drops] == [2]
+    assert site.targets() == ["/robots.txt"]
+
+
+def redirect(to: str, status: int = 302) -> Answer:
+    return Answer("User-agent: *\nDisallow: /\n", status, {"Location": to})
+
+
+def test_redirects_are_followed_and_the_rules_count_for_the_origin_first_asked(mode: str) -> None:
+    with Site("User-agent: *\nDisallow: /back/\n") as target:
+        hops = {
+            "/robots.txt": redirect("/moved/robots.txt", 301),
+            "/moved/robots.txt": redirect(f"{target.url}/robots.txt#top", 308),
+        }
+        with Site(answers=hops) as site:
+            urls = [f"{one.url}/back/" for one in (site, target)]
+            seen = crawl(*urls, f"{site.url}/", mode=mode)
+    assert {drop.url for drop in seen.drops} == set(urls)
+    assert f"line 2 of {target.url}/robots.txt" in seen.drops[0].text
+    assert site.targets() == ["/robots.txt", "/moved/robots.txt", "/"]
+    # Once for the first site and once for its own: rules are not taken over.
+    assert target.targets() == ["/robots.txt", "/robots.txt"]
+
+
+@pytest.mark.parametrize(
+    ("location", "asked"),
+    [
+        ("/robots.txt", 3),  # a loop: the first request and two hops
+        ("ftp://127.0.0.1/robots.txt", 1),
+        ("http://127.0.0.1:99999/", 1),
+        ("http://[", 1),
+        ("", 1),
+    ],
+    ids=["loop", "ftp", "bad port", "no URL", "empty"],
+)
+def test_a_redirect_that_leads_nowhere_is_no_robots_txt(location: str, asked: int) -> None:
+    with Site(redirect(location)) as site:
+        settings = {**ADDON, "NOROBOTS_REDIRECT_MAX": 2}
+        seen = crawl(f"{site.url}/a", settings=settings)
+        denied = crawl(f"{site.url}/a", settings={**settings, "NOROBOTS_STATUS_POLICY": {"3xx": "deny"}})
+    assert seen.pages == [f"{site.url}/a"]
+    assert [drop.type for drop in denied.drops] == ["RobotsUnreachable"]
+    assert len(site.robots_hits()) == 2 * asked
+
+
+def test_credentials_in_a_redirect_are_not_sent() -> None:
+    with Site(SHUT) as target:
+        with Site(redirect(target.url.replace("//", "//user:secret@") + "/robots.txt")) as site:
+            seen = crawl(f"{site.url}/back/")
+    assert [drop.line for drop in seen.drops] == [2]
+    assert "authorization" not in target.hits[0].headers
+
+
+def test_a_meta_refresh_is_not_followed() -> None:
+    html = '<html><head><meta http-equiv="refresh" content="0; url=/other"></head></html>'
+    with Site(Answer(html, headers={"Content-Type": "text/html"})) as site:
+        site.answers["/other"] = Answer(SHUT)
+        seen = crawl(f"{site.url}/back/")
+    assert site.targets() == ["/robots.txt", "/back/"]
+    assert seen.drops == []
+
+
+def test_the_proxy_of_the_page_is_used() -> None:
+    with Site(answers={"http://town.example/robots.txt": Answer(SHUT)}) as proxy:
+        page = {"url": "http://town.example/back/", "meta": {"proxy": proxy.url.replace("//", "//me:pw@")}}
+        seen = crawl(page)
+    assert [drop.line for drop in seen.drops] == [2]
+    (hit,) = proxy.hits
+    assert hit.target == "http://town.example/robots.txt"
+    assert hit.headers["proxy-authorization"].startswith("Basic ")

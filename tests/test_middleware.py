@@ -1,0 +1,226 @@
+"""`NoRobotsMiddleware`, in real crawls of real sites."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from scrapy import signals
+
+from tests.crawling import ADDON, crawl
+from tests.sites import Answer, Site, page
+
+ROBOTS = """\
+# keep out of the back room
+User-agent: *
+Disallow: /back/   # staff only
+Disallow: /draft
+"""
+
+
+def linked_site(count: int) -> Site:
+    """A site of `count` allowed pages in a ring, each of which also links to a forbidden one."""
+    answers = {
+        f"/{i}": page(f"/{(i + 1) % count}", f"/{(i * 7) % count}", f"/back/{i}") for i in range(count)
+    }
+    return Site(ROBOTS, answers)
+
+
+def test_obeys_on_300_pages_with_one_download(mode: str) -> None:
+    with linked_site(300) as site:
+        seen = crawl(f"{site.url}/0", mode=mode, arguments={"follow": True})
+    assert len(seen.pages) == 300
+    assert site.pages() == sorted(f"/{i}" for i in range(300))
+    assert len(site.robots_hits()) == 1
+    assert len(seen.drops) == seen.stats["robotstxt/forbidden"] == 300
+    assert {drop.line for drop in seen.drops} == {3}
+
+
+def test_50_requests_at_once_cause_one_download(mode: str) -> None:
+    everyone_waits = threading.Event()
+    robots = Answer(ROBOTS, before=lambda: everyone_waits.wait(0.5))
+    with Site(robots) as site:
+        settings = {**ADDON, "CONCURRENT_REQUESTS": 50, "CONCURRENT_REQUESTS_PER_DOMAIN": 50}
+        seen = crawl(*(f"{site.url}/{i}" for i in range(50)), mode=mode, settings=settings)
+    assert len(seen.pages) == 50
+    assert site.targets()[0] == "/robots.txt"
+    assert len(site.robots_hits()) == seen.stats["robotstxt/request_count"] == 1
+
+
+def test_a_drop_names_file_line_and_rule(mode: str) -> None:
+    with Site(ROBOTS) as site:
+        seen = crawl(f"{site.url}/back/door", f"{site.url}/drafts", mode=mode)
+    assert {drop.url[len(site.url) :]: (drop.type, drop.line) for drop in seen.drops} == {
+        "/back/door": ("RobotsForbidden", 3),
+        "/drafts": ("RobotsForbidden", 4),
+    }
+    said = (
+        f"line 3 of {site.url}/robots.txt, 'Disallow: /back/', in the record of line 2 for '*'",
+        f"line 4 of {site.url}/robots.txt, 'Disallow: /draft', in the record of line 2 for '*'",
+    )
+    texts = [drop.text for drop in seen.drops]
+    for sentence in said:
+        assert [text for text in texts if sentence in text]
+        assert len(seen.log_lines("DEBUG: Forbidden by robots.txt: <GET", sentence)) == 1
+    assert site.pages() == []
+
+
+def test_text_from_robots_txt_is_escaped_in_log_and_message() -> None:
+    hostile = "User-agent: *\nDisallow: /x\x1b[31m\u202e\x07\n"
+    with Site(hostile) as site:
+        seen = crawl(f"{site.url}/x%1B[31m%E2%80%AE%07/y")
+    (drop,) = seen.drops
+    assert drop.line == 2
+    for text in (drop.text, *seen.log_lines("Forbidden by robots.txt")):
+        assert text.isprintable()
+    assert r"'Disallow: /x\x1b[31m\u202e\x07'" in drop.text
+
+
+def test_dont_obey_robotstxt_passes_and_asks_nothing() -> None:
+    with Site(ROBOTS) as site:
+        crawl({"url": f"{site.url}/back/door", "meta": {"dont_obey_robotstxt": True}})
+    assert site.targets() == ["/back/door"]
+
+
+def test_robotstxt_obey_off_is_off() -> None:
+    with Site(ROBOTS) as site:
+        seen = crawl(f"{site.url}/back/door", settings={**ADDON, "ROBOTSTXT_OBEY": False})
+    assert site.targets() == ["/back/door"]
+    assert seen.log_lines("INFO", "ROBOTSTXT_OBEY is False")
+
+
+def test_a_url_of_another_scheme_is_nobodys_business(tmp_path: Path) -> None:
+    file = tmp_path / "back" / "a.txt"
+    file.parent.mkdir()
+    file.write_text("hello")
+    seen = crawl("data:text/plain,back", file.as_uri(), "s3://bucket/back/", "about:blank")
+    assert sorted(seen.pages) == ["data:text/plain,back", file.as_uri()]
+    assert "robotstxt/request_count" not in seen.stats
+    assert not [drop for drop in seen.drops if drop.type.startswith("Robots")]
+
+
+def test_ports_are_origins_of_their_own() -> None:
+    with Site(ROBOTS) as one, Site("User-agent: *\nDisallow: /else\n") as other:
+        crawl(*(f"{site.url}{path}" for site in (one, other) for path in ("/back/", "/else")))
+    assert one.pages() == ["/else"]
+    assert other.pages() == ["/back/"]
+    assert len(one.robots_hits()) == len(other.robots_hits()) == 1
+
+
+def test_http_and_https_are_origins_of_their_own(tls: tuple[Path, Path], mode: str) -> None:
+    with Site("User-agent: *\nDisallow: /plain\n") as plain, Site(ROBOTS, tls=tls) as secure:
+        crawl(*(f"{site.url}{path}" for site in (plain, secure) for path in ("/back/", "/plain")), mode=mode)
+    assert plain.pages() == ["/back/"]
+    assert secure.pages() == ["/plain"]
+    assert len(plain.robots_hits()) == len(secure.robots_hits()) == 1
+
+
+def test_spellings_of_an_origin_are_one() -> None:
+    with Site(ROBOTS, host="localhost") as site:
+        spellings = [
+            site.url,
+            site.url.replace("localhost", "LocalHost"),
+            site.url.replace("//", "//user:secret@"),
+        ]
+        seen = crawl(*(f"{url}/back/{i}" for i, url in enumerate(spellings)))
+    assert len(seen.drops) == 3
+    (hit,) = site.hits
+    assert hit.target == "/robots.txt"
+    assert "authorization" not in hit.headers
+
+
+def test_odd_spellings_of_a_forbidden_url_are_forbidden() -> None:
+    spellings = ["/%62ack/a", "/./back/a", "/open/../back/a", "/b%61ck/%2e%2e/back/", "/back/a#top"]
+    with Site(ROBOTS) as site:
+        seen = crawl(*({"url": f"{site.url}{target}", "dont_filter": True} for target in spellings))
+    assert len(seen.drops) == len(spellings)
+    assert site.pages() == []
+
+
+def test_a_page_that_redirects_has_its_target_checked() -> None:
+    elsewhere = Site("User-agent: *\nDisallow: /else/\n")
+    with elsewhere:
+        answers = {
+            "/in": Answer(status=302, headers={"Location": "/back/a"}),
+            "/out": Answer(status=302, headers={"Location": f"{elsewhere.url}/else/a"}),
+            "/ok": Answer(status=302, headers={"Location": f"{elsewhere.url}/back/a"}),
+        }
+        with Site(ROBOTS, answers) as site:
+            seen = crawl(*(f"{site.url}{target}" for target in answers))
+    assert sorted(site.pages()) == ["/in", "/ok", "/out"]
+    assert elsewhere.targets() == ["/robots.txt", "/back/a"]
+    assert sorted(drop.line or 0 for drop in seen.drops) == [2, 3]
+
+
+def test_an_origin_in_memory_is_not_waited_for(mode: str) -> None:
+    with Site(ROBOTS) as site:
+        seen = crawl(f"{site.url}/", mode=mode, spider="tests.spiders.InMemory")
+    assert seen.notes == {"allowed": "passed at once", "forbidden": "RobotsForbidden at once"}
+
+
+def test_cancelling_a_waiter_disturbs_no_other(mode: str) -> None:
+    slow = Answer(ROBOTS, before=lambda: threading.Event().wait(0.3))
+    with Site() as start, Site(slow) as site:
+        seen = crawl(
+            f"{start.url}/",
+            mode=mode,
+            spider="tests.spiders.Cancelling",
+            arguments={"other": site.url},
+        )
+    assert seen.notes == {
+        "first": "CancelledError",
+        "second": "RobotsForbidden",
+        "third": "passed",
+        "last": "CancelledError",
+        "later": "RobotsForbidden",
+    }
+    assert len(site.robots_hits()) == 1
+
+
+@pytest.mark.skipif(not hasattr(signals, "robots_parsed"), reason="this version of Scrapy has no such signal")
+def test_robots_parsed_is_sent_with_a_robot_parser() -> None:
+    with Site(ROBOTS) as site, Site() as without:
+        seen = crawl(f"{site.url}/", f"{site.url}/back/", f"{without.url}/", spider="tests.spiders.Listening")
+    assert seen.notes == {"parsed": [["StrictRobotParser", f"{site.url}/", False]]}
+
+
+def test_a_parser_that_the_user_sets_counts_and_is_named() -> None:
+    robots = "User-agent: *\nDisallow: /back/*.html\n"
+    ours = {**ADDON, "ROBOTSTXT_OBEY": True}
+    protego = {**ours, "ROBOTSTXT_PARSER": "scrapy.robotstxt.ProtegoRobotParser"}
+    strict = {**ours, "ROBOTSTXT_PARSER": "scrapy_norobots.StrictRobotParser"}
+    with Site(robots) as site:
+        seen = crawl(f"{site.url}/back/a.html", settings=protego)
+        assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
+        assert "as read by ProtegoRobotParser" in seen.drops[0].text
+        for settings in (ours, strict):
+            assert crawl(f"{site.url}/back/a.html", settings=settings).drops == []
+
+
+def test_a_parser_that_raises_closes_the_site() -> None:
+    with Site(ROBOTS) as site:
+        seen = crawl(f"{site.url}/", settings={**ADDON, "ROBOTSTXT_PARSER": "tests.spiders.BrokenParser"})
+    (drop,) = seen.drops
+    assert drop.type == "RobotsUnreachable"
+    assert "its parser failed: RuntimeError: no such luck" in drop.text
+
+
+def test_strict_parser_alone_under_scrapys_own_middleware() -> None:
+    robots = "User-agent: *\nAllow: /back/\nDisallow: /back/\n\nDisallow: /stray\n"
+    settings = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_PARSER": "scrapy_norobots.StrictRobotParser"}
+    with Site(robots) as site:
+        seen = crawl(f"{site.url}/back/a", f"{site.url}/stray", settings=settings)
+    assert [(drop.url, drop.type) for drop in seen.drops] == [(f"{site.url}/back/a", "IgnoreRequest")]
+    assert site.pages() == ["/stray"]
+
+
+def test_scrapys_stats_keep_their_names(mode: str) -> None:
+    with Site(ROBOTS) as site:
+        seen = crawl(f"{site.url}/", f"{site.url}/back/", mode=mode)
+    assert {key: value for key, value in seen.stats.items() if key.startswith("robotstxt/")} == {
+        "robotstxt/request_count": 1,
+        "robotstxt/response_count": 1,
+        "robotstxt/response_status_count/200": 1,
+        "robotstxt/forbidden": 1,
+    }

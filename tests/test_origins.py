@@ -1,0 +1,184 @@
+"""`OriginRegistry`: memory, its bounds, and one flight for all who wait. (Cancelling: test_middleware.)"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import pytest
+from twisted.internet.defer import Deferred, ensureDeferred
+
+from scrapy_norobots import compat
+from scrapy_norobots.access import Access, AccessKind
+from scrapy_norobots.origins import OriginRegistry
+from scrapy_norobots.standard import Origin
+
+_T = TypeVar("_T")
+
+
+def origin(number: int) -> Origin:
+    return Origin("http", f"{number}.town.example", 80)
+
+
+FINE = Access(AccessKind.OPEN, "http://town.example/robots.txt", "fine")
+BROKEN = Access(AccessKind.CLOSED, "http://town.example/robots.txt", "broken", temporary=True)
+
+
+class World:
+    """A registry with a clock that stands still and downloads that end at once, in a stated order."""
+
+    def __init__(self, *outcomes: Access, **bounds: Any) -> None:
+        self.now = 1000.0
+        self.outcomes = list(outcomes)
+        self.asked: list[tuple[Origin, str, Access | None]] = []
+        self.registry: OriginRegistry[str] = OriginRegistry(
+            self.load,
+            **{"ttl": 86_400, "error_ttl": 60, "origins_max": 100, "memory_max": 10**6, **bounds},
+            clock=lambda: self.now,
+        )
+
+    async def load(self, origin: Origin, asker: str, known: Access | None) -> Access:
+        self.asked.append((origin, asker, known))
+        return self.outcomes.pop(0) if self.outcomes else FINE
+
+    def ask(self, origin: Origin, asker: str = "someone") -> Access:
+        """What a request does: look, and wait if there is nothing."""
+        return self.registry.get(origin) or finish(self.registry.wait(origin, asker))
+
+
+def finish(coroutine: Coroutine[Any, Any, _T]) -> _T:
+    """Run a coroutine to its end, in whichever way this version of Scrapy waits without a reactor."""
+
+    async def run() -> _T:
+        return await coroutine
+
+    try:
+        compat.waiting_for(Deferred())
+    except RuntimeError:  # no event loop and no reactor: it asks for a loop that runs
+        return asyncio.run(run())
+    results: list[_T] = []
+    ensureDeferred(run()).addCallback(results.append)
+    return results[0]
+
+
+def test_an_unknown_origin_is_not_there() -> None:
+    assert World().registry.get(origin(1)) is None
+
+
+def test_it_is_asked_once_until_its_time_is_up() -> None:
+    world = World(ttl=600)
+    assert world.ask(origin(1), "first") is FINE
+    world.now += 599.9
+    assert world.ask(origin(1), "second") is FINE
+    assert world.asked == [(origin(1), "first", None)]
+    world.now += 0.1
+    assert world.ask(origin(1), "third") is FINE
+    assert world.asked[1:] == [(origin(1), "third", FINE)]
+
+
+def test_a_temporary_outcome_is_asked_again_less_and_less_often() -> None:
+    world = World(*[BROKEN] * 100)
+    pauses = []
+    for _ in range(10):
+        world.ask(origin(1))
+        start = world.now
+        while world.registry.get(origin(1)):
+            world.now += 30
+        pauses.append(world.now - start)
+    assert pauses == [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600, 3600]
+    world.outcomes = [FINE, BROKEN]
+    world.ask(origin(1))
+    world.now += 86_400
+    world.ask(origin(1))
+    world.now += 60
+    assert world.registry.get(origin(1)) is None  # one success, and the pauses start anew
+
+
+def test_a_long_pause_that_the_user_wants_is_not_cut() -> None:
+    world = World(BROKEN, BROKEN, error_ttl=7200)
+    for _ in range(2):
+        world.ask(origin(1))
+        world.now += 7199
+        assert world.registry.get(origin(1)) is BROKEN
+        world.now += 1
+
+
+def test_memory_is_bounded_by_origins_and_the_least_recently_used_go() -> None:
+    world = World(origins_max=3)
+    for number in (1, 2, 3):
+        world.ask(origin(number))
+    world.ask(origin(1))
+    world.ask(origin(4))
+    assert [world.registry.get(origin(number)) is FINE for number in (1, 2, 3, 4)] == [
+        True,
+        False,
+        True,
+        True,
+    ]
+    assert len(world.registry) == 3
+
+
+def test_memory_is_bounded_by_bytes() -> None:
+    world = World(memory_max=10 * FINE.size)
+    for number in range(50):
+        world.ask(origin(number))
+    assert len(world.registry) == 10
+    assert world.registry.size == 10 * FINE.size
+
+
+def test_one_origin_is_kept_however_large_it_is() -> None:
+    world = World(memory_max=1)
+    world.ask(origin(1))
+    assert world.registry.get(origin(1)) is FINE
+
+
+def ask_at_once(world: World, count: int) -> list[Access | Exception]:
+    """Have `count` askers, named by number, wait for one origin before its download ends."""
+    gate: Deferred[None] = Deferred()
+    load = world.registry._load
+
+    async def load_later(origin: Origin, asker: str, known: Access | None) -> Access:
+        await compat.waiting_for(gate)
+        return await load(origin, asker, known)
+
+    async def everyone() -> list[Access | Exception]:
+        told: list[Access | Exception] = []
+
+        async def one(name: str) -> None:
+            try:
+                told.append(await world.registry.wait(origin(1), name))
+            except ZeroDivisionError as exc:
+                told.append(exc)
+
+        waiting = [compat.spawn(one(str(number))) for number in range(count)]
+        gate.callback(None)
+        for deferred in waiting:
+            await compat.waiting_for(deferred)
+        return told
+
+    world.registry._load = load_later
+    try:
+        return finish(everyone())
+    finally:
+        world.registry._load = load
+
+
+@pytest.mark.parametrize("count", [1, 2, 50])
+def test_all_who_wait_at_once_share_one_flight(count: int) -> None:
+    world = World()
+    assert ask_at_once(world, count) == [FINE] * count
+    assert [asker for _, asker, _ in world.asked] == ["0"]
+
+
+def test_what_the_loader_raises_all_who_wait_get_and_the_next_one_tries_again() -> None:
+    world = World()
+    error = ZeroDivisionError("a bug")
+
+    async def fail(origin: Origin, asker: str, known: Access | None) -> Access:
+        raise error
+
+    world.registry._load = fail
+    assert ask_at_once(world, 3) == [error] * 3
+    world.registry._load = world.load
+    assert world.ask(origin(1)) is FINE

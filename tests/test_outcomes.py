@@ -1,0 +1,157 @@
+"""What becomes of a crawl when robots.txt is not simply there: the policy table and its presets."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from typing import Any
+
+import pytest
+
+from tests.crawling import ADDON, crawl
+from tests.sites import Answer, Site
+
+# A body that would forbid all, to show that only that of a 2xx answer is read.
+SHUT = "User-agent: *\nDisallow: /\n"
+
+OUTCOMES: dict[str, Answer] = {
+    "200": Answer(SHUT),
+    "204": Answer(status=204),
+    "301 nowhere": Answer(SHUT, 301),
+    "304": Answer(status=304),
+    "400": Answer(SHUT, 400),
+    "401": Answer(SHUT, 401),
+    "403": Answer(SHUT, 403),
+    "404": Answer(SHUT, 404),
+    "410": Answer(SHUT, 410),
+    "429": Answer(SHUT, 429),
+    "500": Answer(SHUT, 500),
+    "503": Answer(SHUT, 503),
+    "999": Answer(SHUT, 999),
+    "cut off": Answer(SHUT, headers={"Content-Length": "9999"}),
+}
+
+TABLE = {
+    "koster1996": {"200", "401", "403", "429", "500", "503", "999", "cut off"},
+    "rfc9309": {"200", "429", "500", "503", "999", "cut off"},
+    "allow": {"200"},
+}
+
+FAST = {**ADDON, "RETRY_ENABLED": False, "NOROBOTS_TIMEOUT": 2}
+
+
+def crawl_outcomes(policy: Any) -> tuple[set[str], Any]:
+    """Crawl a host for each outcome; return those at which the page was dropped, and the crawl."""
+    hosts = {name: f"127.0.1.{number}" for number, name in enumerate(OUTCOMES, 1)}
+    answers = {f"{hosts[name]}/robots.txt": answer for name, answer in OUTCOMES.items()}
+    settings = {**FAST, "NOROBOTS_STATUS_POLICY": policy}
+    with Site(host="0.0.0.0", answers=answers) as site:
+        seen = crawl(*(f"{site.url_of(host)}/page" for host in hosts.values()), settings=settings)
+    fetched = {hit.host for hit in site.hits if hit.target == "/page"}
+    dropped = {name for name, host in hosts.items() if host not in fetched}
+    assert {drop.url for drop in seen.drops} == {f"{site.url_of(hosts[name])}/page" for name in dropped}
+    return dropped, seen
+
+
+@pytest.mark.parametrize("preset", TABLE)
+def test_preset(preset: str) -> None:
+    dropped, seen = crawl_outcomes(preset)
+    assert dropped == TABLE[preset]
+    # 200 and 204 have rules, if only empty ones; what else was dropped was unreachable.
+    assert seen.stats["norobots/origins/rules"] == 2
+    assert seen.stats.get("norobots/unreachable", 0) == len(dropped) - 1
+    assert {drop.type for drop in seen.drops} <= {"RobotsForbidden", "RobotsUnreachable"}
+
+
+def test_a_mapping_changes_the_default_preset() -> None:
+    dropped, _ = crawl_outcomes({"403": "allow", "4xx": "deny", "404": "allow", "5xx": "allow"})
+    assert dropped == {"200", "400", "401", "410", "429", "cut off"}
+
+
+def test_each_closed_origin_is_one_warning_that_names_what_to_change() -> None:
+    with Site(Answer(status=403)) as site:
+        seen = crawl(*(f"{site.url}/{i}" for i in range(5)), settings=FAST)
+    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ")
+    assert f"Nothing is fetched at {site.url}: {site.url}/robots.txt answered 403" in line
+    assert "NOROBOTS_STATUS_POLICY denies '403'" in line
+    assert len(seen.drops) == 5
+    assert seen.drops[0].type == "RobotsUnreachable"
+    assert len(site.robots_hits()) == 1
+
+
+def test_allowing_after_a_failure_is_never_silent() -> None:
+    with Site(Answer(status=500)) as site:
+        seen = crawl(f"{site.url}/a", settings={**FAST, "NOROBOTS_STATUS_POLICY": "allow"})
+    assert site.pages() == ["/a"]
+    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ")
+    assert f"Everything may be fetched at {site.url}: {site.url}/robots.txt answered 500" in line
+
+
+def test_robots_txt_itself_may_be_fetched_where_nothing_else_may() -> None:
+    with Site(Answer("back soon", status=503)) as site:
+        url = f"{site.url}/robots.txt"
+        seen = crawl({"url": url, "meta": {"handle_httpstatus_all": True}}, settings=FAST)
+    assert seen.pages == [url]
+
+
+def unused_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_a_refused_connection_closes_the_origin(mode: str) -> None:
+    url = f"http://127.0.0.1:{unused_port()}"
+    seen = crawl(f"{url}/a", f"{url}/b", mode=mode, settings=FAST)
+    assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"] * 2
+    assert f"{url}/robots.txt could not be had (" in seen.drops[0].text
+    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ")
+    assert "NOROBOTS_STATUS_POLICY denies 'error'; it is asked again later" in line
+    assert [key for key in seen.stats if key.startswith("robotstxt/exception_count/")]
+
+
+def test_a_robots_txt_that_never_answers_ends_in_a_timeout(mode: str) -> None:
+    over = threading.Event()
+    try:
+        with Site(Answer(SHUT, before=lambda: over.wait(30))) as site:
+            seen = crawl(f"{site.url}/a", mode=mode, settings={**FAST, "NOROBOTS_TIMEOUT": 0.3})
+    finally:
+        over.set()
+    assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"]
+    assert "imeout" in seen.drops[0].text
+    assert site.pages() == []
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+def test_a_body_over_the_limit_is_an_error_not_half_a_file(encoding: str) -> None:
+    import gzip
+
+    body = (SHUT + "#" * 50_000).encode()
+    headers = {}
+    if encoding == "gzip":
+        body, headers = gzip.compress(body), {"Content-Encoding": "gzip"}
+    with Site(Answer(body, headers=headers)) as site:
+        seen = crawl(f"{site.url}/a", settings={**FAST, "NOROBOTS_MAXSIZE": 20_000})
+    assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"]
+    assert site.pages() == []
+
+
+def test_a_temporary_outcome_is_tried_again_and_the_rules_then_count() -> None:
+    robots = Answer(status=503)
+    with Site(robots) as site:
+
+        def repair() -> None:
+            site.answers["/robots.txt"] = Answer("User-agent: *\nDisallow: /back/\n")
+
+        site.answers["/robots.txt"] = Answer(status=503, before=repair)
+        with Site() as start:
+            seen = crawl(
+                f"{start.url}/",
+                spider="tests.spiders.Patient",
+                settings={**FAST, "NOROBOTS_ERROR_TTL": 0.1},
+                arguments={"urls": [f"{site.url}/open", f"{site.url}/back/"]},
+            )
+    assert seen.notes["/open"][0] == "RobotsUnreachable"
+    assert seen.notes["/open"][-1] == "passed"
+    assert seen.notes["/back/"][-1] == "RobotsForbidden"
+    assert len(site.robots_hits()) == 2

@@ -1,0 +1,115 @@
+"""Settings: defaults, what is refused and how it is said, and what the docs say of each."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_norobots.settings import DEFAULTS, Config
+from tests.crawling import ADDON, ROOT, run_crawl
+from tests.sites import Site
+
+
+def config(**settings: Any) -> Config:
+    return Config.from_settings(Settings(settings))
+
+
+def test_defaults_are_valid() -> None:
+    assert config() == config(**DEFAULTS)
+    assert config().ttl == 86_400
+    assert config().robot is None
+    assert config().parser is None
+
+
+@pytest.mark.parametrize("name", [name for name in DEFAULTS if name.endswith(("TTL", "TIMEOUT"))])
+def test_times_may_be_fractions_and_text(name: str) -> None:
+    field = name.removeprefix("NOROBOTS_").lower()
+    assert getattr(config(**{name: "0.5"}), field) == 0.5
+
+
+@pytest.mark.parametrize(
+    "value", ["403", {"403": "open"}, '{"403": "open"}', '{"403": ', {"2xx": "deny"}, 7, None]
+)
+def test_a_bad_policy_is_refused(value: object) -> None:
+    if value is None:
+        assert config(NOROBOTS_STATUS_POLICY=None) == config()  # None is "not set", as everywhere in Scrapy
+        return
+    with pytest.raises(ValueError, match=f"^NOROBOTS_STATUS_POLICY = {re.escape(repr(value))}: "):
+        config(NOROBOTS_STATUS_POLICY=value)
+
+
+def test_a_policy_may_come_from_the_command_line() -> None:
+    assert config(NOROBOTS_STATUS_POLICY=' {"403": "allow"}') == config(
+        NOROBOTS_STATUS_POLICY={"403": "allow"}
+    )
+    assert config(NOROBOTS_STATUS_POLICY="rfc9309") != config()
+
+
+NUMBERS = [name for name, default in DEFAULTS.items() if isinstance(default, int)]
+WHOLE = [name for name in NUMBERS if not name.endswith(("TTL", "TIMEOUT"))]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("value", [-1, "soon", float("nan"), float("inf"), True, [], "1e999"])
+def test_a_number_that_makes_no_sense_is_refused(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}: must be a number of "):
+        config(**{name: value})
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_half_a_thing_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{name} = 1.5: must be a whole number of "):
+        config(**{name: 1.5})
+
+
+@pytest.mark.parametrize("value", [7, {"proxy": 1}, [1], None])
+def test_names_of_meta_keys(value: object) -> None:
+    assert config(NOROBOTS_COPY_META="proxy, other").copy_meta == ("proxy", "other")
+    assert config(NOROBOTS_COPY_META=[]).copy_meta == ()
+    if value is not None:
+        with pytest.raises(ValueError, match=r"^NOROBOTS_COPY_META = .*: must be a list of names"):
+            config(NOROBOTS_COPY_META=value)
+
+
+def test_a_parser_that_cannot_be_had_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^ROBOTSTXT_PARSER = 'no\.such\.Parser': is not usable: "):
+        config(ROBOTSTXT_PARSER="no.such.Parser")
+    with pytest.raises(ValueError, match=r"^ROBOTSTXT_PARSER = 'tests\.spiders\.Pages': is not usable: "):
+        config(ROBOTSTXT_PARSER="tests.spiders.Pages")
+
+
+def test_a_name_that_does_not_exist_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    config(NOROBOTS_TIMEOUTS=3, NOROBOTS_XYZ=1)
+    assert [record.getMessage() for record in caplog.records] == [
+        "There is no setting NOROBOTS_TIMEOUTS; is it NOROBOTS_TIMEOUT?",
+        "There is no setting NOROBOTS_XYZ",
+    ]
+
+
+def test_a_crawl_with_a_bad_setting_does_not_start() -> None:
+    with Site() as site:
+        done = run_crawl(f"{site.url}/", settings={**ADDON, "NOROBOTS_TIMEOUT": "soon"})
+    assert site.targets() == []
+    assert done.returncode != 0
+    assert "ValueError: NOROBOTS_TIMEOUT = 'soon': must be a number of seconds" in done.stderr
+
+
+def test_the_docs_have_every_setting_with_its_default() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text()
+    documented = dict(re.findall(r"^### `(NOROBOTS_\w+)`\n+Default: `(.+?)`", page, re.MULTILINE))
+    assert {name: eval(default) for name, default in documented.items()} == dict(DEFAULTS)
+
+
+def test_the_docs_have_every_stat_that_the_code_counts() -> None:
+    counted = set()
+    for file in Path(ROOT / "scrapy_norobots").rglob("*.py"):
+        counted.update(re.findall(r'"((?:norobots|robotstxt)/[\w/]+)', file.read_text()))
+    page = (ROOT / "docs" / "stats.md").read_text()
+    documented = {
+        name.partition("<")[0].rstrip("/") for name in re.findall(r"^\| `(.+?)`", page, re.MULTILINE)
+    }
+    assert {name.rstrip("/") for name in counted} == documented
