@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import scrapy.crawler
+from scrapy.settings import default_settings
 
 MODES = ("asyncio", "select", "no reactor")
 ADDON = {"ADDONS": {"scrapy_norobots.Addon": 500}}
@@ -84,9 +85,7 @@ def run_crawl(
 ) -> subprocess.CompletedProcess[str]:
     """Run the process of a crawl, whatever becomes of it."""
     what = Job(list(requests), **{"settings": ADDON, **job})
-    if what.mode == "no reactor" and not hasattr(
-        scrapy.crawler.AsyncCrawlerProcess, "_signal_kill_reactorless"
-    ):
+    if what.mode == "no reactor" and not hasattr(default_settings, "TWISTED_REACTOR_ENABLED"):
         pytest.skip("this version of Scrapy cannot run without a reactor")
     return subprocess.run(
         [sys.executable, "-m", "tests.crawling"],
@@ -101,11 +100,13 @@ def run_crawl(
 
 def main() -> None:
     """Do the job on standard input; what was seen goes to standard output, the log to standard error."""
+    from scrapy.core.engine import ExecutionEngine
     from scrapy.exceptions import ScrapyDeprecationWarning
     from scrapy.utils.misc import load_object
 
     job = Job(**json.load(sys.stdin))
-    warnings.filterwarnings("error", category=ScrapyDeprecationWarning)
+    if hasattr(ExecutionEngine, "download_async"):  # older versions warn of themselves
+        warnings.filterwarnings("error", category=ScrapyDeprecationWarning)
     warnings.filterwarnings("ignore", job.deprecated, ScrapyDeprecationWarning)
     settings = {
         "LOG_LEVEL": "DEBUG",

@@ -20,7 +20,7 @@ def test_every_public_name_is_there() -> None:
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'Robot'"):
-        scrapy_norobots.Robot
+        getattr(scrapy_norobots, "Robot")  # noqa: B009  # mypy knows that it is not there
 
 
 @pytest.mark.parametrize("name", scrapy_norobots.__all__)
@@ -45,5 +45,4 @@ def test_strict_robot_parser_takes_what_scrapy_gives() -> None:
     assert not parser.allowed("http://town.example/back/", "FooBot/1.0")
     assert not parser.allowed(b"http://town.example/back/", b"FooBot/1.0")
     assert parser.allowed("http://town.example/back/", "BarBot/1.0")
-    assert parser.crawl_delay("FooBot") is None
     assert parser.robots.records[0].names == ("FooBot",)

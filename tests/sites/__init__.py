@@ -1,5 +1,5 @@
 """Local servers for real crawls; each keeps a log of what it was asked."""
 
-from tests.sites.site import Answer, Hit, Site
+from tests.sites.site import Answer, Hit, Site, page
 
-__all__ = ["Answer", "Hit", "Site"]
+__all__ = ["Answer", "Hit", "Site", "page"]

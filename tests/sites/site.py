@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import ssl
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # in typing from Python 3.11 on
 
 
 @dataclass(frozen=True)
@@ -14,6 +21,7 @@ class Hit:
     """One request that a site has seen; `target` is path and query as they were sent."""
 
     method: str
+    host: str
     target: str
     headers: Mapping[str, str]
 
@@ -37,8 +45,9 @@ def page(*links: str) -> Answer:
 class Site:
     """A context manager: the server runs inside the ``with``.
 
-    `answers` maps targets to answers; any other target is an empty page, except that robots.txt is missing
-    unless it is given, as text or as an answer.
+    `answers` maps targets to answers, or a host and a target (``127.0.0.2/robots.txt``) where a site bound to
+    0.0.0.0 is many; any other target is an empty page, except that robots.txt is missing unless it is given,
+    as text or as an answer. With `tls`, a pair of certificate and key files, the site is an https one.
     """
 
     def __init__(
@@ -46,6 +55,7 @@ class Site:
         robots: bytes | str | Answer | None = None,
         answers: Mapping[str, Answer] | None = None,
         host: str = "127.0.0.1",
+        tls: tuple[Path, Path] | None = None,
     ) -> None:
         self.answers = dict(answers or {})
         if isinstance(robots, Answer):
@@ -56,6 +66,12 @@ class Site:
         self.host = host
         self._server = _Server((host, 0), _Handler)
         self._server.site = self
+        self._scheme = "http"
+        if tls is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*tls)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+            self._scheme = "https"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
@@ -65,7 +81,11 @@ class Site:
     @property
     def url(self) -> str:
         """The site's address without a slash at the end."""
-        return f"http://{self.host}:{self.port}"
+        return self.url_of(self.host)
+
+    def url_of(self, host: str) -> str:
+        """The address of one of the hosts that a site bound to 0.0.0.0 is."""
+        return f"{self._scheme}://{host}:{self.port}"
 
     def targets(self) -> list[str]:
         """What was asked for, in order."""
@@ -78,7 +98,7 @@ class Site:
     def robots_hits(self) -> list[Hit]:
         return [hit for hit in self.hits if hit.target == "/robots.txt"]
 
-    def __enter__(self) -> Site:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -96,6 +116,11 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
     site: Site
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of a client that went away in the middle of an answer: some tests want that."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -103,8 +128,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         site = self.server.site
-        site.hits.append(Hit(self.command, self.path, {k.lower(): v for k, v in self.headers.items()}))
-        answer = site.answers.get(self.path)
+        host = self.headers.get("Host", "").rpartition(":")[0]
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        site.hits.append(Hit(self.command, host, self.path, headers))
+        answer = site.answers.get(host + self.path) or site.answers.get(self.path)
         if answer is None:
             answer = Answer(status=404) if self.path == "/robots.txt" else page()
         if answer.before is not None:
