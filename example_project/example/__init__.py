@@ -1,0 +1,1 @@
+"""A Scrapy project that obeys robots.txt through the scrapy-norobots add-on."""

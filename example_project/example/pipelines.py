@@ -1,0 +1,1 @@
+"""The project's own item pipelines: none, as feed exports (``-O pages.json``) will do."""

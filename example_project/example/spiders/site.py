@@ -1,0 +1,106 @@
+"""A crawl of one host: ``scrapy crawl site -a url=http://any.example/``.
+
+Yields a ``PageItem`` for every page, whatever its status or type, and follows the links of
+HTML pages that stay on their page's own host.  Requests that robots.txt kept back are counted
+in ``dropped`` by their ``Cause``, with the first URL of each in ``samples``; the counts are
+logged at the end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from scrapy import Request, Spider
+from scrapy.http import HtmlResponse, Response
+from scrapy.linkextractors import LinkExtractor
+from w3lib.url import safe_url_string
+
+from example.items import PageItem
+from scrapy_norobots import RobotsForbidden
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from twisted.python.failure import Failure
+
+
+class Cause(NamedTuple):
+    """Why requests were dropped: a rule of robots.txt, or (as line 0) a reason in words."""
+
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}, Disallow: {self.text!r}" if self.line else self.text
+
+
+def host_of(url: str) -> str:
+    """Return the host of an http or https URL, and "" for anything else."""
+    try:
+        parts = urlsplit(safe_url_string(url))
+        is_web = parts.scheme in ("http", "https") and parts.port != 0
+    except ValueError:  # not a URL at all, or one with a port that is no number
+        return ""
+    return (parts.hostname or "") if is_web else ""
+
+
+class SiteSpider(Spider):
+    """Crawls the site that ``url``, an absolute http or https URL, is a page of."""
+
+    name = "site"
+    link_extractor = LinkExtractor()
+
+    def __init__(self, url: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.url = url
+        # Redirects may lead to the site's other name, but not to other sites.
+        self.allowed_domains = [host_of(url).removeprefix("www.")]
+        self.dropped: Counter[Cause] = Counter()
+        self.samples: dict[Cause, str] = {}
+
+    def start_requests(self) -> Iterator[Request]:
+        """Yield the first request (Scrapy before 2.13 calls this)."""
+        if host_of(self.url):
+            yield Request(self.url, errback=self.on_error)
+        else:
+            self.logger.error(
+                "Nothing to crawl: give the site's URL as -a url=http://host/ (got %r)", self.url
+            )
+
+    async def start(self) -> AsyncIterator[Request]:
+        """Yield the first request (Scrapy 2.13 and later call this)."""
+        for request in self.start_requests():
+            yield request
+
+    def parse(self, response: Response) -> Iterator[PageItem | Request]:
+        """Yield the page and, if it is a good HTML page, requests for what it links to."""
+        if not isinstance(response, HtmlResponse):
+            yield PageItem(response.url, "", response.status)
+            return
+        title = " ".join(response.css("title::text").get("").split())
+        yield PageItem(response.url, title, response.status)
+        if response.status >= 400:
+            return
+        host = urlsplit(response.url).netloc
+        for link in self.link_extractor.extract_links(response):
+            if host_of(link.url) and urlsplit(link.url).netloc == host:
+                yield Request(link.url, errback=self.on_error)
+
+    def on_error(self, failure: Failure) -> None:
+        """Count a request that robots.txt forbids; warn of one that failed otherwise."""
+        request: Request = failure.request  # type: ignore[attr-defined]  # set by Scrapy
+        if not isinstance(failure.value, RobotsForbidden):
+            self.logger.warning("Not fetched: %s (%s)", request.url, failure.getErrorMessage())
+            return
+        decision = failure.value.decision
+        rule = decision.rule
+        cause = Cause(rule.line, rule.value) if rule else Cause(0, decision.why)
+        self.dropped[cause] += 1
+        self.samples.setdefault(cause, request.url)
+
+    def closed(self, reason: str) -> None:
+        """Log what robots.txt kept back (Scrapy calls this when the crawl ends)."""
+        for cause, count in sorted(self.dropped.items()):
+            self.logger.info("Dropped for robots.txt (%s): %d", cause, count)
