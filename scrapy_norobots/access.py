@@ -18,8 +18,7 @@ from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Decision, Reason, Verdict
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.names import to_name
-from scrapy_norobots.standard.robotstxt import is_robots_txt
-from scrapy_norobots.standard.urls import split
+from scrapy_norobots.standard.urls import is_robots_txt, split
 
 ALLOW, DENY = "allow", "deny"
 

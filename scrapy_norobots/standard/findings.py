@@ -14,11 +14,12 @@ from difflib import get_close_matches
 from enum import Enum
 from typing import NamedTuple
 
+from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.lines import FIELD, is_blank, is_html, to_lines, to_text
 from scrapy_norobots.standard.names import robot_name
 from scrapy_norobots.standard.records import RawRecord, read_records
 from scrapy_norobots.standard.rules import WHOLE_URL, prefix_of
-from scrapy_norobots.standard.urls import written
+from scrapy_norobots.standard.urls import is_robots_txt, written
 
 
 class Severity(Enum):
@@ -144,7 +145,7 @@ def find_all(body: bytes | str) -> list[Finding]:
         found.extend(_of_names(records))
     found.sort(key=lambda item: item[1])
     return [
-        Finding(kind, number, lines[number - 1], KINDS[kind].meaning.format(*values))
+        Finding(kind, number, lines[number - 1], printable(KINDS[kind].meaning.format(*values)))
         for kind, number, values in found
     ]
 
@@ -193,16 +194,18 @@ def _of_other_field(line: str) -> Iterator[tuple[str, ...]]:
 
 
 def _of_name(value: str) -> Iterator[tuple[str, ...]]:
+    if value == "*":
+        return
     name = robot_name(value)
     if not name:
         yield ("empty-name",)
-    elif name != value:
+        return
+    if name != value:
         yield "version-in-name", name
-    elif value != "*":
-        if "*" in value:
-            yield ("star-in-name",)
-        if _BLANK_INSIDE.search(value):
-            yield ("several-names",)
+    if "*" in name:
+        yield ("star-in-name",)
+    if _BLANK_INSIDE.search(name):
+        yield ("several-names",)
 
 
 def _of_path(value: str) -> Iterator[tuple[str, ...]]:
@@ -214,7 +217,7 @@ def _of_path(value: str) -> Iterator[tuple[str, ...]]:
         return
     if WHOLE_URL.match(value):
         yield ("whole-url",)
-    elif not value.startswith(("/", "*")):
+    elif not value.startswith("/"):
         yield ("relative-path",)
     if "*" in value or value.endswith("$"):
         yield ("wildcard",)
@@ -224,7 +227,7 @@ def _of_path(value: str) -> Iterator[tuple[str, ...]]:
         yield "unescaped", "%XX of their UTF-8 bytes"
     if _BAD_ESCAPE.search(value):
         yield ("bad-escape",)
-    if prefix[1].startswith("/robots.txt"):
+    if is_robots_txt(prefix[1]):
         yield ("robots-txt",)
 
 

@@ -36,8 +36,8 @@ def to_text(body: bytes | str) -> str:
     if not isinstance(body, bytes):
         raise TypeError(f"a robots.txt body must be bytes or str, not {type(body).__name__}")
     if body.startswith(_UTF16_BOMS):
-        # An odd last byte cannot be a character; "replace" makes it one that no path holds.
-        return body.decode("utf-16", "replace")
+        # Half a character at the end is dropped: a rule that it ends then forbids no less.
+        return body[: len(body) & ~1].decode("utf-16", "replace")
     return body.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
 
 

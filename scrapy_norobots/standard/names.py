@@ -11,9 +11,12 @@ import re
 # Browsers' way of naming a robot: Mozilla/5.0 (compatible; FooBot/1.2; +http://…).
 _COMPATIBLE = re.compile(r"Mozilla/.*?[(;]\s*compatible;\s*([^;)]+)", re.IGNORECASE | re.DOTALL)
 
-# Where a name ends: at its version, or before a comment in brackets or a dotted number. One blank is
-# looked for, not a run of them: a run would make a long line of blanks cost quadratic time.
-_AFTER_NAME = re.compile(r"/|\s[(\[]|\sv?\d+(?:\.\w+)+\Z", re.IGNORECASE)
+# Where a name ends: at its version, or before a comment in brackets. One blank is looked for, not a run of
+# them: a run would make a long line of blanks cost quadratic time.
+_AFTER_NAME = re.compile(r"/|\s[(\[]")
+
+# A version that stands behind a name without a slash; a number without a dot may be part of the name.
+_DOTTED_VERSION = re.compile(r"\sv?\d+(?:\.\w+)+\Z", re.IGNORECASE)
 
 
 def robot_name(user_agent: str) -> str:
@@ -27,9 +30,12 @@ def robot_name(user_agent: str) -> str:
     compatible = _COMPATIBLE.match(user_agent)
     if compatible:
         user_agent = compatible[1]
-    user_agent = user_agent.strip()
-    end = _AFTER_NAME.search(user_agent)
-    return user_agent[: end.start()].rstrip() if end else user_agent
+    name = user_agent.strip()
+    for pattern in (_AFTER_NAME, _DOTTED_VERSION):
+        end = pattern.search(name)
+        if end:
+            name = name[: end.start()].rstrip()
+    return name
 
 
 def to_name(robot: str | bytes) -> str:

@@ -6,6 +6,7 @@ raises on bytes, whatever they hold.
 
 from __future__ import annotations
 
+import sys
 from functools import cached_property
 
 from scrapy_norobots.standard.decision import Decision, Reason, Verdict
@@ -21,15 +22,11 @@ from scrapy_norobots.standard.records import (
     to_record,
 )
 from scrapy_norobots.standard.rules import RuleSet
-from scrapy_norobots.standard.urls import normal, split
+from scrapy_norobots.standard.urls import is_robots_txt, split
 
 # How many robots' names are remembered. A crawl has one, a few at most; one that changes its name with
 # each request must not fill the memory.
 _ROBOTS_REMEMBERED = 64
-
-# What a line of a record takes beside its text: a tuple, a number, the head of a string, and as much again
-# for the rule made of it. The tests hold it against what is measured.
-_BYTES_A_LINE = 350
 
 # Indices of records that stand at no one place in the file: the default record, which may be spread over
 # several (R5), and that of a robot for which there is none.
@@ -80,8 +77,9 @@ class RobotsTxt:
     @property
     def size(self) -> int:
         """About how much memory the file takes, in bytes, once one robot's rules are in use."""
-        lines = sum(len(user_agents) + len(rules) for user_agents, rules in self._raw)
-        return 1000 + 2 * len(self._body) + _BYTES_A_LINE * lines
+        return (
+            400 + len(self._body) + sum(_size_of(*line) for raw in self._raw for part in raw for line in part)
+        )
 
     def allowed(self, url: str, robot: str | bytes) -> bool:
         """Whether `robot`, a name or a whole User-Agent header, may fetch `url` (U1 to U9).
@@ -166,6 +164,11 @@ class RobotsTxt:
         return f"<{type(self).__name__} of {len(self._raw)} records>"
 
 
-def is_robots_txt(target: str) -> bool:
-    """Whether a target is that of robots.txt itself, which may always be fetched (U7)."""
-    return normal(target) == "/robots.txt"
+def _size_of(line: int, value: str) -> int:
+    """About how much memory a line of a record takes: as read, and in the rules made of it."""
+    size = 260 + sys.getsizeof(value)
+    if not value.isascii():
+        size += 3 * len(value.encode("utf-8", "surrogatepass"))  # as %XX
+    if "://" in value:
+        size += 600  # an origin with rules of its own
+    return size

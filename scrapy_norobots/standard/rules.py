@@ -63,6 +63,7 @@ class RuleSet:
 
     def match(self, origin: Origin | None, target: str) -> Rule | None:
         """Return a rule that forbids the target, as written or in its normal form (U6), else None."""
+        target = written(target)
         rule = self._match(origin, target)
         if rule is None:
             normal_target = normal(target)

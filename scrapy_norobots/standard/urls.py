@@ -76,8 +76,13 @@ def split(url: str) -> tuple[Origin | None, str | None]:
         target = "/" + target
     if scheme is None:
         return None, target
-    origin = _origin(scheme, authority or "")
+    # No host that can be resolved has a name of over 253 characters, and longer ones would fill the cache.
+    find = _origin if len(authority or "") <= _LONGEST_REMEMBERED else _origin.__wrapped__
+    origin = find(scheme, authority or "")
     return (origin, target) if origin else (None, None)
+
+
+_LONGEST_REMEMBERED = 300
 
 
 @lru_cache(maxsize=4096)
@@ -131,6 +136,11 @@ def normal(target: str, *, is_prefix: bool = False) -> str:
     if "/." in path:
         path = _resolve_dots(path, is_prefix=is_prefix and not mark)
     return path + mark + query
+
+
+def is_robots_txt(target: str) -> bool:
+    """Whether a target is that of robots.txt itself, which may always be fetched (U7)."""
+    return normal(target) == "/robots.txt"
 
 
 def _normalize(match: re.Match[str]) -> str:
