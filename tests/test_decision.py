@@ -1,0 +1,220 @@
+"""Decisions: what they hold, and the one printable sentence that each makes of it."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from scrapy_norobots.standard import Decision, Reason, Record, RobotsTxt, Rule, UserAgent, Verdict
+from scrapy_norobots.standard.decision import printable, quoted
+
+HOST = "http://garden.example"
+SOURCE = HOST + "/robots.txt"
+BODY = """# garden
+User-agent: tamarin
+User-agent: potto
+Disallow: /nest
+
+User-agent: *
+Disallow: /heap # hot
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "url", "robot", "source", "expected"),
+    [
+        pytest.param(
+            BODY,
+            HOST + "/nest/egg",
+            "Tamarin/1.0",
+            SOURCE,
+            "http://garden.example/nest/egg is forbidden for 'Tamarin': line 4 of "
+            "http://garden.example/robots.txt, 'Disallow: /nest', "
+            "in the record of line 2 for 'tamarin', 'potto'",
+            id="rule",
+        ),
+        pytest.param(
+            BODY,
+            HOST + "/heap",
+            "Indri",
+            None,
+            "http://garden.example/heap is forbidden for 'Indri': line 7 of robots.txt, 'Disallow: /heap', "
+            "in the record of line 6 for '*'",
+            id="default",
+        ),
+        pytest.param(
+            BODY,
+            HOST + "/",
+            "Potto",
+            SOURCE,
+            "http://garden.example/ is allowed for 'Potto': no line of http://garden.example/robots.txt "
+            "forbids it, in the record of line 2 for 'tamarin', 'potto'",
+            id="no rule",
+        ),
+        pytest.param(
+            "User-agent: potto\nDisallow: /",
+            "/nest",
+            "Tamarin",
+            None,
+            "/nest is allowed for 'Tamarin': robots.txt has no record for this robot and no default record",
+            id="no record",
+        ),
+        pytest.param(
+            BODY,
+            HOST + "/robots.txt",
+            "Potto",
+            SOURCE,
+            "http://garden.example/robots.txt is allowed for 'Potto': "
+            "robots.txt itself may always be fetched",
+            id="robots.txt",
+        ),
+        pytest.param(
+            BODY,
+            "ftp://garden.example/nest",
+            b"Potto/1",
+            SOURCE,
+            "ftp://garden.example/nest is allowed for 'Potto': only http and https URLs have a robots.txt",
+            id="not web",
+        ),
+        pytest.param(
+            "User-agent: a\nUser-agent: b\nUser-agent: c\nUser-agent: d\nUser-agent: e\nDisallow: /",
+            "/",
+            "c",
+            None,
+            "/ is forbidden for 'c': line 6 of robots.txt, 'Disallow: /', "
+            "in the record of line 1 for 'a', 'b', 'c' and 2 more",
+            id="many names",
+        ),
+    ],
+)
+def test_sentences(body: str, url: str, robot: str | bytes, source: str | None, expected: str) -> None:
+    decision = RobotsTxt.parse(body.encode()).decide(url, robot, source)
+    assert str(decision) == expected
+    assert expected.endswith(f": {decision.why}")
+
+
+def test_what_a_decision_holds() -> None:
+    decision = RobotsTxt.parse(BODY.encode()).decide(HOST + "/nest/egg", "Tamarin/1.0", SOURCE)
+    assert decision == Decision(
+        verdict=Verdict.FORBIDDEN,
+        url=HOST + "/nest/egg",
+        robot="Tamarin",
+        reason=Reason.RULE,
+        rule=Rule(4, "/nest"),
+        record=Record((UserAgent(2, "tamarin"), UserAgent(3, "potto")), (Rule(4, "/nest"),)),
+        source=SOURCE,
+    )
+    assert decision.allowed is False
+    with pytest.raises(FrozenInstanceError):
+        decision.verdict = Verdict.ALLOWED  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("url", "reason", "has_record"),
+    [
+        (HOST + "/x", Reason.NO_RULE_MATCHES, True),
+        (HOST + "/robots.txt", Reason.ROBOTS_TXT, True),
+        ("mailto:jo@garden.example", Reason.NOT_WEB, True),
+    ],
+)
+def test_what_an_allowing_one_holds(url: str, reason: Reason, has_record: bool) -> None:
+    decision = RobotsTxt.parse(BODY.encode()).decide(url, "Tamarin")
+    assert (decision.allowed, decision.verdict, decision.reason) == (True, Verdict.ALLOWED, reason)
+    assert (decision.rule, decision.source, decision.detail) == (None, None, "")
+    assert (decision.record is not None) is has_record
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+@pytest.mark.parametrize("detail", ["", "the server said 503"])
+def test_any_reason_makes_a_sentence_without_rule_and_record(reason: Reason, detail: str) -> None:
+    decision = Decision(Verdict.ALLOWED, HOST, "Tamarin", reason, source=SOURCE, detail=detail)
+    assert str(decision).startswith("http://garden.example is allowed for 'Tamarin': ")
+    assert decision.why
+    if reason in (Reason.PARSER, Reason.STATUS, Reason.ERROR, Reason.BAD_URL):
+        assert decision.why == (detail or f"{reason.value} ({SOURCE})")
+
+
+NASTY = {
+    "escape": "\x1b[31m",
+    "line feed": "\n",
+    "carriage return": "\r",
+    "backspace": "\b",
+    "bell": "\x07",
+    "nul": "\x00",
+    "delete": "\x7f",
+    "C1 control": "\x9b31m",
+    "next line": "\x85",
+    "line separator": "\u2028",
+    "right to left": "\u202e",
+    "isolate": "\u2066",
+    "mark": "\u200f",
+    "zero width": "\u200b",
+    "byte order mark": "\ufeff",
+    "tag": "\U000e0041",
+    "no byte": "\ud800",
+    "a byte": "\udce9",
+    "no character": "\uffff",
+    "private": "\ue000",
+    "no-break space": "\xa0",
+}
+
+
+@pytest.mark.parametrize("nasty", NASTY.values(), ids=NASTY)
+@pytest.mark.parametrize("place", ["url", "robot", "source", "detail", "rule", "name"])
+def test_nothing_unprintable_gets_out(nasty: str, place: str) -> None:
+    texts = dict.fromkeys(("url", "robot", "source", "detail", "rule", "name"), "x")
+    texts[place] = f"x{nasty}y"
+    record = Record((UserAgent(1, texts["name"]),), (Rule(2, texts["rule"]),))
+    for reason in (Reason.RULE, Reason.NO_RULE_MATCHES, Reason.NO_RECORD, Reason.STATUS):
+        sentence = str(
+            Decision(
+                Verdict.FORBIDDEN,
+                texts["url"],
+                texts["robot"],
+                reason,
+                record.rules[0],
+                record,
+                texts["source"],
+                texts["detail"],
+            )
+        )
+        assert sentence.isprintable()
+        assert sentence.encode()
+    assert nasty not in sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("", ""),
+        ("/nest?q=é 漢 😀 \\", "/nest?q=é 漢 😀 \\"),
+        ("a\nb\rc\td", r"a\nb\rc\td"),
+        ("\x1b[0m\x00\x7f", r"\x1b[0m\x00\x7f"),
+        ("\x9b\xa0\xad", r"\x9b\xa0\xad"),
+        ("\u202e\u2028\ufeff", r"\u202e\u2028\ufeff"),
+        ("\U000e0041", r"\U000e0041"),
+        ("\udce9\ud800", r"\udce9\ud800"),
+    ],
+    ids=ascii,
+)
+def test_printable(text: str, escaped: str) -> None:
+    assert printable(text) == escaped
+    assert quoted(text) == f"'{escaped}'"
+
+
+def test_long_texts_are_cut() -> None:
+    assert printable("x" * 500) == "x" * 500
+    assert printable("x" * 501) == "x" * 500 + "…"
+    assert printable("\n" * 501) == r"\n" * 500 + "…"
+    assert printable("x\n" * 5, limit=3) == r"x\nx…"
+    assert quoted("x" * 201) == "'" + "x" * 200 + "…'"
+
+
+def test_a_sentence_has_a_bounded_length() -> None:
+    long = "\U000e0041" * 100_000
+    body = f"User-agent: a{long}\nUser-agent: *\nDisallow: /{long}\n"
+    robots = RobotsTxt.parse(body.encode())
+    sentence = str(robots.decide(f"{HOST}/{long}", "b" + long, source=f"{HOST}/{long}"))
+    assert "is forbidden" in sentence
+    assert len(sentence) < 20_000

@@ -1,0 +1,273 @@
+"""`RobotsTxt`: what it takes and refuses, what it costs, and what importing it brings along."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import scrapy_norobots
+from scrapy_norobots.standard import Record, RobotsTxt, Rule, UserAgent
+
+HOST = "http://garden.example"
+BODY = b"User-agent: tamarin\nDisallow: /nest\n\nUser-agent: *\nDisallow: /heap\n"
+
+
+# --- types
+
+
+@pytest.mark.parametrize("body", [None, 1, bytearray(b"x"), memoryview(b"x"), [b"x"], object()])
+def test_a_body_is_bytes_or_text(body: Any) -> None:
+    with pytest.raises(TypeError, match=f"must be bytes or str, not {type(body).__name__}"):
+        RobotsTxt.parse(body)
+
+
+def calls(url: Any, robot: Any) -> list[Callable[[], object]]:
+    robots = RobotsTxt.parse(BODY)
+    return [lambda: robots.allowed(url, robot), lambda: robots.decide(url, robot)]
+
+
+@pytest.mark.parametrize("url", [None, 1, b"http://garden.example/", bytearray(b"/"), ["/"], object()])
+def test_a_url_is_text(url: Any) -> None:
+    for call in calls(url, "Tamarin"):
+        with pytest.raises(TypeError, match=f"must be a str, not {type(url).__name__}"):
+            call()
+
+
+@pytest.mark.parametrize("robot", [None, 1, bytearray(b"x"), ["x"], object()])
+@pytest.mark.parametrize("url", ["/", "mailto:x"])
+def test_a_robot_is_text_or_bytes(url: str, robot: Any) -> None:
+    for call in calls(url, robot):
+        with pytest.raises(TypeError, match=r"must be a str or bytes|unhashable"):
+            call()
+
+
+@pytest.mark.parametrize("port", ["65536", "x", "-1", "١"])
+def test_a_port_that_is_none_is_refused(port: str) -> None:
+    for call in calls(f"http://garden.example:{port}/nest", "Tamarin"):
+        with pytest.raises(ValueError, match="is no port"):
+            call()
+
+
+def test_bytes_and_text_are_the_same_robot() -> None:
+    robots = RobotsTxt.parse(BODY)
+    for robot in ("Tamarin/1.0", b"Tamarin/1.0", "tamarin", b"TAMARIN"):
+        assert not robots.allowed(HOST + "/nest", robot)
+        assert robots.allowed(HOST + "/heap", robot)
+        assert robots.decide(HOST, robot).robot.lower() == "tamarin"
+
+
+def test_a_bare_path_is_enough() -> None:
+    robots = RobotsTxt.parse(BODY)
+    assert not robots.allowed("/nest/egg", "Tamarin")
+    assert robots.decide("/nest/egg", "Tamarin").url == "/nest/egg"
+
+
+# --- what it holds
+
+
+def test_records() -> None:
+    robots = RobotsTxt.parse(BODY)
+    assert robots.records == (
+        Record((UserAgent(1, "tamarin"),), (Rule(2, "/nest"),)),
+        Record((UserAgent(4, "*"),), (Rule(5, "/heap"),)),
+    )
+    assert robots.records is robots.records
+    assert [record.is_default for record in robots.records] == [False, True]
+    assert repr(robots) == "<RobotsTxt of 2 records>"
+
+
+def test_asking_changes_no_answer() -> None:
+    asked, fresh = RobotsTxt.parse(BODY), RobotsTxt.parse(BODY)
+    for robot in ("Tamarin", "*", "Potto", "Tamarin", "", "Potto", "*"):
+        for target in ("/nest", "/heap", "/", "/robots.txt"):
+            new = RobotsTxt.parse(BODY)
+            assert asked.decide(target, robot) == new.decide(target, robot)
+            assert asked.allowed(target, robot) is new.allowed(target, robot)
+    assert asked.records == fresh.records
+    assert asked.findings == fresh.findings
+
+
+def test_the_package_hands_it_out() -> None:
+    assert scrapy_norobots.RobotsTxt is RobotsTxt
+
+
+@pytest.mark.parametrize(
+    "statement", ["import scrapy_norobots.standard", "from scrapy_norobots import Decision, RobotsTxt"]
+)
+def test_it_is_pure(statement: str) -> None:
+    """Neither Scrapy nor Twisted comes along, in a process that has not imported them before."""
+    program = (
+        f"import sys; {statement}; import scrapy_norobots.standard as s; "
+        "r = s.RobotsTxt.parse(b'User-agent: *\\nDisallow: a'); r.findings; str(r.decide('http://h/', 'x')); "
+        "print(*sorted(m.partition('.')[0] for m in sys.modules))"
+    )
+    modules = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "scrapy_norobots" in modules
+    assert not {"scrapy", "twisted", "w3lib", "itemadapter", "zope"} & set(modules)
+
+
+# --- memory
+
+
+def measure(make: Callable[[], object]) -> tuple[object, int]:
+    """Return what `make` makes, and how much memory it holds."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        made = make()
+        gc.collect()
+        return made, tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+
+def used(body: bytes, robot: str) -> RobotsTxt:
+    robots = RobotsTxt.parse(bytes(bytearray(body)))  # a body of its own, to be measured as well
+    robots.decide(HOST + "/", robot)
+    return robots
+
+
+FILES: dict[str, Callable[[int], bytes]] = {
+    "short rules": lambda n: b"User-agent: *\n" + b"".join(b"Disallow: /%d/\n" % i for i in range(n)),
+    "long rules": lambda n: (
+        b"User-agent: *\n" + b"".join(b"Disallow: /%d/%s\n" % (i, b"x" * 90) for i in range(n))
+    ),
+    "escapes": lambda n: b"User-agent: *\n" + b"".join(b"Disallow: /%d/%%7e%%c3\n" % i for i in range(n)),
+    "not ASCII": lambda n: (
+        b"User-agent: *\n" + b"".join(b"Disallow: /%d/%s\n" % (i, "漢字".encode() * 8) for i in range(n))
+    ),
+    "records": lambda n: b"".join(b"User-agent: bot%d\nDisallow: /x\n\n" % i for i in range(n)),
+    "default records": lambda n: b"".join(b"User-agent: *\nDisallow: /%d\n\n" % i for i in range(n)),
+    "names": lambda n: b"".join(b"User-agent: bot%d\n" % i for i in range(n)) + b"Disallow: /\n",
+    "whole URLs": lambda n: (
+        b"User-agent: *\n" + b"".join(b"Disallow: http://h%d.example/x\n" % i for i in range(n))
+    ),
+    "comments": lambda n: b"User-agent: *\nDisallow: /\n" + b"# Have a look at the nest.\n" * n,
+    "a page": lambda n: b"<html>" + b"<p>The nest.\n" * n,
+}
+
+
+@pytest.mark.parametrize("lines", [0, 10, 300, 5_000])
+@pytest.mark.parametrize("file", FILES)
+def test_size_is_about_what_it_takes(file: str, lines: int) -> None:
+    body = FILES[file](lines)
+    used(body, "bot1")  # what is imported and cached at first use is not the file's
+    robots, truth = measure(lambda: used(body, "bot1"))
+    assert isinstance(robots, RobotsTxt)
+    assert truth / 2.5 < robots.size < truth * 2.2
+
+
+@pytest.mark.parametrize(
+    "text", [b"\xe9" * 60_000, "漢".encode() * 20_000, "😀".encode() * 15_000], ids=["bytes", "BMP", "beyond"]
+)
+def test_size_counts_what_escaping_takes(text: bytes) -> None:
+    body = b"User-agent: *\nDisallow: /%7e" + text
+    robots, truth = measure(lambda: used(body, "bot1"))
+    assert isinstance(robots, RobotsTxt)
+    assert truth / 2.5 < robots.size
+
+
+def test_many_robots_take_no_more_memory_than_one() -> None:
+    robots = RobotsTxt.parse(BODY)
+
+    def ask() -> None:
+        for number in range(5_000):
+            robots.allowed(HOST + "/nest", f"Potto{number}")
+            robots.decide(HOST + "/nest", b"Tamarin%d" % number)
+
+    _, taken = measure(ask)
+    assert taken < 50_000
+    assert not robots.allowed(HOST + "/nest", "Tamarin"), "and the answers are the same"
+    assert robots.allowed(HOST + "/nest", "Potto")
+
+
+def test_hosts_of_any_length_take_no_memory_for_long() -> None:
+    def ask() -> None:
+        for number in range(20):
+            body = b"User-agent: *\nDisallow: http://%d%s/\n" % (number, b"x" * 100_000)
+            RobotsTxt.parse(body).allowed(HOST + "/nest", "Tamarin")
+
+    _, taken = measure(ask)
+    assert taken < 200_000
+
+
+def test_reading_a_file_makes_no_findings() -> None:
+    robots, taken = measure(lambda: RobotsTxt.parse(b"hm\n" * 10_000))
+    assert isinstance(robots, RobotsTxt)
+    assert taken < 40_000
+    assert len(robots.findings) == 10_000
+
+
+# --- large files: each is read to its end, and what would take quadratic time would be noticed
+
+HUGE: dict[str, Callable[[], str]] = {
+    "blank lines": lambda: "User-agent: *\n" + "\n" * 100_000,
+    "one line": lambda: "User-agent: *\nDisallow: /" + "x" * 1_000_000,
+    "one name": lambda: f"User-agent: {'x' * 1_000_000}\nDisallow: /",
+    "names": lambda: "".join(f"User-agent: x{n}\n" for n in range(10_000)) + "Disallow: /",
+    "records": lambda: "".join(f"User-agent: x{n}\nDisallow: /\n\n" for n in range(10_000)),
+    "default records": lambda: "".join(f"User-agent: *\nDisallow: /{n}\n" for n in range(10_000)),
+    "rules of one beginning": lambda: (
+        "User-agent: *\n" + "".join(f"Disallow: /{'a' * n}" for n in range(500))
+    ),
+    "escapes": lambda: "User-agent: *\nDisallow: /" + "%25" * 50_000,
+    "percent signs": lambda: "User-agent: *\nDisallow: /" + "%" * 50_000,
+    "dot segments": lambda: "User-agent: *\nDisallow: /" + "./.././" * 50_000,
+    "deep and back": lambda: "User-agent: *\nDisallow: /" + "a/" * 50_000 + "../" * 50_000,
+    "open comments": lambda: "<!--" * 100_000,
+    "comments": lambda: "<!---->" * 50_000,
+    "declarations": lambda: "<??>" * 50_000,
+    "blanks in a value": lambda: "User-agent: *\nDisallow: /x" + " " * 20_000 + "x",
+    "blanks in a name": lambda: f"User-agent: x{' ' * 100_000}x\nDisallow: /",
+    "compatible": lambda: f"User-agent: Mozilla/{'(compatible; ' * 20_000}\nDisallow: /",
+    "versions": lambda: f"User-agent: x{' 1.2' * 50_000} x\nDisallow: /",
+    "hosts": lambda: "User-agent: *\n" + "".join(f"Disallow: http://h{n}/\n" for n in range(5_000)),
+    "a host": lambda: f"User-agent: *\nDisallow: http://{'é.' * 5_000}/",
+    "a port": lambda: f"User-agent: *\nDisallow: http://h:{'1' * 100_000}/",
+}
+
+
+@pytest.mark.parametrize("kind", HUGE)
+def test_huge_files(kind: str) -> None:
+    text = HUGE[kind]()
+    robots = RobotsTxt.parse(text.encode())
+    assert robots.decide(HOST + "/robots.txt", "Tamarin").allowed
+    assert str(robots.decide(HOST + "/nest", "Tamarin")).isprintable()
+    last = text.count("\n") + 1
+    assert all(1 <= finding.line <= last for finding in robots.findings)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["x" * 500_000, "x" + " " * 500_000 + "x", "Mozilla/" + "(compatible;" * 50_000, "x" + " 1.2" * 100_000],
+    ids=["long", "blanks", "compatible", "versions"],
+)
+def test_huge_names(name: str) -> None:
+    robots = RobotsTxt.parse(BODY)
+    assert not robots.allowed("/heap", name)
+    assert len(str(robots.decide("/heap", name))) < 1_000
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/./.././.." * 50_000,
+        "/%2e%2e" * 50_000,
+        "/" + "%" * 100_000,
+        "/" + "é" * 100_000,
+        "?" + "/.." * 100_000,
+    ],
+    ids=["dots", "escaped dots", "percent", "not ASCII", "query"],
+)
+def test_huge_urls(target: str) -> None:
+    decision = RobotsTxt.parse("User-agent: *\nDisallow: /").decide(HOST + target, "Tamarin")
+    assert not decision.allowed
+    assert len(str(decision)) < 7_000

@@ -1,0 +1,228 @@
+"""Origins and targets of URLs, and the normal form of targets."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import unquote_to_bytes, urljoin
+
+import pytest
+
+from scrapy_norobots.standard import Origin
+from scrapy_norobots.standard.urls import normal, split, written
+
+
+@pytest.mark.parametrize(
+    ("url", "origin", "target"),
+    [
+        ("http://h.example", "http://h.example", "/"),
+        ("http://h.example/a/b?c=d/e?f#g", "http://h.example", "/a/b?c=d/e?f"),
+        ("http://h.example?a", "http://h.example", "/?a"),
+        ("http://h.example#a", "http://h.example", "/"),
+        ("http://h.example#a?b/c", "http://h.example", "/"),
+        ("http://h.example?#", "http://h.example", "/?"),
+        ("http://h.example//a", "http://h.example", "//a"),
+        ("http://h.example/http://i.example/", "http://h.example", "/http://i.example/"),
+        ("http://h.example/a\nb", "http://h.example", "/a\nb"),
+        (" \r\n\thttp://h.example/a \t\r\n", "http://h.example", "/a"),
+        ("http://h.example/a\x0b", "http://h.example", "/a\x0b"),
+        ("http://h.example/X", "http://h.example", "/X"),
+        ("HTTPS://H.Example:443/", "https://h.example", "/"),
+        ("https://h.example:0443/", "https://h.example", "/"),
+        ("https://h.example:80/", "https://h.example:80", "/"),
+        ("http://h.example:443/", "http://h.example:443", "/"),
+        ("http://h.example:/a", "http://h.example", "/a"),
+        ("http://h.example:65535/", "http://h.example:65535", "/"),
+        ("http://u@h.example/", "http://h.example", "/"),
+        ("http://u:81@h.example/", "http://h.example", "/"),
+        ("http://u@v@h.example:81/", "http://h.example:81", "/"),
+        ("http://[::1]", "http://[::1]", "/"),
+        ("http://[::FF]:80/a", "http://[::ff]", "/a"),
+        ("http://[::1]:8080/a", "http://[::1]:8080", "/a"),
+        ("http://BÜCHER.example/", "http://xn--bcher-kva.example", "/"),
+        ("http://bücher。example/", "http://xn--bcher-kva.example", "/"),
+        ("http://ｈ.example/", "http://h.example", "/"),
+        ("http://h..é/", "http://h..é", "/"),
+        ("http://" + "é" * 64 + "/", "http://" + "é" * 64, "/"),
+    ],
+)
+def test_split(url: str, origin: str, target: str) -> None:
+    found, rest = split(url)
+    assert (str(found), rest) == (origin, target)
+    assert found == Origin.of(url)
+    assert found is not None
+    assert found.robots_url == origin + "/robots.txt"
+
+
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        ("", "/"),
+        ("/", "/"),
+        ("/a?b#c", "/a?b"),
+        ("a/b", "/a/b"),
+        ("?b", "/?b"),
+        ("//h.example/a", "/a"),
+        ("//h.example", "/"),
+        ("/a:b", "/a:b"),
+        ("/http://h.example/", "/http://h.example/"),
+        ("1a:b", "/1a:b"),
+        (":a", "/:a"),
+    ],
+)
+def test_split_without_a_scheme(url: str, target: str) -> None:
+    assert split(url) == (None, target)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://h.example/a",
+        "s3://h.example/",
+        "view-source:http://h.example/",
+        "mailto:jo@h.example",
+        "data:,x",
+        "http:",
+        "http:/a",
+        "http:a",
+        "http://",
+        "http:///a",
+        "http://:80/",
+        "http://u@/",
+        "ftp://h.example:99999/",
+    ],
+)
+def test_split_of_what_no_robots_txt_rules(url: str) -> None:
+    assert split(url) == (None, None)
+    assert Origin.of(url) is None
+
+
+@pytest.mark.parametrize(
+    "port", ["65536", "99999", "x", "-1", "+80", "8_0", "80 ", " 80", "٨٠", "²", "8.0", "9" * 6000], ids=ascii
+)
+def test_impossible_ports(port: str) -> None:
+    url = f"http://h.example:{port}/"
+    for function in (split, Origin.of):
+        with pytest.raises(ValueError, match=r"port|digits"):
+            function(url)
+
+
+@pytest.mark.parametrize("url", [None, b"http://h.example/", 1, bytearray(b"x"), ["x"]])
+def test_other_types_are_refused(url: Any) -> None:
+    for function in (split, Origin.of):
+        with pytest.raises(TypeError, match=f"must be a str, not {type(url).__name__}"):
+            function(url)
+
+
+def test_an_origin_is_a_value() -> None:
+    origin = Origin.of("http://H.example:80/a")
+    assert origin is not None
+    assert origin == Origin("http", "h.example", 80)
+    assert len({origin, Origin.of("HTTP://h.example?b")}) == 1
+    assert (origin.scheme, origin.host, origin.port) == ("http", "h.example", 80)
+
+
+@pytest.mark.parametrize(
+    ("target", "sent"),
+    [
+        ("/a?b=c&d[]={e}|f\\g^`\"<>'%7e%", "/a?b=c&d[]={e}|f\\g^`\"<>'%7e%"),
+        ("/a b\tc", "/a%20b%09c"),
+        ("/\x00\x1f\x7f", "/%00%1F%7F"),
+        ("/é/漢/😀", "/%C3%A9/%E6%BC%A2/%F0%9F%98%80"),
+        ("/\udce9", "/%E9"),
+        ("/\ud800", "/%ED%A0%80"),
+        ("/\udc00", "/%ED%B0%80"),
+    ],
+    ids=ascii,
+)
+def test_written(target: str, sent: str) -> None:
+    assert written(target) == sent
+    assert written(sent) == sent
+
+
+@pytest.mark.parametrize(
+    ("target", "form"),
+    [
+        ("/", "/"),
+        ("/a/b.c?d=e", "/a/b.c?d=e"),
+        ("/-._~!$&'()*+,;=:@/?-._~!$&'()*+,;=:@/?", "/-._~!$&'()*+,;=:@/?-._~!$&'()*+,;=:@/?"),
+        ("/%2d%2E%5f%7e%41%7A%30", "/-._~Az0"),
+        ("/%21%24%26%27%28%29%2a%2b%2c%3b%3d%3a%40", "/%21%24%26%27%28%29%2A%2B%2C%3B%3D%3A%40"),
+        ("/%2f%3f%23%25%20", "/%2F%3F%23%25%20"),
+        ("/%c3%a9", "/%C3%A9"),
+        ("/é \x00\udce9", "/%C3%A9%20%00%E9"),
+        ('/"<>[\\]^`{|}', "/%22%3C%3E%5B%5C%5D%5E%60%7B%7C%7D"),
+        ("/%", "/%25"),
+        ("/%%41", "/%25A"),
+        ("/%4%31", "/%2541"),
+        ("/%4g%g4", "/%254g%25g4"),
+        ("/a?%41%2f|%", "/a?A%2F%7C%25"),
+        # RFC 3986, 5.4: dot segments, as far as a target has them
+        ("/.", "/"),
+        ("/..", "/"),
+        ("/./a", "/a"),
+        ("/../a", "/a"),
+        ("/../../a", "/a"),
+        ("/a/.", "/a/"),
+        ("/a/..", "/"),
+        ("/a/b/..", "/a/"),
+        ("/a/b/../..", "/"),
+        ("/a/b/../../..", "/"),
+        ("/a/b/./../c/./d/..", "/a/c/"),
+        ("/a/../b/../c/../", "/"),
+        ("/a/...", "/a/..."),
+        ("/a/.b/..c/d./e..", "/a/.b/..c/d./e.."),
+        ("//..", "/"),
+        ("//a/../..//b", "//b"),
+        ("/a//../b", "/a/b"),
+        ("/%2e/%2E%2e/a/.%2e/b", "/b"),
+        ("/a/..?b", "/?b"),
+        ("/a?b/../c/./d", "/a?b/../c/./d"),
+        ("/a/./?b/.", "/a/?b/."),
+    ],
+)
+def test_normal(target: str, form: str) -> None:
+    assert normal(target) == form
+    assert normal(form) == form
+
+
+@pytest.mark.parametrize(
+    ("value", "form"),
+    [
+        ("/a/.", "/a/."),
+        ("/a/..", "/a/.."),
+        ("/..", "/.."),
+        ("/.", "/."),
+        ("/a/%2e%2e", "/a/.."),
+        ("/a/b/../..", "/a/.."),
+        ("/a/./.", "/a/."),
+        ("/a/../", "/"),
+        ("/a/./", "/a/"),
+        ("/a/../b", "/b"),
+        ("/a/..?", "/?"),
+        ("/a/.?b/..", "/a/?b/.."),
+        ("/a/..b", "/a/..b"),
+        ("/%7E%2f%", "/~%2F%25"),
+    ],
+)
+def test_normal_of_a_rule_leaves_its_last_segment_open(value: str, form: str) -> None:
+    assert normal(value, is_prefix=True) == form
+    assert normal(form, is_prefix=True) == form
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 4])
+def test_dot_segments_are_resolved_as_by_urllib(parts: int) -> None:
+    """`urljoin` resolves those of a relative reference, all but empty segments, in the same way."""
+    names = ["a", ".", "..", "b"]
+    for number in range(len(names) ** parts):
+        path = "/" + "/".join(names[number // len(names) ** place % len(names)] for place in range(parts))
+        for target in (path, path + "/"):
+            assert normal(target) == urljoin("http://h.example", target).removeprefix("http://h.example")
+
+
+def test_every_escape_of_a_byte() -> None:
+    for byte in range(256):
+        for spelling in (f"/%{byte:02X}", f"/%{byte:02x}"):
+            form = normal(spelling + "x")
+            assert unquote_to_bytes(form) == bytes((*b"/", byte, *b"x"))
+            unreserved = byte < 128 and (chr(byte).isalnum() or chr(byte) in "-._~")
+            assert form == (f"/{chr(byte)}x" if unreserved else f"/%{byte:02X}x")

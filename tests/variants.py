@@ -1,0 +1,31 @@
+"""One robots.txt text as the bytes of every way to write it: line ends, encodings, byte order marks."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from itertools import chain, cycle
+
+# A CR is never followed by a lone LF in the mixed one: together they would be a single line end.
+LINE_ENDS = {"LF": ("\n",), "CR": ("\r",), "CRLF": ("\r\n",), "mixed": ("\r\n", "\n", "\r")}
+
+ENCODINGS = {
+    "utf-8": (b"", "utf-8"),
+    "utf-8-bom": (codecs.BOM_UTF8, "utf-8"),
+    "utf-16-le": (codecs.BOM_UTF16_LE, "utf-16-le"),
+    "utf-16-be": (codecs.BOM_UTF16_BE, "utf-16-be"),
+}
+
+
+def with_line_ends(text: str, line_ends: str) -> str:
+    """Return a text whose lines end with LF with the named line ends of `LINE_ENDS` in their place."""
+    ends = cycle(LINE_ENDS[line_ends])
+    *lines, last = text.split("\n")
+    return "".join(chain.from_iterable((line, next(ends)) for line in lines)) + last
+
+
+def variants(text: str) -> Iterator[tuple[str, bytes]]:
+    """Yield a name and the bytes of a text, whose lines end with LF, in each variant."""
+    for ends in LINE_ENDS:
+        for encoding, (mark, codec) in ENCODINGS.items():
+            yield f"{ends} {encoding}", mark + with_line_ends(text, ends).encode(codec)
