@@ -101,9 +101,13 @@ def run_crawl(
 def main() -> None:
     """Do the job on standard input; what was seen goes to standard output, the log to standard error."""
     from scrapy.core.engine import ExecutionEngine
+    from scrapy.downloadermiddlewares import cookies
     from scrapy.exceptions import ScrapyDeprecationWarning
     from scrapy.utils.misc import load_object
+    from tldextract import TLDExtract
 
+    # Nothing leaves this machine: the list of public suffixes is the one that comes with tldextract.
+    cookies._split_domain = TLDExtract(suffix_list_urls=(), include_psl_private_domains=True)
     job = Job(**json.load(sys.stdin))
     if hasattr(ExecutionEngine, "download_async"):  # older versions warn of themselves
         warnings.filterwarnings("error", category=ScrapyDeprecationWarning)
