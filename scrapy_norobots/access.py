@@ -1,8 +1,8 @@
 """What the outcome of a download means for an origin: its rules count, it is open, or it is closed.
 
 The 1994 standard is silent about statuses and failures, so what they mean is a policy: a table from
-statuses to "allow" or "deny", chosen by `NOROBOTS_STATUS_POLICY`. `access_of` is a pure function from a
-snapshot and a policy to an `Access`; nothing here knows Scrapy or waits for anything.
+statuses to "allow" or "deny", chosen by `NOROBOTS_STATUS_POLICY`. `Judge.judge` makes an `Access` of a
+snapshot and of what was known before it; nothing here knows Scrapy, reads a clock or waits for anything.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Protocol
 
+from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Decision, Reason, Verdict
 from scrapy_norobots.standard.decision import printable
@@ -114,23 +115,36 @@ class AccessKind(Enum):
 class Access:
     """What may be fetched at an origin, and why.
 
-    `rules` is there if `kind` is `AccessKind.RULES`. `source` is the URL that the download ended at,
-    `detail` what happened there in words; `outcome` is the key of the policy that decided, empty for
-    rules. A `temporary` access says nothing about what the site wants, and is looked into again soon.
+    `rules` is there if `kind` is `AccessKind.RULES`; `snapshot` is the download that they, or whatever else
+    counts, came from. `outcome` is ``rules`` or the key of the policy that decided, `detail` what happened
+    last, in words. It counts for `lifetime` seconds. If it is `temporary`, it does not say what the site
+    wants, and the time is short; if it is `stale`, it has outlived its time, because nothing newer could be
+    had.
     """
 
     kind: AccessKind
-    source: str
+    snapshot: Snapshot
+    outcome: str
     detail: str
-    reason: Reason = Reason.STATUS
-    outcome: str = ""
+    lifetime: float
     temporary: bool = False
+    stale: bool = False
     rules: Rules | None = None
 
     @property
     def size(self) -> int:
         """About how much memory it takes, in bytes."""
-        return 500 + (self.rules.size if self.rules else 0)
+        return 800 + (self.rules.size if self.rules else 0)
+
+    @property
+    def explanation(self) -> str:
+        """What happened last, and which setting makes of it what it is."""
+        if self.stale:
+            return f"{self.detail}, and NOROBOTS_STALE_TTL lets the copy at hand count"
+        if self.rules is not None:
+            return self.detail
+        verb = "allows" if self.kind is AccessKind.OPEN else "denies"
+        return f"{self.detail}, and NOROBOTS_STATUS_POLICY {verb} {self.outcome!r}"
 
     def allowed(self, url: str, robot: str | bytes) -> bool:
         """Whether `robot` may fetch `url`, an http or https URL of the origin."""
@@ -141,50 +155,96 @@ class Access:
     def decide(self, url: str, robot: str | bytes) -> Decision:
         """Say whether and why `robot` may fetch `url`."""
         if self.rules is not None:
-            return self.rules.decide(url, robot, self.source)
+            return self.rules.decide(url, robot, self.snapshot.url)
         decision = Decision(
             verdict=Verdict.ALLOWED if self.kind is AccessKind.OPEN else Verdict.FORBIDDEN,
             url=url,
             robot=to_name(robot),
-            reason=self.reason,
-            source=self.source,
-            detail=self.detail,
+            reason=Reason.ERROR if self.snapshot.status is None else Reason.STATUS,
+            source=self.snapshot.url,
+            detail=self.explanation,
         )
         if not decision.allowed and _is_robots_url(url):
             return replace(decision, verdict=Verdict.ALLOWED, reason=Reason.ROBOTS_TXT)
         return decision
 
 
-def access_of(snapshot: Snapshot, policy: StatusPolicy, parse: Callable[[bytes], Rules]) -> Access:
-    """Judge a snapshot.
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Says what downloads mean, by a user's policy and times.
 
-    Only the body of a 2xx answer is parsed. `parse` may be a user's own parser: where it raises, that is
-    a failure like one of the download.
+    `parse` reads the body of an answer. It may be a user's own parser; where it raises, that is a failure
+    like one of the download.
     """
-    status, error = snapshot.status, snapshot.error
-    if status is not None and 200 <= status < 300:
-        try:
-            rules = parse(snapshot.body)
-        except Exception as exc:  # whatever a parser of the user's raises must not open the site
-            status, error = None, f"its parser failed: {type(exc).__name__}: {exc}"
+
+    policy: StatusPolicy
+    freshness: Freshness
+    parse: Callable[[bytes], Rules]
+
+    def judge(self, snapshot: Snapshot, known: Access | None = None) -> Access:
+        """Judge a download, given what was known of the origin before it, if anything was.
+
+        Only the body of a 2xx answer is parsed; a 304 renews rules that are known. A temporary outcome
+        leaves such rules in force, while they may stay.
+        """
+        if known is not None and known.rules is not None:
+            if snapshot.status == 304:
+                return self._renewed(known, snapshot)
+            access = self._judge(snapshot)
+            if access.temporary and self.freshness.may_stay(known.snapshot, snapshot.time):
+                return replace(
+                    known, detail=access.detail, temporary=True, stale=True, lifetime=access.lifetime
+                )
+            return access
+        return self._judge(snapshot)
+
+    def _renewed(self, known: Access, answer: Snapshot) -> Access:
+        snapshot = replace(
+            known.snapshot, time=answer.time, headers={**known.snapshot.headers, **answer.headers}
+        )
+        return replace(
+            known,
+            snapshot=snapshot,
+            detail=f"{printable(answer.url)} answered 304: it has not changed",
+            lifetime=self.freshness.lifetime(snapshot),
+            temporary=False,
+            stale=False,
+        )
+
+    def _judge(self, snapshot: Snapshot) -> Access:
+        if snapshot.status is not None and 200 <= snapshot.status < 300:
+            try:
+                rules = self.parse(snapshot.body)
+            except Exception as exc:  # whatever a parser of the user's raises must not open the site
+                error = f"its parser failed: {type(exc).__name__}: {exc}"
+                snapshot = replace(snapshot, status=None, error=error, exception=exc)
+            else:
+                return Access(
+                    kind=AccessKind.RULES,
+                    snapshot=snapshot,
+                    outcome="rules",
+                    detail=f"{printable(snapshot.url)} answered {snapshot.status}",
+                    lifetime=self.freshness.lifetime(snapshot),
+                    rules=rules,
+                )
+        return self._without_rules(replace(snapshot, body=b""))
+
+    def _without_rules(self, snapshot: Snapshot) -> Access:
+        status, source = snapshot.status, printable(snapshot.url)
+        key, action = self.policy.look_up(status)
+        if status is None:
+            detail = f"{source} could not be had ({printable(snapshot.error)})"
         else:
-            return Access(AccessKind.RULES, snapshot.url, f"answered {status}", rules=rules)
-    key, action = policy.look_up(status)
-    source = printable(snapshot.url)
-    if status is None:
-        what = f"{source} could not be had ({printable(error)})"
-    else:
-        what = f"{source} answered {status}"
-    verb = "allows" if action == ALLOW else "denies"
-    return Access(
-        kind=AccessKind.OPEN if action == ALLOW else AccessKind.CLOSED,
-        source=snapshot.url,
-        detail=f"{what}, and NOROBOTS_STATUS_POLICY {verb} {key!r}",
-        reason=Reason.ERROR if status is None else Reason.STATUS,
-        outcome=key,
-        temporary=status is None or status == 429 or not 300 <= status < 500,
-        rules=None,
-    )
+            detail = f"{source} answered {status}"
+        temporary = status is None or status == 429 or not 300 <= status < 500
+        return Access(
+            kind=AccessKind.OPEN if action == ALLOW else AccessKind.CLOSED,
+            snapshot=snapshot,
+            outcome=key,
+            detail=detail,
+            lifetime=self.freshness.error_ttl if temporary else self.freshness.lifetime(snapshot),
+            temporary=temporary,
+        )
 
 
 def _is_robots_url(url: str) -> bool:

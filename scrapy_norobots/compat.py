@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from scrapy import signals
+from scrapy import Spider, signals
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 if TYPE_CHECKING:
@@ -54,3 +54,13 @@ async def send_robots_parsed(crawler: Crawler, parser: RobotParser, request: Req
         await crawler.signals.send_catch_log_async(
             signal=signals.robots_parsed, robotparser=parser, request=request
         )
+
+
+def is_start_request(request: Request) -> bool:
+    """Whether a request is one that the spider starts with, and not one that a page led to.
+
+    Scrapy 2.13 marks them; before, they are those that the depth middleware has not seen.
+    """
+    if hasattr(Spider, "start"):
+        return bool(request.meta.get("is_start_request"))
+    return "depth" not in request.meta

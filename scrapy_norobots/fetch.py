@@ -9,6 +9,7 @@ snapshot too, one with an error: nothing but a cancellation is raised.
 from __future__ import annotations
 
 import time
+import zlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
@@ -34,12 +35,18 @@ if TYPE_CHECKING:
 DOWNLOAD_PRIORITY = 1000
 
 # The headers that later decisions need: freshness, revalidation, and what the body is.
-_KEPT_HEADERS = ("cache-control", "content-type", "date", "etag", "expires", "last-modified")
+_KEPT_HEADERS = ("age", "cache-control", "content-type", "date", "etag", "expires", "last-modified")
+
+# Which header asks whether an answer with which one is still good (RFC 9110, 13.1).
+_CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 # Marks that Scrapy leaves on an answer that was cut off (DOWNLOAD_FAIL_ON_DATALOSS = False).
 _CUT_OFF = frozenset({"dataloss", "partial"})
+
+
+_GZIP = b"\x1f\x8b\x08"
 
 
 class Fetcher:
@@ -58,25 +65,28 @@ class Fetcher:
         self._identity = identity
         self._on_error = on_error
 
-    async def fetch(self, origin: Origin, page: Request) -> Snapshot:
-        """Download the robots.txt of an origin, on behalf of a request for one of its pages."""
+    async def fetch(self, origin: Origin, page: Request, known: Snapshot | None = None) -> Snapshot:
+        """Download the robots.txt of an origin, on behalf of a request for one of its pages.
+
+        `known`, a snapshot of an earlier answer, makes the request conditional: the answer may be a 304.
+        """
         url = origin.robots_url
         for hops_left in range(self._config.redirect_max, -1, -1):
             try:
-                response = await compat.download(self._crawler, self._request(url, page))
+                response = await compat.download(self._crawler, self._request(url, page, known))
             except Exception as exc:
                 self._on_error(exc)
-                error = f"{type(exc).__name__}: {exc}" if str(exc) else type(exc).__name__
-                return Snapshot(origin, url, time.time(), error=printable(error))
+                return _failed(origin, url, exc)
             target = _redirect_target(response)
             if target is None or not hops_left:
                 break
             url = target
-        if _CUT_OFF.intersection(response.flags):
-            return Snapshot(origin, response.url, time.time(), error="the answer was cut off")
-        return _of_response(origin, response)
+        try:
+            return _of_response(origin, response, self._config.maxsize)
+        except _UnreadableBodyError as exc:
+            return _failed(origin, response.url, exc)
 
-    def _request(self, url: str, page: Request) -> Request:
+    def _request(self, url: str, page: Request, known: Snapshot | None) -> Request:
         meta = {
             "allow_offsite": True,
             "dont_merge_cookies": True,
@@ -84,8 +94,16 @@ class Fetcher:
             "dont_redirect": True,  # nor is a meta refresh followed
             "download_maxsize": self._config.maxsize,
             "download_timeout": self._config.timeout,
+            "max_retry_times": self._config.retry_times,
         }
-        headers = {}
+        # A robots.txt is small, and what is not compressed cannot be cut off in a way that nobody notices.
+        headers: dict[str, str | bytes] = {"Accept-Encoding": "identity"}
+        if known is not None and known.url == url:
+            headers |= {
+                name: known.headers[validator]
+                for validator, name in _CONDITIONS.items()
+                if validator in known.headers
+            }
         user_agent = self._identity.user_agent(page)
         if user_agent:
             headers["User-Agent"] = user_agent
@@ -121,7 +139,18 @@ def _redirect_target(response: Response) -> str | None:
     return f"{origin}{target}" if origin else None  # credentials and a fragment do not go along
 
 
-def _of_response(origin: Origin, response: Response) -> Snapshot:
+class _UnreadableBodyError(Exception):
+    """The answer came, but not the whole of its body, or not in a way that can be read."""
+
+
+def _failed(origin: Origin, url: str, exc: Exception) -> Snapshot:
+    kind = "" if isinstance(exc, _UnreadableBodyError) else type(exc).__name__
+    error = ": ".join(filter(None, (kind, str(exc))))
+    # Its traceback would keep all that was in use when it was raised.
+    return Snapshot(origin, url, time.time(), error=printable(error), exception=exc.with_traceback(None))
+
+
+def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
     headers = {}
     for name in _KEPT_HEADERS:
         value = response.headers.get(name)
@@ -133,5 +162,31 @@ def _of_response(origin: Origin, response: Response) -> Snapshot:
         time.time(),
         status=response.status,
         headers=headers,
-        body=response.body,
+        body=_plain_body(response, maxsize) if 200 <= response.status < 300 else b"",
     )
+
+
+def _plain_body(response: Response, maxsize: int) -> bytes:
+    """Return the whole body of an answer as text's bytes, or raise `_UnreadableBodyError`.
+
+    Scrapy has undone what Content-Encoding says, if it can, and then there is no such header any more.
+    """
+    if _CUT_OFF.intersection(response.flags):
+        raise _UnreadableBodyError("the answer was cut off")
+    encoding = (response.headers.get("Content-Encoding") or b"").decode("latin-1").strip()
+    if encoding and encoding.lower() != "identity":
+        raise _UnreadableBodyError(f"its Content-Encoding is {encoding}, which cannot be undone")
+    body = response.body
+    if not body.startswith(_GZIP):
+        return body
+    # Compressed, and nobody says so: a robots.txt.gz that the server takes for text.
+    gzip = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    try:
+        text = gzip.decompress(body, maxsize)
+    except zlib.error as exc:
+        raise _UnreadableBodyError(f"its gzip data is damaged: {exc}") from exc
+    if gzip.unconsumed_tail:
+        raise _UnreadableBodyError(f"it has more than {maxsize} bytes, decompressed")
+    if not gzip.eof:
+        raise _UnreadableBodyError("its gzip data was cut off")
+    return text

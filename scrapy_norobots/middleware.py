@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from scrapy_norobots import compat
-from scrapy_norobots.access import Access, AccessKind, Rules, access_of
+from scrapy_norobots.access import Access, AccessKind, Judge, Rules
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.fetch import Fetcher
 from scrapy_norobots.identity import Identity
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
 
 logger = logging.getLogger(__name__)
+
+# How many dropped start requests are warnings: a list of a million is not to fill the log.
+_START_DROPS_TOLD = 20
 
 
 class NoRobotsMiddleware:
@@ -48,12 +51,12 @@ class NoRobotsMiddleware:
         self._crawler = crawler
         self._stats = crawler.stats
         self._config = config
+        self._start_drops = 0
         self._identity = Identity(crawler, config.robot)
+        self._judge = Judge(config.status_policy, config.freshness, self._parse)
         self._fetcher = Fetcher(crawler, config, self._identity, self._count_exception)
         self._registry: OriginRegistry[Request] = OriginRegistry(
             self._load,
-            ttl=config.ttl,
-            error_ttl=config.error_ttl,
             origins_max=config.origins_max,
             memory_max=config.memory_max,
         )
@@ -83,19 +86,34 @@ class NoRobotsMiddleware:
             access = await self._registry.wait(origin, request)
         robot = self._identity.robot(request)
         if not access.allowed(url, robot):
-            self._drop(request, access.decide(url, robot))
+            self._drop(request, access.decide(url, robot), access.snapshot.exception)
 
-    def _drop(self, request: Request, decision: Decision) -> NoReturn:
-        logger.debug(
-            "Forbidden by robots.txt: %(request)s (%(why)s)",
-            {"request": request, "why": decision.why},
-            extra={"spider": self._crawler.spider},
-        )
+    def _drop(self, request: Request, decision: Decision, cause: Exception | None = None) -> NoReturn:
+        self._tell_of_drop(request, decision)
         self._stats.inc_value("robotstxt/forbidden")
         if decision.reason in (Reason.RULE, Reason.PARSER):
             raise RobotsForbidden(decision)
         self._stats.inc_value("norobots/unreachable")
-        raise RobotsUnreachable(decision)
+        raise RobotsUnreachable(decision) from cause
+
+    def _tell_of_drop(self, request: Request, decision: Decision) -> None:
+        level = logging.DEBUG
+        if compat.is_start_request(request):
+            # The user asked for this one, and may see nothing else of the crawl.
+            self._start_drops += 1
+            if self._start_drops <= _START_DROPS_TOLD:
+                level = logging.WARNING
+        logger.log(
+            level,
+            "Forbidden by robots.txt: %(request)s (%(why)s)",
+            {"request": request, "why": decision.why},
+            extra={"spider": self._crawler.spider},
+        )
+        if level == logging.WARNING and self._start_drops == _START_DROPS_TOLD:
+            logger.warning(
+                "Of further start requests that robots.txt forbids only DEBUG lines will tell",
+                extra={"spider": self._crawler.spider},
+            )
 
     def _bad_url(self, request: Request, exc: ValueError) -> Decision:
         return Decision(
@@ -109,15 +127,17 @@ class NoRobotsMiddleware:
     async def _load(self, origin: Origin, request: Request, known: Access | None) -> Access:
         """Download and judge the robots.txt of an origin, and say what came of it."""
         self._stats.inc_value("robotstxt/request_count")
-        snapshot = await self._fetcher.fetch(origin, request)
+        earlier = known.snapshot if known is not None and known.rules is not None else None
+        snapshot = await self._fetcher.fetch(origin, request, earlier)
         if snapshot.status is not None:
             self._stats.inc_value("robotstxt/response_count")
             self._stats.inc_value(f"robotstxt/response_status_count/{snapshot.status}")
-        access = access_of(snapshot, self._config.status_policy, self._parse)
+        access = self._judge.judge(snapshot, known)
         self._stats.inc_value(f"norobots/origins/{access.kind.value}")
-        if known is None or known.outcome != access.outcome:
-            self._tell(origin, access)
-        if access.rules is not None:
+        if access.stale:
+            self._stats.inc_value("norobots/stale")
+        self._tell(origin, access, known)
+        if access.rules is not None and (known is None or access.rules is not known.rules):
             await compat.send_robots_parsed(self._crawler, _as_parser(access.rules), request)
         return access
 
@@ -126,20 +146,31 @@ class NoRobotsMiddleware:
             return RobotsTxt.parse(body)
         return ForeignRules(self._config.parser.from_crawler(self._crawler, body), body)
 
-    def _tell(self, origin: Origin, access: Access) -> None:
-        """Say once what an origin without rules means for the crawl."""
-        if access.kind is AccessKind.RULES:
+    def _tell(self, origin: Origin, access: Access, known: Access | None) -> None:
+        """Say what an origin without fresh rules means for the crawl; once, not each time."""
+        if known is not None and (known.outcome, known.stale) == (access.outcome, access.stale):
             return
-        closed = access.kind is AccessKind.CLOSED
-        logger.log(
+        level = logging.WARNING
+        if access.stale:
+            what = "Rules stay in force"
+        elif access.kind is AccessKind.CLOSED:
+            what = "Nothing is fetched"
+        elif access.kind is AccessKind.OPEN:
+            what = "Everything may be fetched"
             # That a site has no robots.txt is what most crawls meet, and no news.
-            logging.WARNING if closed or access.temporary else logging.DEBUG,
+            level = logging.WARNING if access.temporary else logging.DEBUG
+        elif known is None:
+            return
+        else:
+            what, level = "Rules count", logging.INFO
+        logger.log(
+            level,
             "%(what)s at %(origin)s: %(detail)s%(again)s.",
             {
-                "what": "Nothing is fetched" if closed else "Everything may be fetched",
+                "what": what,
                 "origin": origin,
-                "detail": access.detail,
-                "again": "; it is asked again later" if access.temporary else "",
+                "detail": access.explanation,
+                "again": f"; it is asked again in {access.lifetime:g} s" if access.temporary else "",
             },
             extra={"spider": self._crawler.spider},
         )

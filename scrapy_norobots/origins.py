@@ -44,8 +44,8 @@ class OriginRegistry(Generic[_Asker]):
     """What may be fetched at each origin.
 
     `load` gets the access of an origin, on behalf of whoever asked first, and is told what was known of
-    it if that is no longer fresh; what it raises, all who wait get. `ttl` and `error_ttl` are how long an
-    access and a temporary one are kept, in seconds; `origins_max` and `memory_max` (bytes) how much is.
+    it if that is no longer fresh; what it raises, all who wait get. An access counts for its lifetime; that
+    of temporary ones doubles with each in a row. `origins_max` and `memory_max` (bytes) bound what is kept.
     `clock` tells seconds that never go back.
     """
 
@@ -53,15 +53,11 @@ class OriginRegistry(Generic[_Asker]):
         self,
         load: Callable[[Origin, _Asker, Access | None], Awaitable[Access]],
         *,
-        ttl: float,
-        error_ttl: float,
         origins_max: int,
         memory_max: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._load = load
-        self._ttl = ttl
-        self._error_ttl = error_ttl
         self._origins_max = origins_max
         self._memory_max = memory_max
         self._clock = clock
@@ -128,12 +124,13 @@ class OriginRegistry(Generic[_Asker]):
         known = self._entries.pop(origin, None)
         if known is not None:
             self._size -= known.size
-        failures, ttl = 0, self._ttl
+        failures, lifetime = 0, access.lifetime
         if access.temporary:
             failures = known.failures + 1 if known is not None else 1
             # The exponent is bounded too: 2.0 ** 1024 would overflow.
-            ttl = min(self._error_ttl * 2.0 ** min(failures - 1, 64), _longest(self._error_ttl))
-        entry = _Entry(access, access.size, self._clock() + ttl, failures)
+            doubled = lifetime * 2.0 ** min(failures - 1, 64)
+            lifetime = min(doubled, max(lifetime, _LONGEST_BACK_OFF))
+        entry = _Entry(access, access.size, self._clock() + lifetime, failures)
         self._entries[origin] = entry
         self._size += entry.size
         while len(self._entries) > self._origins_max or (
@@ -141,7 +138,3 @@ class OriginRegistry(Generic[_Asker]):
         ):
             _, oldest = self._entries.popitem(last=False)
             self._size -= oldest.size
-
-
-def _longest(error_ttl: float) -> float:
-    return max(error_ttl, _LONGEST_BACK_OFF)

@@ -18,6 +18,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
 from scrapy_norobots.access import DEFAULT_PRESET, StatusPolicy
+from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.parser import StrictRobotParser
 
 if TYPE_CHECKING:
@@ -32,8 +33,11 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
     {
         "NOROBOTS_STATUS_POLICY": DEFAULT_PRESET,
         "NOROBOTS_TTL": 86_400,
+        "NOROBOTS_TTL_MIN": 600,
         "NOROBOTS_ERROR_TTL": 60,
+        "NOROBOTS_STALE_TTL": 7 * 86_400,
         "NOROBOTS_TIMEOUT": 15,
+        "NOROBOTS_RETRY_TIMES": 1,
         "NOROBOTS_MAXSIZE": 5 * 1024 * 1024,
         "NOROBOTS_REDIRECT_MAX": 5,
         "NOROBOTS_COPY_META": ("proxy", "bindaddress"),
@@ -51,9 +55,9 @@ class Config:
     robot: str | None
     parser: type[RobotParser] | None  # None is the strict one
     status_policy: StatusPolicy
-    ttl: float
-    error_ttl: float
+    freshness: Freshness
     timeout: float
+    retry_times: int
     maxsize: int
     redirect_max: int
     copy_meta: tuple[str, ...]
@@ -72,9 +76,9 @@ class Config:
             robot=settings.get("ROBOTSTXT_USER_AGENT") or None,
             parser=_parser(settings),
             status_policy=_policy(settings, "NOROBOTS_STATUS_POLICY"),
-            ttl=_number(settings, "NOROBOTS_TTL", "seconds", 0),
-            error_ttl=_number(settings, "NOROBOTS_ERROR_TTL", "seconds", 0),
+            freshness=_freshness(settings),
             timeout=_number(settings, "NOROBOTS_TIMEOUT", "seconds", 0.001),
+            retry_times=_whole(settings, "NOROBOTS_RETRY_TIMES", "retries", 0),
             maxsize=_whole(settings, "NOROBOTS_MAXSIZE", "bytes", 1),
             redirect_max=_whole(settings, "NOROBOTS_REDIRECT_MAX", "redirects", 0),
             copy_meta=_names(settings, "NOROBOTS_COPY_META"),
@@ -107,6 +111,18 @@ def _whole(settings: BaseSettings, name: str, unit: str, least: int) -> int:
     if number != int(number):
         raise _error(name, _value(settings, name), f"must be a whole number of {unit}")
     return int(number)
+
+
+def _freshness(settings: BaseSettings) -> Freshness:
+    freshness = Freshness(
+        ttl_min=_number(settings, "NOROBOTS_TTL_MIN", "seconds", 0),
+        ttl=_number(settings, "NOROBOTS_TTL", "seconds", 0),
+        error_ttl=_number(settings, "NOROBOTS_ERROR_TTL", "seconds", 0),
+        stale_ttl=_number(settings, "NOROBOTS_STALE_TTL", "seconds", 0),
+    )
+    if freshness.ttl < freshness.ttl_min and settings.get("NOROBOTS_TTL_MIN") is not None:
+        raise _error("NOROBOTS_TTL_MIN", freshness.ttl_min, f"is more than NOROBOTS_TTL = {freshness.ttl!r}")
+    return freshness
 
 
 def _names(settings: BaseSettings, name: str) -> tuple[str, ...]:

@@ -18,7 +18,9 @@ class Snapshot:
 
     `url` is where the last hop went. Either `status` is the HTTP status of the answer there, with its
     `body` (decompressed bytes) and a few of its `headers` (lower-case names), or it is None and `error`
-    says in words why no answer came. `time` is when the download ended, in seconds since the epoch.
+    says in words why no answer came; `exception` is what was raised then, in the process that saw it (no
+    store keeps it). `time` is when the download ended, or a later one confirmed it, in seconds since the
+    epoch.
     """
 
     origin: Origin
@@ -28,3 +30,4 @@ class Snapshot:
     error: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    exception: Exception | None = field(default=None, compare=False, repr=False)

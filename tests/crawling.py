@@ -62,6 +62,7 @@ class Job:
     mode: str = "asyncio"
     spider: str = "tests.spiders.Pages"
     arguments: dict[str, Any] = field(default_factory=dict)
+    beside: dict[str, Any] | None = None  # changes to the settings for a second crawl at the same time
     deprecated: str = "nothing"  # the start of the one deprecation warning that is none of our business
 
 
@@ -123,6 +124,9 @@ def main() -> None:
     process = getattr(scrapy.crawler, name)(settings)
     crawler = process.create_crawler(load_object(job.spider))
     process.crawl(crawler, requests=job.requests, **job.arguments)
+    if job.beside is not None:
+        other = scrapy.crawler.Crawler(load_object(job.spider), {**settings, **job.beside})
+        process.crawl(other, requests=job.requests, **job.arguments)
     process.start()
     if process.bootstrap_failed:
         sys.exit("the crawl did not start")

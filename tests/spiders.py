@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
@@ -147,26 +146,28 @@ class BrokenParser(PythonRobotParser):
         return super().from_crawler(crawler, robotstxt_body)
 
 
-class Patient(Pages):
-    """Asks about URLs of another site until one passes, and notes what each was told, by path."""
+class Asking(Pages):
+    """Asks the middleware about URLs, one after another, and notes what it was told.
 
-    def __init__(self, urls: list[str], **kwargs: Any) -> None:
+    `plan` is pairs of a pause in seconds and a URL. An answer is ``passed`` or the name of an exception; that
+    of the exception's cause follows, if it has one.
+    """
+
+    def __init__(self, plan: list[tuple[float, str]], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._urls = urls
+        self._plan = plan
 
     async def parse(self, response: Response, **kwargs: Any) -> None:  # type: ignore[override]
-        told: set[str] = set()
-        while "passed" not in told:
-            for url in self._urls:
-                try:
-                    await self.middleware().process_request(Request(url))
-                except IgnoreRequest as exc:
-                    verdict = type(exc).__name__
-                else:
-                    verdict = "passed"
-                told.add(verdict)
-                self.notes.setdefault(urlsplit(url).path, []).append(verdict)
-            await asyncio.sleep(0.02)
+        told = self.notes["told"] = []
+        for pause, url in self._plan:
+            await asyncio.sleep(pause)
+            try:
+                await self.middleware().process_request(Request(url))
+            except IgnoreRequest as exc:
+                names = [type(error).__name__ for error in (exc, exc.__cause__) if error is not None]
+                told.append(" from ".join(names))
+            else:
+                told.append("passed")
 
 
 class Then(Pages):

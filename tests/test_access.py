@@ -6,18 +6,23 @@ from dataclasses import replace
 
 import pytest
 
-from scrapy_norobots.access import PRESETS, AccessKind, StatusPolicy, access_of
+from scrapy_norobots.access import PRESETS, Access, AccessKind, Judge, StatusPolicy
+from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, Reason, RobotsTxt
 
 ORIGIN = Origin("http", "town.example", 80)
 FOUND = Snapshot(ORIGIN, ORIGIN.robots_url, 0.0, status=200, body=b"User-agent: *\nDisallow: /back/\n")
 LOST = Snapshot(ORIGIN, ORIGIN.robots_url, 0.0, error="TimeoutError: took\x1b too long")
-POLICY = StatusPolicy.of("koster1996")
+TIMES = Freshness(ttl_min=600, ttl=86_400, error_ttl=60, stale_ttl=7 * 86_400)
+
+
+def judge(snapshot: Snapshot, known: Access | None = None, policy: object = "koster1996") -> Access:
+    return Judge(StatusPolicy.of(policy), TIMES, RobotsTxt.parse).judge(snapshot, known)
 
 
 def test_rules_of_a_2xx_answer() -> None:
-    access = access_of(FOUND, POLICY, RobotsTxt.parse)
+    access = judge(FOUND)
     assert access.kind is AccessKind.RULES
     assert not access.temporary
     assert access.allowed("http://town.example/", "FooBot")
@@ -29,16 +34,16 @@ def test_rules_of_a_2xx_answer() -> None:
 @pytest.mark.parametrize("status", [429, 500, 503, 599, 999, 0, 102])
 def test_what_may_pass_is_temporary(status: int) -> None:
     for preset in PRESETS:
-        assert access_of(replace(FOUND, status=status), StatusPolicy.of(preset), RobotsTxt.parse).temporary
+        assert judge(replace(FOUND, status=status), policy=preset).temporary
 
 
 @pytest.mark.parametrize("status", [301, 304, 400, 401, 403, 404, 410, 451])
 def test_what_the_site_has_said_is_not_temporary(status: int) -> None:
-    assert not access_of(replace(FOUND, status=status), POLICY, RobotsTxt.parse).temporary
+    assert not judge(replace(FOUND, status=status)).temporary
 
 
 def test_a_closed_origin_says_why_and_what_changes_it() -> None:
-    access = access_of(LOST, POLICY, RobotsTxt.parse)
+    access = judge(LOST)
     decision = access.decide("http://town.example/a", "FooBot/1.0")
     assert not decision.allowed
     assert decision.reason is Reason.ERROR
@@ -49,7 +54,7 @@ def test_a_closed_origin_says_why_and_what_changes_it() -> None:
 
 
 def test_robots_txt_itself_is_allowed_at_a_closed_origin() -> None:
-    access = access_of(replace(FOUND, status=403), POLICY, RobotsTxt.parse)
+    access = judge(replace(FOUND, status=403))
     url = "http://town.example/robots.txt"
     assert access.allowed(url, "FooBot")
     assert access.decide(url, "FooBot").reason is Reason.ROBOTS_TXT
@@ -90,3 +95,64 @@ def test_a_policy_that_makes_no_sense_is_refused(value: object, problem: str) ->
     with pytest.raises(ValueError, match=r".") as error:
         StatusPolicy.of(value)
     assert problem in str(error.value)
+
+
+HOUR = 3600.0
+ANSWER = replace(FOUND, headers={"etag": '"1"', "cache-control": "max-age=1000"})
+
+
+def test_a_failed_refresh_leaves_the_rules_in_force_until_they_are_too_old() -> None:
+    known = judge(ANSWER)
+    for now in (HOUR, 6 * 24 * HOUR, TIMES.stale_ttl):
+        stale = judge(replace(LOST, time=now), known)
+        assert stale.stale
+        assert stale.temporary
+        assert stale.lifetime == 60
+        assert not stale.allowed("http://town.example/back/", "FooBot")
+        assert stale.allowed("http://town.example/", "FooBot")
+        known = stale  # a copy gets no younger by being kept
+    closed = judge(replace(LOST, time=TIMES.stale_ttl + 1), known)
+    assert closed.kind is AccessKind.CLOSED
+    assert not closed.stale
+
+
+def test_a_clock_put_back_makes_no_copy_too_old() -> None:
+    known = judge(replace(ANSWER, time=1e9))
+    assert judge(replace(LOST, time=0.0), known).stale
+
+
+@pytest.mark.parametrize("policy", ["koster1996", "allow"])
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_known_rules_count_more_than_any_policy_for_failures(policy: str, status: int) -> None:
+    access = judge(replace(FOUND, status=status, time=HOUR), judge(FOUND), policy)
+    assert access.stale
+    assert not access.allowed("http://town.example/back/", "FooBot")
+
+
+@pytest.mark.parametrize(("status", "kind"), [(403, AccessKind.CLOSED), (404, AccessKind.OPEN)])
+def test_what_the_site_says_anew_counts(status: int, kind: AccessKind) -> None:
+    known = judge(replace(LOST, time=HOUR), judge(FOUND))
+    assert judge(replace(FOUND, status=status, time=2 * HOUR), known).kind is kind
+
+
+def test_only_rules_are_kept_over_a_failure() -> None:
+    assert judge(LOST, judge(replace(FOUND, status=404))).kind is AccessKind.CLOSED
+    assert judge(replace(LOST, time=1.0), judge(LOST)).kind is AccessKind.CLOSED
+
+
+def test_a_304_renews_rules_and_their_headers() -> None:
+    known = judge(replace(LOST, time=HOUR), judge(ANSWER))
+    answer = Snapshot(ORIGIN, ANSWER.url, 2 * HOUR, status=304, headers={"cache-control": "max-age=2000"})
+    renewed = judge(answer, known)
+    assert renewed.rules is known.rules
+    assert not renewed.stale
+    assert not renewed.temporary
+    assert renewed.lifetime == 2000
+    assert renewed.snapshot == replace(
+        ANSWER, time=2 * HOUR, headers={"etag": '"1"', "cache-control": "max-age=2000"}
+    )
+
+
+def test_a_304_that_renews_nothing_leads_nowhere() -> None:
+    assert judge(replace(FOUND, status=304)).outcome == "3xx"
+    assert judge(replace(FOUND, status=304), judge(replace(FOUND, status=404))).outcome == "3xx"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.crawling import ADDON, crawl
-from tests.sites import Answer, Site
+from tests.sites import Answer, ForwardProxy, Site
 
 SHUT = "User-agent: *\nDisallow: /back/\n"
 
@@ -145,11 +145,29 @@ def test_a_meta_refresh_is_not_followed() -> None:
     assert seen.drops == []
 
 
-def test_the_proxy_of_the_page_is_used() -> None:
-    with Site(answers={"http://town.example/robots.txt": Answer(SHUT)}) as proxy:
-        page = {"url": "http://town.example/back/", "meta": {"proxy": proxy.url.replace("//", "//me:pw@")}}
-        seen = crawl(page)
+def test_the_proxy_of_the_page_is_used(mode: str) -> None:
+    with Site(SHUT) as site, ForwardProxy({"town.example": site}) as proxy:
+        via = {"proxy": proxy.url.replace("//", "//me:pw@")}
+        pages = ("http://town.example/back/", "http://town.example/open")
+        seen = crawl(*({"url": url, "meta": via} for url in pages), mode=mode)
     assert [drop.line for drop in seen.drops] == [2]
-    (hit,) = proxy.hits
-    assert hit.target == "http://town.example/robots.txt"
-    assert hit.headers["proxy-authorization"].startswith("Basic ")
+    assert seen.pages == ["http://town.example/open"]
+    assert proxy.targets() == ["http://town.example/robots.txt", "http://town.example/open"]
+    for hit in proxy.hits:
+        assert hit.headers["proxy-authorization"].startswith("Basic ")
+    assert site.targets() == ["/robots.txt", "/open"]
+    for hit in site.hits:
+        assert hit.headers["via"] == "1.1 test-proxy"
+        assert "proxy-authorization" not in hit.headers
+
+
+def test_a_page_tried_again_through_its_proxy_keeps_the_proxys_credentials() -> None:
+    """Scrapy moves them from the URL to a header; the robots.txt of a redirect's target needs them too."""
+    with Site(SHUT) as target, Site() as site:
+        site.answers["/"] = Answer(status=302, headers={"Location": "http://other.example/back/"})
+        with ForwardProxy({"town.example": site, "other.example": target}) as proxy:
+            via = {"proxy": proxy.url.replace("//", "//me:pw@")}
+            seen = crawl({"url": "http://town.example/", "meta": via})
+    assert [drop.url for drop in seen.drops] == ["http://other.example/back/"]
+    assert proxy.targets()[-1] == "http://other.example/robots.txt"
+    assert len({hit.headers["proxy-authorization"] for hit in proxy.hits}) == 1

@@ -62,8 +62,26 @@ def test_a_drop_names_file_line_and_rule(mode: str) -> None:
     texts = [drop.text for drop in seen.drops]
     for sentence in said:
         assert [text for text in texts if sentence in text]
-        assert len(seen.log_lines("DEBUG: Forbidden by robots.txt: <GET", sentence)) == 1
+        assert len(seen.log_lines(" Forbidden by robots.txt: <GET", sentence)) == 1
     assert site.pages() == []
+
+
+def test_a_start_request_that_is_dropped_is_a_warning_and_others_are_not() -> None:
+    with Site(ROBOTS, {"/": page("/back/link")}) as site:
+        seen = crawl(f"{site.url}/back/start", f"{site.url}/", arguments={"follow": True})
+    assert len(seen.drops) == 2
+    (line,) = seen.log_lines("WARNING: ")
+    assert f"Forbidden by robots.txt: <GET {site.url}/back/start> (line 3 of " in line
+    assert len(seen.log_lines(f"DEBUG: Forbidden by robots.txt: <GET {site.url}/back/link> (line 3 of ")) == 1
+
+
+def test_a_long_list_of_dropped_start_requests_does_not_fill_the_log() -> None:
+    with Site(ROBOTS) as site:
+        seen = crawl(*(f"{site.url}/back/{i}" for i in range(30)))
+    assert len(seen.drops) == 30
+    assert len(seen.log_lines("WARNING: Forbidden by robots.txt")) == 20
+    assert len(seen.log_lines("DEBUG: Forbidden by robots.txt")) == 10
+    assert len(seen.log_lines("WARNING: Of further start requests")) == 1
 
 
 def test_text_from_robots_txt_is_escaped_in_log_and_message() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
@@ -12,6 +13,7 @@ from twisted.internet.defer import Deferred, ensureDeferred
 from scrapy_norobots import compat
 from scrapy_norobots.access import Access, AccessKind
 from scrapy_norobots.origins import OriginRegistry
+from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 
 _T = TypeVar("_T")
@@ -21,8 +23,9 @@ def origin(number: int) -> Origin:
     return Origin("http", f"{number}.town.example", 80)
 
 
-FINE = Access(AccessKind.OPEN, "http://town.example/robots.txt", "fine")
-BROKEN = Access(AccessKind.CLOSED, "http://town.example/robots.txt", "broken", temporary=True)
+SNAPSHOT = Snapshot(origin(0), origin(0).robots_url, 0.0, status=404)
+FINE = Access(AccessKind.OPEN, SNAPSHOT, "4xx", "fine", lifetime=600)
+BROKEN = Access(AccessKind.CLOSED, SNAPSHOT, "5xx", "broken", lifetime=60, temporary=True)
 
 
 class World:
@@ -34,7 +37,7 @@ class World:
         self.asked: list[tuple[Origin, str, Access | None]] = []
         self.registry: OriginRegistry[str] = OriginRegistry(
             self.load,
-            **{"ttl": 86_400, "error_ttl": 60, "origins_max": 100, "memory_max": 10**6, **bounds},
+            **{"origins_max": 100, "memory_max": 10**6, **bounds},
             clock=lambda: self.now,
         )
 
@@ -67,7 +70,7 @@ def test_an_unknown_origin_is_not_there() -> None:
 
 
 def test_it_is_asked_once_until_its_time_is_up() -> None:
-    world = World(ttl=600)
+    world = World()
     assert world.ask(origin(1), "first") is FINE
     world.now += 599.9
     assert world.ask(origin(1), "second") is FINE
@@ -89,18 +92,19 @@ def test_a_temporary_outcome_is_asked_again_less_and_less_often() -> None:
     assert pauses == [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600, 3600]
     world.outcomes = [FINE, BROKEN]
     world.ask(origin(1))
-    world.now += 86_400
+    world.now += FINE.lifetime
     world.ask(origin(1))
     world.now += 60
     assert world.registry.get(origin(1)) is None  # one success, and the pauses start anew
 
 
 def test_a_long_pause_that_the_user_wants_is_not_cut() -> None:
-    world = World(BROKEN, BROKEN, error_ttl=7200)
+    patient = replace(BROKEN, lifetime=7200)
+    world = World(patient, patient)
     for _ in range(2):
         world.ask(origin(1))
         world.now += 7199
-        assert world.registry.get(origin(1)) is BROKEN
+        assert world.registry.get(origin(1)) is patient
         world.now += 1
 
 

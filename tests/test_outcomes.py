@@ -71,7 +71,7 @@ def test_a_mapping_changes_the_default_preset() -> None:
 def test_each_closed_origin_is_one_warning_that_names_what_to_change() -> None:
     with Site(Answer(status=403)) as site:
         seen = crawl(*(f"{site.url}/{i}" for i in range(5)), settings=FAST)
-    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ")
+    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ", " at http")
     assert f"Nothing is fetched at {site.url}: {site.url}/robots.txt answered 403" in line
     assert "NOROBOTS_STATUS_POLICY denies '403'" in line
     assert len(seen.drops) == 5
@@ -83,7 +83,7 @@ def test_allowing_after_a_failure_is_never_silent() -> None:
     with Site(Answer(status=500)) as site:
         seen = crawl(f"{site.url}/a", settings={**FAST, "NOROBOTS_STATUS_POLICY": "allow"})
     assert site.pages() == ["/a"]
-    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ")
+    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ", " at http")
     assert f"Everything may be fetched at {site.url}: {site.url}/robots.txt answered 500" in line
 
 
@@ -105,8 +105,8 @@ def test_a_refused_connection_closes_the_origin(mode: str) -> None:
     seen = crawl(f"{url}/a", f"{url}/b", mode=mode, settings=FAST)
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"] * 2
     assert f"{url}/robots.txt could not be had (" in seen.drops[0].text
-    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ")
-    assert "NOROBOTS_STATUS_POLICY denies 'error'; it is asked again later" in line
+    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ", " at http")
+    assert "NOROBOTS_STATUS_POLICY denies 'error'; it is asked again in 60 s" in line
     assert [key for key in seen.stats if key.startswith("robotstxt/exception_count/")]
 
 
@@ -134,24 +134,3 @@ def test_a_body_over_the_limit_is_an_error_not_half_a_file(encoding: str) -> Non
         seen = crawl(f"{site.url}/a", settings={**FAST, "NOROBOTS_MAXSIZE": 20_000})
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"]
     assert site.pages() == []
-
-
-def test_a_temporary_outcome_is_tried_again_and_the_rules_then_count() -> None:
-    robots = Answer(status=503)
-    with Site(robots) as site:
-
-        def repair() -> None:
-            site.answers["/robots.txt"] = Answer("User-agent: *\nDisallow: /back/\n")
-
-        site.answers["/robots.txt"] = Answer(status=503, before=repair)
-        with Site() as start:
-            seen = crawl(
-                f"{start.url}/",
-                spider="tests.spiders.Patient",
-                settings={**FAST, "NOROBOTS_ERROR_TTL": 0.1},
-                arguments={"urls": [f"{site.url}/open", f"{site.url}/back/"]},
-            )
-    assert seen.notes["/open"][0] == "RobotsUnreachable"
-    assert seen.notes["/open"][-1] == "passed"
-    assert seen.notes["/back/"][-1] == "RobotsForbidden"
-    assert len(site.robots_hits()) == 2

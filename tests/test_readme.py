@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_norobots.settings import DEFAULTS
 from tests.crawling import ROOT, crawl
-from tests.sites import Answer, Site
+from tests.sites import Answer, Site, page
 
 README = (ROOT / "README.md").read_text()
 
@@ -47,8 +47,8 @@ def addons_block() -> dict[str, Any]:
 def test_its_one_line_gives_the_log_lines_it_shows() -> None:
     robots = "#\n" * 9 + "User-agent: *\n#\nDisallow: /staff/\n"
     settings = {**addons_block(), "RETRY_ENABLED": False}
-    with Site(robots) as site, Site(Answer(status=503)) as broken:
-        seen = crawl(f"{site.url}/staff/rota", f"{broken.url}/", settings=settings)
+    with Site(robots, {"/": page("/staff/rota")}) as site, Site(Answer(status=503)) as broken:
+        seen = crawl(f"{site.url}/", f"{broken.url}/", settings=settings, arguments={"follow": True})
     for shown in re.findall(r"```\n((?:DEBUG|WARNING): .*)\n```", README):
         real = site.url if shown.startswith("DEBUG") else broken.url
         assert seen.log_lines(shown.replace("http://town.example", real)), shown

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
+from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.settings import DEFAULTS, Config
 from tests.crawling import ADDON, ROOT, run_crawl
 from tests.sites import Site
+
+TIMES = ("TTL", "TTL_MIN", "TIMEOUT")
 
 
 def config(**settings: Any) -> Config:
@@ -20,15 +23,16 @@ def config(**settings: Any) -> Config:
 
 def test_defaults_are_valid() -> None:
     assert config() == config(**DEFAULTS)
-    assert config().ttl == 86_400
+    assert config().freshness == Freshness(600, 86_400, 60, 7 * 86_400)
     assert config().robot is None
     assert config().parser is None
 
 
-@pytest.mark.parametrize("name", [name for name in DEFAULTS if name.endswith(("TTL", "TIMEOUT"))])
+@pytest.mark.parametrize("name", [name for name in DEFAULTS if name.endswith(TIMES)])
 def test_times_may_be_fractions_and_text(name: str) -> None:
     field = name.removeprefix("NOROBOTS_").lower()
-    assert getattr(config(**{name: "0.5"}), field) == 0.5
+    read = config(**{name: "0.5"})
+    assert getattr(read if field == "timeout" else read.freshness, field) == 0.5
 
 
 @pytest.mark.parametrize(
@@ -50,7 +54,7 @@ def test_a_policy_may_come_from_the_command_line() -> None:
 
 
 NUMBERS = [name for name, default in DEFAULTS.items() if isinstance(default, int)]
-WHOLE = [name for name in NUMBERS if not name.endswith(("TTL", "TIMEOUT"))]
+WHOLE = [name for name in NUMBERS if not name.endswith(TIMES)]
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -73,6 +77,12 @@ def test_names_of_meta_keys(value: object) -> None:
     if value is not None:
         with pytest.raises(ValueError, match=r"^NOROBOTS_COPY_META = .*: must be a list of names"):
             config(NOROBOTS_COPY_META=value)
+
+
+def test_a_floor_over_the_ceiling_is_refused_and_a_low_ceiling_counts() -> None:
+    with pytest.raises(ValueError, match=r"^NOROBOTS_TTL_MIN = 20.0: is more than NOROBOTS_TTL = 10.0"):
+        config(NOROBOTS_TTL=10, NOROBOTS_TTL_MIN=20)
+    assert config(NOROBOTS_TTL=10).freshness.ttl == 10
 
 
 def test_a_parser_that_cannot_be_had_is_refused() -> None:

@@ -36,6 +36,9 @@ class Answer:
     before: Callable[[], object] | None = None
 
 
+Answerer = Callable[[Hit], Answer]
+
+
 def page(*links: str) -> Answer:
     """An HTML page with links."""
     anchors = "".join(f'<a href="{link}">{link}</a>' for link in links)
@@ -47,18 +50,19 @@ class Site:
 
     `answers` maps targets to answers, or a host and a target (``127.0.0.2/robots.txt``) where a site bound to
     0.0.0.0 is many; any other target is an empty page, except that robots.txt is missing unless it is given,
-    as text or as an answer. With `tls`, a pair of certificate and key files, the site is an https one.
+    as text or as an answer. A function from a hit to an answer may stand for an answer. With `tls`, a pair of
+    certificate and key files, the site is an https one.
     """
 
     def __init__(
         self,
-        robots: bytes | str | Answer | None = None,
-        answers: Mapping[str, Answer] | None = None,
+        robots: bytes | str | Answer | Answerer | None = None,
+        answers: Mapping[str, Answer | Answerer] | None = None,
         host: str = "127.0.0.1",
         tls: tuple[Path, Path] | None = None,
     ) -> None:
         self.answers = dict(answers or {})
-        if isinstance(robots, Answer):
+        if isinstance(robots, Answer) or callable(robots):
             self.answers["/robots.txt"] = robots
         elif robots is not None:
             self.answers["/robots.txt"] = Answer(robots, headers={"Content-Type": "text/plain"})
@@ -86,6 +90,15 @@ class Site:
     def url_of(self, host: str) -> str:
         """The address of one of the hosts that a site bound to 0.0.0.0 is."""
         return f"{self._scheme}://{host}:{self.port}"
+
+    def answer(self, hit: Hit) -> Answer:
+        """Decide what a request is answered."""
+        answer = self.answers.get(hit.host + hit.target) or self.answers.get(hit.target)
+        if callable(answer):
+            return answer(hit)
+        if answer is None:
+            return Answer(status=404) if hit.target == "/robots.txt" else page()
+        return answer
 
     def targets(self) -> list[str]:
         """What was asked for, in order."""
@@ -130,10 +143,9 @@ class _Handler(BaseHTTPRequestHandler):
         site = self.server.site
         host = self.headers.get("Host", "").rpartition(":")[0]
         headers = {name.lower(): value for name, value in self.headers.items()}
-        site.hits.append(Hit(self.command, host, self.path, headers))
-        answer = site.answers.get(host + self.path) or site.answers.get(self.path)
-        if answer is None:
-            answer = Answer(status=404) if self.path == "/robots.txt" else page()
+        hit = Hit(self.command, host, self.path, headers)
+        site.hits.append(hit)
+        answer = site.answer(hit)
         if answer.before is not None:
             answer.before()
         body = answer.body.encode() if isinstance(answer.body, str) else answer.body

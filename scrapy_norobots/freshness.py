@@ -1,0 +1,76 @@
+"""How long a robots.txt counts: HTTP freshness, held between a floor and a ceiling.
+
+The 1994 standard does not say how often a file is to be asked for. What the server says of its own answer
+counts (RFC 9111, 4.2), but not for less than `NOROBOTS_TTL_MIN`, so that no server makes a crawler ask again
+with each page, nor for more than `NOROBOTS_TTL`. What cannot be read counts as stale, as RFC 9111 advises.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+
+from scrapy_norobots.snapshot import Snapshot
+
+_MAX_AGE = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?([^,\s\"]*)", re.IGNORECASE)
+_NOT_KEPT = re.compile(r"(?:^|[,\s])(?:no-cache|no-store)(?:$|[,\s=])", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """The user's terms, in seconds.
+
+    An answer counts for `ttl_min` to `ttl`; a temporary outcome for `error_ttl`; the last good copy, where
+    a new one cannot be had, for `stale_ttl` after it was last confirmed.
+    """
+
+    ttl_min: float
+    ttl: float
+    error_ttl: float
+    stale_ttl: float
+
+    def lifetime(self, snapshot: Snapshot) -> float:
+        """Return for how many seconds an answer counts from when it came."""
+        stated = _stated_lifetime(snapshot)
+        return self.ttl if stated is None else min(max(stated, self.ttl_min), self.ttl)
+
+    def may_stay(self, snapshot: Snapshot, now: float) -> bool:
+        """Whether a copy that could not be refreshed may still count at `now`, seconds since the epoch.
+
+        A clock that was put back makes it no older than new.
+        """
+        return now - snapshot.time <= self.stale_ttl
+
+
+def _stated_lifetime(snapshot: Snapshot) -> float | None:
+    """Return the lifetime that an answer states, less the age it had when it came; None if it has none."""
+    headers = snapshot.headers
+    control = headers.get("cache-control", "")
+    max_age = _MAX_AGE.search(control)
+    if _NOT_KEPT.search(control):
+        return 0.0
+    if max_age:
+        return _seconds(max_age[1]) - _seconds(headers.get("age", "0"))
+    if "expires" in headers:
+        return _expires(headers, snapshot.time)
+    return None
+
+
+def _expires(headers: Mapping[str, str], came: float) -> float:
+    try:
+        # What counts is the server's own time span, however wrong either clock is.
+        start = _epoch(headers["date"]) if "date" in headers else came
+        return _epoch(headers["expires"]) - start
+    except (ValueError, TypeError, OverflowError):
+        return 0.0  # "0" and other text that is no date: it has expired (RFC 9111, 5.3)
+
+
+def _epoch(date: str) -> float:
+    return parsedate_to_datetime(date).timestamp()
+
+
+def _seconds(text: str) -> float:
+    """Read a number of seconds; what is none, or negative, is 0 (RFC 9111, 1.2.2 and 4.2.1)."""
+    return float(text) if text.isascii() and text.isdigit() else 0.0

@@ -1,0 +1,293 @@
+"""The fault lab: hosts whose robots.txt is wrong in every way we know, each on an address of its own.
+
+One server, bound to 0.0.0.0, plays all of 127.0.0.0/8: the address that a connection was made to says which
+fault is wanted. Pages are always fine; only robots.txt misbehaves. Each fault ends when the lab closes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # in typing from Python 3.11 on
+
+RULES = b"User-agent: *\nDisallow: /back/\n"
+
+
+@dataclass
+class Exchange:
+    """One request for robots.txt that a fault is to answer."""
+
+    connection: socket.socket
+    target: str
+    headers: dict[str, str]
+    lab: FaultLab
+
+    def send(self, data: bytes) -> None:
+        self.connection.sendall(data)
+
+    def answer(self, status: str, body: bytes = b"", *headers: str) -> None:
+        lines = [f"HTTP/1.1 {status}", *headers]
+        if not any(line.lower().startswith(("content-length", "transfer-encoding")) for line in headers):
+            lines.append(f"Content-Length: {len(body)}")
+        self.send("\r\n".join([*lines, "Connection: close", "", ""]).encode() + body)
+
+    def slowly(self, data: bytes, seconds: float = 1.0) -> Iterator[None]:
+        """Send a byte at a time, until the lab closes."""
+        for byte in data:
+            self.send(bytes([byte]))
+            if self.lab.closing.wait(seconds):
+                return
+            yield
+
+    def reset(self) -> None:
+        """End the connection with a reset, not with a proper end."""
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One way for a robots.txt to be wrong: what the host does, and what is to become of its crawl.
+
+    `outcome`, by the default policy, is ``rules`` (of /open and /back/, the second is dropped), ``open``
+    (neither is) or ``closed`` (both are); `host` and `port` say where to connect if not to the lab's own:
+    port ``closed`` is one that nobody listens on.
+    """
+
+    name: str
+    outcome: str
+    play: Callable[[Exchange], None]
+    scheme: str = "http"
+    host: str = ""
+    port: str = ""
+
+
+FAULTS: list[Fault] = []
+
+
+def fault(
+    name: str, outcome: str, **where: str
+) -> Callable[[Callable[[Exchange], None]], Callable[[Exchange], None]]:
+    def register(play: Callable[[Exchange], None]) -> Callable[[Exchange], None]:
+        FAULTS.append(Fault(name, outcome, play, **where))
+        return play
+
+    return register
+
+
+def answers(name: str, outcome: str, status: str, body: bytes = b"", *headers: str) -> None:
+    FAULTS.append(Fault(name, outcome, lambda exchange: exchange.answer(status, body, *headers)))
+
+
+# Statuses. The body would forbid, to show that it is not read.
+answers("healthy", "rules", "200 OK", RULES, "Content-Type: text/plain")
+answers("empty", "open", "200 OK")
+answers("no content", "open", "204 No Content")
+answers("not found, with rules in the error page", "open", "404 Not Found", RULES)
+answers("gone", "open", "410 Gone", RULES)
+answers("unauthorized", "closed", "401 Unauthorized", b"", 'WWW-Authenticate: Basic realm="x"')
+answers("forbidden", "closed", "403 Forbidden", RULES)
+answers("too many requests", "closed", "429 Too Many Requests", b"", "Retry-After: 86400")
+answers("server error, with rules in the error page", "closed", "500 Internal Server Error", b"User-agent: *")
+answers("unavailable", "closed", "503 Service Unavailable", b"")
+answers("status 999", "closed", "999 Request Denied")
+answers("not modified, though nobody asked", "open", "304 Not Modified")
+
+# Bodies.
+answers(
+    "an HTML page",
+    "open",
+    "200 OK",
+    b"<!DOCTYPE html><html><pre>\nUser-agent: *\nDisallow: /back/\n</pre></html>",
+    "Content-Type: text/html",
+)
+answers(
+    "a page that refreshes to another",
+    "open",
+    "200 OK",
+    b'<html><head><meta http-equiv="refresh" content="0; url=/other/robots.txt"></head></html>',
+    "Content-Type: text/html",
+)
+answers("a byte order mark", "rules", "200 OK", b"\xef\xbb\xbf" + RULES)
+answers("UTF-16", "rules", "200 OK", RULES.decode().encode("utf-16"))
+answers("gzip, and said so", "rules", "200 OK", gzip.compress(RULES), "Content-Encoding: gzip")
+answers("gzip, and not said so", "rules", "200 OK", gzip.compress(RULES))
+answers("gzip, not said so, cut off", "closed", "200 OK", gzip.compress(RULES * 50)[:-12])
+answers("said to be gzip, and is not", "closed", "200 OK", RULES, "Content-Encoding: gzip")
+answers("an encoding that nobody knows", "closed", "200 OK", RULES, "Content-Encoding: rot13")
+answers("too large", "closed", "200 OK", RULES + b"#" * 200_000)
+answers("a gzip bomb", "closed", "200 OK", gzip.compress(RULES + bytes(50_000_000)), "Content-Encoding: gzip")
+answers("a gzip bomb in disguise", "closed", "200 OK", gzip.compress(RULES + bytes(50_000_000)))
+answers("a length that is not reached", "closed", "200 OK", RULES, "Content-Length: 5000")
+answers("half a chunk", "closed", "200 OK", b"ff\r\n" + RULES, "Transfer-Encoding: chunked")
+
+
+@fault("an endless body", "closed")
+def endless(exchange: Exchange) -> None:
+    exchange.answer("200 OK", RULES, "Content-Length: 1000000000000")
+    while not exchange.lab.closing.is_set():
+        exchange.send(b"# and on and on\n" * 500)
+
+
+@fault("endless chunks", "closed")
+def endless_chunks(exchange: Exchange) -> None:
+    exchange.answer("200 OK", b"", "Transfer-Encoding: chunked")
+    while not exchange.lab.closing.is_set():
+        exchange.send(b"1000\r\n" + b"#" * 4096 + b"\r\n")
+
+
+@fault("a byte a second", "closed")
+def drip(exchange: Exchange) -> None:
+    exchange.answer("200 OK", b"", f"Content-Length: {len(RULES)}")
+    for _ in exchange.slowly(RULES):
+        pass
+
+
+@fault("headers at a byte a second", "closed")
+def drip_headers(exchange: Exchange) -> None:
+    for _ in exchange.slowly(b"HTTP/1.1 200 OK\r\nX-Padding: " + b"." * 1000):
+        pass
+
+
+@fault("no answer", "closed")
+def silence(exchange: Exchange) -> None:
+    exchange.lab.closing.wait(60)
+
+
+# Connections.
+@fault("hangs up without a word", "closed")
+def hang_up(exchange: Exchange) -> None:
+    """The connection ends when this returns."""
+
+
+@fault("a reset before the answer", "closed")
+def reset(exchange: Exchange) -> None:
+    exchange.reset()
+
+
+@fault("a reset within the answer", "closed")
+def late_reset(exchange: Exchange) -> None:
+    exchange.answer("200 OK", RULES, "Content-Length: 5000")
+    exchange.lab.closing.wait(0.05)
+    exchange.reset()
+
+
+@fault("no HTTP at all", "closed")
+def gibberish(exchange: Exchange) -> None:
+    exchange.send(b"\x00\x01\x02 220 mail.town.example ESMTP\r\n\r\n")
+
+
+@fault("a header of a megabyte", "closed")
+def huge_header(exchange: Exchange) -> None:
+    exchange.send(b"HTTP/1.1 200 OK\r\nX-Padding: " + b"." * 1_000_000 + b"\r\n")
+    exchange.answer("200 OK", RULES)
+
+
+FAULTS += [
+    Fault("nobody listens", "closed", hang_up, port="closed"),
+    Fault("TLS where there is none", "closed", hang_up, scheme="https"),
+    # A label of over 63 characters: no resolver has to be asked to know that there is no such name.
+    Fault("a name that does not resolve", "closed", hang_up, host="a" * 64 + ".example"),
+]
+
+
+# Redirects.
+def redirects(name: str, outcome: str, to: str) -> None:
+    """`to` may name the address and port of another fault: ``{healthy}``."""
+
+    def play(exchange: Exchange) -> None:
+        exchange.answer("302 Found", RULES, f"Location: {exchange.lab.fill_in(to)}")
+
+    FAULTS.append(Fault(name, outcome, play))
+
+
+redirects("redirects to itself", "open", "/robots.txt")
+redirects("redirects to a file that is not there", "open", "{gone}/robots.txt")
+redirects("redirects to a host that has one", "rules", "{healthy}/robots.txt")
+redirects("redirects to a host that is closed", "closed", "{forbidden}/robots.txt")
+redirects("redirects to a host that does not answer", "closed", "{no answer}/robots.txt")
+redirects("redirects to ftp", "open", "ftp://127.0.0.1/robots.txt")
+redirects("redirects to a file of this machine", "open", "file:///etc/passwd")
+redirects("redirects to no URL", "open", "http://[")
+
+
+@fault("redirects on and on", "open")
+def labyrinth(exchange: Exchange) -> None:
+    exchange.answer("301 Moved Permanently", b"", f"Location: {exchange.target}/deeper")
+
+
+@dataclass
+class FaultLab:
+    """A context manager: the hosts are there inside the ``with``. `asked` is what each was asked for."""
+
+    faults: list[Fault] = field(default_factory=lambda: list(FAULTS))
+    asked: dict[str, list[str]] = field(default_factory=dict)
+    closing: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self._listener = socket.create_server(("0.0.0.0", 0), backlog=256)
+        self._listener.settimeout(0.05)
+        self.port: int = self._listener.getsockname()[1]
+        with socket.create_server(("127.0.0.1", 0)) as unused:
+            self._closed_port: int = unused.getsockname()[1]
+        self._of_address = {f"127.0.3.{number}": fault for number, fault in enumerate(self.faults, 1)}
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+
+    def origin(self, fault: Fault) -> str:
+        """The URL of a fault's host, without a slash at the end."""
+        address = next(address for address, one in self._of_address.items() if one is fault)
+        port = self._closed_port if fault.port == "closed" else self.port
+        return f"{fault.scheme}://{fault.host or address}:{port}"
+
+    def fill_in(self, url: str) -> str:
+        for fault in self.faults:
+            if f"{{{fault.name}}}" in url:
+                return url.replace(f"{{{fault.name}}}", self.origin(fault))
+        return url
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.closing.set()
+        self._thread.join()
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while not self.closing.is_set():
+            with contextlib.suppress(TimeoutError):
+                connection, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            connection.settimeout(30)
+            fault = self._of_address[connection.getsockname()[0]]
+            head = b""
+            while b"\r\n\r\n" not in head:
+                data = connection.recv(65536)
+                if not data:
+                    return
+                head += data
+            first, *rest = head.decode("latin-1").split("\r\n")
+            target = first.split(" ")[1] if first.count(" ") == 2 else first
+            headers = {
+                name.lower(): value.strip() for name, _, value in (line.partition(":") for line in rest)
+            }
+            self.asked.setdefault(fault.name, []).append(target)
+            exchange = Exchange(connection, target, headers, self)
+            if "robots.txt" in target:
+                fault.play(exchange)
+            else:
+                exchange.answer("200 OK", b"<html></html>", "Content-Type: text/html")

@@ -1,0 +1,40 @@
+"""Every fault of the lab ends in its stated outcome, within the limits, in each way that Scrapy runs."""
+
+from __future__ import annotations
+
+import re
+
+from tests.crawling import ADDON, ROOT, crawl
+from tests.faulttable import LIMITS, outcome
+from tests.sites.faults import FAULTS, FaultLab
+
+
+def test_each_fault_ends_in_its_outcome(mode: str) -> None:
+    settings = {**ADDON, **LIMITS, "CONCURRENT_REQUESTS": 2 * len(FAULTS)}
+    with FaultLab() as lab:
+        urls = [f"{lab.origin(fault)}{target}" for fault in FAULTS for target in ("/open", "/back/")]
+        seen = crawl(*urls, settings=settings, mode=mode)
+        outcomes = {fault.name: outcome(seen.pages, lab.origin(fault)) for fault in FAULTS}
+        assert outcomes == {fault.name: fault.outcome for fault in FAULTS}
+        # What was dropped for want of rules says so, and each such host is one warning.
+        closed = {fault for fault in FAULTS if fault.outcome == "closed"}
+        assert {drop.url for drop in seen.drops if drop.type == "RobotsUnreachable"} == {
+            f"{lab.origin(fault)}{target}" for fault in closed for target in ("/open", "/back/")
+        }
+        for fault in closed:
+            assert len(seen.log_lines("WARNING: Nothing is fetched at", f" at {lab.origin(fault)}: ")) == 1
+        assert seen.stats["norobots/unreachable"] == 2 * len(closed)
+        assert seen.stats["norobots/origins/closed"] == len(closed)
+        # A host is asked once, apart from where others' redirects lead; a loop ends after the hops allowed.
+        asked = {
+            name: [target for target in targets if "robots.txt" in target]
+            for name, targets in lab.asked.items()
+        }
+        assert len(asked["redirects to itself"]) == len(asked["redirects on and on"]) == 6
+        assert asked["a page that refreshes to another"] == ["/robots.txt"]
+
+
+def test_the_docs_have_each_fault_with_its_outcome() -> None:
+    page = (ROOT / "docs" / "faults.md").read_text()
+    table = dict(re.findall(r"^\| (.+?) \| (rules|open|closed) \| ", page, re.MULTILINE))
+    assert table == {fault.name: fault.outcome for fault in FAULTS}

@@ -1,0 +1,73 @@
+"""`freshness`: how long an answer counts, whatever its headers say."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_norobots.freshness import Freshness
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import Origin
+
+ORIGIN = Origin("http", "town.example", 80)
+CAME = 784_111_777.0  # Sun, 06 Nov 1994 08:49:37 GMT
+NOW = "Sun, 06 Nov 1994 08:49:37 GMT"
+TIMES = Freshness(ttl_min=600, ttl=86_400, error_ttl=60, stale_ttl=7 * 86_400)
+FLOOR, CEILING = TIMES.ttl_min, TIMES.ttl
+
+
+@pytest.mark.parametrize(
+    ("headers", "lifetime"),
+    [
+        pytest.param({}, CEILING, id="nothing"),
+        pytest.param({"cache-control": "public"}, CEILING, id="no time in it"),
+        pytest.param({"cache-control": "max-age=3600"}, 3600, id="between"),
+        pytest.param({"cache-control": 'public , MAX-AGE = "3600"'}, 3600, id="odd form"),
+        pytest.param({"cache-control": "s-maxage=900, max-age=3600"}, 3600, id="shared caches are others"),
+        pytest.param({"cache-control": "x-max-age=900"}, CEILING, id="another name"),
+        pytest.param({"cache-control": "max-age=0"}, FLOOR, id="zero"),
+        pytest.param({"cache-control": "max-age=-1"}, FLOOR, id="negative"),
+        pytest.param({"cache-control": "max-age=soon"}, FLOOR, id="nonsense"),
+        pytest.param({"cache-control": "max-age="}, FLOOR, id="empty"),
+        pytest.param({"cache-control": "max-age=1.5e9"}, FLOOR, id="no whole number"),
+        pytest.param({"cache-control": "max-age=٣٦٠٠"}, FLOOR, id="digits of another script"),
+        pytest.param({"cache-control": "max-age=" + "9" * 5000}, CEILING, id="huge"),
+        pytest.param({"cache-control": "no-cache, max-age=3600"}, FLOOR, id="no-cache"),
+        pytest.param({"cache-control": "no-store"}, FLOOR, id="no-store"),
+        pytest.param({"cache-control": 'no-cache="set-cookie"'}, FLOOR, id="no-cache with a field"),
+        pytest.param({"cache-control": "max-age=3600", "age": "1000"}, 2600, id="age"),
+        pytest.param({"cache-control": "max-age=3600", "age": "-5"}, 3600, id="negative age"),
+        pytest.param({"cache-control": "max-age=3600", "age": "999999"}, FLOOR, id="too old"),
+        pytest.param({"expires": "Sun, 06 Nov 1994 09:49:37 GMT"}, 3600, id="Expires"),
+        pytest.param({"expires": "Sun, 06 Nov 1994 07:49:37 GMT"}, FLOOR, id="expired"),
+        pytest.param({"expires": "Wed, 06 Nov 2194 07:49:37 GMT"}, CEILING, id="in 200 years"),
+        pytest.param({"expires": "0"}, FLOOR, id="Expires 0"),
+        pytest.param({"expires": "-1"}, FLOOR, id="Expires -1"),
+        pytest.param({"expires": "Thu, 99 Foo 2000 99:99:99 GMT"}, FLOOR, id="Expires nonsense"),
+        pytest.param(
+            {"expires": "Sat, 06 Nov 2004 09:49:37 GMT", "date": "Sat, 06 Nov 2004 08:49:37 GMT"},
+            3600,
+            id="the server's clock is ten years ahead",
+        ),
+        pytest.param({"expires": NOW, "date": "nonsense"}, FLOOR, id="Date nonsense"),
+        pytest.param(
+            {"cache-control": "max-age=3600", "expires": "Sun, 06 Nov 1994 08:59:37 GMT"},
+            3600,
+            id="max-age before Expires",
+        ),
+    ],
+)
+def test_lifetime(headers: dict[str, str], lifetime: float) -> None:
+    snapshot = Snapshot(ORIGIN, ORIGIN.robots_url, CAME, status=200, headers=headers)
+    assert TIMES.lifetime(snapshot) == lifetime
+
+
+def test_a_ceiling_under_the_floor_counts() -> None:
+    times = Freshness(ttl_min=600, ttl=10, error_ttl=60, stale_ttl=0)
+    assert times.lifetime(Snapshot(ORIGIN, ORIGIN.robots_url, CAME, status=200)) == 10
+
+
+@pytest.mark.parametrize(("later", "may"), [(0, True), (100, True), (101, False), (-1000, True)])
+def test_may_stay(later: float, may: bool) -> None:
+    times = Freshness(ttl_min=0, ttl=10, error_ttl=60, stale_ttl=100)
+    snapshot = Snapshot(ORIGIN, ORIGIN.robots_url, CAME, status=200)
+    assert times.may_stay(snapshot, CAME + later) is may
