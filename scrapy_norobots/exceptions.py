@@ -15,8 +15,11 @@ class RobotsForbidden(IgnoreRequest):
     """A request was dropped because robots.txt forbids it; `decision` has the file, line and rule."""
 
     def __init__(self, decision: Decision) -> None:
-        super().__init__(f"Forbidden by robots.txt: {decision}")
+        super().__init__(decision)
         self.decision = decision
+
+    def __str__(self) -> str:
+        return f"Forbidden by robots.txt: {self.decision}"
 
 
 class RobotsUnreachable(RobotsForbidden):

@@ -89,6 +89,7 @@ class Fetcher:
     def _request(self, url: str, page: Request, known: Snapshot | None) -> Request:
         meta = {
             "allow_offsite": True,
+            "dont_cache": True,  # Scrapy's HTTP cache knows no freshness, and would keep a failure for ever
             "dont_merge_cookies": True,
             "dont_obey_robotstxt": True,  # this middleware lets it pass too
             "dont_redirect": True,  # nor is a meta refresh followed

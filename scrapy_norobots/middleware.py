@@ -157,8 +157,9 @@ class NoRobotsMiddleware:
             what = "Nothing is fetched"
         elif access.kind is AccessKind.OPEN:
             what = "Everything may be fetched"
-            # That a site has no robots.txt is what most crawls meet, and no news.
-            level = logging.WARNING if access.temporary else logging.DEBUG
+            # That a site has no robots.txt is what most crawls meet, and no news; a failure or a redirect
+            # that leads nowhere is.
+            level = logging.WARNING if access.temporary or access.outcome == "3xx" else logging.DEBUG
         elif known is None:
             return
         else:

@@ -72,7 +72,7 @@ class Config:
         """
         _warn_of_unknown(settings)
         return cls(
-            obey=settings.getbool("ROBOTSTXT_OBEY"),
+            obey=_flag(settings, "ROBOTSTXT_OBEY"),
             robot=settings.get("ROBOTSTXT_USER_AGENT") or None,
             parser=_parser(settings),
             status_policy=_policy(settings, "NOROBOTS_STATUS_POLICY"),
@@ -93,6 +93,13 @@ def _value(settings: BaseSettings, name: str) -> Any:
 
 def _error(name: str, value: object, problem: str) -> ValueError:
     return ValueError(f"{name} = {value!r}: {problem}")
+
+
+def _flag(settings: BaseSettings, name: str) -> bool:
+    try:
+        return settings.getbool(name)
+    except ValueError as exc:
+        raise _error(name, settings.get(name), str(exc)) from None
 
 
 def _number(settings: BaseSettings, name: str, unit: str, least: float) -> float:

@@ -331,7 +331,7 @@ def test_unknown_fields_do_not_rescue_a_record_after_a_blank_line() -> None:
 def test_a_near_miss_names_the_field(line: str, resembled: str) -> None:
     (finding,) = RobotsTxt.parse(f"{line}\n").findings
     assert (finding.kind, finding.line) == ("misspelt-field", 1)
-    assert resembled in finding.message
+    assert finding.message.endswith(f"is it {resembled}?")
 
 
 @clause("F8")
@@ -545,6 +545,7 @@ def test_star_asks_for_the_default_record() -> None:
     )
     assert forbidden(body, "/leo /foo /x", "*") == "/x"
     assert forbidden("User-agent: leo\nDisallow: /", "/", "*") == ""
+    assert forbidden("User-agent: */1.0\nDisallow: /", "/", "*") == ""
 
 
 @clause("A2")
@@ -679,10 +680,9 @@ def test_a_rule_is_a_prefix(rule: str, yes: str, no: str) -> None:
         ("http://garden.example?q", False),
         ("http://garden.example#f", False),
         ("http://garden.example/#/nest", False),
-        ("", False),
-        ("?q", False),
-        ("#f", False),
         ("/", False),
+        ("/#f", False),
+        ("//garden.example", False),
         ("  http://garden.example/ \n", False),
         ("http://garden.example/robots.txt#f", True),
     ],
@@ -970,7 +970,9 @@ def test_an_origin_is_scheme_host_and_port(url: str, origin: tuple[str, str, int
     ],
 )
 def test_other_urls_have_no_robots_txt(url: str) -> None:
-    decision = RobotsTxt.parse(f"{ALL}Disallow: /\nDisallow: {url}\n").decide(url, "Tamarin")
+    robots = RobotsTxt.parse(f"{ALL}Disallow: /\nDisallow: {url}\n")
+    assert robots.allowed(url, "Tamarin")
+    decision = robots.decide(url, "Tamarin")
     assert (decision.allowed, decision.reason, decision.rule) == (True, Reason.NOT_WEB, None)
     assert Origin.of(url) is None
 

@@ -74,7 +74,7 @@ Disallow: /heap # hot
             "ftp://garden.example/nest",
             b"Potto/1",
             SOURCE,
-            "ftp://garden.example/nest is allowed for 'Potto': only http and https URLs have a robots.txt",
+            "ftp://garden.example/nest is allowed for 'Potto': only http and https URLs with a host have a robots.txt",
             id="not web",
         ),
         pytest.param(
@@ -85,6 +85,24 @@ Disallow: /heap # hot
             "/ is forbidden for 'c': line 6 of robots.txt, 'Disallow: /', "
             "in the record of line 1 for 'a', 'b', 'c' and 2 more",
             id="many names",
+        ),
+        pytest.param(
+            "User-agent: a\nUser-agent: b\nUser-agent: c\nDisallow: /",
+            "/",
+            "c",
+            None,
+            "/ is forbidden for 'c': line 4 of robots.txt, 'Disallow: /', "
+            "in the record of line 1 for 'a', 'b', 'c'",
+            id="three names",
+        ),
+        pytest.param(
+            "User-agent: a\nUser-agent: b\nUser-agent: c\nUser-agent: d\nDisallow: /",
+            "/",
+            "c",
+            None,
+            "/ is forbidden for 'c': line 5 of robots.txt, 'Disallow: /', "
+            "in the record of line 1 for 'a', 'b', 'c' and 1 more",
+            id="four names",
         ),
     ],
 )
@@ -106,6 +124,7 @@ def test_what_a_decision_holds() -> None:
         source=SOURCE,
     )
     assert decision.allowed is False
+    assert not decision
     with pytest.raises(FrozenInstanceError):
         decision.verdict = Verdict.ALLOWED  # type: ignore[misc]
 
@@ -121,6 +140,7 @@ def test_what_a_decision_holds() -> None:
 def test_what_an_allowing_one_holds(url: str, reason: Reason, has_record: bool) -> None:
     decision = RobotsTxt.parse(BODY.encode()).decide(url, "Tamarin")
     assert (decision.allowed, decision.verdict, decision.reason) == (True, Verdict.ALLOWED, reason)
+    assert decision
     assert (decision.rule, decision.source, decision.detail) == (None, None, "")
     assert (decision.record is not None) is has_record
 

@@ -154,7 +154,10 @@ def test_a_message_is_printable_whatever_the_file_says() -> None:
             (f"{name}: x", "later-field")
             for name in ("Request-rate", "Visit-time", "NoIndex", "Robot-version")
         ),
-        *((f"{name} : x", "later-field") for name in ("Content-Signal", "Cache-delay", " \tallow")),
+        *(
+            (f"{name} : x", "later-field")
+            for name in ("Content-Signal", "content-usage", "nofollow", "Cache-delay", " \tallow")
+        ),
         *((f"{name}: x", "misspelt-field") for name in ("Dissallow", "User agent", "useragent", "diallow")),
         *(
             (f"{name}: x", "misspelt-field")

@@ -30,6 +30,8 @@ from scrapy_norobots.standard.names import names_robot, robot_name, to_name
         ("/1.2", ""),
         ("Tamarin 1.2", "Tamarin"),
         ("Tamarin\t1.2.3", "Tamarin"),
+        ("Tamarin  1.2", "Tamarin"),
+        ("Tamarin \t (x)", "Tamarin"),
         ("Tamarin v1.2b", "Tamarin"),
         ("Tamarin V1.2", "Tamarin"),
         ("Tamarin 1.x", "Tamarin"),

@@ -43,7 +43,7 @@ def test_a_url_is_text(url: Any) -> None:
 @pytest.mark.parametrize("url", ["/", "mailto:x"])
 def test_a_robot_is_text_or_bytes(url: str, robot: Any) -> None:
     for call in calls(url, robot):
-        with pytest.raises(TypeError, match=r"must be a str or bytes|unhashable"):
+        with pytest.raises(TypeError, match=f"must be a str or bytes, not {type(robot).__name__}"):
             call()
 
 
@@ -51,6 +51,13 @@ def test_a_robot_is_text_or_bytes(url: str, robot: Any) -> None:
 def test_a_port_that_is_none_is_refused(port: str) -> None:
     for call in calls(f"http://garden.example:{port}/nest", "Tamarin"):
         with pytest.raises(ValueError, match="is no port"):
+            call()
+
+
+@pytest.mark.parametrize("url", ["", "nest/egg", "Tamarin/1.0", "?q"])
+def test_what_is_neither_a_url_nor_a_path_is_refused(url: str) -> None:
+    for call in calls(url, "Tamarin"):
+        with pytest.raises(ValueError, match="neither a URL nor a path"):
             call()
 
 
@@ -162,7 +169,8 @@ def test_size_is_about_what_it_takes(file: str, lines: int) -> None:
     used(body, "bot1")  # what is imported and cached at first use is not the file's
     robots, truth = measure(lambda: used(body, "bot1"))
     assert isinstance(robots, RobotsTxt)
-    assert truth / 2.5 < robots.size < truth * 2.2
+    # What an empty object takes differs between Pythons.
+    assert truth / 2.5 - 1_000 < robots.size < truth * 2.2 + 1_000
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ class Reason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A verdict on one URL for one robot.
+    """A verdict on one URL for one robot; true if it is `Verdict.ALLOWED`.
 
     `rule` is the ``Disallow`` line that forbids it, with its line number; `record` the record that counts
     for the robot, if the file has one; `source` the URL of the robots.txt, where known; `detail` a
@@ -56,6 +56,9 @@ class Decision:
         """Whether the verdict is `Verdict.ALLOWED`."""
         return self.verdict is Verdict.ALLOWED
 
+    def __bool__(self) -> bool:
+        return self.allowed
+
     def __str__(self) -> str:
         return f"{printable(self.url)} is {self.verdict.value} for {quoted(self.robot)}: {self.why}"
 
@@ -75,7 +78,7 @@ class Decision:
         if self.reason is Reason.ROBOTS_TXT:
             return "robots.txt itself may always be fetched"
         if self.reason is Reason.NOT_WEB:
-            return "only http and https URLs have a robots.txt"
+            return "only http and https URLs with a host have a robots.txt"
         return printable(self.detail) or f"{self.reason.value} ({source})"
 
     def _record(self) -> str:

@@ -77,16 +77,16 @@ KINDS: dict[str, Kind] = {
     "whole-url": Kind(_W, "U4", "A whole URL counts for its own scheme, host and port only."),
     "foreign-url": Kind(_E, "U4", "No robots.txt can rule such a URL; the line is ignored."),
     "relative-path": Kind(_W, "U5", "The path does not start with '/'; it is taken from the root."),
-    "unescaped": Kind(_W, "U6", "Characters that a URL cannot hold are compared as {0}."),
+    "unescaped": Kind(_W, "U6", "Blanks, controls and what is not ASCII are compared as %XX of their bytes."),
     "bad-escape": Kind(_W, "U6", "A '%' without two hexadecimal digits stands for itself."),
     "several-paths": Kind(_E, "U6", "The value is one path, blanks and all, not several."),
     "robots-txt": Kind(_E, "U7", "robots.txt itself may always be fetched."),
 }
 
-_ANY_FIELD = re.compile(r"[ \t]*([^:#]*?)[ \t]*:")
 _ODD_LINE_BREAK = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _BLANK_INSIDE = re.compile(r"[ \t]")
+_BLANK_AND_SLASH = re.compile(r"[ \t]/")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 # Fields that came after 1994: RFC 9309 and what search engines and drafts have added.
@@ -177,12 +177,12 @@ def _of_line(line: str) -> Iterator[tuple[str, ...]]:
 
 
 def _of_other_field(line: str) -> Iterator[tuple[str, ...]]:
-    match = _ANY_FIELD.match(line)
-    if match is None:
-        if not line.lstrip(" \t").startswith("#"):
+    field, colon, _ = line.partition("#")[0].partition(":")
+    name = field.strip(" \t").lower()
+    if not colon:
+        if name:
             yield ("no-colon",)
         return
-    name = match[1].lower()
     plain = re.sub(r"[-_ \t]", "", name[:40])
     resembled = get_close_matches(plain, _FIELDS, n=1, cutoff=0.75)
     if name in _LATER_FIELDS:
@@ -221,10 +221,10 @@ def _of_path(value: str) -> Iterator[tuple[str, ...]]:
         yield ("relative-path",)
     if "*" in value or value.endswith("$"):
         yield ("wildcard",)
-    if re.search(r"[ \t]+/", value):
+    if _BLANK_AND_SLASH.search(value):
         yield ("several-paths",)
     elif written(value) != value:
-        yield "unescaped", "%XX of their UTF-8 bytes"
+        yield ("unescaped",)
     if _BAD_ESCAPE.search(value):
         yield ("bad-escape",)
     if is_robots_txt(prefix[1]):

@@ -78,14 +78,16 @@ class RobotsTxt:
     def size(self) -> int:
         """About how much memory the file takes, in bytes, once one robot's rules are in use."""
         return (
-            400 + len(self._body) + sum(_size_of(*line) for raw in self._raw for part in raw for line in part)
+            1000
+            + len(self._body)
+            + sum(_size_of(*line) for raw in self._raw for part in raw for line in part)
         )
 
     def allowed(self, url: str, robot: str | bytes) -> bool:
         """Whether `robot`, a name or a whole User-Agent header, may fetch `url` (U1 to U9).
 
-        `url` is a URL or a bare path. Raises `TypeError` for other types than `str` (and, for the robot,
-        `bytes`), `ValueError` for an http or https URL with an impossible port.
+        `url` is a URL, or a path that starts with ``/``. Raises `TypeError` for other types than `str` (and,
+        for the robot, `bytes`), `ValueError` for a URL that is neither, or has an impossible port.
         """
         origin, target = split(url)
         rules = self._record_for(robot)[1]
@@ -122,7 +124,10 @@ class RobotsTxt:
 
     def _record_for(self, robot: str | bytes) -> tuple[Record | None, RuleSet]:
         """Return the record that counts for a robot, None if there is none (A4), and its rules."""
-        index = self._index_of.get(robot)
+        try:
+            index = self._index_of.get(robot)
+        except TypeError:  # not hashable, so neither text nor bytes: to_name says so better
+            index = None
         if index is None:
             name = to_name(robot)
             if len(self._index_of) >= _ROBOTS_REMEMBERED:

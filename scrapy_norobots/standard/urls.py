@@ -17,6 +17,11 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 # not count (U1). A URL without a scheme, such as a bare path, has neither of the first two.
 _URL = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?(?://([^/?#]*))?([^#]*)", re.DOTALL)
 
+# A number up to 65535; zeros may stand before it.
+_PORT = re.compile(
+    r"0*(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])", re.ASCII
+)
+
 # Spaces around a URL are no part of it (RFC 3986, appendix C; so do w3lib and every browser).
 _BLANKS = " \t\r\n"
 
@@ -63,15 +68,18 @@ class Origin(NamedTuple):
 def split(url: str) -> tuple[Origin | None, str | None]:
     """Split a URL into its origin and its target: path and query, at least ``/`` (U1).
 
-    Without a scheme it is taken for a bare path of an origin not told: ``(None, target)``. A URL that no
-    robots.txt can rule (U9), neither http nor https or without a host, gives ``(None, None)``. Raises
-    `TypeError` for anything but a `str`, `ValueError` for a port that is no port.
+    A bare path belongs to an origin not told: ``(None, target)``. A URL that no robots.txt can rule (U9),
+    neither http nor https or without a host, gives ``(None, None)``. Raises `TypeError` for anything but a
+    `str`, `ValueError` for what is neither a URL nor a path, and for a port that is no port.
     """
     if not isinstance(url, str):
         raise TypeError(f"a URL must be a str, not {type(url).__name__}")
     match = _URL.match(url.strip(_BLANKS))
     assert match is not None  # every part is optional
     scheme, authority, target = match.groups()
+    if scheme is None and authority is None and not target.startswith("/"):
+        # A robot's name in the URL's place, perhaps; to take it for a path would allow it.
+        raise ValueError(f"{url!r} is neither a URL nor a path that starts with '/'")
     if not target.startswith("/"):
         target = "/" + target
     if scheme is None:
@@ -94,8 +102,8 @@ def _origin(scheme: str, authority: str) -> Origin | None:
     host, colon, port = host_and_port.rpartition(":")
     if not colon or host_and_port.endswith("]"):
         host, port = host_and_port, ""
-    if port and not (port.isascii() and port.isdigit() and int(port) < 65536):
-        raise ValueError(f"{port!r} is no port, in {host_and_port!r}")
+    if port and _PORT.fullmatch(port) is None:
+        raise ValueError(f"{port[:20]!r} is no port, in {host_and_port[:300]!r}")
     if not host:
         return None
     return Origin(scheme, _host(host), int(port) if port else _DEFAULT_PORTS[scheme])
