@@ -74,7 +74,10 @@ Disallow: /heap # hot
             "ftp://garden.example/nest",
             b"Potto/1",
             SOURCE,
-            "ftp://garden.example/nest is allowed for 'Potto': only http and https URLs with a host have a robots.txt",
+            (
+                "ftp://garden.example/nest is allowed for 'Potto': "
+                "only http and https URLs with a host have a robots.txt"
+            ),
             id="not web",
         ),
         pytest.param(
