@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 # Named after the Python, so that naming another one sets up anew.
 READY := $(VENV)/ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])')
 
-.PHONY: help demo test check test-all clean
+.PHONY: help demo test check bench test-all clean
 
 help: ## Say what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -26,6 +26,10 @@ check: $(READY) ## Lint, check types, build the package and check its metadata
 	rm -rf build dist
 	$(BIN)/python -m build --quiet
 	$(BIN)/twine check --strict dist/*
+
+bench: $(READY) ## Run a benchmark: make bench NAME=broad (or single, hosts)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+	$(BIN)/python -m benchmarks $(NAME)
 
 test-all: $(READY) ## Run the tests on every Python and Scrapy of the matrix in setup.cfg
 	$(BIN)/tox

@@ -8,6 +8,7 @@ coroutine for both. What a version has is found out by looking for it, not by it
 from __future__ import annotations
 
 from collections.abc import Awaitable, Coroutine
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import Spider, signals
@@ -54,6 +55,30 @@ async def send_robots_parsed(crawler: Crawler, parser: RobotParser, request: Req
         await crawler.signals.send_catch_log_async(
             signal=signals.robots_parsed, robotparser=parser, request=request
         )
+
+
+def downloader(crawler: Crawler) -> Any:
+    """Return the crawler's downloader, which may be of any class."""
+    assert crawler.engine is not None  # requests come from a running engine
+    return crawler.engine.downloader
+
+
+def download_slot(crawler: Crawler, request: Request) -> Any | None:
+    """Return the download slot that a request belongs to; None if the downloader has no such things."""
+    find = getattr(downloader(crawler), "_get_slot", None)
+    if find is None:
+        return None
+    spider = signature(find).parameters.get("spider")
+    needs_spider = spider is not None and spider.default is Parameter.empty  # before Scrapy 2.14
+    _, slot = find(request, crawler.spider) if needs_spider else find(request)
+    return slot
+
+
+def look_for_next_request(crawler: Crawler) -> None:
+    """Have the engine look on the scheduler now; its heartbeat does it some time anyway."""
+    slot = getattr(crawler.engine, "_slot", None) or getattr(crawler.engine, "slot", None)  # before 2.13
+    if slot is not None and slot.closing is None:
+        slot.nextcall.schedule()
 
 
 def is_start_request(request: Request) -> bool:

@@ -16,6 +16,7 @@ from scrapy_norobots import compat
 from scrapy_norobots.access import Access, AccessKind, Judge, Rules
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.fetch import Fetcher
+from scrapy_norobots.holding import Holding
 from scrapy_norobots.identity import Identity
 from scrapy_norobots.origins import OriginRegistry
 from scrapy_norobots.parser import ForeignRules, StrictRobotParser
@@ -55,6 +56,12 @@ class NoRobotsMiddleware:
         self._identity = Identity(crawler, config.robot)
         self._judge = Judge(config.status_policy, config.freshness, self._parse)
         self._fetcher = Fetcher(crawler, config, self._identity, self._count_exception)
+        self._holding = Holding(
+            crawler,
+            per_origin=config.held_per_origin,
+            total=config.held_max,
+            fetches=config.concurrent_fetches,
+        )
         self._registry: OriginRegistry[Request] = OriginRegistry(
             self._load,
             origins_max=config.origins_max,
@@ -83,7 +90,8 @@ class NoRobotsMiddleware:
             return  # U9: there is no robots.txt to ask
         access = self._registry.get(origin)
         if access is None:
-            access = await self._registry.wait(origin, request)
+            with self._holding.hold(origin, request):
+                access = await self._registry.wait(origin, request)
         robot = self._identity.robot(request)
         if not access.allowed(url, robot):
             self._drop(request, access.decide(url, robot), access.snapshot.exception)
@@ -128,7 +136,8 @@ class NoRobotsMiddleware:
         """Download and judge the robots.txt of an origin, and say what came of it."""
         self._stats.inc_value("robotstxt/request_count")
         earlier = known.snapshot if known is not None and known.rules is not None else None
-        snapshot = await self._fetcher.fetch(origin, request, earlier)
+        with self._holding.fetch():
+            snapshot = await self._fetcher.fetch(origin, request, earlier)
         if snapshot.status is not None:
             self._stats.inc_value("robotstxt/response_count")
             self._stats.inc_value(f"robotstxt/response_status_count/{snapshot.status}")

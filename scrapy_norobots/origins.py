@@ -36,7 +36,8 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Flight:
-    waiters: set[Deferred[Access]] = field(default_factory=set)
+    # In the order in which they came; the values say nothing.
+    waiters: dict[Deferred[Access], None] = field(default_factory=dict)
     task: Deferred[None] | None = None
 
 
@@ -86,14 +87,14 @@ class OriginRegistry(Generic[_Asker]):
         flight = self._flights.get(origin)
         waiter: Deferred[Access] = Deferred()
         if flight is not None:
-            flight.waiters.add(waiter)
+            flight.waiters[waiter] = None
         else:
-            flight = self._flights[origin] = _Flight({waiter})
+            flight = self._flights[origin] = _Flight({waiter: None})
             flight.task = compat.spawn(self._fly(flight, origin, asker))
         try:
             return await compat.waiting_for(waiter)
         finally:
-            flight.waiters.discard(waiter)
+            flight.waiters.pop(waiter, None)
 
     async def _fly(self, flight: _Flight, origin: Origin, asker: _Asker) -> None:
         try:

@@ -41,6 +41,9 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_MAXSIZE": 5 * 1024 * 1024,
         "NOROBOTS_REDIRECT_MAX": 5,
         "NOROBOTS_COPY_META": ("proxy", "bindaddress"),
+        "NOROBOTS_HELD_PER_ORIGIN": 8,
+        "NOROBOTS_HELD_MAX": 1_000,
+        "NOROBOTS_CONCURRENT_FETCHES": 500,
         "NOROBOTS_ORIGINS_MAX": 50_000,
         "NOROBOTS_MEMORY_MAX": 64 * 1024 * 1024,
     }
@@ -61,6 +64,9 @@ class Config:
     maxsize: int
     redirect_max: int
     copy_meta: tuple[str, ...]
+    held_per_origin: int
+    held_max: int
+    concurrent_fetches: int
     origins_max: int
     memory_max: int
 
@@ -82,6 +88,9 @@ class Config:
             maxsize=_whole(settings, "NOROBOTS_MAXSIZE", "bytes", 1),
             redirect_max=_whole(settings, "NOROBOTS_REDIRECT_MAX", "redirects", 0),
             copy_meta=_names(settings, "NOROBOTS_COPY_META"),
+            held_per_origin=_whole(settings, "NOROBOTS_HELD_PER_ORIGIN", "requests", 0),
+            held_max=_whole(settings, "NOROBOTS_HELD_MAX", "requests", 0),
+            concurrent_fetches=_whole(settings, "NOROBOTS_CONCURRENT_FETCHES", "downloads", 0),
             origins_max=_whole(settings, "NOROBOTS_ORIGINS_MAX", "origins", 1),
             memory_max=_whole(settings, "NOROBOTS_MEMORY_MAX", "bytes", 1),
         )

@@ -99,6 +99,15 @@ def run_crawl(
     )
 
 
+def check_that_all_was_given_back(crawler: scrapy.crawler.Crawler) -> None:
+    """Fail if the plugin has left anything of its own in the downloader, whatever the crawl was."""
+    downloader: Any = getattr(crawler.engine, "downloader", None)
+    if hasattr(downloader, "total_concurrency"):
+        limit = crawler.settings.getint("CONCURRENT_REQUESTS")
+        assert downloader.total_concurrency == limit, f"{downloader.total_concurrency} and not {limit}"
+        assert not [slot for slot in downloader.slots.values() if slot.active], downloader.slots
+
+
 def main() -> None:
     """Do the job on standard input; what was seen goes to standard output, the log to standard error."""
     from scrapy.core.engine import ExecutionEngine
@@ -128,6 +137,7 @@ def main() -> None:
         other = scrapy.crawler.Crawler(load_object(job.spider), {**settings, **job.beside})
         process.crawl(other, requests=job.requests, **job.arguments)
     process.start()
+    check_that_all_was_given_back(crawler)
     if process.bootstrap_failed:
         sys.exit("the crawl did not start")
     spider = crawler.spider

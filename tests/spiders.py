@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy import Request, Spider, signals
+from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
@@ -16,6 +18,9 @@ from twisted.python.failure import Failure
 
 from scrapy_norobots import NoRobotsMiddleware, compat
 from tests.crawling import Drop
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Pages(Spider):
@@ -187,3 +192,59 @@ class Unruly(Pages):
     """Obeys no robots.txt, by settings of its own."""
 
     custom_settings = {"ROBOTSTXT_OBEY": False}  # noqa: RUF012  # as users write it
+
+
+class Watching(Pages):
+    """Puts many requests on the scheduler at once, from its first page.
+
+    Notes how many requests the downloader had in hand at most, as seen when pages came.
+    """
+
+    def __init__(self, then: list[str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._then = then
+        self._scheduled = 0
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
+        engine = self.crawler.engine
+        assert engine is not None
+        now = len(engine.downloader.active)
+        self.notes["most active"] = max(now, self.notes.get("most active", 0))
+        yield from super().parse(response)
+        if len(self.pages) == 1:
+            engine.pause()
+            for number, url in enumerate(self._then):
+                yield self.request(url, priority=number % 3)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.scheduled, signal=signals.request_scheduled)
+        crawler.signals.connect(spider.reached, signal=signals.request_reached_downloader)
+        return spider
+
+    def reached(self, request: Request) -> None:
+        """Note what the downloader is to send, in order."""
+        if request.url in self._then:
+            self.notes.setdefault("reached", []).append(urlsplit(request.url).path)
+
+    def scheduled(self, request: Request) -> None:
+        """Let the engine go on when all requests are there: before, which one it takes would be chance."""
+        if request.url in self._then:
+            self._scheduled += 1
+        if self._scheduled == len(self._then):
+            engine = self.crawler.engine
+            assert engine is not None
+            engine.unpause()  # the engine is told of this last request next, and looks at the scheduler then
+
+
+class OtherDownloader:
+    """A downloader that does what the engine needs, and has nothing else that Scrapy's own has."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._inner = Downloader(crawler)
+        self.active = self._inner.active
+        self.middleware = self._inner.middleware
+        self.needs_backout = self._inner.needs_backout
+        self.fetch = self._inner.fetch
+        self.close = self._inner.close

@@ -1,0 +1,86 @@
+"""``broad``: what slow hosts cost the others.
+
+200 healthy hosts of 10 pages, and 0, 10, 40 and 200 hosts of 3 pages whose robots.txt never answers; 16
+concurrent requests, limits of 10 s. Measured: when half, and when all, of the healthy hosts' pages have come.
+Without robots.txt handling the dead hosts' pages come at once, as only their robots.txt is dead.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from statistics import median
+
+from benchmarks.crawl import HANDLERS, Measured, measure, serving
+from benchmarks.report import progress, table, with_ratio
+
+HEALTHY, PAGES, DEAD_PAGES = 200, 10, 3
+DEAD = (0, 10, 40, 200)
+SETTINGS = {
+    "CONCURRENT_REQUESTS": 16,
+    "DOWNLOAD_TIMEOUT": 10,
+    "NOROBOTS_TIMEOUT": 10,
+    "RETRY_ENABLED": False,
+}
+PLOT = Path(__file__).parent.parent / "docs" / "broad.svg"
+NAMES = {"none": "no robots.txt handling", "scrapy": "Scrapy's own middleware", "norobots": "scrapy-norobots"}
+
+
+def urls(port: int, dead: int) -> list[str]:
+    """All pages of all hosts, in an order that is mixed, and the same each time."""
+
+    def pages(network: str, hosts: int, count: int) -> list[str]:
+        return [
+            f"http://{network}.{host // 250}.{host % 250 + 1}:{port}/{page}"
+            for host in range(hosts)
+            for page in range(count)
+        ]
+
+    mixed = pages("127.1", HEALTHY, PAGES) + pages("127.2", dead, DEAD_PAGES)
+    random.Random(1994).shuffle(mixed)
+    return mixed
+
+
+def run(rounds: int) -> None:
+    """Measure, print the table and draw the plot."""
+    seen: dict[tuple[int, str], list[Measured]] = {}
+    with serving() as port:
+        for number in range(1, rounds + 1):
+            for dead in DEAD:
+                for handler in HANDLERS:
+                    progress(f"round {number} of {rounds}: {dead} dead hosts, {NAMES[handler]}")
+                    measured = measure(handler, urls(port, dead), SETTINGS)
+                    assert len(measured.arrivals) == HEALTHY * PAGES, "every page of a healthy host comes"
+                    seen.setdefault((dead, handler), []).append(measured)
+    rows = []
+    for (dead, handler), all_measured in seen.items():
+        base = seen[dead, "none"]
+        medians = with_ratio([one.median for one in all_measured], [one.median for one in base])
+        lasts = with_ratio([one.arrivals[-1] for one in all_measured], [one.arrivals[-1] for one in base])
+        cpu = with_ratio([one.cpu for one in all_measured], [one.cpu for one in base])
+        rows.append([str(dead), NAMES[handler], medians, lasts, cpu])
+    columns = ["dead hosts", "handler", "median healthy page", "last healthy page", "processor time"]
+    table(f"broad: medians of {rounds} rounds", columns, rows)
+    draw({key: median(one.median for one in of_key) for key, of_key in seen.items()})
+
+
+def draw(medians: dict[tuple[int, str], float]) -> None:
+    """Draw the median page against dead hosts, a line a handler."""
+    import matplotlib.pyplot as plt
+
+    plt.rcParams["svg.hashsalt"] = "broad"  # the same figures make the same file
+    figure, axes = plt.subplots(figsize=(7, 4))
+    styles = {"none": ("0.5", ":"), "scrapy": ("tab:red", "--"), "norobots": ("tab:blue", "-")}
+    for handler, name in NAMES.items():
+        color, line = styles[handler]
+        values = [medians[dead, handler] for dead in DEAD]
+        axes.plot(range(len(DEAD)), values, line, color=color, marker="o", label=name)
+    axes.set_xticks(range(len(DEAD)), [str(dead) for dead in DEAD])
+    axes.set_xlabel("hosts whose robots.txt never answers")
+    axes.set_ylabel("median page of the other 200 hosts [s]")
+    axes.set_yscale("log")
+    axes.legend()
+    axes.grid(visible=True, alpha=0.3)
+    figure.tight_layout()
+    figure.savefig(PLOT, metadata={"Date": None})
+    progress(f"drawn: {PLOT}")

@@ -1,0 +1,123 @@
+"""One measured crawl, in a process of its own; `measure` starts it, with the hosts of `benchmarks.server`.
+
+Handlers: ``none`` (no robots.txt handling), ``scrapy`` (Scrapy's own middleware) and ``norobots`` (this
+package).
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HANDLERS: dict[str, dict[str, Any]] = {
+    "none": {"ROBOTSTXT_OBEY": False},
+    "scrapy": {"ROBOTSTXT_OBEY": True},
+    "norobots": {"ADDONS": {"scrapy_norobots.Addon": 500}},
+}
+_ROOT = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one crawl took.
+
+    `arrivals` are the seconds from the start of the crawl to each page of a healthy host, in order; `cpu` is
+    processor seconds, without what importing takes; `peak` the process's memory at its highest, in bytes.
+    """
+
+    arrivals: list[float]
+    seconds: float
+    cpu: float
+    peak: int
+    stats: dict[str, Any]
+
+    @property
+    def median(self) -> float:
+        """When half of the healthy hosts' pages had come, in seconds."""
+        return self.arrivals[len(self.arrivals) // 2]
+
+
+@contextmanager
+def serving() -> Iterator[int]:
+    """Run the hosts; gives their port."""
+    command = [sys.executable, "-m", "benchmarks.server"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        try:
+            yield int(server.stdout.readline())
+        finally:
+            server.stdin.close()
+
+
+def measure(handler: str, urls: list[str], settings: dict[str, Any], timeout: float = 1200) -> Measured:
+    """Crawl URLs with a handler and measure it."""
+    job = {"urls": urls, "settings": {**settings, **HANDLERS[handler]}}
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.crawl"],
+        input=json.dumps(job),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        cwd=_ROOT,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"the crawl with {handler!r} failed:\n{done.stderr[-2000:]}")
+    return Measured(**json.loads(done.stdout))
+
+
+def main() -> None:
+    """Do the job on standard input, and say on standard output what it took."""
+    from scrapy import Spider
+    from scrapy.crawler import CrawlerProcess
+
+    job = json.load(sys.stdin)
+
+    class Pages(Spider):
+        name = "pages"
+        start_urls = job["urls"]
+
+        def parse(self, response: Any) -> None:
+            if "//127.1." in response.url:
+                arrivals.append(time.perf_counter() - start)
+
+    arrivals: list[float] = []
+    process = CrawlerProcess(
+        {
+            "LOG_LEVEL": "CRITICAL",
+            "TELNETCONSOLE_ENABLED": False,
+            "REMOTE_CONTROL_ENABLED": False,
+            **job["settings"],
+        }
+    )
+    crawler = process.create_crawler(Pages)
+    process.crawl(crawler)
+    start, cpu = time.perf_counter(), time.process_time()
+    process.start()
+    assert crawler.stats is not None
+    json.dump(
+        {
+            "arrivals": arrivals,
+            "seconds": time.perf_counter() - start,
+            "cpu": time.process_time() - cpu,
+            "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "stats": crawler.stats.get_stats(),
+        },
+        sys.stdout,
+        default=str,
+    )
+
+
+if __name__ == "__main__":
+    main()

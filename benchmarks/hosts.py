@@ -1,0 +1,32 @@
+"""``hosts``: a broad crawl that is all robots.txt: 20,000 hosts of one page."""
+
+from __future__ import annotations
+
+from benchmarks.broad import NAMES
+from benchmarks.crawl import HANDLERS, Measured, measure, serving
+from benchmarks.report import progress, table, with_ratio
+
+HOSTS = 20_000
+SETTINGS = {"CONCURRENT_REQUESTS": 16}
+
+
+def run(rounds: int) -> None:
+    """Measure and print the table."""
+    seen: dict[str, list[Measured]] = {handler: [] for handler in HANDLERS}
+    with serving() as port:
+        urls = [f"http://127.1.{host // 250}.{host % 250 + 1}:{port}/" for host in range(HOSTS)]
+        for number in range(1, rounds + 1):
+            for handler in HANDLERS:
+                progress(f"round {number} of {rounds}: {NAMES[handler]}")
+                measured = measure(handler, urls, SETTINGS)
+                assert len(measured.arrivals) == HOSTS
+                seen[handler].append(measured)
+    rows = []
+    for handler, all_measured in seen.items():
+        base = seen["none"]
+        rate = with_ratio(
+            [HOSTS / one.seconds for one in all_measured], [HOSTS / one.seconds for one in base], "pages/s"
+        )
+        memory = with_ratio([one.peak / 1e6 for one in all_measured], [one.peak / 1e6 for one in base], "MB")
+        rows.append([NAMES[handler], rate, memory])
+    table(f"hosts: medians of {rounds} rounds", ["handler", "pages a second", "peak memory"], rows)

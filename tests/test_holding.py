@@ -1,0 +1,153 @@
+"""Holding: requests that wait stall no other host, and all that is taken for them is given back.
+
+That the downloader's limit and its slots are left as they were is checked at the end of every crawl of these
+tests: see `tests.crawling.check_that_all_was_given_back`.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from scrapy.settings import default_settings
+
+from tests.crawling import ADDON, Crawl, crawl
+from tests.sites import Answer, Site
+
+RULES = "User-agent: *\nDisallow: /back/\n"
+SLOW_PAGES, HEALTHY_PAGES = 20, 20
+PATIENCE = 10.0
+
+
+def crawl_beside_a_slow_host(mode: str = "asyncio", **settings: Any) -> tuple[Crawl, list[str]]:
+    """Crawl a host whose robots.txt comes only when all pages of a healthy one have, and that one.
+
+    All requests are on the scheduler at once, the slow host's first. Returns the crawl and which host was
+    asked for a page, in order.
+    """
+    healthy_done = threading.Event()
+    log: list[str] = []
+
+    def healthy_page(name: str) -> None:
+        log.append(name)
+        if log.count(name) == HEALTHY_PAGES:
+            healthy_done.set()
+
+    fast = {f"/{i}": Answer(before=lambda: healthy_page("healthy")) for i in range(HEALTHY_PAGES)}
+    slow = {f"/{i}": Answer(before=lambda: log.append("slow")) for i in range(SLOW_PAGES)}
+    slow_robots = Answer(RULES, before=lambda: healthy_done.wait(PATIENCE))
+    with Site(RULES, fast) as site, Site(slow_robots, slow, host="127.0.0.2") as slow_site:
+        urls = [f"{slow_site.url}{target}" for target in slow] + [f"{site.url}{target}" for target in fast]
+        seen = crawl(
+            "data:,",
+            mode=mode,
+            settings={**ADDON, "CONCURRENT_REQUESTS": 4, "NOROBOTS_TIMEOUT": 2 * PATIENCE, **settings},
+            spider="tests.spiders.Watching",
+            arguments={"then": urls},
+        )
+        assert len(site.robots_hits()) == len(slow_site.robots_hits()) == 1
+    assert healthy_done.is_set()
+    assert len(seen.pages) == 1 + SLOW_PAGES + HEALTHY_PAGES
+    return seen, log
+
+
+def test_a_slow_host_stalls_no_other(mode: str) -> None:
+    _, log = crawl_beside_a_slow_host(mode)
+    assert log == ["healthy"] * HEALTHY_PAGES + ["slow"] * SLOW_PAGES
+
+
+PLAIN_QUEUE = "scrapy.pqueues.ScrapyPriorityQueue"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.01}, id="AutoThrottle"),
+        pytest.param({"DOWNLOAD_DELAY": 0.02}, id="delay"),
+        pytest.param({"CONCURRENT_REQUESTS_PER_DOMAIN": 1}, id="one at a time"),
+        pytest.param(
+            {"DOWNLOAD_SLOTS": {"127.0.0.2": {"concurrency": 1, "delay": 0.01}}}, id="DOWNLOAD_SLOTS"
+        ),
+        pytest.param(
+            {"SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE, "NOROBOTS_HELD_PER_ORIGIN": SLOW_PAGES},
+            id="plain queue",
+        ),
+        pytest.param(
+            {"CONCURRENT_REQUESTS": 0},
+            id="no limit",
+            marks=pytest.mark.skipif(
+                not hasattr(default_settings, "TWISTED_REACTOR_ENABLED"),
+                reason="0 means something else before 2.15",
+            ),
+        ),
+    ],
+)
+def test_it_holds_with(settings: dict[str, Any]) -> None:
+    _, log = crawl_beside_a_slow_host(**settings)
+    assert log[:HEALTHY_PAGES] == ["healthy"] * HEALTHY_PAGES
+
+
+def test_a_slow_host_does_not_pull_the_queue_into_memory() -> None:
+    settings: dict[str, Any] = {"CONCURRENT_REQUESTS": 4, "NOROBOTS_HELD_PER_ORIGIN": 3}
+    seen, _ = crawl_beside_a_slow_host(**settings)
+    # The limit, and for either host those held for free and the download of its robots.txt.
+    assert seen.notes["most active"] <= 4 + 2 * (3 + 1)
+    seen, _ = crawl_beside_a_slow_host(**settings, NOROBOTS_HELD_MAX=1)
+    assert seen.notes["most active"] <= 4 + 1 + 2 * 1
+
+
+def test_without_free_room_requests_count_as_they_always_have() -> None:
+    robots = Answer(RULES, before=lambda: threading.Event().wait(0.3))
+    nothing_free = {"NOROBOTS_HELD_PER_ORIGIN": 0, "NOROBOTS_CONCURRENT_FETCHES": 0}
+    with Site(robots) as site:
+        seen = crawl(
+            "data:,",
+            settings={**ADDON, "CONCURRENT_REQUESTS": 4, **nothing_free},
+            spider="tests.spiders.Watching",
+            arguments={"then": [f"{site.url}/{i}" for i in range(20)]},
+        )
+    assert len(seen.pages) == 1 + 20
+    assert seen.notes["most active"] <= 4 + 1  # a download through the engine does not ask for room
+
+
+@pytest.mark.parametrize("queue", [default_settings.SCHEDULER_PRIORITY_QUEUE, PLAIN_QUEUE])
+def test_the_order_of_requests_is_kept(queue: str) -> None:
+    def order(settings: dict[str, Any]) -> list[str]:
+        robots = Answer(RULES, before=lambda: threading.Event().wait(0.2))
+        with Site(robots) as site:
+            seen = crawl(
+                "data:,",
+                settings={**settings, "SCHEDULER_PRIORITY_QUEUE": queue},
+                spider="tests.spiders.Watching",
+                arguments={"then": [f"{site.url}/{i}" for i in range(60)]},
+            )
+        reached: list[str] = seen.notes["reached"]
+        assert len(reached) == 60
+        return reached
+
+    assert order(ADDON) == order({})
+
+
+def test_a_download_slot_of_the_users_own() -> None:
+    with Site(RULES) as site:
+        seen = crawl(
+            *({"url": f"{site.url}/{i}", "meta": {"download_slot": f"slot {i % 2}"}} for i in range(10)),
+            f"{site.url}/back/",
+        )
+    assert len(seen.pages) == 10
+    assert len(site.robots_hits()) == 1
+
+
+def test_a_downloader_of_another_make_is_told_of_once() -> None:
+    settings = {
+        "DOWNLOADER": "tests.spiders.OtherDownloader",
+        "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE,
+    }
+    with Site(RULES) as site, Site(RULES) as other:
+        urls = [f"{one.url}{target}" for one in (site, other) for target in ("/1", "/2", "/back/")]
+        seen = crawl(*urls, settings={**ADDON, **settings})
+    assert len(seen.pages) == 4
+    assert len(seen.drops) == 2
+    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: The downloader in use")
+    assert "can stall the crawl of others" in line
