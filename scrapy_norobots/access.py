@@ -134,7 +134,8 @@ class Access:
     @property
     def size(self) -> int:
         """About how much memory it takes, in bytes."""
-        return 800 + (self.rules.size if self.rules else 0)
+        texts = len(self.snapshot.url) + len(self.detail) + sum(map(len, self.snapshot.headers.values()))
+        return 1000 + texts + (self.rules.size if self.rules else 0)
 
     @property
     def explanation(self) -> str:

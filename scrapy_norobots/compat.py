@@ -7,7 +7,9 @@ coroutine for both. What a version has is found out by looking for it, not by it
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Coroutine
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import cache
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -79,6 +81,28 @@ def look_for_next_request(crawler: Crawler) -> None:
     slot = getattr(crawler.engine, "_slot", None) or getattr(crawler.engine, "slot", None)  # before 2.13
     if slot is not None and slot.closing is None:
         slot.nextcall.schedule()
+
+
+def spellings(url: str) -> tuple[str, ...]:
+    """Return the spellings of a request's URL that may go out: its own, and what handlers make of it.
+
+    Twisted's drops an empty ``;``. Where there is no reactor, aiohttp sends; its URLs have more escapes
+    decoded than RFC 3986's normal form has.
+    """
+    if "%" not in url and ";" not in url:
+        return (url,)
+    sent = url.partition("#")[0].replace(";?", "?").removesuffix(";")
+    decode = None if "twisted.internet.reactor" in sys.modules else _aiohttp_url()
+    return (url, sent) if decode is None else (url, sent, str(decode(url)))
+
+
+@cache
+def _aiohttp_url() -> Callable[[str], object] | None:
+    try:
+        from yarl import URL  # noqa: PLC0415  # comes with aiohttp, which may not be there
+    except ImportError:
+        return None
+    return URL
 
 
 def is_start_request(request: Request) -> bool:

@@ -3,7 +3,7 @@
 The request goes through all downloader middlewares, so the user's proxies, delays, retries and TLS
 settings apply, but it is clean: no cookies, no credentials from a URL, no Referer, no meta refresh. Redirects
 are followed here, hop by hop, so that where they lead is known and limited. Whatever goes wrong is a
-snapshot too, one with an error: nothing but a cancellation is raised.
+snapshot too, one with an error.
 """
 
 from __future__ import annotations
@@ -40,10 +40,13 @@ _KEPT_HEADERS = ("age", "cache-control", "content-type", "date", "etag", "expire
 # Which header asks whether an answer with which one is still good (RFC 9110, 13.1).
 _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 
+_NOT_SENT = ("Cookie", "Referer")
+
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
-# Marks that Scrapy leaves on an answer that was cut off (DOWNLOAD_FAIL_ON_DATALOSS = False).
-_CUT_OFF = frozenset({"dataloss", "partial"})
+# Marks that Scrapy leaves on an answer that was cut off: by the network, or by a handler's StopDownload. (Its
+# mark "partial" says only that the server gave no length.)
+_CUT_OFF = frozenset({"dataloss", "download_stopped"})
 
 
 _GZIP = b"\x1f\x8b\x08"
@@ -83,7 +86,8 @@ class Fetcher:
             url = target
         try:
             return _of_response(origin, response, self._config.maxsize)
-        except _UnreadableBodyError as exc:
+        except UnreadableBodyError as exc:
+            self._on_error(exc)
             return _failed(origin, response.url, exc)
 
     def _request(self, url: str, page: Request, known: Snapshot | None) -> Request:
@@ -93,12 +97,15 @@ class Fetcher:
             "dont_merge_cookies": True,
             "dont_obey_robotstxt": True,  # this middleware lets it pass too
             "dont_redirect": True,  # nor is a meta refresh followed
+            "download_fail_on_dataloss": True,
             "download_maxsize": self._config.maxsize,
             "download_timeout": self._config.timeout,
             "max_retry_times": self._config.retry_times,
         }
         # A robots.txt is small, and what is not compressed cannot be cut off in a way that nobody notices.
-        headers: dict[str, str | bytes] = {"Accept-Encoding": "identity"}
+        headers: dict[str, str | bytes | None] = {"Accept-Encoding": "identity"}
+        # What DEFAULT_REQUEST_HEADERS would add; None keeps it out.
+        headers |= dict.fromkeys(_NOT_SENT)
         if known is not None and known.url == url:
             headers |= {
                 name: known.headers[validator]
@@ -134,18 +141,18 @@ def _redirect_target(response: Response) -> str | None:
     if response.status not in _REDIRECTS or not location:
         return None
     try:
-        origin, target = split(urljoin(response.url, safe_url_string(location.decode("latin-1"))))
+        origin, target = split(urljoin(response.url, safe_url_string(location)))
     except ValueError:
         return None
     return f"{origin}{target}" if origin else None  # credentials and a fragment do not go along
 
 
-class _UnreadableBodyError(Exception):
+class UnreadableBodyError(Exception):
     """The answer came, but not the whole of its body, or not in a way that can be read."""
 
 
 def _failed(origin: Origin, url: str, exc: Exception) -> Snapshot:
-    kind = "" if isinstance(exc, _UnreadableBodyError) else type(exc).__name__
+    kind = "" if isinstance(exc, UnreadableBodyError) else type(exc).__name__
     error = ": ".join(filter(None, (kind, str(exc))))
     # Its traceback would keep all that was in use when it was raised.
     return Snapshot(origin, url, time.time(), error=printable(error), exception=exc.with_traceback(None))
@@ -168,15 +175,15 @@ def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
 
 
 def _plain_body(response: Response, maxsize: int) -> bytes:
-    """Return the whole body of an answer as text's bytes, or raise `_UnreadableBodyError`.
+    """Return the whole body of an answer as text's bytes, or raise `UnreadableBodyError`.
 
     Scrapy has undone what Content-Encoding says, if it can, and then there is no such header any more.
     """
-    if _CUT_OFF.intersection(response.flags):
-        raise _UnreadableBodyError("the answer was cut off")
+    if response.status == 206 or _CUT_OFF.intersection(response.flags):
+        raise UnreadableBodyError("the answer was cut off")
     encoding = (response.headers.get("Content-Encoding") or b"").decode("latin-1").strip()
     if encoding and encoding.lower() != "identity":
-        raise _UnreadableBodyError(f"its Content-Encoding is {encoding}, which cannot be undone")
+        raise UnreadableBodyError(f"its Content-Encoding is {encoding}, which cannot be undone")
     body = response.body
     if not body.startswith(_GZIP):
         return body
@@ -185,9 +192,9 @@ def _plain_body(response: Response, maxsize: int) -> bytes:
     try:
         text = gzip.decompress(body, maxsize)
     except zlib.error as exc:
-        raise _UnreadableBodyError(f"its gzip data is damaged: {exc}") from exc
+        raise UnreadableBodyError(f"its gzip data is damaged: {exc}") from exc
     if gzip.unconsumed_tail:
-        raise _UnreadableBodyError(f"it has more than {maxsize} bytes, decompressed")
+        raise UnreadableBodyError(f"it has more than {maxsize} bytes, decompressed")
     if not gzip.eof:
-        raise _UnreadableBodyError("its gzip data was cut off")
+        raise UnreadableBodyError("its gzip data was cut off")
     return text

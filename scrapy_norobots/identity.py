@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy.http import Headers
+
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -44,8 +46,10 @@ class Identity:
 
     def _find_default(self) -> str | bytes:
         settings = self._crawler.settings
-        for name, value in (settings.getdict("DEFAULT_REQUEST_HEADERS") or {}).items():
-            if name.lower() == _HEADER.lower() and value is not None:
-                return value if isinstance(value, bytes) else str(value)
-        value = getattr(self._crawler.spider, "user_agent", None) or settings.get("USER_AGENT")
+        headers = settings.getdict("DEFAULT_REQUEST_HEADERS") or {}
+        given = {name: value for name, value in headers.items() if value is not None}
+        default = Headers(given).get(_HEADER)
+        if default is not None:
+            return default
+        value = getattr(self._crawler.spider, "user_agent", settings.get("USER_AGENT"))
         return value if isinstance(value, bytes) else str(value or "")

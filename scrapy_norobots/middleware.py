@@ -22,7 +22,9 @@ from scrapy_norobots.origins import OriginRegistry
 from scrapy_norobots.parser import ForeignRules, StrictRobotParser
 from scrapy_norobots.settings import Config
 from scrapy_norobots.standard import Decision, Origin, Reason, RobotsTxt, Verdict
+from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.names import to_name
+from scrapy_norobots.standard.urls import split
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -49,6 +51,12 @@ class NoRobotsMiddleware:
             logger.info("robots.txt is not obeyed: ROBOTSTXT_OBEY is False")
             raise NotConfigured
         assert crawler.stats is not None  # made before any middleware
+        if config.parser is not None:
+            try:
+                config.parser.from_crawler(crawler, b"")  # imports what it needs
+            except Exception as exc:
+                value = crawler.settings.get("ROBOTSTXT_PARSER")
+                raise ValueError(f"ROBOTSTXT_PARSER = {value!r}: is not usable: {exc}") from exc
         self._crawler = crawler
         self._stats = crawler.stats
         self._config = config
@@ -83,18 +91,19 @@ class NoRobotsMiddleware:
             return
         url = request.url
         try:
-            origin = Origin.of(url)
+            origin, target = split(url)
         except ValueError as exc:
             self._drop(request, self._bad_url(request, exc))
-        if origin is None:
-            return  # U9: there is no robots.txt to ask
+        if origin is None or target == "/robots.txt":
+            return  # U9, U7: there is no robots.txt to ask, or no need to
         access = self._registry.get(origin)
         if access is None:
             with self._holding.hold(origin, request):
                 access = await self._registry.wait(origin, request)
         robot = self._identity.robot(request)
-        if not access.allowed(url, robot):
-            self._drop(request, access.decide(url, robot), access.snapshot.exception)
+        for spelling in compat.spellings(url):
+            if not access.allowed(spelling, robot):
+                self._drop(request, access.decide(spelling, robot), access.snapshot.exception)
 
     def _drop(self, request: Request, decision: Decision, cause: Exception | None = None) -> NoReturn:
         self._tell_of_drop(request, decision)
@@ -178,7 +187,7 @@ class NoRobotsMiddleware:
             "%(what)s at %(origin)s: %(detail)s%(again)s.",
             {
                 "what": what,
-                "origin": origin,
+                "origin": printable(str(origin)),
                 "detail": access.explanation,
                 "again": f"; it is asked again in {access.lifetime:g} s" if access.temporary else "",
             },

@@ -108,8 +108,8 @@ class OriginRegistry(Generic[_Asker]):
                     waiter.errback(exc)
                 else:
                     waiter.cancel()
-            if not isinstance(exc, Exception):
-                raise
+            if isinstance(exc, (KeyboardInterrupt, SystemExit)):
+                raise  # whoever else waits for this task has been told
         else:
             for waiter in self._land(flight, origin):
                 waiter.callback(access)

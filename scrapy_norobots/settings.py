@@ -79,7 +79,7 @@ class Config:
         _warn_of_unknown(settings)
         return cls(
             obey=_flag(settings, "ROBOTSTXT_OBEY"),
-            robot=settings.get("ROBOTSTXT_USER_AGENT") or None,
+            robot=_text(settings, "ROBOTSTXT_USER_AGENT"),
             parser=_parser(settings),
             status_policy=_policy(settings, "NOROBOTS_STATUS_POLICY"),
             freshness=_freshness(settings),
@@ -109,6 +109,13 @@ def _flag(settings: BaseSettings, name: str) -> bool:
         return settings.getbool(name)
     except ValueError as exc:
         raise _error(name, settings.get(name), str(exc)) from None
+
+
+def _text(settings: BaseSettings, name: str) -> str | None:
+    value = settings.get(name)
+    if value is not None and not isinstance(value, (str, bytes)):
+        raise _error(name, value, "must be a text")
+    return (value.decode() if isinstance(value, bytes) else value) or None
 
 
 def _number(settings: BaseSettings, name: str, unit: str, least: float) -> float:
@@ -174,7 +181,6 @@ def _parser(settings: BaseSettings) -> type[RobotParser] | None:
         return None
     try:
         parser: type[RobotParser] = load_object(value)
-        parser.from_crawler(None, b"")  # type: ignore[arg-type]  # imports what it needs
     except Exception as exc:
         raise _error("ROBOTSTXT_PARSER", value, f"is not usable: {exc}") from exc
     return None if parser is StrictRobotParser else parser

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from scrapy import Request, Spider, signals
 from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response, TextResponse
 from scrapy.robotstxt import PythonRobotParser, RobotParser
 from twisted.internet.defer import CancelledError
@@ -248,3 +248,29 @@ class OtherDownloader:
         self.needs_backout = self._inner.needs_backout
         self.fetch = self._inner.fetch
         self.close = self._inner.close
+
+
+class ParserWithSettings(PythonRobotParser):
+    """A parser that needs the crawler, as Scrapy promises that it gets it."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> ParserWithSettings:
+        assert crawler.settings["BOT_NAME"]
+        return super().from_crawler(crawler, robotstxt_body)
+
+
+class NotAParser:
+    """A class that cannot be a parser."""
+
+
+class Stopping(Pages):
+    """Stops each download when its headers have come, and takes what there is."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.stop, signal=signals.headers_received)
+        return spider
+
+    def stop(self) -> None:
+        raise StopDownload(fail=False)

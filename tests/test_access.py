@@ -61,6 +61,13 @@ def test_robots_txt_itself_is_allowed_at_a_closed_origin() -> None:
     assert not access.allowed(url + "?a", "FooBot")
 
 
+def test_size_counts_what_can_be_long() -> None:
+    short = judge(replace(FOUND, status=404))
+    long = judge(replace(FOUND, status=404, url="http://town.example/" + "a" * 50_000))
+    assert 50_000 < long.size - short.size < 150_000
+    assert judge(FOUND).size > short.size
+
+
 def test_a_status_comes_before_its_class() -> None:
     policy = StatusPolicy.of({"4xx": "deny", 410: "allow"})
     assert policy.look_up(404) == ("4xx", "deny")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.crawling import ADDON, crawl
@@ -18,12 +20,13 @@ def test_it_carries_nothing_of_the_crawl() -> None:
             f"{first.url}/",
             spider="tests.spiders.Then",
             arguments={"then": f"{second.url}/page"},
+            settings={**ADDON, "DEFAULT_REQUEST_HEADERS": {"Cookie": "setting=1", "Referer": "http://a/"}},
         )
     assert len(seen.pages) == 2
     robots, page = second.hits
     assert robots.target == "/robots.txt"
     assert page.target == "/page"
-    assert "session=7" in page.headers["cookie"]
+    assert {"session=7", "setting=1"} & set(page.headers["cookie"].split("; "))
     assert "referer" in page.headers
     assert not {"cookie", "referer", "authorization"} & robots.headers.keys()
 
@@ -171,3 +174,31 @@ def test_a_page_tried_again_through_its_proxy_keeps_the_proxys_credentials() -> 
     assert [drop.url for drop in seen.drops] == ["http://other.example/back/"]
     assert proxy.targets()[-1] == "http://other.example/robots.txt"
     assert len({hit.headers["proxy-authorization"] for hit in proxy.hits}) == 1
+
+
+@pytest.mark.parametrize("by", ["Pages", "Stopping"], ids=["the network", "a handler"])
+def test_what_was_cut_off_is_no_robots_txt_whatever_the_settings_say(by: str) -> None:
+    cut_off = Answer(SHUT, headers={"Content-Length": "9999"} if by == "Pages" else {})
+    with Site(cut_off) as site:
+        settings = {**ADDON, "RETRY_ENABLED": False, "DOWNLOAD_FAIL_ON_DATALOSS": False}
+        seen = crawl(f"{site.url}/open", settings=settings, spider=f"tests.spiders.{by}")
+    assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"]
+    assert site.pages() == []
+
+
+def test_it_is_not_compressed_unless_the_server_wants_it() -> None:
+    with Site(SHUT) as site:
+        crawl(f"{site.url}/")
+    robots, page = site.hits
+    assert robots.headers["accept-encoding"] == "identity"
+    assert "gzip" in page.headers["accept-encoding"]
+
+
+def test_scrapys_http_cache_does_not_keep_it(tmp_path: Path) -> None:
+    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path), "RETRY_ENABLED": False}
+    with Site(Answer(status=503)) as site:
+        crawl(f"{site.url}/open", settings={**ADDON, **cache})
+        site.answers["/robots.txt"] = Answer(SHUT)
+        seen = crawl(f"{site.url}/open", f"{site.url}/back/", settings={**ADDON, **cache})
+    assert seen.pages == [f"{site.url}/open"]
+    assert len(site.robots_hits()) == 2

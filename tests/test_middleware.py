@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scrapy import signals
 
-from tests.crawling import ADDON, crawl
+from tests.crawling import ADDON, crawl, run_crawl
 from tests.sites import Answer, Site, page
 
 ROBOTS = """\
@@ -38,8 +38,7 @@ def test_obeys_on_300_pages_with_one_download(mode: str) -> None:
 
 
 def test_50_requests_at_once_cause_one_download(mode: str) -> None:
-    everyone_waits = threading.Event()
-    robots = Answer(ROBOTS, before=lambda: everyone_waits.wait(0.5))
+    robots = Answer(ROBOTS, before=lambda: threading.Event().wait(0.5))  # time enough for all to come
     with Site(robots) as site:
         settings = {**ADDON, "CONCURRENT_REQUESTS": 50, "CONCURRENT_REQUESTS_PER_DOMAIN": 50}
         seen = crawl(*(f"{site.url}/{i}" for i in range(50)), mode=mode, settings=settings)
@@ -156,6 +155,54 @@ def test_odd_spellings_of_a_forbidden_url_are_forbidden() -> None:
     assert site.pages() == []
 
 
+# Spellings that some handler sends as another one.
+TRICKS = [
+    "/user%3Aadmin", "/mail%40me", "/wow%21", "/a%2Cb", "/e%3Bf", "/q?u=%2Fsecret", "/r?a=%3A", "/s?a=%3F",
+    "/x;?id=1", "/y;", "/r%C3%A9sum%C3%A9", "/o%20b", "/%2e%2e/%66oo/", "/p;v=1?q", "/%zz", "/c++",
+    "/d%2B%2B", "/pa%2Fth", "/n%0Ad", "/h%23h",
+]  # fmt: skip
+
+
+def test_what_goes_out_is_what_was_checked(mode: str) -> None:
+    """A robots.txt that forbids the very targets that a site was sent keeps those requests from it."""
+    with Site() as site:
+        requests = [{"url": f"{site.url}{trick}", "dont_filter": True} for trick in TRICKS]
+        crawl(*requests, mode=mode)
+        sent = site.pages()
+        assert len(sent) == len(TRICKS)
+        site.hits.clear()
+        site.answers["/robots.txt"] = Answer(
+            "User-agent: *\n" + "".join(f"Disallow: {one}\n" for one in sent)
+        )
+        seen = crawl(*requests, mode=mode)
+    assert site.pages() == []
+    assert {drop.type for drop in seen.drops} == {"RobotsForbidden"}
+
+
+def test_a_url_without_an_origin_is_dropped() -> None:
+    urls = ("http://127.0.0.1:99999/a", "http://127.0.0.1:no/b")
+    as_they_are = {"verbatim_url": True}  # newer versions of Scrapy do not take such URLs otherwise
+    seen = crawl(*({"url": url, "meta": as_they_are} for url in urls))
+    assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"] * 2
+    for drop, port in zip(sorted(seen.drops, key=lambda drop: drop.url), ("99999", "no"), strict=True):
+        assert f"the URL has no origin: '{port}' is no port" in drop.text
+
+
+@pytest.mark.parametrize("trick", ["/ba\tck/", "/\nback/", " /back/", "/back/\x1f", "/ba\rck/#x"])
+def test_white_space_in_a_url_that_is_sent_as_it_is_opens_nothing(trick: str, mode: str) -> None:
+    with Site(ROBOTS) as site:
+        for url in (f"{site.url}{trick}", f"\x1f{site.url}{trick.strip()}"):
+            run_crawl({"url": url, "meta": {"verbatim_url": True}}, mode=mode)
+    assert not [target for target in site.pages() if "back" in target]
+
+
+def test_robots_txt_itself_is_not_waited_for() -> None:
+    with Site(ROBOTS) as site:
+        seen = crawl(f"{site.url}/robots.txt")
+    assert seen.pages == [f"{site.url}/robots.txt"]
+    assert "robotstxt/request_count" not in seen.stats
+
+
 def test_a_page_that_redirects_has_its_target_checked() -> None:
     elsewhere = Site("User-agent: *\nDisallow: /else/\n")
     with elsewhere:
@@ -214,6 +261,13 @@ def test_a_parser_that_the_user_sets_counts_and_is_named() -> None:
         assert "as read by ProtegoRobotParser" in seen.drops[0].text
         for settings in (ours, strict):
             assert crawl(f"{site.url}/back/a.html", settings=settings).drops == []
+
+
+def test_a_parser_of_the_users_is_made_with_the_crawler() -> None:
+    settings = {**ADDON, "ROBOTSTXT_PARSER": "tests.spiders.ParserWithSettings"}
+    with Site(ROBOTS) as site:
+        seen = crawl(f"{site.url}/back/", settings=settings)
+    assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
 
 
 def test_a_parser_that_raises_closes_the_site() -> None:

@@ -89,9 +89,11 @@ def test_allowing_after_a_failure_is_never_silent() -> None:
 
 def test_robots_txt_itself_may_be_fetched_where_nothing_else_may() -> None:
     with Site(Answer("back soon", status=503)) as site:
-        url = f"{site.url}/robots.txt"
-        seen = crawl({"url": url, "meta": {"handle_httpstatus_all": True}}, settings=FAST)
-    assert seen.pages == [url]
+        anyway = {"handle_httpstatus_all": True}
+        urls = [f"{site.url}{target}" for target in ("/a", "/robots.txt", "/%72obots.txt")]
+        seen = crawl(*({"url": url, "meta": anyway} for url in urls), settings=FAST)
+    assert len(seen.pages) + len(seen.drops) == 2  # the last two are one to Scrapy
+    assert [drop.url for drop in seen.drops] == [f"{site.url}/a"]
 
 
 def unused_port() -> int:

@@ -125,3 +125,14 @@ def test_retries_are_those_of_the_setting() -> None:
         with Site(Answer(status=503)) as site:
             ask(site, (0, "/"), RETRY_ENABLED=True, RETRY_TIMES=7, NOROBOTS_RETRY_TIMES=retries)
         assert len(site.robots_hits()) == 1 + retries
+
+
+def test_the_bounds_of_memory_are_those_of_the_settings() -> None:
+    with Site(RULES) as one, Site(RULES) as other, Site() as start:
+        plan = [(0, f"{site.url}/") for site in (one, other, one, other)]
+        for bounds in ({"NOROBOTS_ORIGINS_MAX": 1}, {"NOROBOTS_MEMORY_MAX": 1}):
+            spider, arguments = "tests.spiders.Asking", {"plan": plan}
+            crawl(f"{start.url}/", spider=spider, settings={**ADDON, **bounds}, arguments=arguments)
+            assert len(one.robots_hits()) == len(other.robots_hits()) == 2
+            one.hits.clear()
+            other.hits.clear()

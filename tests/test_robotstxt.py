@@ -224,7 +224,7 @@ HUGE: dict[str, Callable[[], str]] = {
     "records": lambda: "".join(f"User-agent: x{n}\nDisallow: /\n\n" for n in range(10_000)),
     "default records": lambda: "".join(f"User-agent: *\nDisallow: /{n}\n" for n in range(10_000)),
     "rules of one beginning": lambda: (
-        "User-agent: *\n" + "".join(f"Disallow: /{'a' * n}" for n in range(500))
+        "User-agent: *\n" + "".join(f"Disallow: /{'a' * n}\n" for n in range(500))
     ),
     "escapes": lambda: "User-agent: *\nDisallow: /" + "%25" * 50_000,
     "percent signs": lambda: "User-agent: *\nDisallow: /" + "%" * 50_000,

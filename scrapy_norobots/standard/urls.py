@@ -22,8 +22,11 @@ _PORT = re.compile(
     r"0*(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])", re.ASCII
 )
 
-# Spaces around a URL are no part of it (RFC 3986, appendix C; so do w3lib and every browser).
-_BLANKS = " \t\r\n"
+# Blanks and controls around a URL are no part of it, nor are line breaks and tabs within (RFC 3986,
+# appendix C; so do urllib and every browser, and so it is sent).
+_AROUND = "".join(map(chr, range(0x21)))
+_ODD_SPACE = re.compile(r"[\x00-\x20]")
+_WITHIN = str.maketrans("", "", "\t\r\n")
 
 # What makes a target's normal form differ from it: escapes, dot segments, characters outside RFC 3986.
 _NOT_NORMAL = re.compile(r"[^A-Za-z0-9\-._~!$&'()*+,;=:@/?]|/\.")
@@ -74,7 +77,7 @@ def split(url: str) -> tuple[Origin | None, str | None]:
     """
     if not isinstance(url, str):
         raise TypeError(f"a URL must be a str, not {type(url).__name__}")
-    match = _URL.match(url.strip(_BLANKS))
+    match = _URL.match(url.strip(_AROUND).translate(_WITHIN) if _ODD_SPACE.search(url) else url)
     assert match is not None  # every part is optional
     scheme, authority, target = match.groups()
     if scheme is None and authority is None and not target.startswith("/"):

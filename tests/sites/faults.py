@@ -126,8 +126,19 @@ answers("an encoding that nobody knows", "closed", "200 OK", RULES, "Content-Enc
 answers("too large", "closed", "200 OK", RULES + b"#" * 200_000)
 answers("a gzip bomb", "closed", "200 OK", gzip.compress(RULES + bytes(50_000_000)), "Content-Encoding: gzip")
 answers("a gzip bomb in disguise", "closed", "200 OK", gzip.compress(RULES + bytes(50_000_000)))
+answers("part of the file only", "closed", "206 Partial Content", RULES, "Content-Range: bytes 0-30/999")
 answers("a length that is not reached", "closed", "200 OK", RULES, "Content-Length: 5000")
 answers("half a chunk", "closed", "200 OK", b"ff\r\n" + RULES, "Transfer-Encoding: chunked")
+
+
+@fault("a body that ends with the connection", "rules")
+def no_length(exchange: Exchange) -> None:
+    exchange.send(b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n" + RULES)
+
+
+@fault("a 404 that ends with the connection", "open")
+def no_length_404(exchange: Exchange) -> None:
+    exchange.send(b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\nNo such page")
 
 
 @fault("an endless body", "closed")
@@ -212,6 +223,7 @@ def redirects(name: str, outcome: str, to: str) -> None:
 redirects("redirects to itself", "open", "/robots.txt")
 redirects("redirects to a file that is not there", "open", "{gone}/robots.txt")
 redirects("redirects to a host that has one", "rules", "{healthy}/robots.txt")
+redirects("redirects to a name that is not ASCII", "rules", "{healthy}/robots.txt?\u00e9")
 redirects("redirects to a host that is closed", "closed", "{forbidden}/robots.txt")
 redirects("redirects to a host that does not answer", "closed", "{no answer}/robots.txt")
 redirects("redirects to ftp", "open", "ftp://127.0.0.1/robots.txt")
