@@ -14,7 +14,7 @@ def run(rounds: int) -> None:
     """Measure and print the table."""
     seen: dict[str, list[Measured]] = {handler: [] for handler in HANDLERS}
     with serving() as port:
-        urls = [f"http://127.1.{host // 250}.{host % 250 + 1}:{port}/" for host in range(HOSTS)]
+        urls = [f"http://127.3.{host // 250}.{host % 250 + 1}:{port}/" for host in range(HOSTS)]
         for number in range(1, rounds + 1):
             for handler in HANDLERS:
                 progress(f"round {number} of {rounds}: {NAMES[handler]}")

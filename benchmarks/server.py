@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.server`` prints its port and serves until its standard input ends. The second number of
 the address says what a host is: ``127.1.x.x`` is healthy; the robots.txt of ``127.2.x.x`` never comes, though
-its pages do.
+its pages do; ``127.3.x.x`` is healthy and keeps no connection open, so that there can be many.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class Host(asyncio.Protocol):
         """Find out which host this is."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self._is_dead = transport.get_extra_info("sockname")[0].startswith("127.2.")
+        address = transport.get_extra_info("sockname")[0]
+        self._is_dead = address.startswith("127.2.")
+        self._closes = address.startswith("127.3.")
         self._received = b""
 
     def data_received(self, data: bytes) -> None:
@@ -42,6 +44,8 @@ class Host(asyncio.Protocol):
                 self._transport.write(PAGE_ANSWER)
             elif not self._is_dead:
                 self._transport.write(ROBOTS_ANSWER)
+            if self._closes:
+                self._transport.close()
 
 
 async def main() -> None:
