@@ -22,9 +22,9 @@ from scrapy_norobots.standard.urls import normal, split, written
         ("http://h.example?#", "http://h.example", "/?"),
         ("http://h.example//a", "http://h.example", "//a"),
         ("http://h.example/http://i.example/", "http://h.example", "/http://i.example/"),
-        ("http://h.example/a\nb", "http://h.example", "/a\nb"),
+        ("http://h.example/a\nb", "http://h.example", "/ab"),
         (" \r\n\thttp://h.example/a \t\r\n", "http://h.example", "/a"),
-        ("http://h.example/a\x0b", "http://h.example", "/a\x0b"),
+        ("http://h.example/a\x0b", "http://h.example", "/a"),
         ("http://h.example/X", "http://h.example", "/X"),
         ("HTTPS://H.Example:443/", "https://h.example", "/"),
         ("https://h.example:0443/", "https://h.example", "/"),
@@ -69,9 +69,7 @@ def test_split_without_a_scheme(url: str, target: str) -> None:
     assert split(url) == (None, target)
 
 
-@pytest.mark.parametrize(
-    "url", ["", " ", "a/b", "?b", "#b", "1a:b", ":a", "Tamarin/1.0", "h.example/a", "\x00/"]
-)
+@pytest.mark.parametrize("url", ["", " ", "a/b", "?b", "#b", "1a:b", ":a", "Tamarin/1.0", "h.example/a"])
 def test_what_is_neither_a_url_nor_a_path_is_refused(url: str) -> None:
     for function in (split, Origin.of):
         with pytest.raises(ValueError, match="is neither a URL nor a path"):
