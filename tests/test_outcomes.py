@@ -37,7 +37,7 @@ TABLE = {
     "allow": {"200"},
 }
 
-FAST = {**ADDON, "RETRY_ENABLED": False, "NOROBOTS_TIMEOUT": 2}
+FAST = {**ADDON, "RETRY_ENABLED": False, "NOROBOTS_TIMEOUT": 5}
 
 
 def crawl_outcomes(policy: Any) -> tuple[set[str], Any]:
