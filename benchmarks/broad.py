@@ -11,7 +11,7 @@ import random
 from pathlib import Path
 from statistics import median
 
-from benchmarks.crawl import HANDLERS, Measured, measure, serving
+from benchmarks.crawl import HANDLERS, NAMES, Measured, measure, serving
 from benchmarks.report import progress, table, with_ratio
 
 HEALTHY, PAGES, DEAD_PAGES = 200, 10, 3
@@ -23,7 +23,6 @@ SETTINGS = {
     "RETRY_ENABLED": False,
 }
 PLOT = Path(__file__).parent.parent / "docs" / "broad.svg"
-NAMES = {"none": "no robots.txt handling", "scrapy": "Scrapy's own middleware", "norobots": "scrapy-norobots"}
 
 
 def urls(port: int, dead: int) -> list[str]:

@@ -17,11 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.report import progress
+
 HANDLERS: dict[str, dict[str, Any]] = {
     "none": {"ROBOTSTXT_OBEY": False},
     "scrapy": {"ROBOTSTXT_OBEY": True},
     "norobots": {"ADDONS": {"scrapy_norobots.Addon": 500}},
 }
+NAMES = {"none": "no robots.txt handling", "scrapy": "Scrapy's own middleware", "norobots": "scrapy-norobots"}
 _ROOT = Path(__file__).parent.parent
 
 
@@ -75,6 +78,20 @@ def measure(handler: str, urls: list[str], settings: dict[str, Any], timeout: fl
     if done.returncode != 0:
         raise RuntimeError(f"the crawl with {handler!r} failed:\n{done.stderr[-2000:]}")
     return Measured(**json.loads(done.stdout))
+
+
+def compare(paths: list[str], settings: dict[str, Any], rounds: int) -> dict[str, list[Measured]]:
+    """Crawl pages with each handler in turn, round by round; a path is an address, ``:{port}`` and target."""
+    seen: dict[str, list[Measured]] = {handler: [] for handler in HANDLERS}
+    with serving() as port:
+        urls = [f"http://{path.format(port=port)}" for path in paths]
+        for number in range(1, rounds + 1):
+            for handler in HANDLERS:
+                progress(f"round {number} of {rounds}: {NAMES[handler]}")
+                measured = measure(handler, urls, settings)
+                assert len(measured.arrivals) == len(urls), "every page comes"
+                seen[handler].append(measured)
+    return seen
 
 
 def main() -> None:

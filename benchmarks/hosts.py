@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.broad import NAMES
-from benchmarks.crawl import HANDLERS, Measured, measure, serving
-from benchmarks.report import progress, table, with_ratio
+from benchmarks.crawl import NAMES, compare
+from benchmarks.report import table, with_ratio
 
 HOSTS = 20_000
 SETTINGS = {"CONCURRENT_REQUESTS": 16}
@@ -12,15 +11,9 @@ SETTINGS = {"CONCURRENT_REQUESTS": 16}
 
 def run(rounds: int) -> None:
     """Measure and print the table."""
-    seen: dict[str, list[Measured]] = {handler: [] for handler in HANDLERS}
-    with serving() as port:
-        urls = [f"http://127.3.{host // 250}.{host % 250 + 1}:{port}/" for host in range(HOSTS)]
-        for number in range(1, rounds + 1):
-            for handler in HANDLERS:
-                progress(f"round {number} of {rounds}: {NAMES[handler]}")
-                measured = measure(handler, urls, SETTINGS)
-                assert len(measured.arrivals) == HOSTS
-                seen[handler].append(measured)
+    seen = compare(
+        [f"127.3.{host // 250}.{host % 250 + 1}:{{port}}/" for host in range(HOSTS)], SETTINGS, rounds
+    )
     rows = []
     for handler, all_measured in seen.items():
         base = seen["none"]

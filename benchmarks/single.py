@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.broad import NAMES
-from benchmarks.crawl import HANDLERS, Measured, measure, serving
-from benchmarks.report import progress, table, with_ratio
+from benchmarks.crawl import NAMES, compare
+from benchmarks.report import table, with_ratio
 
 PAGES = 5_000
 SETTINGS = {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
@@ -12,15 +11,7 @@ SETTINGS = {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
 
 def run(rounds: int) -> None:
     """Measure and print the table."""
-    seen: dict[str, list[Measured]] = {handler: [] for handler in HANDLERS}
-    with serving() as port:
-        urls = [f"http://127.1.0.1:{port}/{page}" for page in range(PAGES)]
-        for number in range(1, rounds + 1):
-            for handler in HANDLERS:
-                progress(f"round {number} of {rounds}: {NAMES[handler]}")
-                measured = measure(handler, urls, SETTINGS)
-                assert len(measured.arrivals) == PAGES
-                seen[handler].append(measured)
+    seen = compare([f"127.1.0.1:{{port}}/{page}" for page in range(PAGES)], SETTINGS, rounds)
     rows = []
     for handler, all_measured in seen.items():
         base = seen["scrapy"]

@@ -49,10 +49,10 @@ class Holding:
     @contextmanager
     def hold(self, origin: Origin, request: Request) -> Iterator[None]:
         """Hold a page request of an origin inside the ``with``."""
+        slot = compat.download_slot(self._crawler, request)
         is_free = self._held[origin] < self._per_origin and self._free_held < self._total
         self._held[origin] += 1
         self._free_held += is_free
-        slot = compat.download_slot(self._crawler, request)
         if slot is not None:
             slot.active.add(request)
         try:
