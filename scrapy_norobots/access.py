@@ -8,7 +8,7 @@ snapshot and of what was known before it; nothing here knows Scrapy, reads a clo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
@@ -116,7 +116,7 @@ class Access:
     """What may be fetched at an origin, and why.
 
     `rules` is there if `kind` is `AccessKind.RULES`; `snapshot` is the download that they, or whatever else
-    counts, came from. `outcome` is ``rules`` or the key of the policy that decided, `detail` what happened
+    counts, came from; `failure` is the download in vain since then that made it stale. `outcome` is ``rules`` or the key of the policy that decided, `detail` what happened
     last, in words. It counts for `lifetime` seconds. If it is `temporary`, it does not say what the site
     wants, and the time is short; if it is `stale`, it has outlived its time, because nothing newer could be
     had.
@@ -130,6 +130,12 @@ class Access:
     temporary: bool = False
     stale: bool = False
     rules: Rules | None = None
+    failure: Snapshot | None = None
+
+    @property
+    def snapshots(self) -> tuple[Snapshot, ...]:
+        """What the access was judged from, oldest first: what a store needs to keep."""
+        return (self.snapshot,) if self.failure is None else (self.snapshot, self.failure)
 
     @property
     def size(self) -> int:
@@ -186,18 +192,37 @@ class Judge:
         """Judge a download, given what was known of the origin before it, if anything was.
 
         Only the body of a 2xx answer is parsed; a 304 renews rules that are known. A temporary outcome
-        leaves such rules in force, while they may stay.
+        leaves such rules in force, while they may stay. It counts the longer, the more downloads in a row
+        were in vain.
         """
-        if known is not None and known.rules is not None:
-            if snapshot.status == 304:
-                return self._renewed(known, snapshot)
-            access = self._judge(snapshot)
-            if access.temporary and self.freshness.may_stay(known.snapshot, snapshot.time):
-                return replace(
-                    known, detail=access.detail, temporary=True, stale=True, lifetime=access.lifetime
-                )
+        failures = known.snapshots[-1].failures if known is not None else 0
+        if known is None or known.rules is None:
+            return self._judge(snapshot, failures)
+        if snapshot.status == 304:
+            return self._renewed(known, snapshot)
+        access = self._judge(snapshot, failures)
+        if not access.temporary or not self.freshness.may_stay(known.snapshot, snapshot.time):
             return access
-        return self._judge(snapshot)
+        return replace(
+            known,
+            detail=access.detail,
+            temporary=True,
+            stale=True,
+            lifetime=access.lifetime,
+            failure=access.snapshot,
+        )
+
+    def recall(self, snapshots: Sequence[Snapshot], now: float) -> Access:
+        """Judge snapshots that a store kept, oldest first, as they were judged when they were new.
+
+        The lifetime is what is left of it at `now`, in seconds since the epoch; 0 or less if nothing is.
+        """
+        known = None
+        for snapshot in snapshots:
+            known = self.judge(snapshot, known)
+        assert known is not None  # there is at least one
+        left = self.freshness.remaining(known.lifetime, snapshots[-1], now)
+        return replace(known, lifetime=left)
 
     def _renewed(self, known: Access, answer: Snapshot) -> Access:
         snapshot = replace(
@@ -210,9 +235,10 @@ class Judge:
             lifetime=self.freshness.lifetime(snapshot),
             temporary=False,
             stale=False,
+            failure=None,
         )
 
-    def _judge(self, snapshot: Snapshot) -> Access:
+    def _judge(self, snapshot: Snapshot, failures: int) -> Access:
         if snapshot.status is not None and 200 <= snapshot.status < 300:
             try:
                 rules = self.parse(snapshot.body)
@@ -228,9 +254,9 @@ class Judge:
                     lifetime=self.freshness.lifetime(snapshot),
                     rules=rules,
                 )
-        return self._without_rules(replace(snapshot, body=b""))
+        return self._without_rules(replace(snapshot, body=b""), failures)
 
-    def _without_rules(self, snapshot: Snapshot) -> Access:
+    def _without_rules(self, snapshot: Snapshot, failures: int) -> Access:
         status, source = snapshot.status, printable(snapshot.url)
         key, action = self.policy.look_up(status)
         if status is None:
@@ -238,12 +264,18 @@ class Judge:
         else:
             detail = f"{source} answered {status}"
         temporary = status is None or status == 429 or not 300 <= status < 500
+        if temporary and not snapshot.failures:  # one from a store has been counted
+            snapshot = replace(snapshot, failures=failures + 1)
         return Access(
             kind=AccessKind.OPEN if action == ALLOW else AccessKind.CLOSED,
             snapshot=snapshot,
             outcome=key,
             detail=detail,
-            lifetime=self.freshness.error_ttl if temporary else self.freshness.lifetime(snapshot),
+            lifetime=(
+                self.freshness.back_off(snapshot.failures)
+                if temporary
+                else self.freshness.lifetime(snapshot)
+            ),
             temporary=temporary,
         )
 

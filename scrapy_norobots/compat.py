@@ -7,6 +7,7 @@ coroutine for both. What a version has is found out by looking for it, not by it
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import cache
@@ -15,13 +16,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import Spider, signals
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.reactor import is_asyncio_reactor_installed
+from twisted.internet.defer import Deferred
+from twisted.internet.defer import TimeoutError as DeferredTimeoutError
+from twisted.internet.task import deferLater
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
-    from twisted.internet.defer import Deferred
 
 _T = TypeVar("_T")
 
@@ -37,6 +43,71 @@ def spawn(coroutine: Coroutine[Any, Any, None]) -> Deferred[None]:
 def waiting_for(deferred: Deferred[_T]) -> Awaitable[_T]:
     """Return what a coroutine can await to get a deferred's result. Cancelling it cancels the deferred."""
     return maybe_deferred_to_future(deferred)
+
+
+async def sleep(seconds: float) -> None:
+    """Wait for some seconds, and let others go on."""
+    if _asyncio_runs():
+        await asyncio.sleep(seconds)
+    else:
+        await deferLater(_reactor(), seconds)
+
+
+async def within(seconds: float, coroutine: Coroutine[Any, Any, _T]) -> _T:
+    """Return a coroutine's result; raise `TimeoutError` and cancel it if it takes longer than `seconds`."""
+    try:
+        if _asyncio_runs():
+            return await asyncio.wait_for(coroutine, seconds)
+        return await deferred_from_coro(coroutine).addTimeout(seconds, _reactor())
+    except (asyncio.TimeoutError, DeferredTimeoutError):
+        raise TimeoutError(f"no answer within {seconds:g} s") from None
+
+
+async def in_thread(executor: Executor, function: Callable[[], _T]) -> _T:
+    """Return a function's result, worked out in a thread while others go on."""
+    if _asyncio_runs():
+        return await asyncio.get_running_loop().run_in_executor(executor, function)
+    future = executor.submit(function)
+    deferred: Deferred[_T] = Deferred(lambda _: future.cancel())
+
+    def pass_on() -> None:
+        if deferred.called:
+            return  # nobody waits any more
+        error = future.exception()
+        if error is None:
+            deferred.callback(future.result())
+        else:
+            deferred.errback(error)
+
+    future.add_done_callback(lambda _: future.cancelled() or _reactor().callFromThread(pass_on))
+    return await deferred
+
+
+def has_asyncio(crawler: Crawler) -> bool:
+    """Whether an asyncio event loop will run in the crawl."""
+    if not crawler.settings.getbool("TWISTED_REACTOR_ENABLED", True):
+        return True
+    return is_asyncio_reactor_installed()
+
+
+def _asyncio_runs() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _reactor() -> Any:
+    from twisted.internet import reactor  # noqa: PLC0415  # importing it installs it
+
+    return reactor
+
+
+def is_closing(crawler: Crawler) -> bool:
+    """Whether the crawl is about to end, so that nothing should be waited for that need not be."""
+    slot = _engine_slot(crawler)
+    return slot is None or slot.closing is not None
 
 
 async def download(crawler: Crawler, request: Request) -> Response:
@@ -78,9 +149,13 @@ def download_slot(crawler: Crawler, request: Request) -> Any | None:
 
 def look_for_next_request(crawler: Crawler) -> None:
     """Have the engine look on the scheduler now; its heartbeat does it some time anyway."""
-    slot = getattr(crawler.engine, "_slot", None) or getattr(crawler.engine, "slot", None)  # before 2.13
+    slot = _engine_slot(crawler)
     if slot is not None and slot.closing is None:
         slot.nextcall.schedule()
+
+
+def _engine_slot(crawler: Crawler) -> Any | None:
+    return getattr(crawler.engine, "_slot", None) or getattr(crawler.engine, "slot", None)  # before 2.13
 
 
 def spellings(url: str) -> tuple[str, ...]:

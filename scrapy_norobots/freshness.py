@@ -15,6 +15,13 @@ from email.utils import parsedate_to_datetime
 from scrapy_norobots.snapshot import Snapshot
 
 _MAX_AGE = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?([^,\s\"]*)", re.IGNORECASE)
+# How far failures in a row, each doubling the time to the next try, can put it off, in seconds.
+LONGEST_BACK_OFF = 3600.0
+
+# How far the clocks of two machines that share a store may be apart, in seconds. What comes from further
+# ahead was written by a clock that was wrong, and its age cannot be told.
+_CLOCKS_APART = 300.0
+
 _NOT_KEPT = re.compile(r"(?:^|[,\s])(?:no-cache|no-store)(?:$|[,\s=])", re.IGNORECASE)
 
 
@@ -35,6 +42,24 @@ class Freshness:
         """Return for how many seconds an answer counts from when it came."""
         stated = _stated_lifetime(snapshot)
         return self.ttl if stated is None else min(max(stated, self.ttl_min), self.ttl)
+
+    def back_off(self, failures: int) -> float:
+        """Return for how many seconds a temporary outcome counts: doubled with each failure in a row."""
+        # The exponent is bounded too: 2.0 ** 1024 would overflow.
+        doubled = self.error_ttl * 2.0 ** min(failures - 1, 64)
+        return min(doubled, max(self.error_ttl, LONGEST_BACK_OFF))
+
+    def remaining(self, lifetime: float, snapshot: Snapshot, now: float) -> float:
+        """Return how much is left at `now`, seconds since the epoch, of a snapshot's lifetime."""
+        age = now - snapshot.time
+        return lifetime - max(age, 0.0) if age >= -_CLOCKS_APART else 0.0
+
+    def kept_until(self, lifetime: float, snapshot: Snapshot) -> float:
+        """Return when a snapshot cannot matter any more, in seconds since the epoch.
+
+        It counts while it is fresh, then as a stale copy, and failures in a row are counted.
+        """
+        return snapshot.time + lifetime + max(self.stale_ttl, LONGEST_BACK_OFF)
 
     def may_stay(self, snapshot: Snapshot, now: float) -> bool:
         """Whether a copy that could not be refreshed may still count at `now`, seconds since the epoch.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, NoReturn
 
+from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from scrapy_norobots import compat
@@ -21,10 +22,13 @@ from scrapy_norobots.identity import Identity
 from scrapy_norobots.origins import OriginRegistry
 from scrapy_norobots.parser import ForeignRules, StrictRobotParser
 from scrapy_norobots.settings import Config
+from scrapy_norobots.sharing import Sharing
 from scrapy_norobots.standard import Decision, Origin, Reason, RobotsTxt, Verdict
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.urls import split
+from scrapy_norobots.stores import needs_asyncio, open_store, without_password
+from scrapy_norobots.stores.guard import Guarded
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -70,6 +74,7 @@ class NoRobotsMiddleware:
             total=config.held_max,
             fetches=config.concurrent_fetches,
         )
+        self._sharing = self._open_store()
         self._registry: OriginRegistry[Request] = OriginRegistry(
             self._load,
             origins_max=config.origins_max,
@@ -142,15 +147,17 @@ class NoRobotsMiddleware:
         )
 
     async def _load(self, origin: Origin, request: Request, known: Access | None) -> Access:
-        """Download and judge the robots.txt of an origin, and say what came of it."""
-        self._stats.inc_value("robotstxt/request_count")
-        earlier = known.snapshot if known is not None and known.rules is not None else None
-        with self._holding.fetch():
-            snapshot = await self._fetcher.fetch(origin, request, earlier)
-        if snapshot.status is not None:
-            self._stats.inc_value("robotstxt/response_count")
-            self._stats.inc_value(f"robotstxt/response_status_count/{snapshot.status}")
-        access = self._judge.judge(snapshot, known)
+        """Find out what may be fetched at an origin, and say so."""
+
+        async def download(known: Access | None) -> Access:
+            return await self._download(origin, request, known)
+
+        is_kept = False
+        if self._sharing is None:
+            access = await download(known)
+        else:
+            access, is_kept = await self._sharing.load(origin, known, download)
+            self._stats.inc_value("norobots/store/hits" if is_kept else "norobots/store/misses")
         self._stats.inc_value(f"norobots/origins/{access.kind.value}")
         if access.stale:
             self._stats.inc_value("norobots/stale")
@@ -158,6 +165,44 @@ class NoRobotsMiddleware:
         if access.rules is not None and (known is None or access.rules is not known.rules):
             await compat.send_robots_parsed(self._crawler, _as_parser(access.rules), request)
         return access
+
+    async def _download(self, origin: Origin, request: Request, known: Access | None) -> Access:
+        """Download and judge the robots.txt of an origin."""
+        self._stats.inc_value("robotstxt/request_count")
+        earlier = known.snapshot if known is not None and known.rules is not None else None
+        with self._holding.fetch():
+            snapshot = await self._fetcher.fetch(origin, request, earlier)
+        if snapshot.status is not None:
+            self._stats.inc_value("robotstxt/response_count")
+            self._stats.inc_value(f"robotstxt/response_status_count/{snapshot.status}")
+        return self._judge.judge(snapshot, known)
+
+    def _open_store(self) -> Sharing | None:
+        value = self._config.store
+        shown = without_password(value)
+        try:
+            if needs_asyncio(value) and not compat.has_asyncio(self._crawler):
+                raise ValueError("needs asyncio: use the asyncio reactor (TWISTED_REACTOR), or sqlite:///path")
+            store = open_store(value, self._config.store_max)
+        except (ImportError, ValueError) as exc:
+            raise ValueError(f"NOROBOTS_STORE = {shown!r}: {exc}") from None
+        if store is None:
+            return None
+        logger.info("Snapshots of robots.txt are kept in %s", shown)
+        self._crawler.signals.connect(self._close_store, signals.spider_closed)
+        return Sharing(
+            Guarded(store, f"NOROBOTS_STORE {shown}", self._count_store_failure),
+            self._judge,
+            longest=self._config.longest_download,
+            is_closing=lambda: compat.is_closing(self._crawler),
+        )
+
+    async def _close_store(self) -> None:
+        assert self._sharing is not None
+        await self._sharing.close()
+
+    def _count_store_failure(self) -> None:
+        self._stats.inc_value("norobots/store/failures")
 
     def _parse(self, body: bytes) -> Rules:
         if self._config.parser is None:

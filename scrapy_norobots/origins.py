@@ -20,9 +20,6 @@ from scrapy_norobots import compat
 from scrapy_norobots.access import Access
 from scrapy_norobots.standard import Origin
 
-# How far failures in a row, each doubling the time to the next try, can put it off, in seconds.
-_LONGEST_BACK_OFF = 3600.0
-
 _Asker = TypeVar("_Asker")
 
 
@@ -31,7 +28,6 @@ class _Entry:
     access: Access
     size: int
     expires: float
-    failures: int
 
 
 @dataclass(slots=True)
@@ -45,9 +41,8 @@ class OriginRegistry(Generic[_Asker]):
     """What may be fetched at each origin.
 
     `load` gets the access of an origin, on behalf of whoever asked first, and is told what was known of
-    it if that is no longer fresh; what it raises, all who wait get. An access counts for its lifetime; that
-    of temporary ones doubles with each in a row. `origins_max` and `memory_max` (bytes) bound what is kept.
-    `clock` tells seconds that never go back.
+    it if that is no longer fresh; what it raises, all who wait get. An access counts for its lifetime.
+    `origins_max` and `memory_max` (bytes) bound what is kept. `clock` tells seconds that never go back.
     """
 
     def __init__(
@@ -125,13 +120,7 @@ class OriginRegistry(Generic[_Asker]):
         known = self._entries.pop(origin, None)
         if known is not None:
             self._size -= known.size
-        failures, lifetime = 0, access.lifetime
-        if access.temporary:
-            failures = known.failures + 1 if known is not None else 1
-            # The exponent is bounded too: 2.0 ** 1024 would overflow.
-            doubled = lifetime * 2.0 ** min(failures - 1, 64)
-            lifetime = min(doubled, max(lifetime, _LONGEST_BACK_OFF))
-        entry = _Entry(access, access.size, self._clock() + lifetime, failures)
+        entry = _Entry(access, access.size, self._clock() + access.lifetime)
         self._entries[origin] = entry
         self._size += entry.size
         while len(self._entries) > self._origins_max or (

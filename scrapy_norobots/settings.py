@@ -11,6 +11,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from scrapy.utils.misc import load_object
 from scrapy_norobots.access import DEFAULT_PRESET, StatusPolicy
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.parser import StrictRobotParser
+from scrapy_norobots.stores import FORMS, MEMORY
 
 if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PREFIX = "NOROBOTS_"
+
+# The store in the folder of a job that can be paused and resumed.
+_JOB_FILE = "robots.sqlite"
 
 DEFAULTS: Mapping[str, object] = MappingProxyType(
     {
@@ -46,6 +51,8 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_CONCURRENT_FETCHES": 500,
         "NOROBOTS_ORIGINS_MAX": 50_000,
         "NOROBOTS_MEMORY_MAX": 64 * 1024 * 1024,
+        "NOROBOTS_STORE": None,
+        "NOROBOTS_STORE_MAX": 1024 * 1024 * 1024,
     }
 )
 
@@ -69,6 +76,13 @@ class Config:
     concurrent_fetches: int
     origins_max: int
     memory_max: int
+    store: str
+    store_max: int
+
+    @property
+    def longest_download(self) -> float:
+        """How many seconds a download of a robots.txt can take: each try of each hop."""
+        return self.timeout * (1 + self.retry_times) * (1 + self.redirect_max)
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
@@ -93,6 +107,8 @@ class Config:
             concurrent_fetches=_whole(settings, "NOROBOTS_CONCURRENT_FETCHES", "downloads", 0),
             origins_max=_whole(settings, "NOROBOTS_ORIGINS_MAX", "origins", 1),
             memory_max=_whole(settings, "NOROBOTS_MEMORY_MAX", "bytes", 1),
+            store=_store(settings),
+            store_max=_whole(settings, "NOROBOTS_STORE_MAX", "bytes", 1),
         )
 
 
@@ -157,6 +173,17 @@ def _names(settings: BaseSettings, name: str) -> tuple[str, ...]:
     ):
         raise _error(name, value, "must be a list of names of meta keys")
     return tuple(value)
+
+
+def _store(settings: BaseSettings) -> str:
+    """Return the store to use: by default a file in the job's folder, if the crawl has one."""
+    value = _value(settings, "NOROBOTS_STORE")
+    if value is None:
+        job = settings.get("JOBDIR")
+        return f"sqlite:///{Path(job) / _JOB_FILE}" if job else MEMORY
+    if not isinstance(value, str):
+        raise _error("NOROBOTS_STORE", value, f"must be a text: {FORMS}")
+    return value
 
 
 def _policy(settings: BaseSettings, name: str) -> StatusPolicy:

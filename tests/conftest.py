@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import ipaddress
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,24 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.crawling import MODES
+from tests.redisserver import NoRedisError, RedisServer
 
 
 @pytest.fixture(params=MODES)
 def mode(request: pytest.FixtureRequest) -> str:
     """Each of the ways in which Scrapy can run."""
     return str(request.param)
+
+
+@pytest.fixture
+def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
+    """A Redis server of the test's own."""
+    try:
+        server = RedisServer(tmp_path)
+    except NoRedisError as exc:
+        pytest.skip(str(exc))
+    with server:
+        yield server
 
 
 @pytest.fixture(scope="session")

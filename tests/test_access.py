@@ -110,17 +110,64 @@ ANSWER = replace(FOUND, headers={"etag": '"1"', "cache-control": "max-age=1000"}
 
 def test_a_failed_refresh_leaves_the_rules_in_force_until_they_are_too_old() -> None:
     known = judge(ANSWER)
-    for now in (HOUR, 6 * 24 * HOUR, TIMES.stale_ttl):
+    for failures, now in enumerate((HOUR, 6 * 24 * HOUR, TIMES.stale_ttl), 1):
         stale = judge(replace(LOST, time=now), known)
         assert stale.stale
         assert stale.temporary
-        assert stale.lifetime == 60
+        assert stale.lifetime == TIMES.back_off(failures)
+        assert stale.snapshots == (ANSWER, replace(LOST, time=now, failures=failures))
         assert not stale.allowed("http://town.example/back/", "FooBot")
         assert stale.allowed("http://town.example/", "FooBot")
         known = stale  # a copy gets no younger by being kept
     closed = judge(replace(LOST, time=TIMES.stale_ttl + 1), known)
     assert closed.kind is AccessKind.CLOSED
     assert not closed.stale
+
+
+def test_a_temporary_outcome_is_asked_again_less_and_less_often() -> None:
+    known, lifetimes = None, []
+    for _ in range(10):
+        known = judge(LOST, known)
+        lifetimes.append(known.lifetime)
+    assert lifetimes == [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600, 3600]
+    assert judge(LOST, judge(FOUND, known)).lifetime == 60  # one success, and the pauses start anew
+    assert judge(LOST, replace(known, snapshot=replace(LOST, failures=10**6))).lifetime == 3600
+
+
+def test_a_long_pause_that_the_user_wants_is_not_cut() -> None:
+    patient = replace(TIMES, error_ttl=7200)
+    assert [patient.back_off(failures) for failures in (1, 2, 3)] == [7200, 7200, 7200]
+
+
+@pytest.mark.parametrize(
+    "downloads",
+    [
+        [replace(FOUND, time=3600.0)],
+        [replace(FOUND, status=404)],
+        [LOST],
+        [LOST, LOST, LOST],
+        [FOUND, replace(LOST, time=60.0)],
+        [FOUND, replace(FOUND, status=304, time=100.0, headers={"cache-control": "max-age=700"})],
+        [FOUND, LOST, replace(FOUND, status=503, time=120.0)],
+        [FOUND, LOST, replace(FOUND, status=403, time=10.0)],
+        [FOUND, replace(LOST, time=8 * 86_400.0)],
+        [replace(FOUND, status=404), LOST, LOST],
+    ],
+)
+def test_what_a_store_kept_is_judged_as_when_it_was_new(downloads: list[Snapshot]) -> None:
+    known = None
+    for snapshot in downloads:
+        known = judge(snapshot, known)
+    assert known is not None
+    judging = Judge(StatusPolicy.of("koster1996"), TIMES, RobotsTxt.parse)
+    came = known.snapshots[-1].time
+    again = judging.recall(known.snapshots, came)
+    assert replace(again, rules=known.rules, detail=known.detail) == known  # of a 304 the renewed answer is kept
+    assert (again.rules is None) == (known.rules is None)
+    assert judging.recall(known.snapshots, came + 10).lifetime == known.lifetime - 10
+    assert judging.recall(known.snapshots, came + 10**6).lifetime < 0
+    assert judging.recall(known.snapshots, came - 200).lifetime == known.lifetime
+    assert judging.recall(known.snapshots, came - 400).lifetime == 0  # the clock was wrong: nobody knows
 
 
 def test_a_clock_put_back_makes_no_copy_too_old() -> None:

@@ -71,3 +71,10 @@ def test_may_stay(later: float, may: bool) -> None:
     times = Freshness(ttl_min=0, ttl=10, error_ttl=60, stale_ttl=100)
     snapshot = Snapshot(ORIGIN, ORIGIN.robots_url, CAME, status=200)
     assert times.may_stay(snapshot, CAME + later) is may
+
+
+def test_what_is_kept_is_kept_while_it_can_matter() -> None:
+    snapshot = Snapshot(ORIGIN, ORIGIN.robots_url, CAME, status=200)
+    assert TIMES.kept_until(600, snapshot) == CAME + 600 + TIMES.stale_ttl
+    impatient = Freshness(ttl_min=0, ttl=10, error_ttl=60, stale_ttl=0)
+    assert impatient.kept_until(10, snapshot) == CAME + 10 + 3600  # failures in a row are counted

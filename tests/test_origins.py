@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
@@ -25,7 +24,6 @@ def origin(number: int) -> Origin:
 
 SNAPSHOT = Snapshot(origin(0), origin(0).robots_url, 0.0, status=404)
 FINE = Access(AccessKind.OPEN, SNAPSHOT, "4xx", "fine", lifetime=600)
-BROKEN = Access(AccessKind.CLOSED, SNAPSHOT, "5xx", "broken", lifetime=60, temporary=True)
 
 
 class World:
@@ -78,34 +76,6 @@ def test_it_is_asked_once_until_its_time_is_up() -> None:
     world.now += 0.1
     assert world.ask(origin(1), "third") is FINE
     assert world.asked[1:] == [(origin(1), "third", FINE)]
-
-
-def test_a_temporary_outcome_is_asked_again_less_and_less_often() -> None:
-    world = World(*[BROKEN] * 100)
-    pauses = []
-    for _ in range(10):
-        world.ask(origin(1))
-        start = world.now
-        while world.registry.get(origin(1)):
-            world.now += 30
-        pauses.append(world.now - start)
-    assert pauses == [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600, 3600]
-    world.outcomes = [FINE, BROKEN]
-    world.ask(origin(1))
-    world.now += FINE.lifetime
-    world.ask(origin(1))
-    world.now += 60
-    assert world.registry.get(origin(1)) is None  # one success, and the pauses start anew
-
-
-def test_a_long_pause_that_the_user_wants_is_not_cut() -> None:
-    patient = replace(BROKEN, lifetime=7200)
-    world = World(patient, patient)
-    for _ in range(2):
-        world.ask(origin(1))
-        world.now += 7199
-        assert world.registry.get(origin(1)) is patient
-        world.now += 1
 
 
 def test_memory_is_bounded_by_origins_and_the_least_recently_used_go() -> None:

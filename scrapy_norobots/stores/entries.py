@@ -1,0 +1,67 @@
+"""Entries: snapshots of one origin as bytes, the same in every store.
+
+One line of JSON, after its length and checksum, then the bodies as they came. Nothing in an entry is ever
+run, as a pickle would be. Whatever is not exactly what `encode` wrote is refused: half an entry must not
+pass for a shorter robots.txt.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import Origin
+
+# The format's name and version: what another version has written is read by that version only.
+_MAGIC = b"norobots 1 "
+_DIGEST_SIZE = 16
+
+
+def encode(snapshots: Sequence[Snapshot]) -> bytes:
+    """Return the bytes of the snapshots of one origin."""
+    head = {
+        "origin": list(snapshots[0].origin),
+        "snapshots": [
+            {
+                "url": snapshot.url,
+                "time": snapshot.time,
+                "status": snapshot.status,
+                "error": snapshot.error,
+                "headers": dict(snapshot.headers),
+                "failures": snapshot.failures,
+                "size": len(snapshot.body),
+            }
+            for snapshot in snapshots
+        ],
+    }
+    bodies = (snapshot.body for snapshot in snapshots)
+    content = b"".join((json.dumps(head, separators=(",", ":")).encode(), b"\n", *bodies))
+    return _MAGIC + _digest(content) + b"\n" + content
+
+
+def decode(entry: bytes, origin: Origin) -> tuple[Snapshot, ...]:
+    """Return the snapshots of an origin's entry; none if it is anything but what `encode` wrote for it."""
+    seal, _, content = entry.partition(b"\n")
+    if seal != _MAGIC + _digest(content):
+        return ()
+    line, _, bodies = content.partition(b"\n")
+    head = json.loads(line)  # the checksum says that we wrote it
+    if head["origin"] != list(origin):
+        return ()
+    found = []
+    for facts in head["snapshots"]:
+        size = facts.pop("size")
+        found.append(_snapshot(origin, facts, bodies[:size]))
+        bodies = bodies[size:]
+    return tuple(found)
+
+
+def _snapshot(origin: Origin, facts: dict[str, Any], body: bytes) -> Snapshot:
+    return Snapshot(origin=origin, body=body, **facts)
+
+
+def _digest(content: bytes) -> bytes:
+    return blake2b(content, digest_size=_DIGEST_SIZE).hexdigest().encode()

