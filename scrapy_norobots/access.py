@@ -116,10 +116,11 @@ class Access:
     """What may be fetched at an origin, and why.
 
     `rules` is there if `kind` is `AccessKind.RULES`; `snapshot` is the download that they, or whatever else
-    counts, came from; `failure` is the download in vain since then that made it stale. `outcome` is ``rules`` or the key of the policy that decided, `detail` what happened
-    last, in words. It counts for `lifetime` seconds. If it is `temporary`, it does not say what the site
-    wants, and the time is short; if it is `stale`, it has outlived its time, because nothing newer could be
-    had.
+    counts, came from; `failure` is the download in vain since then that made it stale. `outcome` is ``rules``
+    or the key of the policy that decided, `detail` what happened last, in words. It counts for `lifetime`
+    seconds. If it is `temporary`, it does not say what the site wants, and the time is short; if it is
+    `stale`, it has outlived its time, because nothing newer could be had; if it is `own_fault`, a parser that
+    runs here has failed, which is nobody else's business.
     """
 
     kind: AccessKind
@@ -129,6 +130,7 @@ class Access:
     lifetime: float
     temporary: bool = False
     stale: bool = False
+    own_fault: bool = False
     rules: Rules | None = None
     failure: Snapshot | None = None
 
@@ -208,6 +210,7 @@ class Judge:
             detail=access.detail,
             temporary=True,
             stale=True,
+            own_fault=access.own_fault,
             lifetime=access.lifetime,
             failure=access.snapshot,
         )
@@ -235,6 +238,7 @@ class Judge:
             lifetime=self.freshness.lifetime(snapshot),
             temporary=False,
             stale=False,
+            own_fault=False,
             failure=None,
         )
 
@@ -244,16 +248,16 @@ class Judge:
                 rules = self.parse(snapshot.body)
             except Exception as exc:  # whatever a parser of the user's raises must not open the site
                 error = f"its parser failed: {type(exc).__name__}: {exc}"
-                snapshot = replace(snapshot, status=None, error=error, exception=exc)
-            else:
-                return Access(
-                    kind=AccessKind.RULES,
-                    snapshot=snapshot,
-                    outcome="rules",
-                    detail=f"{printable(snapshot.url)} answered {snapshot.status}",
-                    lifetime=self.freshness.lifetime(snapshot),
-                    rules=rules,
-                )
+                failed = replace(snapshot, status=None, error=error, body=b"", exception=exc)
+                return replace(self._without_rules(failed, failures), own_fault=True)
+            return Access(
+                kind=AccessKind.RULES,
+                snapshot=snapshot,
+                outcome="rules",
+                detail=f"{printable(snapshot.url)} answered {snapshot.status}",
+                lifetime=self.freshness.lifetime(snapshot),
+                rules=rules,
+            )
         return self._without_rules(replace(snapshot, body=b""), failures)
 
     def _without_rules(self, snapshot: Snapshot, failures: int) -> Access:
@@ -272,9 +276,7 @@ class Judge:
             outcome=key,
             detail=detail,
             lifetime=(
-                self.freshness.back_off(snapshot.failures)
-                if temporary
-                else self.freshness.lifetime(snapshot)
+                self.freshness.back_off(snapshot.failures) if temporary else self.freshness.lifetime(snapshot)
             ),
             temporary=temporary,
         )

@@ -58,7 +58,8 @@ async def within(seconds: float, coroutine: Coroutine[Any, Any, _T]) -> _T:
     try:
         if _asyncio_runs():
             return await asyncio.wait_for(coroutine, seconds)
-        return await deferred_from_coro(coroutine).addTimeout(seconds, _reactor())
+        deferred: Deferred[_T] = deferred_from_coro(coroutine)
+        return await deferred.addTimeout(seconds, _reactor())
     except (asyncio.TimeoutError, DeferredTimeoutError):
         raise TimeoutError(f"no answer within {seconds:g} s") from None
 
@@ -68,7 +69,11 @@ async def in_thread(executor: Executor, function: Callable[[], _T]) -> _T:
     if _asyncio_runs():
         return await asyncio.get_running_loop().run_in_executor(executor, function)
     future = executor.submit(function)
-    deferred: Deferred[_T] = Deferred(lambda _: future.cancel())
+
+    def cancel(_: Deferred[_T]) -> None:
+        future.cancel()
+
+    deferred: Deferred[_T] = Deferred(cancel)
 
     def pass_on() -> None:
         if deferred.called:

@@ -27,7 +27,7 @@ from scrapy_norobots.standard import Decision, Origin, Reason, RobotsTxt, Verdic
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.urls import split
-from scrapy_norobots.stores import needs_asyncio, open_store, without_password
+from scrapy_norobots.stores import open_store, without_password
 from scrapy_norobots.stores.guard import Guarded
 
 if TYPE_CHECKING:
@@ -181,9 +181,7 @@ class NoRobotsMiddleware:
         value = self._config.store
         shown = without_password(value)
         try:
-            if needs_asyncio(value) and not compat.has_asyncio(self._crawler):
-                raise ValueError("needs asyncio: use the asyncio reactor (TWISTED_REACTOR), or sqlite:///path")
-            store = open_store(value, self._config.store_max)
+            store = open_store(value, self._config.store_max, has_asyncio=compat.has_asyncio(self._crawler))
         except (ImportError, ValueError) as exc:
             raise ValueError(f"NOROBOTS_STORE = {shown!r}: {exc}") from None
         if store is None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scrapy_norobots.standard import Origin
     from scrapy_norobots.stores import Store
 
-# How long to wait, in seconds, before looking again for what another process downloads: at first, and at most.
+# How long to wait, in seconds, before looking again for what another downloads: at first, and at most.
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
 
@@ -30,9 +30,7 @@ class Sharing:
     and others should not be waited for.
     """
 
-    def __init__(
-        self, store: Store, judge: Judge, *, longest: float, is_closing: Callable[[], bool]
-    ) -> None:
+    def __init__(self, store: Store, judge: Judge, *, longest: float, is_closing: Callable[[], bool]) -> None:
         self._store = store
         self._judge = judge
         self._longest = longest
@@ -92,10 +90,9 @@ class Sharing:
             if is_ours:
                 await self._store.release(origin)
             raise
-        freshness = self._judge.freshness
-        await self._store.save(
-            access.snapshots, freshness.kept_until(access.lifetime, access.snapshots[-1])
-        )
+        if not access.own_fault:
+            until = self._judge.freshness.kept_until(access.lifetime, access.snapshots[-1])
+            await self._store.save(access.snapshots, until)
         if is_ours:
             await self._store.release(origin)
         return access

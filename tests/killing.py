@@ -69,7 +69,7 @@ def fork(work: object, *arguments: object) -> int:
 
 def main(path: str, times: int) -> None:
     """Kill that many writers, each at a moment of its own, and look each time."""
-    moments = random.Random(1994)  # noqa: S311  # not a secret
+    moments = random.Random(1994)  # not a secret
     count = kills = 0
     for left in range(times - 1, -1, -1):
         first = count if left else 0  # and all of them at the end

@@ -131,6 +131,7 @@ def test_a_temporary_outcome_is_asked_again_less_and_less_often() -> None:
         lifetimes.append(known.lifetime)
     assert lifetimes == [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600, 3600]
     assert judge(LOST, judge(FOUND, known)).lifetime == 60  # one success, and the pauses start anew
+    assert known is not None
     assert judge(LOST, replace(known, snapshot=replace(LOST, failures=10**6))).lifetime == 3600
 
 
@@ -162,7 +163,9 @@ def test_what_a_store_kept_is_judged_as_when_it_was_new(downloads: list[Snapshot
     judging = Judge(StatusPolicy.of("koster1996"), TIMES, RobotsTxt.parse)
     came = known.snapshots[-1].time
     again = judging.recall(known.snapshots, came)
-    assert replace(again, rules=known.rules, detail=known.detail) == known  # of a 304 the renewed answer is kept
+    assert (
+        replace(again, rules=known.rules, detail=known.detail) == known
+    )  # of a 304 the renewed answer is kept
     assert (again.rules is None) == (known.rules is None)
     assert judging.recall(known.snapshots, came + 10).lifetime == known.lifetime - 10
     assert judging.recall(known.snapshots, came + 10**6).lifetime < 0

@@ -1,4 +1,4 @@
-"""The SQLite store's file: killed writers, damage, newer versions, other programs, permissions, a full disk."""
+"""The SQLite store's file: killed writers, damage, newer versions, other programs', a full disk."""
 
 from __future__ import annotations
 
@@ -187,9 +187,7 @@ def test_a_path_that_cannot_be_used_fails(tmp_path: Path) -> None:
         use(file / "robots.sqlite")
 
 
-def test_a_writer_who_never_ends_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_writer_who_never_ends_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrapy_norobots.stores.sqlite._BUSY", 0.1)
     path = tmp_path / "robots.sqlite"
     use(path)

@@ -7,7 +7,7 @@ import logging
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -184,7 +184,7 @@ def test_a_claim_whose_holder_died_ends_by_itself(shelf: Shelf) -> None:
     shelf.use(lambda store: store.claim(ORIGIN, 0.3))
 
     async def work(store: Store) -> None:
-        while not await store.claim(ORIGIN, 60):  # noqa: ASYNC110  # nothing tells of it
+        while not await store.claim(ORIGIN, 60):  # nothing tells of it
             await asyncio.sleep(0.02)
         first = shelf.open()
         await first.release(ORIGIN)
@@ -380,7 +380,7 @@ class Guard:
 
 
 @pytest.fixture
-def guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[Guard]:
+def guard(monkeypatch: pytest.MonkeyPatch) -> Guard:
     monkeypatch.setattr("scrapy_norobots.stores.guard.PATIENCE", 0.05)
     guard = Guard(Moody(), None)  # type: ignore[arg-type]
 
@@ -388,7 +388,7 @@ def guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[Guard]:
         guard.failures += 1
 
     guard.guarded = Guarded(guard.store, "the store", count, clock=lambda: guard.now)
-    yield guard
+    return guard
 
 
 @pytest.mark.parametrize("mood", [fail, hang])

@@ -52,11 +52,12 @@ class Store(Protocol):
         """Give back all that the store uses. It is not used after that."""
 
 
-def open_store(value: str, max_bytes: int) -> Store | None:
+def open_store(value: str, max_bytes: int, *, has_asyncio: bool = True) -> Store | None:
     """Return the store that a value of `NOROBOTS_STORE` names; None for ``memory``.
 
-    Nothing is connected to or opened yet. Raises `ValueError` that says what is wrong with the value, and
-    `ImportError` that says what to install.
+    Nothing is connected to or opened yet. `max_bytes` bounds a store that does not bound itself;
+    `has_asyncio` says whether an asyncio event loop will run. Raises `ValueError` that says what is wrong
+    with the value, and `ImportError` that says what to install.
     """
     if value == MEMORY:
         return None
@@ -69,6 +70,8 @@ def open_store(value: str, max_bytes: int) -> Store | None:
 
         return SqliteStore(path, max_bytes)
     if scheme in _REDIS_SCHEMES and colon:
+        if not has_asyncio:
+            raise ValueError("needs asyncio: use the asyncio reactor (TWISTED_REACTOR), or sqlite:///path")
         try:
             from scrapy_norobots.stores.redis import RedisStore  # noqa: PLC0415  # an extra
         except ImportError as exc:
@@ -77,13 +80,8 @@ def open_store(value: str, max_bytes: int) -> Store | None:
     raise ValueError(f"is no store; write {FORMS}")
 
 
-def needs_asyncio(value: str) -> bool:
-    """Whether the store that a value of `NOROBOTS_STORE` names works only where asyncio runs."""
-    return value.partition("://")[0] in _REDIS_SCHEMES
-
-
 def without_password(value: str) -> str:
     """Return a value of `NOROBOTS_STORE` that may be shown."""
-    if not needs_asyncio(value):
-        return value  # a file
+    if value.startswith("sqlite:"):
+        return value
     return _PASSWORD_IN_QUERY.sub("***", _PASSWORD.sub(r"\1:***@", value))

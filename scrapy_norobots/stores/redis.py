@@ -39,7 +39,7 @@ class RedisStore:
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first."""
         entry = await self._redis.get(f"{_SNAPSHOTS}{origin}")
-        return entries.decode(entry, origin) if entry else ()
+        return entries.decode(entry, origin) if isinstance(entry, bytes) else ()
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
         """Keep snapshots of one origin."""

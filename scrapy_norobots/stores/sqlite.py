@@ -1,9 +1,9 @@
 """`SqliteStore`: snapshots in one SQLite file, which several processes of a machine may share.
 
 Everything runs in one thread of its own, so that the crawl never waits for the disk. The file is in WAL
-mode: a process that is killed loses nothing that was committed. It is readable by its owner only, and bounded:
-the entries that were saved longest ago go first. A file that is damaged, or of a newer version, is moved
-aside and never deleted; the file of another program is left alone.
+mode: a process that is killed loses nothing that was committed. It is readable by its owner only, and
+bounded: the entries that were saved longest ago go first. A file that is damaged, or of a newer version, is
+moved aside and never deleted; the file of another program is left alone.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _APPLICATION_ID = 0x6E6F726F  # "noro"
 _VERSION = 1
 
 _SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS entries"
-    " (origin TEXT PRIMARY KEY, entry BLOB NOT NULL, saved REAL NOT NULL, until REAL NOT NULL)",
+    """CREATE TABLE IF NOT EXISTS entries
+        (origin TEXT PRIMARY KEY, entry BLOB NOT NULL, saved REAL NOT NULL, until REAL NOT NULL)""",
     "CREATE INDEX IF NOT EXISTS entries_by_age ON entries (saved)",
     "CREATE TABLE IF NOT EXISTS claims (origin TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL)",
     f"PRAGMA application_id = {_APPLICATION_ID}",
@@ -111,7 +111,6 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Close the file and end the thread."""
-
         try:
             await compat.in_thread(self._thread, self._close_file)
         finally:
@@ -205,7 +204,8 @@ class SqliteStore:
     @staticmethod
     def _used(db: sqlite3.Connection) -> int:
         pages, free, page_size = (
-            db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+            db.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_count", "freelist_count", "page_size")
         )
         return int((pages - free) * page_size)
 

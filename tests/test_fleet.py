@@ -1,0 +1,85 @@
+"""A real fleet: four Scrapy processes that share a scrapy-redis queue ask each host once."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.crawling import ADDON, Crawl, crawl
+from tests.redisserver import RedisServer
+from tests.sites import Answer, Hit, Site, page
+
+PROCESSES = 4
+HOSTS = [f"127.0.1.{number}" for number in range(1, 101)]
+ROBOTS = "User-agent: *\nDisallow: /back/\nDisallow: /attic\n"
+ALLOWED = [f"/page/{number}" for number in range(6)]
+FORBIDDEN = ["/back/", "/back/1", "/attic", "/%61ttic/2"]
+
+
+class Town(Site):
+    """Hosts whose front pages lead to pages of their own and of the next host.
+
+    Front pages come when all processes have asked for something: nobody is done before all have begun.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(host="0.0.0.0")
+        self._all_are_here = threading.Event()
+
+    def answer(self, hit: Hit) -> Answer:
+        if hit.target == "/robots.txt":
+            return Answer(ROBOTS)
+        if hit.target != "/":
+            return page()
+        if len(self.workers()) == PROCESSES:
+            self._all_are_here.set()
+        self._all_are_here.wait(60)
+        following = HOSTS[(HOSTS.index(hit.host) + 1) % len(HOSTS)]
+        return page(*ALLOWED, *FORBIDDEN, f"{self.url_of(following)}/page/next")
+
+    def workers(self) -> set[str]:
+        return {hit.headers["user-agent"] for hit in list(self.hits)}
+
+
+@pytest.fixture
+def fleet(redis_server: RedisServer) -> Any:
+    """What a fleet needs to have installed."""
+    pytest.importorskip("scrapy_redis", reason="scrapy-redis is not installed")
+    return pytest.importorskip("redis")
+
+
+def test_a_fleet_asks_each_host_once(redis_server: RedisServer, fleet: Any) -> None:
+    from tests.fleet import SETTINGS
+
+    settings = {**ADDON, **SETTINGS, "REDIS_URL": redis_server.url, "NOROBOTS_STORE": redis_server.url}
+
+    def work(number: int) -> Crawl:
+        return crawl(
+            settings={**settings, "USER_AGENT": f"worker{number}"},
+            spider="tests.fleet.Worker",
+            deprecated="Passing a .spider. argument",  # as scrapy-redis does
+            arguments={"follow": True},
+            timeout=120,
+        )
+
+    with (
+        Town() as site,
+        fleet.Redis.from_url(redis_server.url) as client,
+        ThreadPoolExecutor(PROCESSES) as pool,
+    ):
+        for host in HOSTS:
+            client.rpush("fleet:start_urls", json.dumps({"url": f"{site.url_of(host)}/"}))
+        seen = list(pool.map(work, range(PROCESSES)))
+
+    assert Counter(hit.host for hit in site.robots_hits()) == Counter(HOSTS)
+    pages = Counter((hit.host, hit.target) for hit in site.hits if hit.target != "/robots.txt")
+    assert pages == Counter((host, target) for host in HOSTS for target in ["/", "/page/next", *ALLOWED])
+    assert len(site.workers()) == PROCESSES
+    assert sum(one.stats.get("robotstxt/forbidden", 0) for one in seen) == len(HOSTS) * len(FORBIDDEN)
+    assert sum(one.stats.get("robotstxt/request_count", 0) for one in seen) == len(HOSTS)
+    assert sum(one.stats.get("norobots/store/hits", 0) for one in seen) > 0
