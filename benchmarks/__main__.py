@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import broad, hosts, single
+from benchmarks import broad, fleet, hosts, single, stores
 
-BENCHMARKS = {"broad": broad, "single": single, "hosts": hosts}
+BENCHMARKS = {"broad": broad, "single": single, "hosts": hosts, "stores": stores, "fleet": fleet}
 
 
 def main() -> None:

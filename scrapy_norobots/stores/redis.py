@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from redis.asyncio import Redis
+from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.lock import Lock
 from redis.exceptions import LockError
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _SNAPSHOTS = "norobots:snapshots:"
 _CLAIM = "norobots:claim:"
 
+# How many connections a crawl opens at most: enough for any rate at which robots.txt files come.
+_CONNECTIONS = 16
+
 
 class RedisStore:
     """Snapshots in the Redis database that `url` names, as `redis.Redis.from_url` reads it.
@@ -33,7 +36,14 @@ class RedisStore:
     """
 
     def __init__(self, url: str) -> None:
-        self._redis = Redis.from_url(url, socket_timeout=PATIENCE, socket_connect_timeout=PATIENCE)
+        pool = BlockingConnectionPool.from_url(
+            url,
+            max_connections=_CONNECTIONS,
+            timeout=PATIENCE,
+            socket_timeout=PATIENCE,
+            socket_connect_timeout=PATIENCE,
+        )
+        self._redis = Redis(connection_pool=pool)
         self._claims: dict[Origin, Lock] = {}
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
@@ -67,3 +77,4 @@ class RedisStore:
     async def close(self) -> None:
         """Close all connections."""
         await self._redis.aclose()
+        await self._redis.connection_pool.disconnect()
