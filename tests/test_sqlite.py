@@ -229,6 +229,23 @@ def test_a_disk_that_is_full_loses_nothing_that_was_there(tmp_path: Path) -> Non
     assert not aside(path)
 
 
+@pytest.mark.parametrize(("ahead", "is_free"), [(-1, True), (1, False), (61, False), (10**6, True)])
+def test_a_claim_is_believed_unless_its_clock_was_wrong(tmp_path: Path, ahead: int, is_free: bool) -> None:
+    """One that was made while another waited for the file ends later than the other's own would."""
+    path = tmp_path / "robots.sqlite"
+    use(path)
+    with sqlite3.connect(path) as db:
+        db.execute("INSERT INTO claims VALUES (?, 'other', ?)", (str(ORIGIN), time.time() + ahead))
+    db.close()
+
+    async def work() -> None:
+        store = SqliteStore(str(path), MAX_BYTES)
+        assert await store.claim(ORIGIN, 20) is is_free
+        await store.close()
+
+    asyncio.run(work())
+
+
 def test_what_has_ended_is_cleared_away(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
 

@@ -92,15 +92,15 @@ class SqliteStore:
         """Whether an origin's robots.txt may be downloaded here."""
 
         def claim(db: sqlite3.Connection) -> bool:
-            now = time.time()
-            # One that is dated too far ahead was made by a clock that was wrong.
-            return bool(
-                db.execute(
-                    "INSERT INTO claims VALUES (?1, ?2, ?3 + ?4) ON CONFLICT (origin) DO UPDATE "
-                    "SET owner = ?2, until = ?3 + ?4 WHERE until <= ?3 OR until > ?3 + ?4 OR owner = ?2",
-                    (str(origin), self._owner, now, seconds),
-                ).rowcount
-            )
+            # A claim that ends too far ahead was made by a clock that was wrong. Not just `seconds` ahead:
+            # another's claim may have been made while this statement waited for the file.
+            statement = """
+                INSERT INTO claims VALUES (:origin, :owner, :now + :seconds) ON CONFLICT (origin)
+                DO UPDATE SET owner = :owner, until = :now + :seconds
+                WHERE until <= :now OR until > :now + :seconds + 60 OR owner = :owner
+            """
+            values = {"origin": str(origin), "owner": self._owner, "now": time.time(), "seconds": seconds}
+            return bool(db.execute(statement, values).rowcount)
 
         return await self._run(claim)
 
