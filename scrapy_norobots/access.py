@@ -119,8 +119,7 @@ class Access:
     counts, came from; `failure` is the download in vain since then that made it stale. `outcome` is ``rules``
     or the key of the policy that decided, `detail` what happened last, in words. It counts for `lifetime`
     seconds. If it is `temporary`, it does not say what the site wants, and the time is short; if it is
-    `stale`, it has outlived its time, because nothing newer could be had; if it is `own_fault`, a parser that
-    runs here has failed, which is nobody else's business.
+    `stale`, it has outlived its time, because nothing newer could be had.
     """
 
     kind: AccessKind
@@ -130,7 +129,6 @@ class Access:
     lifetime: float
     temporary: bool = False
     stale: bool = False
-    own_fault: bool = False
     rules: Rules | None = None
     failure: Snapshot | None = None
 
@@ -210,7 +208,6 @@ class Judge:
             detail=access.detail,
             temporary=True,
             stale=True,
-            own_fault=access.own_fault,
             lifetime=access.lifetime,
             failure=access.snapshot,
         )
@@ -238,7 +235,6 @@ class Judge:
             lifetime=self.freshness.lifetime(snapshot),
             temporary=False,
             stale=False,
-            own_fault=False,
             failure=None,
         )
 
@@ -248,8 +244,8 @@ class Judge:
                 rules = self.parse(snapshot.body)
             except Exception as exc:  # whatever a parser of the user's raises must not open the site
                 error = f"its parser failed: {type(exc).__name__}: {exc}"
-                failed = replace(snapshot, status=None, error=error, body=b"", exception=exc)
-                return replace(self._without_rules(failed, failures), own_fault=True)
+                failed = replace(snapshot, status=None, error=error, body=b"", own_fault=True, exception=exc)
+                return self._without_rules(failed, failures)
             return Access(
                 kind=AccessKind.RULES,
                 snapshot=snapshot,

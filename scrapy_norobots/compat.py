@@ -40,6 +40,12 @@ def spawn(coroutine: Coroutine[Any, Any, None]) -> Deferred[None]:
     return deferred_from_coro(coroutine)
 
 
+def cancel(spawned: Deferred[None]) -> None:
+    """End a coroutine that was spawned, without a word."""
+    spawned.addErrback(lambda _: None)
+    spawned.cancel()
+
+
 def waiting_for(deferred: Deferred[_T]) -> Awaitable[_T]:
     """Return what a coroutine can await to get a deferred's result. Cancelling it cancels the deferred."""
     return maybe_deferred_to_future(deferred)

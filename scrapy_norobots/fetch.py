@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 from w3lib.url import safe_url_string
 
@@ -75,11 +76,14 @@ class Fetcher:
         """
         url = origin.robots_url
         for hops_left in range(self._config.redirect_max, -1, -1):
+            request = self._request(url, page, known)
             try:
-                response = await compat.download(self._crawler, self._request(url, page, known))
+                response = await compat.download(self._crawler, request)
             except Exception as exc:
                 self._on_error(exc)
-                return _failed(origin, url, exc)
+                # A component of the user's, or a proxy: whether the site answers others is not known.
+                own_fault = isinstance(exc, IgnoreRequest) or "proxy" in request.meta
+                return _failed(origin, url, exc, own_fault=own_fault)
             target = _redirect_target(response)
             if target is None or not hops_left:
                 break
@@ -151,11 +155,18 @@ class UnreadableBodyError(Exception):
     """The answer came, but not the whole of its body, or not in a way that can be read."""
 
 
-def _failed(origin: Origin, url: str, exc: Exception) -> Snapshot:
+def _failed(origin: Origin, url: str, exc: Exception, *, own_fault: bool = False) -> Snapshot:
     kind = "" if isinstance(exc, UnreadableBodyError) else type(exc).__name__
     error = ": ".join(filter(None, (kind, str(exc))))
     # Its traceback would keep all that was in use when it was raised.
-    return Snapshot(origin, url, time.time(), error=printable(error), exception=exc.with_traceback(None))
+    return Snapshot(
+        origin,
+        url,
+        time.time(),
+        error=printable(error),
+        own_fault=own_fault,
+        exception=exc.with_traceback(None),
+    )
 
 
 def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:

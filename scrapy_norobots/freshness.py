@@ -18,8 +18,7 @@ _MAX_AGE = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?([^,\s\"]*)", re.IGNORECASE)
 # How far failures in a row, each doubling the time to the next try, can put it off, in seconds.
 LONGEST_BACK_OFF = 3600.0
 
-# How far the clocks of two machines that share a store may be apart, in seconds. What comes from further
-# ahead was written by a clock that was wrong, and its age cannot be told.
+# How far the clocks of two machines that share a store may be apart, in seconds.
 _CLOCKS_APART = 300.0
 
 _NOT_KEPT = re.compile(r"(?:^|[,\s])(?:no-cache|no-store)(?:$|[,\s=])", re.IGNORECASE)
@@ -49,10 +48,15 @@ class Freshness:
         doubled = self.error_ttl * 2.0 ** min(failures - 1, 64)
         return min(doubled, max(self.error_ttl, LONGEST_BACK_OFF))
 
-    def remaining(self, lifetime: float, snapshot: Snapshot, now: float) -> float:
+    @staticmethod
+    def remaining(lifetime: float, snapshot: Snapshot, now: float) -> float:
         """Return how much is left at `now`, seconds since the epoch, of a snapshot's lifetime."""
-        age = now - snapshot.time
-        return lifetime - max(age, 0.0) if age >= -_CLOCKS_APART else 0.0
+        return lifetime - max(now - snapshot.time, 0.0)
+
+    @staticmethod
+    def has_an_age(snapshot: Snapshot, now: float) -> bool:
+        """Whether the age of a snapshot from a store can be told: not if a clock was wrong by far."""
+        return snapshot.time - now <= _CLOCKS_APART
 
     def kept_until(self, lifetime: float, snapshot: Snapshot) -> float:
         """Return when a snapshot cannot matter any more, in seconds since the epoch.

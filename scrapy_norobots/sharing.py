@@ -2,11 +2,13 @@
 
 What the store has of an origin counts, if it is fresh. If not, the first to claim the origin downloads its
 robots.txt and saves what came of it, failures too; the others look again from time to time, but not for
-longer than that download could take. A claim that is not released, because its holder died, ends by itself.
+longer than that download could take. A claim is short and renewed while the download goes on, so that the
+origin of one who died is soon free again.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
@@ -18,9 +20,17 @@ if TYPE_CHECKING:
     from scrapy_norobots.standard import Origin
     from scrapy_norobots.stores import Store
 
-# How long to wait, in seconds, before looking again for what another downloads: at first, and at most.
+logger = logging.getLogger(__name__)
+
+# How long a claim lasts, and how often it is renewed, in seconds.
+CLAIM = 30.0
+_RENEWAL = CLAIM / 3
+
+# How long to wait, in seconds, before looking again for what another downloads: at first, and at most; and
+# how much waiting is worth a line in the log.
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
+_LONG_WAIT = 5.0
 
 
 class Sharing:
@@ -46,25 +56,24 @@ class Sharing:
 
         `known` is what was known before, and is no longer fresh; `download` gets what is known by then.
         """
-        began = time.time()
-        patience = time.monotonic() + self._longest
-        pause = _FIRST_PAUSE
-        is_ours = False
+        waited, pause, has_told = 0.0, _FIRST_PAUSE, False
         while True:
             stored = await self._recall(origin, known)
             if stored is not None:
-                known = stored
                 # What came while we waited counts for us, however short its time is.
-                if stored.lifetime > 0 or stored.snapshots[-1].time >= began:
-                    if is_ours:
-                        await self._store.release(origin)
+                if stored.lifetime > 0 or waited:
                     return stored, True
-            if is_ours or time.monotonic() >= patience or self._is_closing():
-                return await self._download(origin, known, download, is_ours), False
-            is_ours = await self._store.claim(origin, self._longest)
-            if not is_ours:
-                await compat.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                known = stored
+            if waited >= self._longest or self._is_closing():
+                return await self._download(origin, known, download), False
+            if await self._store.claim(origin, CLAIM):
+                return await self._download_for_all(origin, known, download)
+            if waited >= _LONG_WAIT and not has_told:
+                has_told = True
+                logger.info("Another process has claimed the robots.txt of %s; waiting for it", origin)
+            await compat.sleep(pause)
+            waited += pause
+            pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def close(self) -> None:
         """Close the store."""
@@ -73,26 +82,56 @@ class Sharing:
     async def _recall(self, origin: Origin, known: Access | None) -> Access | None:
         """Return what the store has, if it is newer than what is known."""
         snapshots = await self._store.load(origin)
-        if not snapshots or (known is not None and snapshots[-1].time <= known.snapshots[-1].time):
+        now = time.time()
+        if not snapshots or not all(self._judge.freshness.has_an_age(one, now) for one in snapshots):
             return None
-        return self._judge.recall(snapshots, time.time())
+        if known is not None and snapshots[-1].time <= known.snapshots[-1].time:
+            return None
+        return self._judge.recall(snapshots, now)
+
+    async def _download_for_all(
+        self,
+        origin: Origin,
+        known: Access | None,
+        download: Callable[[Access | None], Awaitable[Access]],
+    ) -> tuple[Access, bool]:
+        """Download what is claimed, and end the claim."""
+        try:
+            loaded = await self._download_while_claimed(origin, known, download)
+        except Exception:
+            await self._store.release(origin)
+            raise
+        await self._store.release(origin)
+        return loaded
+
+    async def _download_while_claimed(
+        self,
+        origin: Origin,
+        known: Access | None,
+        download: Callable[[Access | None], Awaitable[Access]],
+    ) -> tuple[Access, bool]:
+        renewal = compat.spawn(self._renew(origin))
+        try:
+            stored = await self._recall(origin, known)
+            if stored is not None and stored.lifetime > 0:
+                return stored, True  # another has, between our look and our claim
+            return await self._download(origin, stored or known, download), False
+        finally:
+            compat.cancel(renewal)
 
     async def _download(
         self,
         origin: Origin,
         known: Access | None,
         download: Callable[[Access | None], Awaitable[Access]],
-        is_ours: bool,
     ) -> Access:
-        try:
-            access = await download(known)
-        except Exception:
-            if is_ours:
-                await self._store.release(origin)
-            raise
-        if not access.own_fault:
+        access = await download(known)
+        if not access.snapshots[-1].own_fault:
             until = self._judge.freshness.kept_until(access.lifetime, access.snapshots[-1])
             await self._store.save(access.snapshots, until)
-        if is_ours:
-            await self._store.release(origin)
         return access
+
+    async def _renew(self, origin: Origin) -> None:
+        while True:
+            await compat.sleep(_RENEWAL)
+            await self._store.claim(origin, CLAIM)

@@ -55,12 +55,13 @@ class RedisServer:
             try:
                 with socket.create_connection(("127.0.0.1", self.port), 1) as connection:
                     connection.sendall(b"PING\r\n")
-                    if connection.recv(100).startswith(b"+PONG"):
+                    if connection.recv(100).startswith((b"+PONG", b"-NOAUTH")):
                         return
             except OSError:
                 if self._process.poll() is not None:
                     break
             time.sleep(0.02)
+        self.stop()
         raise RuntimeError("the Redis server did not start")
 
     def stop(self) -> None:
@@ -68,6 +69,11 @@ class RedisServer:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
+
+    def send_signal(self, number: int) -> None:
+        """Send the server a signal: SIGSTOP and SIGCONT, to have it hang and go on."""
+        assert self._process is not None
+        self._process.send_signal(number)
 
     def __enter__(self) -> Self:
         self.start()

@@ -151,6 +151,21 @@ class BrokenParser(PythonRobotParser):
         return super().from_crawler(crawler, robotstxt_body)
 
 
+class NoRobotsTxt:
+    """A downloader middleware that lets nobody ask for a robots.txt."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if request.url.endswith("/robots.txt"):
+            raise IgnoreRequest("not for you")
+
+
+class DeadProxy:
+    """A downloader middleware that sends all requests to a proxy that is not there."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        request.meta["proxy"] = "http://127.0.0.1:1"
+
+
 class Asking(Pages):
     """Asks the middleware about URLs, one after another, and notes what it was told.
 

@@ -78,3 +78,9 @@ def test_what_is_kept_is_kept_while_it_can_matter() -> None:
     assert TIMES.kept_until(600, snapshot) == CAME + 600 + TIMES.stale_ttl
     impatient = Freshness(ttl_min=0, ttl=10, error_ttl=60, stale_ttl=0)
     assert impatient.kept_until(10, snapshot) == CAME + 10 + 3600  # failures in a row are counted
+
+
+@pytest.mark.parametrize(("ahead", "has"), [(-1e9, True), (0, True), (300, True), (301, False), (1e9, False)])
+def test_of_what_is_dated_far_ahead_nobody_knows_the_age(ahead: float, has: bool) -> None:
+    snapshot = Snapshot(ORIGIN, ORIGIN.robots_url, CAME + ahead, status=200)
+    assert TIMES.has_an_age(snapshot, CAME) is has

@@ -92,6 +92,21 @@ def test_a_parser_that_cannot_be_had_is_refused() -> None:
     assert "ValueError: ROBOTSTXT_PARSER = 'tests.spiders.NotAParser': is not usable: " in done.stderr
 
 
+def test_how_long_a_download_can_take() -> None:
+    assert config().longest_download == 15 * 2 * 6
+    times = {"NOROBOTS_TIMEOUT": 2, "NOROBOTS_RETRY_TIMES": 0, "NOROBOTS_REDIRECT_MAX": 2}
+    assert config(**times).longest_download == 6
+
+
+def test_where_things_are_kept() -> None:
+    assert config().store == "memory"
+    assert config(JOBDIR="jobs/1").store == "sqlite:///jobs/1/robots.sqlite"
+    assert config(JOBDIR="/jobs/1").store == "sqlite:////jobs/1/robots.sqlite"
+    assert config(JOBDIR="jobs/1", NOROBOTS_STORE="memory").store == "memory"
+    with pytest.raises(ValueError, match=r"^NOROBOTS_STORE = 7: must be a text: memory, sqlite:///path or"):
+        config(NOROBOTS_STORE=7)
+
+
 def test_a_robots_name_is_a_text() -> None:
     assert config(ROBOTSTXT_USER_AGENT=b"FooBot").robot == "FooBot"
     assert config(ROBOTSTXT_USER_AGENT="").robot is None

@@ -246,6 +246,24 @@ def test_a_failure_of_ones_own_parser_is_no_news_for_others(tmp_path: Path) -> N
     assert mended.pages == [f"{site.url}/"]
 
 
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        {"DOWNLOADER_MIDDLEWARES": {"tests.spiders.NoRobotsTxt": 50}},
+        {"DOWNLOADER_MIDDLEWARES": {"tests.spiders.DeadProxy": 50}, "RETRY_ENABLED": False},
+    ],
+    ids=["a middleware", "a proxy"],
+)
+def test_a_failure_of_ones_own_means_is_no_news_for_others(tmp_path: Path, trouble: dict[str, Any]) -> None:
+    settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    with Site(RULES) as site:
+        broken = crawl(f"{site.url}/", settings={**settings, **trouble})
+        mended = crawl(f"{site.url}/", settings=settings)
+    assert [drop.type for drop in broken.drops] == ["RobotsUnreachable"]
+    assert mended.pages == [f"{site.url}/"]
+    assert len(site.robots_hits()) == 1
+
+
 def test_what_is_fresh_for_no_time_is_still_asked_once_by_those_who_wait(store: dict[str, Any]) -> None:
     settings = {**store, "NOROBOTS_TTL": 0}
     with Site(RULES) as site:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import sqlite3
 import sys
@@ -15,7 +16,9 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from twisted.internet.defer import Deferred
 
+from scrapy_norobots import compat
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import Store, entries, open_store, without_password
@@ -194,6 +197,31 @@ def test_a_claim_whose_holder_died_ends_by_itself(shelf: Shelf) -> None:
     shelf.use(work)
 
 
+def test_who_holds_a_claim_can_renew_it(shelf: Shelf) -> None:
+    async def work(first: Store) -> None:
+        second = shelf.open()
+        assert await first.claim(ORIGIN, 0.3)
+        assert await first.claim(ORIGIN, 60)
+        await asyncio.sleep(0.4)
+        assert not await second.claim(ORIGIN, 60)
+        await first.release(ORIGIN)
+        assert await second.claim(ORIGIN, 60)
+        await second.close()
+
+    shelf.use(work)
+
+
+def test_hundreds_of_calls_at_once_are_no_failure(shelf: Shelf) -> None:
+    """As in a broad crawl, where as many hosts answer at the same time."""
+
+    async def work(store: Store) -> None:
+        origins = [Origin("http", f"{number}.town.example", 80) for number in range(300)]
+        assert all(await asyncio.gather(*(store.claim(origin, 60) for origin in origins)))
+        await asyncio.gather(*(store.release(origin) for origin in origins))
+
+    shelf.use(work)
+
+
 def test_of_many_at_once_one_gets_the_claim(shelf: Shelf) -> None:
     async def work(first: Store) -> None:
         stores = [first, *(shelf.open() for _ in range(7))]
@@ -208,6 +236,32 @@ def test_of_many_at_once_one_gets_the_claim(shelf: Shelf) -> None:
 WHOLE = entries.encode((FOUND, LOST))
 
 
+def sealed(head: object) -> bytes:
+    """An entry with a seal like ours and whatever head."""
+    content = json.dumps(head).encode() + b"\nbody"
+    return entries._MAGIC + entries._digest(content) + b"\n" + content
+
+
+FACTS = {"url": "", "time": 1, "status": 200, "error": "", "headers": {}, "failures": 0, "size": 4}
+WRONG_FACTS: list[dict[str, object]] = [
+    {"status": "200"},
+    {"time": None},
+    {"headers": []},
+    {"headers": {"etag": 7}},
+    {"size": "4"},
+    {"mood": "good"},
+]
+HEADS_OF_OTHERS: list[object] = [
+    None,
+    [],
+    {},
+    {"origin": list(ORIGIN)},
+    {"origin": list(ORIGIN), "snapshots": 7},
+    {"origin": list(ORIGIN), "snapshots": [7]},
+    *({"origin": list(ORIGIN), "snapshots": [{**FACTS, **wrong}]} for wrong in WRONG_FACTS),
+]
+
+
 @pytest.mark.parametrize(
     "entry",
     [
@@ -220,6 +274,7 @@ WHOLE = entries.encode((FOUND, LOST))
         WHOLE.replace(b"/back/", b"/bach/"),
         WHOLE.replace(b"norobots 1 ", b"norobots 2 "),
         entries.encode((replace(FOUND, origin=OTHER),)),
+        *(sealed(head) for head in HEADS_OF_OTHERS),
     ],
 )
 def test_an_entry_that_is_damaged_or_not_ours_is_a_miss(shelf: Shelf, entry: bytes) -> None:
@@ -304,7 +359,9 @@ def test_size_is_bounded_and_the_oldest_go(shelf: Shelf) -> None:
         ("mysql://x", "is no store"),
         ("Memory", "is no store"),
         ("", "is no store"),
-        ("redis://host:port/0", "Port could not be cast"),
+        ("redis://host:port/0", "is no URL of a Redis database: Port could not be cast"),
+        ("redis://:sec/ret@host", "is no URL of a Redis database: special characters in a password must be"),
+        ("redis://host?decode_responses=True", "decode_responses cannot be used"),
     ],
 )
 def test_a_value_that_names_no_store_is_refused(value: str, problem: str) -> None:
@@ -428,14 +485,70 @@ def test_a_store_that_fails_is_reported_once_and_left_alone(
 def test_many_that_fail_at_once_are_one_warning(guard: Guard, caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> None:
         guard.store.mood = hang
-        assert await asyncio.gather(*(guard.guarded.load(ORIGIN) for _ in range(50))) == [()] * 50
+        assert await asyncio.gather(*(guard.guarded.load(ORIGIN) for _ in range(30))) == [()] * 30
         guard.now += REST
         guard.store.calls = 0
-        await asyncio.gather(*(guard.guarded.load(ORIGIN) for _ in range(50)))
+        await asyncio.gather(*(guard.guarded.load(ORIGIN) for _ in range(30)))
         assert guard.store.calls == 1  # one finds out, the others do not wait for it
 
     run(work())
     assert len(caplog.records) == 1
+
+
+def test_a_store_that_can_be_read_only_works_again_when_it_can_be_written(
+    guard: Guard, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work() -> None:
+        for _ in range(5):
+            guard.store.mood = None
+            assert await guard.guarded.load(ORIGIN) == (FOUND,)
+            guard.store.mood = fail
+            await guard.guarded.save((FOUND,), 0)
+            guard.now += REST + PATIENCE
+        guard.store.mood = None
+        await guard.guarded.load(ORIGIN)
+        assert len(caplog.records) == 1
+        await guard.guarded.save((FOUND,), 0)
+
+    run(work())
+    assert [record.getMessage().rpartition("store ")[2][:5] for record in caplog.records] == [
+        "faile",
+        "works",
+    ]
+    assert guard.failures == 5
+
+
+def test_a_slow_store_under_load_has_not_failed(guard: Guard, caplog: pytest.LogCaptureFixture) -> None:
+    """Each call takes less than the guard's patience, and all of them far more."""
+    one_at_a_time = asyncio.Lock()
+
+    async def slowly() -> None:
+        async with one_at_a_time:
+            await asyncio.sleep(0.001)
+
+    async def work() -> None:
+        guard.store.mood = slowly
+        await asyncio.gather(*(guard.guarded.load(ORIGIN) for _ in range(300)))
+
+    if not can_wait_for_deferreds():
+        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
+    run(work())
+    assert guard.store.calls == 300
+    assert guard.failures == 0
+    assert not caplog.records
+
+
+def can_wait_for_deferreds() -> bool:
+    async def work() -> None:
+        deferred: Deferred[None] = Deferred()
+        asyncio.get_running_loop().call_soon(deferred.callback, None)
+        await compat.waiting_for(deferred)
+
+    try:
+        run(work())
+    except RuntimeError:
+        return False
+    return True
 
 
 def test_after_closing_nothing_is_asked(guard: Guard) -> None:

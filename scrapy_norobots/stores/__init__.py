@@ -42,7 +42,8 @@ class Store(Protocol):
     async def claim(self, origin: Origin, seconds: float) -> bool:
         """Whether the download of an origin's robots.txt is this store's user's now, and nobody else's.
 
-        A claim ends when it is released, or by itself after `seconds`, should its user have died.
+        A claim ends when it is released, or by itself after `seconds`, should its user have died; who holds
+        it can claim it anew.
         """
 
     async def release(self, origin: Origin) -> None:

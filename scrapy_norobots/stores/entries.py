@@ -48,18 +48,38 @@ def decode(entry: bytes, origin: Origin) -> tuple[Snapshot, ...]:
     if seal != _MAGIC + _digest(content):
         return ()
     line, _, bodies = content.partition(b"\n")
-    head = json.loads(line)  # the checksum says that we wrote it
-    if head["origin"] != list(origin):
-        return ()
-    found = []
-    for facts in head["snapshots"]:
-        size = facts.pop("size")
-        found.append(_snapshot(origin, facts, bodies[:size]))
-        bodies = bodies[size:]
+    try:
+        head = json.loads(line)
+        if head["origin"] != list(origin):
+            return ()
+        found = []
+        for facts in head["snapshots"]:
+            size = facts.pop("size")
+            found.append(_snapshot(origin, facts, bodies[:size]))
+            bodies = bodies[size:]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return ()  # sealed as ours are, but by somebody else
     return tuple(found)
 
 
+# The types of the facts of a snapshot, in JSON.
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "url": str,
+    "time": (int, float),
+    "status": (int, type(None)),
+    "error": str,
+    "headers": dict,
+    "failures": int,
+}
+
+
 def _snapshot(origin: Origin, facts: dict[str, Any], body: bytes) -> Snapshot:
+    """Return a snapshot of its facts; raises `TypeError` or `KeyError` if they are not what it has."""
+    texts = facts["headers"].values()
+    if not all(isinstance(facts[name], kind) for name, kind in _TYPES.items()):
+        raise TypeError("a fact is of a wrong type")
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a header is no text")
     return Snapshot(origin=origin, body=body, **facts)
 
 

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from twisted.internet.defer import DeferredSemaphore
+
 from scrapy_norobots import compat
 from scrapy_norobots.standard.decision import printable
 
@@ -25,6 +27,10 @@ logger = logging.getLogger(__name__)
 # In seconds: how long a call may take, and how long a store that failed is left alone.
 PATIENCE = 5.0
 REST = 5.0
+
+# How many calls may be under way. The others wait without running out of patience: a disk that is slow
+# under the load of a crawl has not failed.
+_AT_ONCE = 32
 
 _T = TypeVar("_T")
 
@@ -47,60 +53,76 @@ class Guarded:
         self._name = name
         self._on_failure = on_failure
         self._clock = clock
-        self._failing = False
+        self._room = DeferredSemaphore(_AT_ONCE)
+        # What does not work. A full disk can be read, so that a look-up says nothing of it.
+        self._failing: set[str] = set()
         self._rests_until = 0.0
+        self._is_closed = False
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first."""
-        return await self._try(lambda: self._store.load(origin), ())
+        return await self._try("load", lambda: self._store.load(origin), ())
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
         """Keep snapshots of one origin, if that is possible."""
-        await self._try(lambda: self._store.save(snapshots, until), None)
+        await self._try("save", lambda: self._store.save(snapshots, until), None)
 
     async def claim(self, origin: Origin, seconds: float) -> bool:
         """Whether an origin's robots.txt may be downloaded here."""
-        return await self._try(lambda: self._store.claim(origin, seconds), True)
+        return await self._try("claim", lambda: self._store.claim(origin, seconds), True)
 
     async def release(self, origin: Origin) -> None:
         """End a claim."""
-        await self._try(lambda: self._store.release(origin), None)
+        await self._try("release", lambda: self._store.release(origin), None)
 
     async def close(self) -> None:
         """Close the store; that it cannot be closed is worth a line, and no more."""
-        self._rests_until = float("inf")
+        self._is_closed = True
         try:
             await compat.within(PATIENCE, self._store.close())
         except Exception as exc:
             logger.info("%s could not be closed: %s", self._name, _said(exc))
 
-    async def _try(self, call: Callable[[], Coroutine[Any, Any, _T]], otherwise: _T) -> _T:
-        now = self._clock()
-        if now < self._rests_until:
+    async def _try(self, what: str, call: Callable[[], Coroutine[Any, Any, _T]], otherwise: _T) -> _T:
+        if self._rests():
             return otherwise
-        if self._failing:
-            self._rests_until = now + PATIENCE + REST  # this call finds out; the others do not wait for it
+        await compat.waiting_for(self._room.acquire())
         try:
+            if self._rests():  # by now
+                return otherwise
+            if not self._failing:
+                return await compat.within(PATIENCE, call())
+            # This call finds out; the others do not wait for it.
+            self._rests_until = self._clock() + PATIENCE + REST
             result = await compat.within(PATIENCE, call())
+            self._works(what)
         except Exception as exc:
-            self._failed(exc)
+            self._fails(what, exc)
             return otherwise
-        if self._failing:
-            self._failing = False
-            self._rests_until = 0.0
-            logger.warning("%s works again and is used", self._name)
-        return result
+        else:
+            return result
+        finally:
+            self._room.release()
 
-    def _failed(self, exc: Exception) -> None:
-        self._rests_until = max(self._rests_until, self._clock() + REST)
+    def _rests(self) -> bool:
+        return self._is_closed or self._clock() < self._rests_until
+
+    def _works(self, what: str) -> None:
+        self._rests_until = 0.0
+        self._failing.discard(what)
+        if not self._failing:
+            logger.warning("%s works again and is used", self._name)
+
+    def _fails(self, what: str, exc: Exception) -> None:
+        self._rests_until = self._clock() + REST
         self._on_failure()
         if not self._failing:
-            self._failing = True
             logger.warning(
                 "%s failed (%s); the crawl goes on from memory, and it is tried again from time to time",
                 self._name,
                 _said(exc),
             )
+        self._failing.add(what)
 
 
 def _said(exc: Exception) -> str:

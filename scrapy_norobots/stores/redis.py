@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.lock import Lock
@@ -36,15 +37,9 @@ class RedisStore:
     """
 
     def __init__(self, url: str) -> None:
-        pool = BlockingConnectionPool.from_url(
-            url,
-            max_connections=_CONNECTIONS,
-            timeout=PATIENCE,
-            socket_timeout=PATIENCE,
-            socket_connect_timeout=PATIENCE,
-        )
+        pool = _pool(url)
         self._redis = Redis(connection_pool=pool)
-        self._claims: dict[Origin, Lock] = {}
+        self._owner = uuid4().hex.encode()
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first."""
@@ -59,18 +54,20 @@ class RedisStore:
             await self._redis.set(key, entries.encode(snapshots), px=milliseconds)
 
     async def claim(self, origin: Origin, seconds: float) -> bool:
-        """Whether an origin's robots.txt may be downloaded here."""
-        lock = Lock(self._redis, f"{_CLAIM}{origin}", timeout=seconds, blocking=False, thread_local=False)
-        if not await lock.acquire():
-            return False
-        self._claims[origin] = lock
-        return True
+        """Whether an origin's robots.txt may be downloaded here; a claim that is held begins anew."""
+        lock = self._lock(origin, seconds)
+        if await lock.acquire(token=self._owner):
+            return True
+        lock.local.token = self._owner
+        try:
+            return bool(await lock.reacquire())
+        except LockError:
+            return False  # another's
 
     async def release(self, origin: Origin) -> None:
         """End a claim."""
-        lock = self._claims.pop(origin, None)
-        if lock is None:
-            return
+        lock = self._lock(origin, None)
+        lock.local.token = self._owner
         with suppress(LockError):  # it has expired, and may be another's
             await lock.release()
 
@@ -78,3 +75,24 @@ class RedisStore:
         """Close all connections."""
         await self._redis.aclose()
         await self._redis.connection_pool.disconnect()
+
+    def _lock(self, origin: Origin, seconds: float | None) -> Lock:
+        return Lock(self._redis, f"{_CLAIM}{origin}", timeout=seconds, blocking=False, thread_local=False)
+
+
+def _pool(url: str) -> BlockingConnectionPool:
+    try:
+        pool = BlockingConnectionPool.from_url(
+            url,
+            max_connections=_CONNECTIONS,
+            timeout=PATIENCE,
+            socket_timeout=PATIENCE,
+            socket_connect_timeout=PATIENCE,
+        )
+    except ValueError as exc:
+        # Of a password with special characters, redis-py would show a part.
+        hint = "special characters in a password must be escaped as %XX" if "@" in url else str(exc)
+        raise ValueError(f"is no URL of a Redis database: {hint}") from None
+    if pool.connection_kwargs.get("decode_responses"):
+        raise ValueError("decode_responses cannot be used: what is kept is bytes")
+    return pool

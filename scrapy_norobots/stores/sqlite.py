@@ -11,16 +11,21 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
+import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 from scrapy_norobots import compat
 from scrapy_norobots.stores import entries
+
+if sys.platform != "win32":
+    import fcntl
 
 if TYPE_CHECKING:
     from scrapy_norobots.snapshot import Snapshot
@@ -40,9 +45,10 @@ _SCHEMA = (
     f"PRAGMA user_version = {_VERSION}",
 )
 
-# How long to wait for another process that writes, in seconds; and how many entries go out at once.
+# How long to wait for another process that writes, in seconds.
 _BUSY = 4.0
-_OUT_AT_ONCE = 64
+
+_OPENING = threading.Lock()
 
 _T = TypeVar("_T")
 
@@ -82,6 +88,9 @@ class SqliteStore:
         """Keep snapshots of one origin."""
         key, entry = str(snapshots[0].origin), entries.encode(snapshots)
 
+        if len(entry) > self._max_bytes // 2:
+            return  # it would take the room of all the others
+
         def save(db: sqlite3.Connection) -> None:
             db.execute("REPLACE INTO entries VALUES (?, ?, ?, ?)", (key, entry, time.time(), until))
             self._make_room(db)
@@ -92,12 +101,11 @@ class SqliteStore:
         """Whether an origin's robots.txt may be downloaded here."""
 
         def claim(db: sqlite3.Connection) -> bool:
-            # A claim that ends too far ahead was made by a clock that was wrong. Not just `seconds` ahead:
-            # another's claim may have been made while this statement waited for the file.
+            # A claim that ends more than a day ahead was made by a clock that was wrong.
             statement = """
                 INSERT INTO claims VALUES (:origin, :owner, :now + :seconds) ON CONFLICT (origin)
                 DO UPDATE SET owner = :owner, until = :now + :seconds
-                WHERE until <= :now OR until > :now + :seconds + 60 OR owner = :owner
+                WHERE until <= :now OR until > :now + 86400 OR owner = :owner
             """
             values = {"origin": str(origin), "owner": self._owner, "now": time.time(), "seconds": seconds}
             return bool(db.execute(statement, values).rowcount)
@@ -111,8 +119,9 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Close the file and end the thread."""
+        self._thread.submit(self._close_file)  # whether or not anybody waits so long
         try:
-            await compat.in_thread(self._thread, self._close_file)
+            await compat.in_thread(self._thread, lambda: None)
         finally:
             self._thread.shutdown(wait=False)
 
@@ -131,17 +140,30 @@ class SqliteStore:
                 return work(self._connection)
             except _UnusableError as exc:
                 self._make_way(str(exc))
+            except sqlite3.OperationalError:
+                if self._is_in_place():
+                    raise
+                self._close_file()  # it was moved just now
             except sqlite3.DatabaseError as exc:
-                # The subclasses are about the call or the disk; this class itself is about the file.
+                # Other subclasses are about the call; this class itself is about the file.
                 if type(exc) is not sqlite3.DatabaseError:
                     raise
                 self._make_way(f"is damaged ({exc})")
         raise NotOurFileError(f"{self._path} cannot be made to work")
 
     def _open(self) -> sqlite3.Connection:
+        if self._path.is_dir():
+            raise IsADirectoryError(f"{self._path} is a folder")
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        # SQLite gives its other files the permissions of this one.
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        # Closing a file ends all locks that the process has on it. So it is made here only if it is not
+        # there, and nobody else in the process opens it meanwhile.
+        with _OPENING:
+            with suppress(FileExistsError):
+                # SQLite gives its other files the permissions of this one.
+                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            return self._connect()
+
+    def _connect(self) -> sqlite3.Connection:
         self._inode = self._path.stat().st_ino
         db = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
         try:
@@ -162,8 +184,7 @@ class SqliteStore:
             raise _UnusableError(f"was written by a newer version ({version}; this one knows {_VERSION})")
         for statement in _SCHEMA:
             db.execute(statement)
-        for table in ("entries", "claims"):
-            db.execute(f"DELETE FROM {table} WHERE until <= ?", (time.time(),))  # noqa: S608
+        db.execute("DELETE FROM claims WHERE until <= ?", (time.time(),))
         db.execute("COMMIT")
         _use_wal(db)
         # A killed process loses nothing; a machine that loses its power, the last moments.
@@ -172,14 +193,29 @@ class SqliteStore:
     def _make_way(self, why: str) -> None:
         """Move the file aside, unless another process has done so."""
         self._close_file()
-        if not self._is_in_place():
+        with self._alone():
+            if not self._is_in_place():
+                return
+            stamp = f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:6]}"
+            aside = self._path.with_name(f"{self._path.name}.{stamp}")
+            # The log goes first: the next file must not be opened with it.
+            for suffix in ("-wal", "-shm", ""):
+                with suppress(FileNotFoundError):
+                    Path(f"{self._path}{suffix}").rename(f"{aside}{suffix}")
+        logger.warning("%s %s: it was moved aside to %s, and a new one is begun", self._path, why, aside)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Let one process at a time move the file."""
+        if sys.platform == "win32":  # where a file that is in use cannot be moved anyway
+            yield
             return
-        aside = self._path.with_name(f"{self._path.name}.{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:6]}")
-        logger.warning("%s %s: it is moved aside to %s, and a new one begun", self._path, why, aside)
-        # The log goes first: the next file must not be opened with it.
-        for suffix in ("-wal", "-shm", ""):
-            with suppress(FileNotFoundError):  # another process was faster, or there is none
-                Path(f"{self._path}{suffix}").rename(f"{aside}{suffix}")
+        lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
 
     def _is_in_place(self) -> bool:
         try:
@@ -195,11 +231,10 @@ class SqliteStore:
     def _make_room(self, db: sqlite3.Connection) -> None:
         while self._used(db) > self._max_bytes:
             gone = db.execute(
-                "DELETE FROM entries WHERE origin IN (SELECT origin FROM entries ORDER BY saved LIMIT ?)",
-                (_OUT_AT_ONCE,),
-            ).rowcount
-            if not gone:
-                return
+                "DELETE FROM entries WHERE origin = (SELECT origin FROM entries ORDER BY saved LIMIT 1)"
+            )
+            if not gone.rowcount:
+                return  # nothing is left
 
     @staticmethod
     def _used(db: sqlite3.Connection) -> int:
