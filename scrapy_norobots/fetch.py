@@ -41,6 +41,9 @@ _KEPT_HEADERS = ("age", "cache-control", "content-type", "date", "etag", "expire
 # Which header asks whether an answer with which one is still good (RFC 9110, 13.1).
 _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 
+# In the meta of a download of robots.txt, so that it is told from a request that the user lets pass.
+OWN_REQUEST = "norobots_download"
+
 _NOT_SENT = ("Cookie", "Referer")
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -105,6 +108,7 @@ class Fetcher:
             "download_maxsize": self._config.maxsize,
             "download_timeout": self._config.timeout,
             "max_retry_times": self._config.retry_times,
+            OWN_REQUEST: True,
         }
         # A robots.txt is small, and what is not compressed cannot be cut off in a way that nobody notices.
         headers: dict[str, str | bytes | None] = {"Accept-Encoding": "identity"}

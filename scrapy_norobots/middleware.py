@@ -8,7 +8,8 @@ that may go on is left as it is; one that may not raises `RobotsForbidden`.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, NoReturn
+import time
+from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
@@ -16,11 +17,12 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy_norobots import compat
 from scrapy_norobots.access import Access, AccessKind, Judge, Rules
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
-from scrapy_norobots.fetch import Fetcher
+from scrapy_norobots.fetch import OWN_REQUEST, Fetcher
 from scrapy_norobots.holding import Holding
 from scrapy_norobots.identity import Identity
 from scrapy_norobots.origins import OriginRegistry
 from scrapy_norobots.parser import ForeignRules, StrictRobotParser
+from scrapy_norobots.report import CrawlReport
 from scrapy_norobots.settings import Config
 from scrapy_norobots.sharing import Sharing
 from scrapy_norobots.standard import Decision, Origin, Reason, RobotsTxt, Verdict
@@ -64,6 +66,8 @@ class NoRobotsMiddleware:
         self._crawler = crawler
         self._stats = crawler.stats
         self._config = config
+        self._report = CrawlReport(crawler, config)
+        self._tally = self._report.tally
         self._start_drops = 0
         self._identity = Identity(crawler, config.robot)
         self._judge = Judge(config.status_policy, config.freshness, self._parse)
@@ -79,7 +83,11 @@ class NoRobotsMiddleware:
             self._load,
             origins_max=config.origins_max,
             memory_max=config.memory_max,
+            on_leave=self._tally.use,
         )
+        if config.dry_run:
+            logger.warning("NOROBOTS_DRY_RUN: what robots.txt forbids is told and counted, and crawled")
+        crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NoRobotsMiddleware:
@@ -93,30 +101,40 @@ class NoRobotsMiddleware:
         of Scrapy pass it.
         """
         if request.meta.get("dont_obey_robotstxt"):
+            self._count_override(request)
             return
         url = request.url
         try:
             origin, target = split(url)
         except ValueError as exc:
             self._drop(request, self._bad_url(request, exc))
+            return
         if origin is None or target == "/robots.txt":
             return  # U9, U7: there is no robots.txt to ask, or no need to
         access = self._registry.get(origin)
         if access is None:
             with self._holding.hold(origin, request):
                 access = await self._registry.wait(origin, request)
+            self._tally.use(origin, 1)
         robot = self._identity.robot(request)
         for spelling in compat.spellings(url):
             if not access.allowed(spelling, robot):
-                self._drop(request, access.decide(spelling, robot), access.snapshot.exception)
+                self._drop(request, access.decide(spelling, robot), access)
+                return
+        self._tally.passed += 1
 
-    def _drop(self, request: Request, decision: Decision, cause: Exception | None = None) -> NoReturn:
+    def _drop(self, request: Request, decision: Decision, access: Access | None = None) -> None:
+        """Drop a request, by raising why; in a dry run, only tell of it and count it."""
         self._tell_of_drop(request, decision)
+        self._tally.drop(decision, access)
+        if self._config.dry_run:
+            self._stats.inc_value("norobots/would_drop")
+            return
         self._stats.inc_value("robotstxt/forbidden")
         if decision.reason in (Reason.RULE, Reason.PARSER):
             raise RobotsForbidden(decision)
         self._stats.inc_value("norobots/unreachable")
-        raise RobotsUnreachable(decision) from cause
+        raise RobotsUnreachable(decision) from (access.snapshot.exception if access else None)
 
     def _tell_of_drop(self, request: Request, decision: Decision) -> None:
         level = logging.DEBUG
@@ -127,8 +145,12 @@ class NoRobotsMiddleware:
                 level = logging.WARNING
         logger.log(
             level,
-            "Forbidden by robots.txt: %(request)s (%(why)s)",
-            {"request": request, "why": decision.why},
+            "%(verdict)s by robots.txt: %(request)s (%(why)s)",
+            {
+                "verdict": "Would be forbidden" if self._config.dry_run else "Forbidden",
+                "request": request,
+                "why": decision.why,
+            },
             extra={"spider": self._crawler.spider},
         )
         if level == logging.WARNING and self._start_drops == _START_DROPS_TOLD:
@@ -152,7 +174,7 @@ class NoRobotsMiddleware:
         async def download(known: Access | None) -> Access:
             return await self._download(origin, request, known)
 
-        is_kept = False
+        started, is_kept = time.monotonic(), False
         if self._sharing is None:
             access = await download(known)
         else:
@@ -161,6 +183,8 @@ class NoRobotsMiddleware:
         self._stats.inc_value(f"norobots/origins/{access.kind.value}")
         if access.stale:
             self._stats.inc_value("norobots/stale")
+        source = "store" if is_kept else "network"
+        self._report.load(access, known, source, time.monotonic() - started)
         self._tell(origin, access, known)
         if access.rules is not None and (known is None or access.rules is not known.rules):
             await compat.send_robots_parsed(self._crawler, _as_parser(access.rules), request)
@@ -215,7 +239,7 @@ class NoRobotsMiddleware:
         if access.stale:
             what = "Rules stay in force"
         elif access.kind is AccessKind.CLOSED:
-            what = "Nothing is fetched"
+            what = "Nothing would be fetched" if self._config.dry_run else "Nothing is fetched"
         elif access.kind is AccessKind.OPEN:
             what = "Everything may be fetched"
             # That a site has no robots.txt is what most crawls meet, and no news; a failure or a redirect
@@ -236,6 +260,16 @@ class NoRobotsMiddleware:
             },
             extra={"spider": self._crawler.spider},
         )
+
+    def _count_override(self, request: Request) -> None:
+        if OWN_REQUEST not in request.meta:
+            self._tally.overridden += 1
+            self._stats.inc_value("norobots/overridden")
+
+    def _spider_closed(self, reason: str) -> None:
+        self._registry.clear()  # it has counted requests
+        self._stats.set_value("norobots/passed", self._tally.passed)
+        self._report.finish(reason)
 
     def _count_exception(self, exc: Exception) -> None:
         if not isinstance(exc, IgnoreRequest):

@@ -28,6 +28,7 @@ class _Entry:
     access: Access
     size: int
     expires: float
+    uses: int = 0
 
 
 @dataclass(slots=True)
@@ -42,7 +43,8 @@ class OriginRegistry(Generic[_Asker]):
 
     `load` gets the access of an origin, on behalf of whoever asked first, and is told what was known of
     it if that is no longer fresh; what it raises, all who wait get. An access counts for its lifetime.
-    `origins_max` and `memory_max` (bytes) bound what is kept. `clock` tells seconds that never go back.
+    `origins_max` and `memory_max` (bytes) bound what is kept. `on_leave` is told of each origin whose access
+    is replaced or let go, and how often `get` returned that. `clock` tells seconds that never go back.
     """
 
     def __init__(
@@ -51,11 +53,13 @@ class OriginRegistry(Generic[_Asker]):
         *,
         origins_max: int,
         memory_max: int,
+        on_leave: Callable[[Origin, int], object] = lambda _origin, _uses: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._load = load
         self._origins_max = origins_max
         self._memory_max = memory_max
+        self._on_leave = on_leave
         self._clock = clock
         self._entries: OrderedDict[Origin, _Entry] = OrderedDict()
         self._flights: dict[Origin, _Flight] = {}
@@ -75,7 +79,13 @@ class OriginRegistry(Generic[_Asker]):
         if entry is None or entry.expires <= self._clock():
             return None
         self._entries.move_to_end(origin)
+        entry.uses += 1
         return entry.access
+
+    def clear(self) -> None:
+        """Let all origins go."""
+        while self._entries:
+            self._let_go(next(iter(self._entries)))
 
     async def wait(self, origin: Origin, asker: _Asker) -> Access:
         """Return the access of an origin, once the one download that is under way for all has ended."""
@@ -117,14 +127,18 @@ class OriginRegistry(Generic[_Asker]):
                 yield waiter
 
     def _keep(self, origin: Origin, access: Access) -> None:
-        known = self._entries.pop(origin, None)
+        known = self._entries.get(origin)
         if known is not None:
-            self._size -= known.size
+            self._let_go(origin)
         entry = _Entry(access, access.size, self._clock() + access.lifetime)
         self._entries[origin] = entry
         self._size += entry.size
         while len(self._entries) > self._origins_max or (
             self._size > self._memory_max and len(self._entries) > 1
         ):
-            _, oldest = self._entries.popitem(last=False)
-            self._size -= oldest.size
+            self._let_go(next(iter(self._entries)))
+
+    def _let_go(self, origin: Origin) -> None:
+        entry = self._entries.pop(origin)
+        self._size -= entry.size
+        self._on_leave(origin, entry.uses)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -22,6 +23,7 @@ from scrapy_norobots.access import DEFAULT_PRESET, StatusPolicy
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.parser import StrictRobotParser
 from scrapy_norobots.stores import FORMS, MEMORY
+from scrapy_norobots.report.page import RENDERERS
 
 if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
@@ -53,6 +55,9 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_MEMORY_MAX": 64 * 1024 * 1024,
         "NOROBOTS_STORE": None,
         "NOROBOTS_STORE_MAX": 1024 * 1024 * 1024,
+        "NOROBOTS_REPORT": "",
+        "NOROBOTS_REPORT_ORIGINS": 10_000,
+        "NOROBOTS_DRY_RUN": False,
     }
 )
 
@@ -76,6 +81,9 @@ class Config:
     concurrent_fetches: int
     origins_max: int
     memory_max: int
+    report: tuple[str, ...]  # paths, with placeholders
+    report_origins: int
+    dry_run: bool
     store: str
     store_max: int
 
@@ -109,6 +117,9 @@ class Config:
             memory_max=_whole(settings, "NOROBOTS_MEMORY_MAX", "bytes", 1),
             store=_store(settings),
             store_max=_whole(settings, "NOROBOTS_STORE_MAX", "bytes", 1),
+            report=_report_paths(settings, "NOROBOTS_REPORT"),
+            report_origins=_whole(settings, "NOROBOTS_REPORT_ORIGINS", "origins", 1),
+            dry_run=_flag(settings, "NOROBOTS_DRY_RUN"),
         )
 
 
@@ -123,7 +134,7 @@ def _error(name: str, value: object, problem: str) -> ValueError:
 def _flag(settings: BaseSettings, name: str) -> bool:
     try:
         return settings.getbool(name)
-    except ValueError as exc:
+    except (ValueError, TypeError) as exc:
         raise _error(name, settings.get(name), str(exc)) from None
 
 
@@ -184,6 +195,20 @@ def _store(settings: BaseSettings) -> str:
     if not isinstance(value, str):
         raise _error("NOROBOTS_STORE", value, f"must be a text: {FORMS}")
     return value
+
+
+def _report_paths(settings: BaseSettings, name: str) -> tuple[str, ...]:
+    value = _value(settings, name)
+    parts = value
+    if isinstance(value, (str, os.PathLike)):
+        parts = [part.strip() for part in os.fspath(value).split(",") if part.strip()]
+    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, (str, os.PathLike)) for part in parts):
+        raise _error(name, value, "must be a path or a list of paths")
+    paths = tuple(os.fspath(part) for part in parts)
+    for path in paths:
+        if Path(path).suffix.lower() not in RENDERERS:
+            raise _error(name, value, f"{path!r} must end in one of {', '.join(RENDERERS)}")
+    return paths
 
 
 def _policy(settings: BaseSettings, name: str) -> StatusPolicy:

@@ -1,0 +1,98 @@
+"""What a report says, as plain data, and the same in a few lines for the log.
+
+The data is what the JSON report holds; page and log are made from it. Text that came from a site is escaped
+here, as `printable` does it, so that it can go to a terminal as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+from scrapy_norobots.report.tally import Cause, OriginRow, Tally
+from scrapy_norobots.standard import Origin
+from scrapy_norobots.standard.decision import printable, quoted
+
+_IN_LOG = 10
+_IN_REPORT = 100
+
+
+class Facts(TypedDict):
+    """A report; `crawl` says which crawl it is of: generator, spider, times, and so on."""
+
+    crawl: dict[str, Any]
+    requests: dict[str, int]
+    origins: int
+    outcomes: list[dict[str, Any]]
+    sources: dict[str, int]
+    slowest: dict[str, Any] | None
+    dropped_most: list[dict[str, Any]]
+    dropped_most_short_by: int
+    rows: list[dict[str, Any]]
+    rows_left_out: int
+
+
+def facts_of(tally: Tally, crawl: dict[str, Any]) -> Facts:
+    """Return what there is to say of a crawl."""
+    slowest = tally.slowest
+    return Facts(
+        crawl=crawl,
+        requests={"passed": tally.passed, "dropped": tally.dropped, "overridden": tally.overridden},
+        origins=tally.origins,
+        outcomes=[
+            {**outcome._asdict(), "text": str(outcome), "origins": count}
+            for outcome, count in tally.outcomes.most_common()
+            if count
+        ],
+        sources=dict(tally.sources.most_common()),
+        slowest={"origin": printable(str(slowest[0])), "seconds": round(slowest[1], 3)} if slowest else None,
+        dropped_most=[_cause(cause, count) for cause, count in tally.causes.most_common(_IN_REPORT)],
+        dropped_most_short_by=tally.causes.short_by,
+        rows=[_row(*item) for item in sorted(tally.rows.items(), key=lambda item: -item[1].dropped)],
+        rows_left_out=tally.left_out,
+    )
+
+
+def log_text(facts: Facts) -> str:
+    """Return the facts in brief, several lines of them."""
+    outcomes = ", ".join(f"{outcome['origins']} {outcome['text']}" for outcome in facts["outcomes"])
+    sources = ", ".join(f"{count} from {source}" for source, count in facts["sources"].items())
+    requests = facts["requests"]
+    would_be = "would have been " if facts["crawl"]["dry_run"] else ""
+    lines = [
+        "robots.txt in this crawl",
+        f"  origins asked: {facts['origins']}{f' ({outcomes})' if outcomes else ''}",
+    ]
+    if facts["slowest"]:
+        slowest = facts["slowest"]
+        lines.append(f"  robots.txt had: {sources}; the slowest in {slowest['seconds']:.1f} s, {slowest['origin']}")
+    lines.append(
+        f"  requests: {requests['passed']} passed, {requests['dropped']} {would_be}dropped, "
+        f"{requests['overridden']} passed by dont_obey_robotstxt"
+    )
+    for cause in facts["dropped_most"][:_IN_LOG]:
+        what = f"line {cause['line']}, {quoted('Disallow: ' + cause['text'])}" if cause["line"] else cause["text"]
+        lines.append(f"  {would_be}dropped {cause['count']} at {cause['origin'] or 'no origin'}: {what}")
+    return "\n".join(lines)
+
+
+def _cause(cause: Cause, count: int) -> dict[str, Any]:
+    return {
+        "origin": printable(cause.origin),
+        "line": cause.line or None,
+        "text": printable(cause.text),
+        "count": count,
+    }
+
+
+def _row(origin: Origin, row: OriginRow) -> dict[str, Any]:
+    return {
+        "origin": printable(str(origin)),
+        "outcome": str(row.outcome),
+        "source": row.source,
+        "seconds": round(row.seconds, 3),
+        "requests": row.requests,
+        "dropped": row.dropped,
+        "ignored_lines": row.faults.lines if row.faults else 0,
+        "findings": row.faults.kinds if row.faults else "",
+        "detail": printable(row.detail),
+    }

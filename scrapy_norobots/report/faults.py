@@ -1,0 +1,64 @@
+"""The lines of a robots.txt that count for nobody although somebody meant them to.
+
+They are its findings of severity `ERROR`. The strict reading may crawl what they were to forbid, so a crawl
+says it. Only the start of a file is looked through: findings cost ten times what parsing does, 0.3 ms for
+the file of a large site.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scrapy_norobots.standard import Finding, Severity
+from scrapy_norobots.standard.decision import quoted
+from scrapy_norobots.standard.findings import find_all
+from scrapy_norobots.standard.lines import to_text
+
+# Characters that are looked through; some 50 ms of work at most, whatever is in them.
+_LOOKED_THROUGH = 32 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """How many lines count for nobody, and the kinds of findings, in short and at length."""
+
+    lines: int
+    kinds: str
+    details: str
+
+    @classmethod
+    def of(cls, body: bytes) -> Faults | None:
+        """Return the faults of a file, by its first 32 KiB; None if it has none."""
+        errors = [finding for finding in find_all(_start(body)) if finding.severity is Severity.ERROR]
+        if not errors:
+            return None
+        kinds: dict[str, list[Finding]] = {}
+        for finding in errors:
+            kinds.setdefault(finding.kind, []).append(finding)
+        return cls(
+            lines=len({finding.line for finding in errors}),
+            kinds=", ".join(f"{kind}{_places(found)}" for kind, found in kinds.items()),
+            details="; ".join(_detail(found) for found in kinds.values()),
+        )
+
+
+def _places(found: list[Finding]) -> str:
+    return f" (line {found[0].line}{_more(found)})"
+
+
+def _detail(found: list[Finding]) -> str:
+    first = found[0]
+    return f"line {first.line}{_more(found)}, {quoted(first.text.strip())}: {first.message.rstrip('.')}"
+
+
+def _more(found: list[Finding]) -> str:
+    return f" and {len(found) - 1} more" if len(found) > 1 else ""
+
+
+def _start(body: bytes) -> str:
+    """Return the first lines of a file, whole ones."""
+    text = to_text(body[: 4 * _LOOKED_THROUGH])  # no character has more than four bytes
+    if len(text) <= _LOOKED_THROUGH:
+        return text
+    text = text[:_LOOKED_THROUGH]
+    return text[: max(text.rfind("\n"), text.rfind("\r")) + 1]

@@ -1,0 +1,152 @@
+"""A report as a file's text: JSON, or an HTML page in one piece that asks nothing of the network.
+
+Whatever came from a site is text in it and nothing else: it is escaped for HTML, the table's rows lie in a JSON
+block without a ``<``, the script writes them as text, and a Content-Security-Policy lets nothing run or load
+but the page's own script and style, by their hashes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from scrapy_norobots.report.facts import Facts
+
+_COLUMNS = (
+    "origin", "outcome", "source", "seconds", "requests", "dropped", "ignored_lines", "findings", "detail",
+)  # fmt: skip
+_RULES_SHOWN = 20
+
+
+def to_json(facts: Facts) -> str:
+    """Return a report as JSON, in ASCII."""
+    return json.dumps(facts, indent=1) + "\n"
+
+
+def to_html(facts: Facts) -> str:
+    """Return a report as an HTML page."""
+    style, script = _resource("page.css"), _resource("page.js")
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    crawl, requests = facts["crawl"], facts["requests"]
+    return Template(_resource("page.html")).substitute(
+        policy=escape(policy),
+        style=style,
+        script=script,
+        rows=_island({"columns": _COLUMNS, "rows": [[row[name] for name in _COLUMNS] for row in facts["rows"]]}),
+        spider=escape(crawl["spider"]),
+        generator=escape(crawl["generator"]),
+        times=f"{_time(crawl['started'])} to {_time(crawl['finished'])}",
+        reason=escape(crawl["reason"]),
+        dry_run='<p class="note">A dry run: nothing was dropped.</p>' if crawl["dry_run"] else "",
+        dropped_label="would be dropped" if crawl["dry_run"] else "dropped",
+        origins=_number(facts["origins"]),
+        passed=_number(requests["passed"]),
+        dropped=_number(requests["dropped"]),
+        overridden=_number(requests["overridden"]),
+        outcomes=_outcomes(facts),
+        sources=_sources(facts),
+        rules=_rules(facts),
+        listed=_listed(facts),
+    )
+
+
+# What reports there are, by the ending of the file's name.
+RENDERERS = {".html": to_html, ".htm": to_html, ".json": to_json}
+
+
+def _resource(name: str) -> str:
+    return files(__package__).joinpath(name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _island(data: Any) -> str:
+    """Return JSON that can stand in a script element: in ASCII, with no character that is markup."""
+    text = json.dumps(data, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _time(iso: str) -> str:
+    return f'<time datetime="{escape(iso)}">{escape(iso[:19].replace("T", " "))}</time>'
+
+
+def _number(number: int) -> str:
+    return f"{number:,}"
+
+
+def _bars(rows: Iterable[tuple[str, str, int]], most: int) -> str:
+    """Return table rows, each of a label (HTML), the bar's class, and a count."""
+    return "\n".join(
+        f'<tr><th scope="row">{label}</th><td class="bar"><svg aria-hidden="true">'
+        f'<rect class="{kind}" width="{100 * count / most:.2f}%" height="100%" rx="3"/></svg></td>'
+        f'<td class="number">{_number(count)}</td></tr>'
+        for label, kind, count in rows
+    )
+
+
+def _outcomes(facts: Facts) -> str:
+    outcomes = facts["outcomes"]
+    bars = [
+        (escape(outcome["text"]), "stale" if outcome["stale"] else outcome["kind"], outcome["origins"])
+        for outcome in outcomes
+    ]
+    return _bars(bars, most=max((count for *_, count in bars), default=1)) or _empty("No origin was asked.")
+
+
+def _sources(facts: Facts) -> str:
+    if facts["slowest"] is None:
+        return ""
+    had = ", ".join(f"{_number(count)} from {escape(name)}" for name, count in facts["sources"].items())
+    slowest = facts["slowest"]
+    return (
+        f"Files had: {had}. The slowest took {slowest['seconds']:.1f} s: "
+        f'<span class="site">{escape(slowest["origin"])}</span>'
+    )
+
+
+def _rules(facts: Facts) -> str:
+    causes = facts["dropped_most"][:_RULES_SHOWN]
+    bars = [(_cause(cause), "rule" if cause["line"] else "closed", cause["count"]) for cause in causes]
+    rows = _bars(bars, most=max((count for *_, count in bars), default=1)) or _empty("Nothing was dropped.")
+    short_by = facts["dropped_most_short_by"]
+    if short_by:
+        rows += "\n" + _empty(
+            "There were too many different rules to count each from its start: each count may be short by "
+            f"up to {_number(short_by)}, and rules with fewer drops than that may be missing."
+        )
+    return rows
+
+
+def _cause(cause: dict[str, Any]) -> str:
+    where = f'<span class="where site">{escape(cause["origin"] or "no origin")}</span>'
+    if cause["line"]:
+        return (
+            f'<code class="site">Disallow: {escape(cause["text"])}</code> {where} '
+            f'<span class="where">line {cause["line"]}</span>'
+        )
+    return f'<span class="site">{escape(cause["text"])}</span>'
+
+
+def _empty(text: str) -> str:
+    return f'<tr><td colspan="3" class="empty">{text}</td></tr>'
+
+
+def _listed(facts: Facts) -> str:
+    if not facts["rows_left_out"]:
+        return ""
+    return (
+        f"Listed are the {_number(len(facts['rows']))} origins of most interest: with drops, errors or lines "
+        f"without effect, then the slowest. {_number(facts['rows_left_out'])} more are counted above and not "
+        "listed; NOROBOTS_REPORT_ORIGINS says how many may be."
+    )
