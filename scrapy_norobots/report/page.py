@@ -21,7 +21,7 @@ from scrapy_norobots.report.facts import Facts
 _COLUMNS = (
     "origin", "outcome", "source", "seconds", "requests", "dropped", "ignored_lines", "findings", "detail",
 )  # fmt: skip
-_RULES_SHOWN = 20
+_RULES_SHOWN = 12
 
 
 def to_json(facts: Facts) -> str:
@@ -135,7 +135,7 @@ def _cause(cause: dict[str, Any]) -> str:
             f'<code class="site">Disallow: {escape(cause["text"])}</code> {where} '
             f'<span class="where">line {cause["line"]}</span>'
         )
-    return f'<span class="site">{escape(cause["text"])}</span>'
+    return f'<span class="site">{escape(cause["text"])}</span> {where}'
 
 
 def _empty(text: str) -> str:

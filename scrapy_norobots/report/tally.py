@@ -16,8 +16,8 @@ from scrapy_norobots.access import Access
 from scrapy_norobots.report.faults import Faults
 from scrapy_norobots.standard import Decision, Origin
 
-# How many causes of drops are told apart. A count is short by at most 2 / 1,000 of all drops.
-_CAUSES_MAX = 1_000
+# How many causes of drops are told apart. A count is short by at most 2 / 5,000 of all drops.
+_CAUSES_MAX = 5_000
 
 # Characters that are kept of a text that came from a site.
 _TEXT_MAX = 200
@@ -66,10 +66,14 @@ class Cause(NamedTuple):
     text: str
 
     @classmethod
-    def of(cls, decision: Decision, origin: Origin | None) -> Cause:
-        """Return the cause of a decision to drop."""
+    def of(cls, decision: Decision, access: Access | None) -> Cause:
+        """Return the cause of a decision to drop; there is no access for a URL without an origin."""
         line, text = decision.rule or (0, decision.why)
-        return cls(str(origin or ""), line, text[:_TEXT_MAX])
+        if access is None:
+            return cls("", line, text[:_TEXT_MAX])
+        if access.rules is None:
+            text = str(Outcome.of(access))
+        return cls(str(access.snapshot.origin), line, text[:_TEXT_MAX])
 
 
 class Outcome(NamedTuple):
@@ -152,7 +156,7 @@ class Tally:
         else:
             self.outcomes[before] -= 1
         row = row or self._new_row(access)
-        row.outcome, row.detail = Outcome.of(access), access.explanation[:_TEXT_MAX]
+        row.outcome, row.detail = Outcome.of(access), access.detail[:_TEXT_MAX]
         row.source, row.seconds, row.faults = source, max(row.seconds, seconds), faults
         self.outcomes[row.outcome] += 1
         self.sources[source] += 1
@@ -167,13 +171,13 @@ class Tally:
     def drop(self, decision: Decision, access: Access | None) -> None:
         """Count a request that is dropped; there is no access for a URL without an origin."""
         self.dropped += 1
-        self.causes.add(Cause.of(decision, access.snapshot.origin if access else None))
+        self.causes.add(Cause.of(decision, access))
         if access is not None:
             row = self.rows.get(access.snapshot.origin) or self._new_row(access)
             row.dropped += 1
 
     def _new_row(self, access: Access) -> OriginRow:
-        row = OriginRow(Outcome.of(access), access.explanation[:_TEXT_MAX])
+        row = OriginRow(Outcome.of(access), access.detail[:_TEXT_MAX])
         if self._rows_max:
             if len(self.rows) >= self._rows_max:
                 self._make_room()
