@@ -132,11 +132,19 @@ def main(argv: list[str] | None = None) -> int:
         "--books", type=int, default=240, metavar="N", help="books in the library (default: 240)"
     )
     parser.add_argument("--log", type=Path, metavar="FILE", help="write Scrapy's whole log there")
+    parser.add_argument(
+        "--report",
+        type=Path,
+        default=Path("demo-report.html"),
+        metavar="FILE",
+        help="write the report on robots.txt there (default: demo-report.html)",
+    )
     parser.add_argument("--disobey", action="store_true", help="ignore robots.txt, to see the site notice")
     options = parser.parse_args(argv)
     if options.books < 0:
         parser.error("--books must not be negative")
     changes = dict(AT_LOOPBACK_SPEED, ROBOTSTXT_OBEY=not options.disobey)
+    changes["NOROBOTS_REPORT"] = str(options.report).replace("%", "%%")
     if options.log:
         changes |= {"LOG_FILE": str(options.log), "LOG_FILE_APPEND": False, "LOG_LEVEL": "DEBUG"}
 
@@ -153,7 +161,11 @@ def main(argv: list[str] | None = None) -> int:
         with progress:
             task = progress.add_task("", total=expected)
             outcome = crawl(site.url + "/", changes, lambda: progress.advance(task))
-        return report(console, site, outcome)
+        status = report(console, site, outcome)
+    if outcome.finish == "finished" and not options.disobey:
+        page = options.report.resolve().as_uri()
+        console.print(f"The report of this crawl: {page}", markup=False, highlight=False, soft_wrap=True)
+    return status
 
 
 def report(console: Console, site: Site, outcome: Outcome) -> int:

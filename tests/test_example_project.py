@@ -70,7 +70,9 @@ def test_the_demo_tells_what_the_site_saw(tmp_path: Path) -> None:
     pages = len(library.open_pages())
     assert done.returncode == 0, done.stderr
     if scrapy.version_info >= (2, 12):  # 2.11 always warns of the fingerprints of its own default
-        assert done.stderr == ""
+        (warning,) = done.stderr.splitlines()
+        assert "WARNING: 1 line of http://127.0.0.1:" in warning
+        assert "counts for nobody" in warning
     assert f"Pages fetched: {pages} of {pages} " in done.stdout
     # Beside the pages: robots.txt and the redirect.
     assert f"own log of {pages + 2} requests: no forbidden URL, and /robots.txt exactly once" in done.stdout
@@ -84,6 +86,9 @@ def test_the_demo_tells_what_the_site_saw(tmp_path: Path) -> None:
         told[area] = int(row["count"])
     assert told == Counter(off_limits(door) for door in library.doors())
     assert set(told) == set(OFF_LIMITS)
+    page = tmp_path / "demo-report.html"
+    assert done.stdout.endswith(f"\nThe report of this crawl: {page.as_uri()}\n")
+    assert f"<dd>{pages + 1}</dd>" in page.read_text("utf-8")  # a page for each, and the redirect
 
 
 def test_the_demo_takes_notice_of_a_crawler_that_disobeys(tmp_path: Path) -> None:

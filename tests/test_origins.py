@@ -48,6 +48,24 @@ class World:
         return self.registry.get(origin) or finish(self.registry.wait(origin, asker))
 
 
+def test_who_wants_to_know_is_told_how_often_an_origin_was_got() -> None:
+    told: list[tuple[int, int]] = []
+
+    def leave(origin: Origin, uses: int) -> None:
+        told.append((int(origin.host.partition(".")[0]), uses))
+
+    world = World(origins_max=2, on_leave=leave)
+    for number in (1, 1, 1, 2, 2, 3):  # the first of each waits; the third lets the first go
+        world.ask(origin(number))
+    assert told == [(1, 2)]
+    world.now += 10_000
+    world.ask(origin(3))  # anew, since its time is over
+    assert told == [(1, 2), (3, 0)]
+    world.registry.clear()
+    assert told == [(1, 2), (3, 0), (2, 1), (3, 0)]
+    assert (len(world.registry), world.registry.size) == (0, 0)
+
+
 def finish(coroutine: Coroutine[Any, Any, _T]) -> _T:
     """Run a coroutine to its end, in whichever way this version of Scrapy waits without a reactor."""
 

@@ -53,7 +53,7 @@ def test_a_policy_may_come_from_the_command_line() -> None:
     assert config(NOROBOTS_STATUS_POLICY="rfc9309") != config()
 
 
-NUMBERS = [name for name, default in DEFAULTS.items() if isinstance(default, int)]
+NUMBERS = [name for name, default in DEFAULTS.items() if type(default) is int]
 WHOLE = [name for name in NUMBERS if not name.endswith(TIMES)]
 
 
