@@ -202,7 +202,9 @@ def _report_paths(settings: BaseSettings, name: str) -> tuple[str, ...]:
     parts = value
     if isinstance(value, (str, os.PathLike)):
         parts = [part.strip() for part in os.fspath(value).split(",") if part.strip()]
-    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, (str, os.PathLike)) for part in parts):
+    if not isinstance(parts, (list, tuple)) or not all(
+        isinstance(part, (str, os.PathLike)) for part in parts
+    ):
         raise _error(name, value, "must be a path or a list of paths")
     paths = tuple(os.fspath(part) for part in parts)
     for path in paths:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from scrapy_norobots.report import files
 from scrapy_norobots.report.page import to_html
 from tests.browser import chromium
 from tests.crawling import ADDON, Crawl, crawl, run_crawl
@@ -65,7 +64,9 @@ def test_a_crawl_says_what_it_met(mode: str, tmp_path: Path) -> None:
         {"origin": town.url, "line": 2, "text": "/back/", "count": 2},
         {"origin": shut.url, "line": None, "text": "closed (5xx)", "count": 1},
     ]
-    counts = {site: (row_of(facts, site)["requests"], row_of(facts, site)["dropped"]) for site in (town, shut)}
+    counts = {
+        site: (row_of(facts, site)["requests"], row_of(facts, site)["dropped"]) for site in (town, shut)
+    }
     assert counts == {town: (4, 2), shut: (1, 1)}
     assert row_of(facts, shut)["detail"] == f"{shut.url}/robots.txt answered 503"
     assert facts["slowest"]["origin"] in {town.url, village.url, shut.url}
@@ -83,7 +84,9 @@ def test_a_crawl_without_a_report_says_the_same_in_brief(mode: str) -> None:
     with Site(RULES) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/back/", mode=mode)
     told = seen.log.partition("INFO: robots.txt in this crawl\n")[2]
-    assert told.startswith("  origins asked: 1 (1 rules)\n  robots.txt had: 1 from network; the slowest in 0.")
+    assert told.startswith(
+        "  origins asked: 1 (1 rules)\n  robots.txt had: 1 from network; the slowest in 0."
+    )
     assert "\n  requests: 1 passed, 1 dropped, 0 passed by dont_obey_robotstxt\n" in told
 
 
@@ -116,7 +119,9 @@ def test_lines_that_count_for_nobody_are_one_warning(mode: str) -> None:
     with Site(FAULTY) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/attic/", f"{site.url}/cellar/", mode=mode)
     (line,) = seen.log_lines("WARNING: 2 lines of")
-    assert f"{site.url}/robots.txt count for nobody, so that more may be crawled than is meant: line 3, " in line
+    assert (
+        f"{site.url}/robots.txt count for nobody, so that more may be crawled than is meant: line 3, " in line
+    )
     assert "'Disalow: /attic/'" in line
     assert "line 5, 'Disallow: /cellar/'" in line
 
@@ -160,7 +165,7 @@ def test_a_dry_run_tells_and_drops_nothing(mode: str, tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     settings = with_report(file, NOROBOTS_DRY_RUN=True)
     with Site(RULES) as site, Site(CLOSED) as shut:
-        urls = [f"{site.url}/", f"{site.url}/back/", f"{site.url}/%62ack/", f"{shut.url}/"]
+        urls = [f"{site.url}/", f"{site.url}/back/1", f"{site.url}/%62ack/2", f"{shut.url}/"]
         seen = crawl(*urls, mode=mode, settings=settings)
     assert sorted(seen.pages) == sorted(urls)
     assert seen.drops == []
@@ -177,7 +182,8 @@ def test_a_dry_run_tells_and_drops_nothing(mode: str, tmp_path: Path) -> None:
 
 
 def test_a_dry_run_lets_a_url_without_an_origin_pass() -> None:
-    seen = crawl("http://town.example:99999/", settings={**ADDON, "NOROBOTS_DRY_RUN": True})
+    request = {"url": "http://127.0.0.1:99999/", "meta": {"verbatim_url": True}}
+    seen = crawl(request, settings={**ADDON, "NOROBOTS_DRY_RUN": True})
     assert seen.stats["norobots/would_drop"] == 1
     assert not [drop for drop in seen.drops if drop.type.startswith("Robots")]
     assert "would have been dropped 1 at no origin: the URL has no origin: " in seen.log
@@ -214,7 +220,9 @@ def test_a_path_that_cannot_be_written_stops_the_start(path: str, problem: str, 
     with Site() as site:
         done = run_crawl(f"{site.url}/", settings={**ADDON, "NOROBOTS_REPORT": value})
     assert site.targets() == []
-    (error,) = {line for line in done.stderr.splitlines() if line.startswith("ValueError: NOROBOTS_REPORT = ")}
+    (error,) = {
+        line for line in done.stderr.splitlines() if line.startswith("ValueError: NOROBOTS_REPORT = ")
+    }
     assert f"{value!r}: " in error
     assert problem in error
     assert {file.name for file in tmp_path.iterdir()} == {"file", "folder.html", "full.html"}
@@ -246,17 +254,16 @@ def test_a_full_disk_costs_the_crawl_nothing_and_an_earlier_report_nothing(tiny_
     assert f"NOROBOTS_REPORT: {page} could not be written: [Errno 28] No space left on device" in line
     assert page.read_text() == "of yesterday"
     assert json.loads(data.read_text())["origins"] == 1  # there was room for that
-    assert sorted(os.listdir(tiny_disk)) == ["report.html", "report.json"]
+    assert sorted(tiny_disk.iterdir()) == [page, data]
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
-    link = tmp_path / "report.json"
-    link.symlink_to(tmp_path / "real" / "report.json")
-    (path,) = files.prepare([str(link)], "town")
-    files.write(path, b"{}")
+    link, target = tmp_path / "report.json", tmp_path / "real" / "report.data"
+    link.symlink_to(target)
+    crawl("data:,", settings=with_report(link))
     assert link.is_symlink()
-    assert (tmp_path / "real" / "report.json").read_bytes() == b"{}"
+    assert json.loads(target.read_text())["origins"] == 0
 
 
 # The page, in a browser
@@ -274,10 +281,15 @@ HOSTILE = (
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Crawl, Path]:
     """The report of a crawl of a site that writes into its robots.txt what could do harm."""
     file = tmp_path_factory.mktemp("hostile") / "report.html"
-    lines = ["User-agent: *", *(f"Disallow: /{text}" for text in HOSTILE), "", "<script>window.pwned=1</script>"]
+    lines = [
+        "User-agent: *",
+        *(f"Disallow: /{text}" for text in HOSTILE),
+        "",
+        "<script>window.pwned=1</script>",
+    ]
     bad_name = Answer(status=302, headers={"Location": "/<script>window.pwned=1</script>"})
     with Site("\n".join(lines)) as site, Site(bad_name) as other:
-        paths = (text.replace("#", "%23").replace("?", "%3F") for text in HOSTILE)
+        paths = (quote(text, safe="/&;$'=()!*+,:@") for text in HOSTILE)
         seen = crawl(
             *(f"{site.url}/{path}" for path in paths),
             f"{other.url}/",
@@ -291,6 +303,11 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Crawl, Path]:
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
     with chromium(tmp_path_factory.mktemp("profile")) as chrome:
         yield chrome
+
+
+def complaints(browser: webdriver.Chrome) -> list[str]:
+    """What the browser had to say of the page since this was last asked."""
+    return [entry["message"] for entry in browser.get_log("browser")]  # type: ignore[no-untyped-call]
 
 
 def test_a_hostile_site_shows_as_text(hostile: tuple[Crawl, Path], browser: webdriver.Chrome) -> None:
@@ -310,7 +327,7 @@ def test_a_hostile_site_shows_as_text(hostile: tuple[Crawl, Path], browser: webd
     ):
         assert shown in text
     assert browser.execute_script('return performance.getEntriesByType("resource").length') == 0
-    assert browser.get_log("browser") == []  # no error, nothing that the policy had to stop
+    assert complaints(browser) == []  # no error, nothing that the policy had to stop
 
 
 def test_the_policy_would_stop_what_got_through(
@@ -322,8 +339,8 @@ def test_the_policy_would_stop_what_got_through(
     broken.write_text(text.replace("<main>", "<main><script>window.pwned=1</script>"), "utf-8")
     browser.get(broken.as_uri())
     assert browser.execute_script("return window.pwned") is None
-    (entry,) = browser.get_log("browser")
-    assert "Content Security Policy" in entry["message"]
+    (complaint,) = complaints(browser)
+    assert "Content Security Policy" in complaint
 
 
 def test_a_hostile_site_is_text_in_json_and_log_too(hostile: tuple[Crawl, Path]) -> None:
@@ -372,8 +389,8 @@ def long_list(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def column(browser: webdriver.Chrome, number: int) -> list[str]:
     """The texts of a column of the table, from the top."""
-    script = "return [...document.querySelectorAll(`tbody td:nth-child(${arguments[0]}) span`)].map(x => x.textContent)"
-    return list(browser.execute_script(script, number)) if number else []
+    script = "return [...document.querySelectorAll(arguments[0])].map(cell => cell.firstChild.textContent)"
+    return list(browser.execute_script(script, f"#rows-table tbody td:nth-child({number})"))
 
 
 def status(browser: webdriver.Chrome) -> str:

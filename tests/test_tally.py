@@ -1,4 +1,4 @@
-"""The counts of a crawl: exact totals, and memory that is bounded however many origins and rules there are."""
+"""The counts of a crawl: exact totals, and bounded memory however many origins and rules there are."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def test_100000_origins_keep_no_more_than_their_rows(rows_max: int) -> None:
         Outcome("closed", "error", False): 25_000,
     }
     assert tally.dropped == 75_020
-    assert all(row.dropped for row in tally.rows.values())
+    # What has no drop has come since room was made last.
+    assert all(row.dropped or int(at.host[4:-8]) > 99_000 for at, row in tally.rows.items())
     if rows_max == 1_000:
         busiest = {origin(number) for number in range(0, 100_000, 10_000)}
         assert busiest <= tally.rows.keys()
@@ -152,7 +153,7 @@ def test_faults_are_the_findings_of_severity_error() -> None:
 
 @pytest.mark.parametrize("line_end", [b"\n", b"\r", b"\r\n"])
 def test_the_faults_of_a_long_file_are_those_of_its_start(line_end: bytes) -> None:
-    fine = line_end.join([b"User-agent: *", *([b"Disallow: /a"] * 5_000)])
+    fine = line_end.join([b"User-agent: *", *([b"Disallow: /a"] * 6_000)])
     assert len(fine) > 2 * 32 * 1024
     assert Faults.of(fine) is None  # no line was cut in two
     assert Faults.of(fine + line_end + b"Disalow: /b" + line_end) is None

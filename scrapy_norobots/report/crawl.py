@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime, timezone
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from scrapy_norobots.report import files
@@ -15,7 +16,7 @@ from scrapy_norobots.report.facts import facts_of, log_text
 from scrapy_norobots.report.faults import Faults
 from scrapy_norobots.report.page import RENDERERS
 from scrapy_norobots.report.tally import Tally
-from scrapy_norobots.standard import Decision, Origin, RobotsTxt
+from scrapy_norobots.standard import Origin, RobotsTxt
 from scrapy_norobots.standard.decision import printable
 
 if TYPE_CHECKING:
@@ -38,16 +39,20 @@ class CrawlReport:
         self._crawler = crawler
         self._dry_run = config.dry_run
         self._spider_name = getattr(crawler.spider or crawler.spidercls, "name", None) or "spider"
-        self._paths = files.prepare(config.report, self._spider_name)
         self._started = _now()
+        # Each file, and what makes its text: a link may lead to a file with another ending.
+        self._files = [
+            (files.prepare(path, self._spider_name, self._started), RENDERERS[PurePath(path).suffix.lower()])
+            for path in config.report
+        ]
         self._told: set[Origin] = set()
-        self.tally = Tally(config.report_origins if self._paths else 0)
+        self.tally = Tally(config.report_origins if self._files else 0)
 
     def load(self, access: Access, known: Access | None, source: str, seconds: float) -> None:
         """Count a robots.txt that was had, or not, from `source`, and warn of lines that count for nobody."""
         faults = None
         # Findings are dear where nobody reads them.
-        if isinstance(access.rules, RobotsTxt) and (self._paths or len(self._told) < FAULTS_TOLD):
+        if isinstance(access.rules, RobotsTxt) and (self._files or len(self._told) < FAULTS_TOLD):
             faults = Faults.of(access.snapshot.body)
         if faults is not None:
             self._tell(access, faults)
@@ -58,16 +63,16 @@ class CrawlReport:
         crawl = {
             "generator": f"scrapy-norobots {_version()}",
             "spider": printable(self._spider_name),
-            "started": self._started,
-            "finished": _now(),
+            "started": self._started.isoformat(),
+            "finished": _now().isoformat(),
             "reason": printable(reason),
             "dry_run": self._dry_run,
         }
         facts = facts_of(self.tally, crawl)
         self._log(logging.INFO, "%s", log_text(facts))
-        for path in self._paths:
+        for path, render in self._files:
             try:
-                files.write(path, RENDERERS[path.suffix.lower()](facts).encode())
+                files.write(path, render(facts).encode())
             except OSError as exc:
                 self._log(logging.ERROR, "NOROBOTS_REPORT: %s could not be written: %s", path, exc)
             else:
@@ -97,8 +102,8 @@ class CrawlReport:
         logger.log(level, message, *arguments, extra={"spider": self._crawler.spider})
 
 
-def _now() -> str:
-    return datetime.now(timezone.utc).replace(microsecond=0).isoformat()
+def _now() -> datetime:
+    return datetime.now(timezone.utc).replace(microsecond=0)
 
 
 def _version() -> str:

@@ -64,13 +64,19 @@ def log_text(facts: Facts) -> str:
     ]
     if facts["slowest"]:
         slowest = facts["slowest"]
-        lines.append(f"  robots.txt had: {sources}; the slowest in {slowest['seconds']:.1f} s, {slowest['origin']}")
+        lines.append(
+            f"  robots.txt had: {sources}; the slowest in {slowest['seconds']:.1f} s, {slowest['origin']}"
+        )
     lines.append(
         f"  requests: {requests['passed']} passed, {requests['dropped']} {would_be}dropped, "
         f"{requests['overridden']} passed by dont_obey_robotstxt"
     )
     for cause in facts["dropped_most"][:_IN_LOG]:
-        what = f"line {cause['line']}, {quoted('Disallow: ' + cause['text'])}" if cause["line"] else cause["text"]
+        what = (
+            f"line {cause['line']}, {quoted('Disallow: ' + cause['text'])}"
+            if cause["line"]
+            else cause["text"]
+        )
         lines.append(f"  {would_be}dropped {cause['count']} at {cause['origin'] or 'no origin'}: {what}")
     return "\n".join(lines)
 

@@ -7,21 +7,33 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
 
-def prepare(templates: Iterable[str], spider: str) -> list[Path]:
-    """Return the files that path templates name, their folders made.
+def prepare(template: str, spider: str, start: datetime) -> Path:
+    """Return the file that a path template names, its folder made.
 
-    ``%(name)s`` is the spider's name and ``%(time)s`` the time, UTC, as in Scrapy's `FEEDS`. Raises
+    ``%(name)s`` is the spider's name and ``%(time)s`` the time of the start, as in Scrapy's `FEEDS`. Raises
     `ValueError` that names `NOROBOTS_REPORT` and the value, if a report could not be written there.
     """
-    time = datetime.now(timezone.utc).replace(microsecond=0).isoformat().replace(":", "-")
-    return [_prepare(template, {"name": spider, "time": time}) for template in templates]
+    time = start.isoformat().replace(":", "-")
+    try:
+        name = template % {"name": spider, "time": time}
+    except (KeyError, TypeError, ValueError) as exc:
+        raise ValueError(
+            f"NOROBOTS_REPORT = {template!r}: has a placeholder other than %(name)s and %(time)s, "
+            f"or a '%' that is not doubled ({exc})"
+        ) from exc
+    try:
+        path = Path(os.path.realpath(name))  # so that a link stays one
+        _try(path)
+    except (OSError, ValueError) as exc:  # ValueError: a null character
+        raise ValueError(f"NOROBOTS_REPORT = {template!r}: cannot be written: {exc}") from exc
+    return path
 
 
 def write(path: Path, data: bytes) -> None:
@@ -32,22 +44,12 @@ def write(path: Path, data: bytes) -> None:
         temporary.replace(path)
 
 
-def _prepare(template: str, names: dict[str, str]) -> Path:
-    try:
-        path = Path(os.path.realpath(template % names))
-        if path.exists() and not path.is_file():
-            raise OSError("there is something that is no file")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with _beside(path):
-            pass
-    except OSError as exc:
-        raise ValueError(f"NOROBOTS_REPORT = {template!r}: cannot be written: {exc}") from exc
-    except (KeyError, TypeError, ValueError) as exc:
-        raise ValueError(
-            f"NOROBOTS_REPORT = {template!r}: has a placeholder other than %(name)s and %(time)s, "
-            f"or a '%' that is not doubled ({exc})"
-        ) from exc
-    return path
+def _try(path: Path) -> None:
+    if path.exists() and not path.is_file():
+        raise OSError("there is something that is no file")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _beside(path):
+        pass
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """A report as a file's text: JSON, or an HTML page in one piece that asks nothing of the network.
 
-Whatever came from a site is text in it and nothing else: it is escaped for HTML, the table's rows lie in a JSON
-block without a ``<``, the script writes them as text, and a Content-Security-Policy lets nothing run or load
-but the page's own script and style, by their hashes.
+Whatever came from a site is text in it and nothing else: it is escaped for HTML, the table's rows lie in a
+JSON block without a ``<``, the script writes them as text, and a Content-Security-Policy lets nothing run or
+load but the page's own script and style, by their hashes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def to_html(facts: Facts) -> str:
         policy=escape(policy),
         style=style,
         script=script,
-        rows=_island({"columns": _COLUMNS, "rows": [[row[name] for name in _COLUMNS] for row in facts["rows"]]}),
+        rows=_island(
+            {"columns": _COLUMNS, "rows": [[row[name] for name in _COLUMNS] for row in facts["rows"]]}
+        ),
         spider=escape(crawl["spider"]),
         generator=escape(crawl["generator"]),
         times=f"{_time(crawl['started'])} to {_time(crawl['finished'])}",

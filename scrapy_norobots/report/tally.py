@@ -49,7 +49,7 @@ class TopCounts(Generic[_Thing]):
 
     def most_common(self, count: int) -> list[tuple[_Thing, int]]:
         """Return the commonest things and their counts; those as common as each other are in order."""
-        by_name = sorted(self._counts.items())  # type: ignore[type-var]  # things of one kind compare
+        by_name = sorted(self._counts.items())
         return sorted(by_name, key=lambda item: -item[1])[:count]
 
     def _make_room(self) -> None:
@@ -77,7 +77,7 @@ class Cause(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What an origin came to: `kind` of access, the key of the policy that decided, and whether it is stale."""
+    """What an origin came to: a kind of access, `Access.outcome`, and whether it is stale."""
 
     kind: str
     key: str
