@@ -65,7 +65,7 @@ def log_text(facts: Facts) -> str:
     if facts["slowest"]:
         slowest = facts["slowest"]
         lines.append(
-            f"  robots.txt had: {sources}; the slowest in {slowest['seconds']:.1f} s, {slowest['origin']}"
+            f"  robots.txt had: {sources}; the slowest in {slowest['seconds']:.2f} s, {slowest['origin']}"
         )
     lines.append(
         f"  requests: {requests['passed']} passed, {requests['dropped']} {would_be}dropped, "

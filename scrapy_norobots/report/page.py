@@ -112,7 +112,7 @@ def _sources(facts: Facts) -> str:
     had = ", ".join(f"{_number(count)} from {escape(name)}" for name, count in facts["sources"].items())
     slowest = facts["slowest"]
     return (
-        f"Files had: {had}. The slowest took {slowest['seconds']:.1f} s: "
+        f"Files had: {had}. The slowest took {slowest['seconds']:.2f} s: "
         f'<span class="site">{escape(slowest["origin"])}</span>'
     )
 
@@ -131,13 +131,11 @@ def _rules(facts: Facts) -> str:
 
 
 def _cause(cause: dict[str, Any]) -> str:
-    where = f'<span class="where site">{escape(cause["origin"] or "no origin")}</span>'
+    line = f", line {cause['line']}" if cause["line"] else ""
+    where = f'<span class="where site">{escape(cause["origin"] or "no origin")}{line}</span>'
     if cause["line"]:
-        return (
-            f'<code class="site">Disallow: {escape(cause["text"])}</code> {where} '
-            f'<span class="where">line {cause["line"]}</span>'
-        )
-    return f'<span class="site">{escape(cause["text"])}</span> {where}'
+        return f'<code class="site">Disallow: {escape(cause["text"])}</code>{where}'
+    return f'<span class="site">{escape(cause["text"])}</span>{where}'
 
 
 def _empty(text: str) -> str:
