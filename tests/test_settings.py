@@ -79,6 +79,23 @@ def test_names_of_meta_keys(value: object) -> None:
             config(NOROBOTS_COPY_META=value)
 
 
+@pytest.mark.parametrize("value", [7, {"a.html": 1}, [7], True])
+def test_paths_of_reports(value: object) -> None:
+    assert config(NOROBOTS_REPORT=" a.html, b/c.JSON ").report == ("a.html", "b/c.JSON")
+    assert config(NOROBOTS_REPORT=[Path("a.html"), "b,c.json"]).report == ("a.html", "b,c.json")
+    assert config(NOROBOTS_REPORT=Path("a.htm")).report == ("a.htm",)
+    assert config(NOROBOTS_REPORT=None).report == config(NOROBOTS_REPORT=[]).report == ()
+    with pytest.raises(ValueError, match=rf"^NOROBOTS_REPORT = {re.escape(repr(value))}: must be a path or"):
+        config(NOROBOTS_REPORT=value)
+
+
+@pytest.mark.parametrize("name", ["ROBOTSTXT_OBEY", "NOROBOTS_DRY_RUN"])
+@pytest.mark.parametrize("value", ["maybe", []])
+def test_a_switch_is_on_or_off(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}: "):
+        config(**{name: value})
+
+
 def test_a_floor_over_the_ceiling_is_refused_and_a_low_ceiling_counts() -> None:
     with pytest.raises(ValueError, match=r"^NOROBOTS_TTL_MIN = 20.0: is more than NOROBOTS_TTL = 10.0"):
         config(NOROBOTS_TTL=10, NOROBOTS_TTL_MIN=20)
