@@ -22,8 +22,8 @@ from scrapy.utils.misc import load_object
 from scrapy_norobots.access import DEFAULT_PRESET, StatusPolicy
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.parser import StrictRobotParser
-from scrapy_norobots.stores import FORMS, MEMORY
 from scrapy_norobots.report.page import RENDERERS
+from scrapy_norobots.stores import FORMS, MEMORY
 
 if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
