@@ -72,12 +72,15 @@ class Fetcher:
         self._identity = identity
         self._on_error = on_error
 
-    async def fetch(self, origin: Origin, page: Request, known: Snapshot | None = None) -> Snapshot:
+    async def fetch(
+        self, origin: Origin, page: Request, known: Snapshot | None = None, url: str | None = None
+    ) -> Snapshot:
         """Download the robots.txt of an origin, on behalf of a request for one of its pages.
 
         `known`, a snapshot of an earlier answer, makes the request conditional: the answer may be a 304.
+        `url` names another file of the origin to download in its place.
         """
-        url = origin.robots_url
+        url = url or origin.robots_url
         for hops_left in range(self._config.redirect_max, -1, -1):
             request = self._request(url, page, known)
             try:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.robotstxt import RobotParser
 
+    from scrapy_norobots.snapshot import Snapshot
+
 logger = logging.getLogger(__name__)
 
 # How many dropped start requests are warnings: a list of a million is not to fill the log.
@@ -113,8 +115,7 @@ class NoRobotsMiddleware:
             return  # U9, U7: there is no robots.txt to ask, or no need to
         access = self._registry.get(origin)
         if access is None:
-            with self._holding.hold(origin, request):
-                access = await self._registry.wait(origin, request)
+            access = await self.access(origin, request)
             self._tally.use(origin, 1)
         robot = self._identity.robot(request)
         for spelling in compat.spellings(url):
@@ -122,6 +123,15 @@ class NoRobotsMiddleware:
                 self._drop(request, access.decide(spelling, robot), access)
                 return
         self._tally.passed += 1
+
+    async def access(self, origin: Origin, request: Request) -> Access:
+        """Return what may be fetched at the origin of a request, once its robots.txt is in memory."""
+        with self._holding.hold(origin, request):
+            return self._registry.get(origin) or await self._registry.wait(origin, request)
+
+    def judge(self, snapshot: Snapshot) -> Access:
+        """Say what a download means by this crawl's settings."""
+        return self._judge.judge(snapshot)
 
     def _drop(self, request: Request, decision: Decision, access: Access | None = None) -> None:
         """Drop a request, by raising why; in a dry run, only tell of it and count it."""

@@ -8,16 +8,17 @@ them, when they are asked for: a crawl that does not ask pays nothing.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import Enum
 from typing import NamedTuple
 
 from scrapy_norobots.standard.decision import printable
+from scrapy_norobots.standard.hints import hint_for, meant_field, meant_rule
 from scrapy_norobots.standard.lines import FIELD, is_blank, is_html, to_lines, to_text
 from scrapy_norobots.standard.names import robot_name
-from scrapy_norobots.standard.records import RawRecord, read_records
+from scrapy_norobots.standard.records import RawRecord, Record, read_records
 from scrapy_norobots.standard.rules import WHOLE_URL, prefix_of
 from scrapy_norobots.standard.urls import is_robots_txt, written
 
@@ -96,7 +97,6 @@ _LATER_FIELDS = frozenset(
         "nofollow", "noindex", "request-rate", "robot-version", "sitemap", "visit-time",
     }
 )  # fmt: skip
-_FIELDS = {"useragent": "User-agent", "disallow": "Disallow"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +104,15 @@ class Finding:
     """One remark on one line.
 
     `kind` is a key of `KINDS`, `line` the line's number from 1, `text` the line as it stands in the file,
-    `message` what it means, in one sentence.
+    `message` what it means, in one sentence, `hint` what its author probably meant and how to write that,
+    or nothing where it cannot be told.
     """
 
     kind: str
     line: int
     text: str
     message: str
+    hint: str = ""
 
     @property
     def severity(self) -> Severity:
@@ -123,7 +125,7 @@ class Finding:
         return KINDS[self.kind].clause
 
 
-# A finding before it has its text: kind, line number, and what fills in the meaning.
+# A finding before it has its text: kind, line number, and what fills in the meaning (and the hint).
 _Found = tuple[str, int, tuple[object, ...]]
 
 
@@ -145,7 +147,13 @@ def find_all(body: bytes | str) -> list[Finding]:
         found.extend(_of_names(records))
     found.sort(key=lambda item: item[1])
     return [
-        Finding(kind, number, lines[number - 1], printable(KINDS[kind].meaning.format(*values)))
+        Finding(
+            kind,
+            number,
+            lines[number - 1],
+            printable(KINDS[kind].meaning.format(*values)),
+            hint_for(kind, lines[number - 1], values),
+        )
         for kind, number, values in found
     ]
 
@@ -183,12 +191,11 @@ def _of_other_field(line: str) -> Iterator[tuple[str, ...]]:
         if name:
             yield ("no-colon",)
         return
-    plain = re.sub(r"[-_ \t]", "", name[:40])
-    resembled = get_close_matches(plain, _FIELDS, n=1, cutoff=0.75)
+    resembled = meant_field(name)
     if name in _LATER_FIELDS:
         yield ("later-field",)
     elif resembled:
-        yield "misspelt-field", _FIELDS[resembled[0]]
+        yield "misspelt-field", resembled
     else:
         yield ("unknown-field",)
 
@@ -248,10 +255,12 @@ def _of_records(records: list[RawRecord], lines: list[str]) -> Iterator[_Found]:
                 yield "second-default", number, (default_line,)
             elif value == "*":
                 default_line = first_line
+    first_lines = [user_agents[0][0] for user_agents, _ in records]
     for number, line in enumerate(lines, 1):
         match = FIELD.match(line)
         if match and not match[1] and number not in in_records:
-            yield "stray-disallow", number, ()
+            above = bisect_left(first_lines, number)
+            yield "stray-disallow", number, (first_lines[above - 1] if above else 0,)
 
 
 def _of_names(records: list[RawRecord]) -> Iterator[_Found]:
@@ -266,7 +275,7 @@ def _of_names(records: list[RawRecord]) -> Iterator[_Found]:
         for number, name in names:
             earlier = [taken[part] for part in _parts(name) if part in taken]
             if earlier:
-                yield "name-taken", number, (min(earlier),)
+                yield "name-taken", number, (min(earlier), taken.get(name) == min(earlier))
         for _, name in names:
             taken.setdefault(name, first_line)
 
@@ -276,3 +285,20 @@ def _parts(name: str, longest: int = 40) -> Iterable[str]:
     if len(name) > longest:
         return (name,)
     return (name[i:j] for i in range(len(name)) for j in range(i + 1, len(name) + 1))
+
+
+def rules_of(findings: Iterable[Finding], records: Iterable[Record]) -> tuple[list[int], list[int]]:
+    """Return the line numbers of what is meant as a rule, and of what of it has no effect as it stands.
+
+    Such a rule is an error itself, or stands in a record that no robot goes by, since each of its
+    ``User-agent`` lines is one. ``Disallow:`` without a value is no rule (U2).
+    """
+    faulty = {finding.line: finding.text for finding in findings if finding.severity is Severity.ERROR}
+    idle = {line for line, text in faulty.items() if meant_rule(text)}
+    rules = set(idle)
+    for record in records:
+        lines = {rule.line for rule in record.rules if rule.value}
+        rules |= lines
+        if all(user_agent.line in faulty for user_agent in record.user_agents):
+            idle |= lines
+    return sorted(rules), sorted(idle)

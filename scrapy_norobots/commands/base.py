@@ -1,0 +1,131 @@
+"""What both commands share: their settings and options, what they read, and how they write.
+
+Answers go to standard output and nothing else does. Text that came from a site or a user is escaped, in
+JSON too. A status of 2 means that something could not be had, and stands above any other.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from scrapy_norobots.settings import Config
+from scrapy_norobots.standard.decision import printable
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+STDIN = "-"
+
+# How what is good, doubtful and bad looks on a terminal (ECMA-48).
+GREEN, YELLOW, RED, BLUE = "32", "33", "31", "36"
+
+
+class RobotsCommand(ScrapyCommand):
+    """A command about robots.txt; needs no project, and has the project's settings where there is one."""
+
+    requires_project = False
+    default_settings: ClassVar[dict[str, Any]] = {
+        # The answers say what failed.
+        "LOG_LEVEL": "ERROR",
+        "RETRY_GIVE_UP_LOG_LEVEL": "DEBUG",
+    }
+
+    config: Config
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        """Add the options that both commands have."""
+        super().add_options(parser)
+        parser.add_argument("--json", action="store_true", help="answer in JSON, an object a line")
+
+    def process_options(self, args: list[str], opts: Namespace) -> None:
+        """Read the settings; raise `UsageError` for bad ones, unknown options, or no arguments."""
+        super().process_options(args, opts)
+        for arg in args:
+            if arg.startswith("-") and arg != STDIN:
+                raise UsageError(f"no such option: {printable(arg)}")
+        if not args:
+            raise UsageError(f"nothing to do: give {self.syntax().split()[-1]} ('-' is standard input)")
+        if args.count(STDIN) > 1:
+            raise UsageError("standard input can be read once only")
+        assert self.settings is not None  # Scrapy has set them
+        # The commands are about obeying, whatever the project does; and the answers are no log.
+        self.settings.set("ROBOTSTXT_OBEY", True, priority="cmdline")
+        self.settings.set("LOG_STDOUT", False, priority="cmdline")
+        try:
+            self.config = Config.from_settings(self.settings)
+        except ValueError as exc:
+            raise UsageError(printable(str(exc))) from None
+
+    def fail(self, message: str) -> None:
+        """Say what could not be done, on standard error, and have the command end with status 2."""
+        print(printable(message), file=sys.stderr)
+        self.exitcode = 2
+
+
+class InputError(Exception):
+    """Something to read could not be had: `path` says what, `problem` why."""
+
+    def __init__(self, path: str, problem: object) -> None:
+        super().__init__(f"{path}: {problem}")
+        self.path = path
+        self.problem = str(problem)
+
+
+def read_input(path: str, limit: int = -1) -> bytes:
+    """Read a file, or standard input for ``-``; at most `limit` bytes, if it is not negative.
+
+    Raises `InputError` if that cannot be done.
+    """
+    most = limit if limit < 0 else limit + 1
+    try:
+        if path != STDIN:
+            with Path(path).open("rb") as file:
+                data = file.read(most)
+        elif sys.stdin is None:  # closed by whoever started this process
+            raise InputError(shown(path), "is closed")
+        else:
+            data = sys.stdin.buffer.read(most)
+    except OSError as exc:
+        raise InputError(shown(path), exc.strerror or exc) from exc
+    if 0 <= limit < len(data):
+        raise InputError(shown(path), f"has more than {limit} bytes, and NOROBOTS_MAXSIZE allows no more")
+    return data
+
+
+def shown(path: str) -> str:
+    """Return how a path is written in answers."""
+    return "<stdin>" if path == STDIN else path
+
+
+def painted(text: str, colour: str) -> str:
+    """Return a text in colour, if standard output is a terminal and the user has nothing against it."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return f"\x1b[{colour}m{text}\x1b[0m"
+
+
+def to_json(data: dict[str, object]) -> str:
+    """Return an object as a line of JSON, in which all that is not ASCII is escaped."""
+    return json.dumps(data)
+
+
+def write(lines: Iterable[str]) -> None:
+    """Write lines to standard output, for as long as anybody reads them (``| head`` does not)."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        for line in lines:
+            print(line)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is left in the buffer goes nowhere, or the interpreter would complain at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

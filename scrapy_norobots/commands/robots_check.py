@@ -1,0 +1,267 @@
+"""``scrapy robots-check URL...``: may these URLs be crawled, and why.
+
+Each robots.txt is downloaded and judged as a crawl with the same settings does it, by the middleware itself;
+no page is downloaded. A line a URL, in the order given: ``allowed``, ``forbidden``, or ``unknown`` where that
+could not be told. The exit status is 2 if any is unknown, else 1 if any is forbidden, else 0.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scrapy import Request
+from scrapy.exceptions import UsageError
+from scrapy.robotstxt import ProtegoRobotParser
+
+from scrapy_norobots import compat
+from scrapy_norobots.access import Access, Judge, StatusPolicy
+from scrapy_norobots.commands.base import (
+    GREEN,
+    RED,
+    STDIN,
+    YELLOW,
+    InputError,
+    RobotsCommand,
+    painted,
+    read_input,
+    shown,
+    to_json,
+    write,
+)
+from scrapy_norobots.commands.errand import ErrandError, run_errand
+from scrapy_norobots.identity import Identity
+from scrapy_norobots.middleware import NoRobotsMiddleware
+from scrapy_norobots.parser import ForeignRules
+from scrapy_norobots.settings import Config
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
+from scrapy_norobots.standard.decision import printable, quoted
+from scrapy_norobots.standard.names import to_name
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from scrapy.crawler import Crawler
+
+ALLOWED, FORBIDDEN, UNKNOWN = "allowed", "forbidden", "unknown"
+
+# The exit status that each answer asks for, and its colour.
+_STATUS = {ALLOWED: 0, FORBIDDEN: 1, UNKNOWN: 2}
+_COLOUR = {ALLOWED: GREEN, FORBIDDEN: RED, UNKNOWN: YELLOW}
+
+
+class RobotsCheck(RobotsCommand):
+    """The command."""
+
+    def syntax(self) -> str:
+        """Return its arguments."""
+        return "[options] URL..."
+
+    def short_desc(self) -> str:
+        """Return what it does."""
+        return "Say whether robots.txt allows URLs, and why"
+
+    def long_desc(self) -> str:
+        """Return what it does, and how it ends."""
+        return (
+            "Download the robots.txt of each URL's site as a crawl would, and say whether it allows the "
+            "URL, and why. '-' reads URLs from standard input, one a line. The exit status is 2 if that "
+            "could not be told of some URL, else 1 if one is forbidden, else 0."
+        )
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        """Add its options."""
+        super().add_options(parser)
+        parser.add_argument(
+            "--robot", metavar="NAME", help="whose rules count: a name, or a whole User-Agent"
+        )
+        parser.add_argument(
+            "--file", metavar="PATH", help="a robots.txt to read, for all sites ('-': standard input)"
+        )
+        parser.add_argument(
+            "--compare", action="store_true", help="add what an RFC 9309 parser says, and where it differs"
+        )
+
+    def process_options(self, args: list[str], opts: Namespace) -> None:
+        """Have the robot's name count as if it were set."""
+        super().process_options(args, opts)
+        if opts.robot is not None:
+            if not to_name(opts.robot):
+                raise UsageError(f"--robot names no robot: {opts.robot!r}")
+            assert self.settings is not None  # Scrapy has set them
+            self.settings.set("ROBOTSTXT_USER_AGENT", opts.robot, priority="cmdline")
+        if opts.file == STDIN and STDIN in args:
+            raise UsageError("standard input cannot be both a robots.txt and a list of URLs")
+
+    def run(self, args: list[str], opts: Namespace) -> None:
+        """Answer for each URL."""
+        try:
+            file = (
+                None if opts.file is None else (shown(opts.file), read_input(opts.file, self.config.maxsize))
+            )
+            urls = list(_urls(args))
+        except InputError as exc:
+            self.fail(str(exc))
+            return
+        if not urls:
+            self.fail("<stdin>: there is no URL")
+            return
+        check = Check(urls, file=file, compare=opts.compare)
+        if check.origins:
+            try:
+                run_errand(self.crawler_process, check.prepare, check.origins)
+            except ErrandError as exc:
+                self.fail(str(exc))
+                return
+        answers = check.answers()
+        write(to_json(answer.facts()) if opts.json else answer.line() for answer in answers)
+        self.exitcode = max(_STATUS[answer.word] for answer in answers)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer for one URL, in a word and in full; `rfc9309` is the word of the other reading."""
+
+    url: str
+    word: str
+    decision: Decision
+    rfc9309: str | None = None
+
+    def line(self) -> str:
+        """Return it as a line of text."""
+        robot = f" for {quoted(self.decision.robot)}" if self.decision.robot else ""
+        word = painted(f"{self.word:<9}", _COLOUR[self.word])
+        line = f"{word} {printable(self.url)}{robot}: {self.decision.why}"
+        if self.rfc9309 is None:
+            return line
+        if self.rfc9309 == self.word:
+            return f"{line} [RFC 9309: the same]"
+        return f"{line} {painted(f'[RFC 9309 differs: {self.rfc9309}]', YELLOW)}"
+
+    def facts(self) -> dict[str, object]:
+        """Return it as what JSON can say."""
+        decision = self.decision
+        return {
+            "url": self.url,
+            "answer": self.word,
+            "robot": decision.robot,
+            "reason": decision.reason.name.lower(),
+            "why": decision.why,
+            "source": decision.source,
+            "rule": decision.rule and decision.rule._asdict(),
+            "record": decision.record and {"line": decision.record.line, "names": decision.record.names},
+            "rfc9309": self.rfc9309,
+            "differs": self.rfc9309 not in (None, self.word),
+        }
+
+
+class Check:
+    """The check of a list of URLs: answers them origin by origin, and keeps the answers in order.
+
+    `file`, a name and a body, stands for the robots.txt of every origin. With `compare`, each answer has
+    that of RFC 9309 beside it, from the same download.
+    """
+
+    def __init__(
+        self, urls: list[str], *, file: tuple[str, bytes] | None = None, compare: bool = False
+    ) -> None:
+        self._urls = urls
+        self._file = file
+        self._compare = compare
+        self._answers: dict[int, Answer] = {}
+        self._wanted: dict[Origin, list[int]] = {}
+        for index, url in enumerate(urls):
+            try:
+                origin = Origin.of(Request(url).url)
+            except ValueError as exc:
+                self._settle(index, Reason.BAD_URL, f"this is no URL that can be crawled ({exc})")
+                continue
+            if origin is None:
+                self._settle(index, Reason.NOT_WEB)
+            else:
+                self._wanted.setdefault(origin, []).append(index)
+
+    @property
+    def origins(self) -> list[Origin]:
+        """The origins that are asked about, in the order of their first URLs."""
+        return list(self._wanted)
+
+    def prepare(self, crawler: Crawler) -> Callable[[Origin], Awaitable[None]]:
+        """Return what answers the URLs of an origin, by a crawler's settings."""
+        middleware = NoRobotsMiddleware(crawler)
+        config = Config.from_settings(crawler.settings)
+        identity = Identity(crawler, config.robot)
+        rfc9309 = _rfc9309(crawler, config) if self._compare else None
+
+        async def ask(origin: Origin) -> None:
+            requests = {index: Request(self._urls[index]) for index in self._wanted[origin]}
+            if self._file is None:
+                access = await middleware.access(origin, next(iter(requests.values())))
+            else:
+                name, body = self._file
+                access = middleware.judge(Snapshot(origin, name, time.time(), status=200, body=body))
+            other = rfc9309.judge(access.snapshot) if rfc9309 else None
+            for index, request in requests.items():
+                robot = identity.robot(request)
+                decision = _decide(access, request.url, robot)
+                self._answers[index] = Answer(
+                    self._urls[index],
+                    _word(decision, access),
+                    decision,
+                    _rfc9309_word(decision, other, request.url, robot) if other else None,
+                )
+
+        return ask
+
+    def answers(self) -> list[Answer]:
+        """Return the answers in the order of the URLs, once all has been done that could be."""
+        for index in range(len(self._urls)):
+            if index not in self._answers:
+                self._settle(index, Reason.ERROR, "the crawl was stopped before its robots.txt was had")
+        return [self._answers[index] for index in range(len(self._urls))]
+
+    def _settle(self, index: int, reason: Reason, detail: str = "") -> None:
+        """Answer a URL for which there is no robots.txt to ask."""
+        url = self._urls[index]
+        decision = Decision(Verdict.FORBIDDEN, url, "", reason, detail=detail)
+        self._answers[index] = Answer(url, UNKNOWN, decision)
+
+
+def _urls(args: list[str]) -> Iterator[str]:
+    for arg in args:
+        if arg != STDIN:
+            yield arg
+            continue
+        text = read_input(STDIN).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+        yield from filter(None, map(str.strip, text.split("\n")))
+
+
+def _decide(access: Access, url: str, robot: str | bytes) -> Decision:
+    """Decide as the middleware does: a URL is forbidden if any spelling is that it may go out in."""
+    decisions = [access.decide(spelling, robot) for spelling in compat.spellings(url)]
+    return next((decision for decision in decisions if not decision), decisions[0])
+
+
+def _word(decision: Decision, access: Access) -> str:
+    """Say in a word what may be done; that there is no telling, if it is not the site that forbids it."""
+    if not decision and access.temporary and access.rules is None:
+        return UNKNOWN
+    return ALLOWED if decision else FORBIDDEN
+
+
+def _rfc9309(crawler: Crawler, config: Config) -> Judge:
+    """Return a judge who goes by RFC 9309, with the parser that comes with Scrapy."""
+
+    def parse(body: bytes) -> ForeignRules:
+        return ForeignRules(ProtegoRobotParser.from_crawler(crawler, body), body)
+
+    return Judge(StatusPolicy.of("rfc9309"), config.freshness, parse)
+
+
+def _rfc9309_word(decision: Decision, access: Access, url: str, robot: str | bytes) -> str:
+    if decision.reason is Reason.ROBOTS_TXT:
+        return ALLOWED  # 2.2.2 has it so too, but the parser does not know
+    return _word(_decide(access, url, robot), access)

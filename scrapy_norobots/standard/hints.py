@@ -1,0 +1,151 @@
+"""Hints: what the author of a line that has a finding probably meant, and how to write it.
+
+`HINTS` is the table: for each kind of finding a sentence, or a function that makes one of the line and of
+what was found, or returns nothing where what was meant cannot be told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from types import MappingProxyType
+
+from scrapy_norobots.standard.decision import printable, quoted
+from scrapy_norobots.standard.lines import FIELD
+from scrapy_norobots.standard.names import robot_name
+from scrapy_norobots.standard.urls import written
+
+USER_AGENT, DISALLOW = "User-agent", "Disallow"
+_FIELDS = {"useragent": USER_AGENT, "disallow": DISALLOW}
+
+# How many lines a hint writes out; and how long a line may be, in characters, to get one.
+_MOST_LINES = 5
+_LONGEST = 500
+
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_BETWEEN_NAMES = re.compile(r"[ \t,;]+")
+_BETWEEN_PATHS = re.compile(r"[ \t,;]+(?=/)")
+_WITH_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/]*(/.*)")
+_WITHOUT_COLON = re.compile(r"[ \t]*(\S+)[ \t=]*(.*)", re.DOTALL)
+
+
+def meant_field(name: str) -> str:
+    """Return the field that a misspelt one resembles, or an empty text (F7)."""
+    plain = re.sub(r"[-_ \t]", "", name[:40]).lower()
+    resembled = get_close_matches(plain, _FIELDS, n=1, cutoff=0.75)
+    return _FIELDS[resembled[0]] if resembled else ""
+
+
+def meant_rule(line: str) -> bool:
+    """Whether a line is a ``Disallow`` line with a value, or is probably meant to be one."""
+    match = FIELD.match(line)
+    if match is not None:
+        return match[1] is None and bool(match[2].strip(" \t"))
+    text = line.partition("#")[0]
+    return _respelt(text).startswith(DISALLOW) or _with_colon(text).startswith(DISALLOW)
+
+
+def hint_for(kind: str, line: str, found: tuple[object, ...]) -> str:
+    """Return a sentence on what to write in a line's place; empty if there is nothing to say.
+
+    `found` is what the finding's message is filled in with, and what only a hint needs.
+    """
+    hint = HINTS.get(kind, "")
+    text = line.partition("#")[0].strip(" \t")
+    if len(text) > _LONGEST:
+        return ""
+    return hint if isinstance(hint, str) else hint(text, *found)
+
+
+def _value(text: str) -> str:
+    return text.partition(":")[2].strip(" \t")
+
+
+def _write(lines: str | Iterable[str]) -> str:
+    """Say which line, or lines, to write."""
+    if isinstance(lines, str):
+        return f"Write {quoted(lines)}." if lines else ""
+    texts = list(map(quoted, lines))
+    more = ["…"] if len(texts) > _MOST_LINES else []
+    return printable(f"Write a line for each: {', '.join(texts[:_MOST_LINES] + more)}.")
+
+
+def _respelt(text: str) -> str:
+    name, colon, value = text.partition(":")
+    field = meant_field(name) if colon else ""
+    return f"{field}: {value.strip()}" if field else ""
+
+
+def _with_colon(text: str) -> str:
+    """Write a line that only lacks its colon; a sentence that begins with a field's name is none."""
+    match = _WITHOUT_COLON.match(text)
+    field = meant_field(match[1]) if match else ""
+    if match is None or (field == DISALLOW and match[2][:1] not in ("", "/")):
+        return ""
+    return f"{field}: {match[2].rstrip()}" if field else ""
+
+
+def _without_star(text: str) -> str:
+    name = _value(text).strip("*")
+    return _write(f"{USER_AGENT}: {name}") if name and "*" not in name else ""
+
+
+def _path_only(text: str) -> str:
+    match = _WITH_PATH.match(_value(text))
+    return _write(f"{DISALLOW}: {match[1]}") if match else ""
+
+
+def _without_wildcard(text: str) -> str:
+    path = _value(text)
+    plain = path.rstrip("*")
+    if plain == path or not plain or "*" in plain:
+        return ""  # a pattern that no line without one can say
+    return f"Write {quoted(f'{DISALLOW}: {plain}')}: a rule counts for all that begins with it."
+
+
+def _into_record(_text: str, record: int) -> str:
+    if not record:
+        return f"Write {quoted(f'{USER_AGENT}: *')} above it, if it is meant for all robots."
+    return (
+        f"Take out the blank line before it, if it is meant for the robots of line {record}: "
+        "a blank line ends a record."
+    )
+
+
+def _before(_text: str, record: int, is_same_name: bool) -> str:
+    if is_same_name:
+        return f"Move its rules into the record of line {record}."
+    return f"Put this record above that of line {record}."
+
+
+HINTS: Mapping[str, str | Callable[..., str]] = MappingProxyType(
+    {
+        "byte-order-mark": "Save the file as UTF-8 without it.",
+        "utf-16": "Save the file as UTF-8.",
+        "not-utf-8": "Save the file as UTF-8.",
+        "misspelt-field": lambda text, _field: _write(_respelt(text)),
+        "no-colon": lambda text: _write(_with_colon(text)),
+        "html-page": "Answer /robots.txt with plain text, or with 404 if there are no rules.",
+        "no-blank-line": "Put a blank line above it.",
+        "no-disallow": f"Write {quoted(f'{DISALLOW}:')} below it, if that is what is meant.",
+        "stray-disallow": _into_record,
+        "second-default": lambda _text, line: f"Move its rules into the record of line {line}.",
+        "version-in-name": lambda text, _name: _write(f"{USER_AGENT}: {robot_name(_value(text))}"),
+        "name-taken": _before,
+        "empty-name": f"Write {quoted(f'{USER_AGENT}: *')}, if all robots are meant.",
+        "star-in-name": _without_star,
+        "several-names": lambda text: _write(
+            f"{USER_AGENT}: {name}" for name in _BETWEEN_NAMES.split(_value(text)) if name
+        ),
+        "wildcard": _without_wildcard,
+        "whole-url": _path_only,
+        "foreign-url": _path_only,
+        "relative-path": lambda text: _write(f"{DISALLOW}: /{_value(text)}"),
+        "unescaped": lambda text: _write(f"{DISALLOW}: {written(_value(text))}"),
+        "bad-escape": lambda text: _write(f"{DISALLOW}: {_BAD_ESCAPE.sub('%25', _value(text))}"),
+        "several-paths": lambda text: _write(
+            f"{DISALLOW}: {path}" for path in _BETWEEN_PATHS.split(_value(text))
+        ),
+    }
+)
