@@ -21,7 +21,7 @@ MODES = ("asyncio", "select", "no reactor")
 ADDON = {"ADDONS": {"scrapy_norobots.Addon": 500}}
 ROOT = Path(__file__).parent.parent
 
-_MODE_SETTINGS: dict[str, dict[str, object]] = {
+MODE_SETTINGS: dict[str, dict[str, object]] = {
     "asyncio": {"TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor"},
     "select": {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
     "no reactor": {"TWISTED_REACTOR_ENABLED": False},
@@ -126,7 +126,7 @@ def main() -> None:
         "LOG_LEVEL": "DEBUG",
         "TELNETCONSOLE_ENABLED": False,
         "REMOTE_CONTROL_ENABLED": False,
-        **_MODE_SETTINGS[job.mode],
+        **MODE_SETTINGS[job.mode],
         **job.settings,
     }
     name = "AsyncCrawlerProcess" if job.mode == "no reactor" else "CrawlerProcess"

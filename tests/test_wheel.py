@@ -74,6 +74,10 @@ def test_a_new_project_with_one_line_added_obeys(wheel: Path, tmp_path: Path) ->
         options = ["-s", "DOWNLOAD_DELAY=0", "-a", f"url={site.url}/", "-O", "seen.json"]
         log = run(env / "scrapy", "crawl", "town", *options, cwd=project)
     assert "scrapy_norobots" in log
+    for folder in (tmp_path, project):
+        listed = run(env / "scrapy", "-h", cwd=folder)
+        assert "  robots-check " in listed
+        assert "  robots-lint " in listed
     assert site.pages() == ["/", "/open", "/staffing"]
     assert len(site.robots_hits()) == 1
     assert {item["url"] for item in json.loads((project / "seen.json").read_text())} == {

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
@@ -106,9 +106,14 @@ def shown(path: str) -> str:
     return "<stdin>" if path == STDIN else path
 
 
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that knows colours."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
 def painted(text: str, colour: str) -> str:
     """Return a text in colour, if standard output is a terminal and the user has nothing against it."""
-    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+    if not is_terminal(sys.stdout) or os.environ.get("NO_COLOR"):
         return text
     return f"\x1b[{colour}m{text}\x1b[0m"
 

@@ -16,6 +16,7 @@ from scrapy import Spider, signals
 from scrapy.exceptions import DontCloseSpider
 
 from scrapy_norobots import compat
+from scrapy_norobots.commands.base import is_terminal
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -102,7 +103,7 @@ class Errand(Spider, Generic[_T]):
 
     def _tell_progress(self) -> None:
         """Say how far it is, if somebody is looking and there is anything to wait for."""
-        if self._total > 1 and sys.stderr.isatty():
+        if self._total > 1 and is_terminal(sys.stderr):
             left = f"{len(self._todo)} of {self._total} to go" if self._working else ""
             sys.stderr.write(f"\r\x1b[K{left}")
             sys.stderr.flush()

@@ -107,10 +107,7 @@ def _without_wildcard(text: str) -> str:
 def _into_record(_text: str, record: int) -> str:
     if not record:
         return f"Write {quoted(f'{USER_AGENT}: *')} above it, if it is meant for all robots."
-    return (
-        f"Take out the blank line before it, if it is meant for the robots of line {record}: "
-        "a blank line ends a record."
-    )
+    return f"Take out the blank line before it, if it is meant for the robots of line {record}."
 
 
 def _before(_text: str, record: int, is_same_name: bool) -> str:
