@@ -406,11 +406,11 @@ def test_check_asks_as_another_robot(tmp_path: Path, robot: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["my robots.txt", "-"])
-def test_check_by_a_local_file(tmp_path: Path, path: str, mode: str) -> None:
+def test_check_by_a_local_file(tmp_path: Path, path: str) -> None:
     (tmp_path / "my robots.txt").write_text(ROBOTS)
     with Site("User-agent: *\nDisallow: /") as site:
         urls = [f"{site.url}/", "http://nowhere.invalid/staff/"]
-        done = run(tmp_path, "robots-check", "--file", path, *urls, stdin=ROBOTS, mode=mode)
+        done = run(tmp_path, "robots-check", "--file", path, *urls, stdin=ROBOTS)
     name = "<stdin>" if path == "-" else path
     assert words(done) == ["allowed", "forbidden"]
     assert f": line 5 of {name}, 'Disallow: /staff/'" in done.stdout

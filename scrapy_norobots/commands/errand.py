@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scrapy import Spider, signals
@@ -50,7 +50,7 @@ class Errand(Spider, Generic[_T]):
     name = "robots"
     custom_settings = _NOT_NEEDED
 
-    def __init__(self, prepare: Prepare[_T], things: Iterable[_T]) -> None:
+    def __init__(self, prepare: Prepare[_T], things: Collection[_T]) -> None:
         super().__init__()
         self.failure: Exception | None = None
         self._prepare = prepare
@@ -109,12 +109,14 @@ class Errand(Spider, Generic[_T]):
             sys.stderr.flush()
 
 
-def run_errand(process: Any, prepare: Prepare[_T], things: Iterable[_T]) -> None:
-    """Run the crawl of a command's crawler process to its end.
+def run_errand(process: Any, prepare: Prepare[_T], things: Collection[_T]) -> None:
+    """Run the crawl of a command's crawler process to its end; with nothing to do, run none.
 
     Raises `ErrandError` if it did not start, or for a setting that makes no sense; what the work raises
     otherwise is a bug.
     """
+    if not things:
+        return
     crawler = process.create_crawler(Errand)
     process.crawl(crawler, prepare=prepare, things=things)
     process.start()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -54,7 +55,7 @@ _COLOUR = {ALLOWED: GREEN, FORBIDDEN: RED, UNKNOWN: YELLOW}
 
 
 class RobotsCheck(RobotsCommand):
-    """The command."""
+    """``scrapy robots-check``."""
 
     def syntax(self) -> str:
         """Return its arguments."""
@@ -98,10 +99,10 @@ class RobotsCheck(RobotsCommand):
 
     def run(self, args: list[str], opts: Namespace) -> None:
         """Answer for each URL."""
+        file = None
         try:
-            file = (
-                None if opts.file is None else (shown(opts.file), read_input(opts.file, self.config.maxsize))
-            )
+            if opts.file is not None:
+                file = shown(opts.file), read_input(opts.file, self.config.maxsize)
             urls = list(_urls(args))
         except InputError as exc:
             self.fail(str(exc))
@@ -110,15 +111,17 @@ class RobotsCheck(RobotsCommand):
             self.fail("<stdin>: there is no URL")
             return
         check = Check(urls, file=file, compare=opts.compare)
-        if check.origins:
-            try:
-                run_errand(self.crawler_process, check.prepare, check.origins)
-            except ErrandError as exc:
-                self.fail(str(exc))
-                return
-        answers = check.answers()
-        write(to_json(answer.facts()) if opts.json else answer.line() for answer in answers)
-        self.exitcode = max(_STATUS[answer.word] for answer in answers)
+        try:
+            run_errand(self.crawler_process, check.prepare, check.origins)
+        except ErrandError as exc:
+            self.fail(str(exc))
+            return
+        write(self._lines(check, as_json=opts.json))
+
+    def _lines(self, check: Check, *, as_json: bool) -> Iterator[str]:
+        for answer in check.answers():
+            self.exitcode = max(self.exitcode, _STATUS[answer.word])
+            yield to_json(answer.facts()) if as_json else answer.line()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +162,7 @@ class Answer:
 
 
 class Check:
-    """The check of a list of URLs: answers them origin by origin, and keeps the answers in order.
+    """The check of a list of URLs: first what may be fetched at each origin, then the answers in order.
 
     `file`, a name and a body, stands for the robots.txt of every origin. With `compare`, each answer has
     that of RFC 9309 beside it, from the same download.
@@ -171,63 +174,65 @@ class Check:
         self._urls = urls
         self._file = file
         self._compare = compare
-        self._answers: dict[int, Answer] = {}
-        self._wanted: dict[Origin, list[int]] = {}
-        for index, url in enumerate(urls):
-            try:
+        self._known: dict[Origin, tuple[Access, Access | None]] = {}
+        self._identity: Identity | None = None
+        # An origin, and the first of its URLs.
+        self.origins: dict[Origin, str] = {}
+        for url in urls:
+            with suppress(ValueError):
                 origin = Origin.of(Request(url).url)
-            except ValueError as exc:
-                self._settle(index, Reason.BAD_URL, f"this is no URL that can be crawled ({exc})")
-                continue
-            if origin is None:
-                self._settle(index, Reason.NOT_WEB)
-            else:
-                self._wanted.setdefault(origin, []).append(index)
-
-    @property
-    def origins(self) -> list[Origin]:
-        """The origins that are asked about, in the order of their first URLs."""
-        return list(self._wanted)
+                if origin is not None:
+                    self.origins.setdefault(origin, url)
 
     def prepare(self, crawler: Crawler) -> Callable[[Origin], Awaitable[None]]:
-        """Return what answers the URLs of an origin, by a crawler's settings."""
-        middleware = NoRobotsMiddleware(crawler)
+        """Return what finds out about an origin, by a crawler's settings."""
         config = Config.from_settings(crawler.settings)
-        identity = Identity(crawler, config.robot)
+        middleware = NoRobotsMiddleware(crawler)
         rfc9309 = _rfc9309(crawler, config) if self._compare else None
+        self._identity = Identity(crawler, config.robot)
+
+        def know(access: Access) -> tuple[Access, Access | None]:
+            return access, rfc9309.judge(access.snapshot) if rfc9309 else None
 
         async def ask(origin: Origin) -> None:
-            requests = {index: Request(self._urls[index]) for index in self._wanted[origin]}
-            if self._file is None:
-                access = await middleware.access(origin, next(iter(requests.values())))
-            else:
-                name, body = self._file
-                access = middleware.judge(Snapshot(origin, name, time.time(), status=200, body=body))
-            other = rfc9309.judge(access.snapshot) if rfc9309 else None
-            for index, request in requests.items():
-                robot = identity.robot(request)
-                decision = _decide(access, request.url, robot)
-                self._answers[index] = Answer(
-                    self._urls[index],
-                    _word(decision, access),
-                    decision,
-                    _rfc9309_word(decision, other, request.url, robot) if other else None,
-                )
+            if origin not in self._known:
+                page = Request(self.origins[origin])
+                self._known[origin] = know(await middleware.access(origin, page))
 
+        if self._file is not None:
+            name, body = self._file
+            snapshot = Snapshot(next(iter(self.origins)), name, time.time(), status=200, body=body)
+            self._known = dict.fromkeys(self.origins, know(middleware.judge(snapshot)))
         return ask
 
-    def answers(self) -> list[Answer]:
-        """Return the answers in the order of the URLs, once all has been done that could be."""
-        for index in range(len(self._urls)):
-            if index not in self._answers:
-                self._settle(index, Reason.ERROR, "the crawl was stopped before its robots.txt was had")
-        return [self._answers[index] for index in range(len(self._urls))]
+    def answers(self) -> Iterator[Answer]:
+        """Yield the answers in the order of the URLs."""
+        return map(self._answer, self._urls)
 
-    def _settle(self, index: int, reason: Reason, detail: str = "") -> None:
-        """Answer a URL for which there is no robots.txt to ask."""
-        url = self._urls[index]
-        decision = Decision(Verdict.FORBIDDEN, url, "", reason, detail=detail)
-        self._answers[index] = Answer(url, UNKNOWN, decision)
+    def _answer(self, url: str) -> Answer:
+        try:
+            request = Request(url)
+            origin = Origin.of(request.url)
+        except ValueError as exc:
+            return _unknown(url, Reason.BAD_URL, f"this is no URL that can be crawled ({exc})")
+        if origin is None:
+            return _unknown(url, Reason.NOT_WEB)
+        if origin not in self._known or self._identity is None:
+            return _unknown(url, Reason.ERROR, "the crawl was stopped before its robots.txt was had")
+        robot = self._identity.robot(request)
+        access, other = self._known[origin]
+        decision = _decide(access, request.url, robot)
+        word = _word(decision, access)
+        if other is None:
+            return Answer(url, word, decision)
+        if decision.reason is Reason.ROBOTS_TXT:  # RFC 9309, 2.2.2, has it so too; its parser does not know
+            return Answer(url, word, decision, word)
+        return Answer(url, word, decision, _word(_decide(other, request.url, robot), other))
+
+
+def _unknown(url: str, reason: Reason, detail: str = "") -> Answer:
+    """Answer for a URL for which there is no robots.txt to ask."""
+    return Answer(url, UNKNOWN, Decision(Verdict.FORBIDDEN, url, "", reason, detail=detail))
 
 
 def _urls(args: list[str]) -> Iterator[str]:
@@ -259,9 +264,3 @@ def _rfc9309(crawler: Crawler, config: Config) -> Judge:
         return ForeignRules(ProtegoRobotParser.from_crawler(crawler, body), body)
 
     return Judge(StatusPolicy.of("rfc9309"), config.freshness, parse)
-
-
-def _rfc9309_word(decision: Decision, access: Access, url: str, robot: str | bytes) -> str:
-    if decision.reason is Reason.ROBOTS_TXT:
-        return ALLOWED  # 2.2.2 has it so too, but the parser does not know
-    return _word(_decide(access, url, robot), access)

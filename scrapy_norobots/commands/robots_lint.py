@@ -48,7 +48,7 @@ _COLOUR = {Severity.ERROR: RED, Severity.WARNING: YELLOW, Severity.INFO: BLUE}
 
 
 class RobotsLint(RobotsCommand):
-    """The command."""
+    """``scrapy robots-lint``."""
 
     def syntax(self) -> str:
         """Return its arguments."""
@@ -127,8 +127,7 @@ class RobotsLint(RobotsCommand):
 
             return fetch
 
-        if urls:
-            run_errand(self.crawler_process, prepare, urls)
+        run_errand(self.crawler_process, prepare, urls)
         return snapshots
 
 
