@@ -15,6 +15,7 @@ from scrapy_norobots.standard import Decision, RobotsTxt
 if TYPE_CHECKING:
     from scrapy_norobots.addon import Addon
     from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
+    from scrapy_norobots.metatag import RobotsMetaMiddleware
     from scrapy_norobots.middleware import NoRobotsMiddleware
     from scrapy_norobots.parser import StrictRobotParser
 
@@ -23,6 +24,7 @@ __all__ = [
     "Decision",
     "NoRobotsMiddleware",
     "RobotsForbidden",
+    "RobotsMetaMiddleware",
     "RobotsTxt",
     "RobotsUnreachable",
     "StrictRobotParser",
@@ -34,6 +36,7 @@ _LAZY = {
     "Addon": "addon",
     "NoRobotsMiddleware": "middleware",
     "RobotsForbidden": "exceptions",
+    "RobotsMetaMiddleware": "metatag",
     "RobotsUnreachable": "exceptions",
     "StrictRobotParser": "parser",
 }

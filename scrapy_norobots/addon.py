@@ -1,8 +1,10 @@
 """`Addon`: one line in ``settings.py`` that enables the plugin.
 
 It puts `NoRobotsMiddleware` where Scrapy's own robots.txt middleware stands, takes that one out, and turns
-`ROBOTSTXT_OBEY` on for those who have not said anything about it. What the user has set wins: an order for
-either middleware, `None` for ours, `ROBOTSTXT_OBEY = False`. Applying it twice is applying it once.
+`ROBOTSTXT_OBEY` on for those who have not said anything about it. `RobotsMetaMiddleware` is listed too, and
+takes itself out unless `NOROBOTS_META` is on: a spider may still set that after add-ons have run. What the
+user has set wins: an order for a middleware, `None` for one of ours, `ROBOTSTXT_OBEY = False`. Applying it
+twice is applying it once.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.misc import load_object
 
+from scrapy_norobots.metatag import RobotsMetaMiddleware
 from scrapy_norobots.middleware import NoRobotsMiddleware
 
 if TYPE_CHECKING:
@@ -19,7 +22,9 @@ if TYPE_CHECKING:
 
 _SETTING = "DOWNLOADER_MIDDLEWARES"
 _PATH = "scrapy_norobots.NoRobotsMiddleware"
-_DEFAULT_ORDER = 100
+_META_SETTING = "SPIDER_MIDDLEWARES"
+_META_PATH = "scrapy_norobots.RobotsMetaMiddleware"
+_DEFAULT_ORDER = 100  # of both
 
 
 class Addon:
@@ -27,6 +32,7 @@ class Addon:
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Change a crawler's settings so that the plugin is used."""
+        _list_meta(settings)
         middlewares = dict(settings.getdict(_SETTING))
         ours = _keys_of(NoRobotsMiddleware, middlewares)
         if ours and all(middlewares[key] is None for key in ours):
@@ -42,6 +48,13 @@ class Addon:
         for key in builtin or _keys_of(RobotsTxtMiddleware, base):
             middlewares[key] = None
         settings.set(_SETTING, middlewares, priority=settings.getpriority(_SETTING) or 0)
+
+
+def _list_meta(settings: BaseSettings) -> None:
+    middlewares = dict(settings.getdict(_META_SETTING))
+    if not _keys_of(RobotsMetaMiddleware, middlewares):
+        middlewares[_META_PATH] = _DEFAULT_ORDER
+        settings.set(_META_SETTING, middlewares, priority=settings.getpriority(_META_SETTING) or 0)
 
 
 def _keys_of(cls: type, components: dict[Any, Any]) -> list[Any]:

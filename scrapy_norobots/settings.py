@@ -58,6 +58,9 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_REPORT": "",
         "NOROBOTS_REPORT_ORIGINS": 10_000,
         "NOROBOTS_DRY_RUN": False,
+        "NOROBOTS_META": False,
+        "NOROBOTS_META_FOLLOW": True,
+        "NOROBOTS_META_INDEX": True,
     }
 )
 
@@ -123,6 +126,26 @@ class Config:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class MetaConfig:
+    """The settings of one crawl that say how robots META tags are obeyed."""
+
+    obey: bool
+    follow: bool
+    index: bool
+    robot: str | None
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> MetaConfig:
+        """Read and check them. Raises `ValueError` as `Config.from_settings` does."""
+        return cls(
+            obey=_flag(settings, "NOROBOTS_META"),
+            follow=_flag(settings, "NOROBOTS_META_FOLLOW"),
+            index=_flag(settings, "NOROBOTS_META_INDEX"),
+            robot=_text(settings, "ROBOTSTXT_USER_AGENT"),
+        )
+
+
 def _value(settings: BaseSettings, name: str) -> Any:
     return settings.get(name, DEFAULTS[name])
 
@@ -133,9 +156,9 @@ def _error(name: str, value: object, problem: str) -> ValueError:
 
 def _flag(settings: BaseSettings, name: str) -> bool:
     try:
-        return settings.getbool(name)
-    except (ValueError, TypeError) as exc:
-        raise _error(name, settings.get(name), str(exc)) from None
+        return settings.getbool(name, bool(DEFAULTS.get(name)))
+    except (TypeError, ValueError, OverflowError):
+        raise _error(name, settings.get(name), "must be True or False") from None
 
 
 def _text(settings: BaseSettings, name: str) -> str | None:

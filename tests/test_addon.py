@@ -9,12 +9,14 @@ import pytest
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import Settings
 
-from scrapy_norobots import Addon, NoRobotsMiddleware
+from scrapy_norobots import Addon, NoRobotsMiddleware, RobotsMetaMiddleware
 from tests.crawling import ADDON, crawl
 from tests.sites import Site
 
 OURS = "scrapy_norobots.NoRobotsMiddleware"
 OURS_IN_FULL = "scrapy_norobots.middleware.NoRobotsMiddleware"
+META = "scrapy_norobots.RobotsMetaMiddleware"
+META_IN_FULL = "scrapy_norobots.metatag.RobotsMetaMiddleware"
 BUILTIN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 
 
@@ -40,10 +42,11 @@ def applied(times: int = 1, **own: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_it_changes_two_settings_and_no_more(times: int) -> None:
+def test_it_changes_three_settings_and_no_more(times: int) -> None:
     assert applied(times) == {
         "ROBOTSTXT_OBEY": True,
         "DOWNLOADER_MIDDLEWARES": {OURS: 100, BUILTIN: None},
+        "SPIDER_MIDDLEWARES": {META: 100},
     }
 
 
@@ -80,9 +83,30 @@ def test_middlewares(own: dict[Any, Any], expected: dict[str, Any], times: int) 
     assert ("ROBOTSTXT_OBEY" in changed) == (own != {OURS: None})
 
 
-def test_it_leaves_the_projects_dictionary_alone() -> None:
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        ({"my.Middleware": 7}, {"my.Middleware": 7, META: 100}),
+        ({META: 600}, {META: 600}),
+        ({META: None}, {META: None}),
+        ({META_IN_FULL: 600}, {META_IN_FULL: 600}),
+        ({RobotsMetaMiddleware: 600}, {META_IN_FULL: 600}),
+    ],
+    ids=["others stay", "placed", "switched off", "by its full path", "as a class"],
+)
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("other", [{}, {OURS: None}], ids=["both", "the other one off"])
+def test_spider_middlewares(
+    own: dict[Any, Any], expected: dict[str, Any], times: int, other: dict[Any, Any]
+) -> None:
+    changed = applied(times, SPIDER_MIDDLEWARES=own, DOWNLOADER_MIDDLEWARES=other)
+    assert changed.get("SPIDER_MIDDLEWARES", plain(Settings({"own": own}))["own"]) == expected
+
+
+@pytest.mark.parametrize("setting", ["DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES"])
+def test_it_leaves_the_projects_dictionary_alone(setting: str) -> None:
     own = {"my.Middleware": 7}
-    applied(DOWNLOADER_MIDDLEWARES=own)
+    applied(**{setting: own})
     assert own == {"my.Middleware": 7}
 
 

@@ -10,7 +10,7 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_norobots.freshness import Freshness
-from scrapy_norobots.settings import DEFAULTS, Config
+from scrapy_norobots.settings import DEFAULTS, Config, MetaConfig
 from tests.crawling import ADDON, ROOT, run_crawl
 from tests.sites import Site
 
@@ -53,7 +53,8 @@ def test_a_policy_may_come_from_the_command_line() -> None:
     assert config(NOROBOTS_STATUS_POLICY="rfc9309") != config()
 
 
-NUMBERS = [name for name, default in DEFAULTS.items() if type(default) is int]
+FLAGS = [name for name, default in DEFAULTS.items() if isinstance(default, bool)]
+NUMBERS = [name for name, default in DEFAULTS.items() if isinstance(default, int) and name not in FLAGS]
 WHOLE = [name for name in NUMBERS if not name.endswith(TIMES)]
 
 
@@ -68,6 +69,20 @@ def test_a_number_that_makes_no_sense_is_refused(name: str, value: object) -> No
 def test_half_a_thing_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=rf"^{name} = 1.5: must be a whole number of "):
         config(**{name: 1.5})
+
+
+@pytest.mark.parametrize("name", FLAGS)
+@pytest.mark.parametrize("value", ["maybe", [], {}, float("inf")])
+def test_a_switch_that_makes_no_sense_is_refused(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}: must be True or False$"):
+        MetaConfig.from_settings(Settings({name: value}))
+
+
+def test_switches() -> None:
+    assert MetaConfig.from_settings(Settings()) == MetaConfig(False, follow=True, index=True, robot=None)
+    given = {"NOROBOTS_META": "1", "NOROBOTS_META_FOLLOW": "False", "NOROBOTS_META_INDEX": 0}
+    read = MetaConfig.from_settings(Settings({**given, "ROBOTSTXT_USER_AGENT": "FooBot"}))
+    assert read == MetaConfig(True, follow=False, index=False, robot="FooBot")
 
 
 @pytest.mark.parametrize("value", [7, {"proxy": 1}, [1], None])

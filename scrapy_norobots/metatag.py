@@ -1,0 +1,144 @@
+"""`RobotsMetaMiddleware`: pages that ask robots not to index them, or not to follow their links, are obeyed.
+
+Each page's robots META tags and ``X-Robots-Tag`` headers (M1 to M4) are read before its callback runs, which
+finds them in ``response.meta["robots_meta"]``. Of what the callback yields, a page's ``nofollow`` drops the
+requests, its ``noindex`` the items. A page without such a tag is not parsed, and no page, whatever its bytes,
+raises anything here.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from lxml import etree
+from parsel import Selector
+from scrapy import Request
+from scrapy.exceptions import NotConfigured
+from scrapy.http import HtmlResponse
+
+from scrapy_norobots.identity import Identity
+from scrapy_norobots.settings import MetaConfig
+from scrapy_norobots.standard.decision import printable
+from scrapy_norobots.standard.meta import RobotsMeta, fold, wanted
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+logger = logging.getLogger(__name__)
+
+# Elements whose content is text, or is kept for scripts: a tag in there is none. Parsers differ on some.
+_INERT = ("template", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
+
+_NAME = re.compile(rb"name\s*=[\s\"']*([^\s\"'>]+)")
+
+
+class RobotsMetaMiddleware:
+    """Spider middleware; stands at 100, on the engine's side, so that nothing a page yields passes it by.
+
+    Raises `NotConfigured` unless `NOROBOTS_META` is true. Start requests come from no page, and pass. So do
+    requests with `dont_obey_robotstxt` in their meta, and items of pages that were requested with it.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        """Raise `NotConfigured` if `NOROBOTS_META` is false, `ValueError` for a bad setting."""
+        self._config = MetaConfig.from_settings(crawler.settings)
+        if not self._config.obey:
+            raise NotConfigured
+        assert crawler.stats is not None  # made before any middleware
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._identity = Identity(crawler, self._config.robot)
+        # What errbacks yield passes: their responses are not in here, as no callback got them. The copy in a
+        # response's meta would not do, for spiders hand meta on from page to page.
+        self._pages: WeakKeyDictionary[Response, RobotsMeta] = WeakKeyDictionary()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RobotsMetaMiddleware:
+        """Make the middleware of a crawler."""
+        return cls(crawler)
+
+    def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:
+        """Read what a page asks for. `spider` is not used, here and below: older Scrapy versions pass it."""
+        assert response.request is not None  # the engine sets it
+        page = read_response(response, self._identity.robot(response.request))
+        response.meta["robots_meta"] = self._pages[response] = page
+
+    def process_spider_output(
+        self, response: Response, result: Iterable[Any], spider: Spider | None = None
+    ) -> Iterator[Any]:
+        """Pass on what the page allows."""
+        return (each for each in result if self._passes(each, response))
+
+    async def process_spider_output_async(
+        self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
+    ) -> AsyncIterator[Any]:
+        """Pass on what the page allows, of an asynchronous callback."""
+        async for each in result:
+            if self._passes(each, response):
+                yield each
+
+    def _passes(self, each: Any, response: Response) -> bool:
+        page = self._pages.get(response)
+        if page is None or each is None:
+            return True
+        if isinstance(each, Request):
+            if page.follow or not self._config.follow or each.meta.get("dont_obey_robotstxt"):
+                return True
+            self._stats.inc_value("norobots/meta/nofollow")
+            self._tell("Not followed", each, page.nofollow_by, response)
+        else:
+            if page.index or not self._config.index or response.meta.get("dont_obey_robotstxt"):
+                return True
+            self._stats.inc_value("norobots/meta/noindex")
+            self._tell("Not indexed", f"an item ({type(each).__name__})", page.noindex_by, response)
+        return False
+
+    def _tell(self, what: str, which: object, by: str | None, response: Response) -> None:
+        logger.debug(
+            "%(what)s: %(which)s (%(by)s of %(page)s)",
+            {"what": what, "which": which, "by": by, "page": printable(response.url)},
+            extra={"spider": self._crawler.spider},
+        )
+
+
+def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
+    """Read what a response asks of a robot, given as a name or a whole User-Agent header."""
+    headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
+    html = isinstance(response, HtmlResponse) and may_have_tags(response.body, robot)
+    return RobotsMeta.read(robot, meta_tags(_root(response)) if html else (), headers)
+
+
+def may_have_tags(body: bytes, robot: str | bytes) -> bool:
+    """Whether a page may have a META tag that is read, as its bytes tell without parsing.
+
+    Looks for the name of such a tag. UTF-16 and UTF-32 are ASCII with zeros between; a page that has no ``<``
+    in that sense, as in EBCDIC, is one of which bytes tell nothing.
+    """
+    plain = body.replace(b"\0", b"").lower()
+    folded = fold(robot)
+    names = set(_NAME.findall(plain))
+    return any(wanted(name.decode("latin-1"), folded) for name in names) or b"<" not in plain
+
+
+def meta_tags(root: etree._Element) -> Iterator[tuple[str, str]]:
+    """Yield the name and content of each META tag of a parsed page, head and body, in order."""
+    inert = 0
+    for event, element in etree.iterwalk(root, events=("start", "end"), tag=("meta", *_INERT)):
+        if element.tag != "meta":
+            inert += 1 if event == "start" else -1
+        elif event == "start" and not inert:
+            yield element.get("name", ""), element.get("content", "")
+
+
+def _root(response: HtmlResponse) -> etree._Element:
+    """Parse a page, once for us and the callback."""
+    try:
+        return response.selector.root
+    except Exception:  # noqa: BLE001  # of many kinds: a page may claim to be in any of Python's codecs
+        return Selector(text=response.body.decode("latin-1"), type="html").root

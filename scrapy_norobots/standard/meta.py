@@ -1,0 +1,114 @@
+"""What a page asks of robots: META tags and ``X-Robots-Tag`` headers in, `RobotsMeta` out (M1 to M4).
+
+Tags come as pairs of name and content, in the order of the page; how they are found in HTML is not known
+here. Any text is read, and nothing raises.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from scrapy_norobots.standard.decision import printable
+from scrapy_norobots.standard.names import names_robot, to_name
+
+_NOINDEX = frozenset({"noindex", "none"})
+_NOFOLLOW = frozenset({"nofollow", "none"})
+_TERMS = _NOINDEX | _NOFOLLOW | {"all", "index", "follow"}  # M1
+
+# A word, and what follows its colon if it has one: "noindex", "max-snippet: 20", "foobot: nofollow". Blanks and
+# semicolons separate as commas do, for in "noindex nofollow" it is plain what is meant.
+_WORD = re.compile(r"([^\s,;:]+)(?:\s*:\s*([^\s,;]*))?")
+
+# Later directives that have a value: in a header, what stands before the colon is then no robot's name.
+_VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsMeta:
+    """What one page asks of one robot.
+
+    `noindex_by` and `nofollow_by` are the first tag or header that forbids the one and the other, escaped and
+    cut so that they can go to a log; None if none does. `document_state` is ``STATIC`` or ``DYNAMIC``; `url`
+    is the original of a mirrored page, as written, or None (M4).
+    """
+
+    noindex_by: str | None = None
+    nofollow_by: str | None = None
+    document_state: str = "STATIC"
+    url: str | None = None
+
+    @property
+    def index(self) -> bool:
+        """Whether the page may be indexed."""
+        return self.noindex_by is None
+
+    @property
+    def follow(self) -> bool:
+        """Whether the page's links may be followed."""
+        return self.nofollow_by is None
+
+    @classmethod
+    def read(
+        cls, robot: str | bytes, tags: Iterable[tuple[str, str]] = (), headers: Iterable[str] = ()
+    ) -> RobotsMeta:
+        """Read a page's META tags, as names and contents, and its ``X-Robots-Tag`` headers.
+
+        `robot` is a name or a whole User-Agent header. Each source can only add to what others forbid (M3).
+
+        >>> RobotsMeta.read("FooBot", [("robots", "NOFOLLOW")]).follow
+        False
+        """
+        folded = fold(robot)
+        asked: list[tuple[set[str], str]] = []
+        state, url = "STATIC", None
+        for name, content in tags:
+            key = _key(name)
+            if key == "url":
+                url = url or content.strip() or None
+            elif key == "document-state":
+                state = "DYNAMIC" if content.strip().lower() == "dynamic" else state
+            elif wanted(name, folded):
+                terms = {word[1].lower() for word in _WORD.finditer(content)}
+                if "all" not in terms:  # M2: it overrides the rest of its tag
+                    asked.append((terms, f'<meta name="{name}" content="{content}">'))
+        asked += [(set(_header_terms(value, folded)), f"X-Robots-Tag: {value}") for value in headers]
+        return cls(_first(asked, _NOINDEX), _first(asked, _NOFOLLOW), state, url)
+
+
+def fold(robot: str | bytes) -> str:
+    """Return the name of a robot, given as a name or a whole User-Agent header, for `wanted`."""
+    return to_name(robot).casefold()
+
+
+def wanted(name: str, folded_name: str) -> bool:
+    """Whether a META tag of this name is read for the robot whose folded name this is (M1, M3, M4)."""
+    return _key(name) in {"robots", "document-state", "url"} or names_robot(name.strip(), folded_name)
+
+
+def _key(name: str) -> str:
+    return name.strip().lower()
+
+
+def _header_terms(value: str, folded_name: str) -> Iterator[str]:
+    """Yield the terms of a header that are for a robot, in lower case.
+
+    A robot's name before a colon is whom the terms up to the next name are for. It starts no word of a date
+    (``15:00:00``), and is no directive that has a value.
+    """
+    ours, at = True, 0
+    while word := _WORD.search(value, at):
+        term, rest = word[1].lower(), word[2]
+        names_one = rest is not None and (not rest or rest[0].isalpha())
+        if names_one and term not in _VALUED | _TERMS:
+            ours = term == "*" or names_robot(word[1], folded_name)
+            at = word.start(2)
+        else:
+            if ours:
+                yield term
+            at = word.end()
+
+
+def _first(asked: list[tuple[set[str], str]], terms: frozenset[str]) -> str | None:
+    return next((printable(source, 200) for found, source in asked if found & terms), None)
