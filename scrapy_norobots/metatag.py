@@ -110,8 +110,9 @@ class RobotsMetaMiddleware:
 def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
     """Read what a response asks of a robot, given as a name or a whole User-Agent header."""
     headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
-    html = isinstance(response, HtmlResponse) and may_have_tags(response.body, robot)
-    return RobotsMeta.read(robot, meta_tags(_root(response)) if html else (), headers)
+    if isinstance(response, HtmlResponse) and may_have_tags(response.body, robot):
+        return RobotsMeta.read(robot, meta_tags(_root(response)), headers)
+    return RobotsMeta.read(robot, (), headers)
 
 
 def may_have_tags(body: bytes, robot: str | bytes) -> bool:
@@ -140,5 +141,5 @@ def _root(response: HtmlResponse) -> etree._Element:
     """Parse a page, once for us and the callback."""
     try:
         return response.selector.root
-    except Exception:  # noqa: BLE001  # of many kinds: a page may claim to be in any of Python's codecs
+    except Exception:  # of many kinds: a page may claim to be in any of Python's codecs
         return Selector(text=response.body.decode("latin-1"), type="html").root

@@ -106,7 +106,7 @@ def test_spider_middlewares(
 @pytest.mark.parametrize("setting", ["DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES"])
 def test_it_leaves_the_projects_dictionary_alone(setting: str) -> None:
     own = {"my.Middleware": 7}
-    applied(**{setting: own})
+    Addon().update_settings(Settings({setting: own}))
     assert own == {"my.Middleware": 7}
 
 

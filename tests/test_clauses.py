@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import pytest
 
-from scrapy_norobots.standard import KINDS, Origin, Reason, RobotsTxt
+from scrapy_norobots.standard import KINDS, Origin, Reason, RobotsMeta, RobotsTxt
 from tests.variants import variants
 
 DOCS = Path(__file__).parent.parent / "docs" / "standard.md"
@@ -977,6 +977,173 @@ def test_other_urls_have_no_robots_txt(url: str) -> None:
     assert Origin.of(url) is None
 
 
+def asked(content: str, name: str = "robots") -> str:
+    """Return what a META tag forbids a robot Tamarin."""
+    return forbids(RobotsMeta.read("Tamarin/1.0", [(name, content)]))
+
+
+def asked_in_headers(*values: str) -> str:
+    """Return what some X-Robots-Tag headers forbid a robot Tamarin."""
+    return forbids(RobotsMeta.read("Tamarin/1.0", headers=values))
+
+
+def forbids(meta: RobotsMeta) -> str:
+    return " ".join(["noindex"] * (not meta.index) + ["nofollow"] * (not meta.follow))
+
+
+@clause("M1")
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("noindex", "noindex"),
+        ("NoIndex", "noindex"),
+        ("NOFOLLOW", "nofollow"),
+        ("NOINDEX,NOFOLLOW", "noindex nofollow"),
+        (" noindex ,\tnofollow\n", "noindex nofollow"),
+        (",,noindex,,", "noindex"),
+        ("noindex nofollow", "noindex nofollow"),
+        ("noarchive;noindex", "noindex"),
+        ("\xa0noindex\u3000nofollow", "noindex nofollow"),
+    ],
+)
+def test_terms_of_a_meta_tag(content: str, expected: str) -> None:
+    for name in ("robots", "ROBOTS", " Robots\n"):
+        assert asked(content, name) == expected
+
+
+@clause("M2")
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("", ""),
+        (" , ", ""),
+        ("index", ""),
+        ("index, follow", ""),
+        ("all", ""),
+        ("none", "noindex nofollow"),
+        ("index, none", "noindex nofollow"),
+        ("none, index, follow", "noindex nofollow"),
+        ("follow, nofollow", "nofollow"),
+        ("nofollow, follow", "nofollow"),
+        ("index, noindex", "noindex"),
+        ("noindex, follow", "noindex"),
+        ("noindex, ALL", ""),
+        ("all, none", ""),
+        ("noarchive, no-index, noindexes, xnofollow", ""),
+        ("noindexnofollow", ""),
+        ("max-image-preview: none", ""),
+        ("max-image-preview:none, noindex", "noindex"),
+        ("noindex, max-x : all", "noindex"),
+        ("max-snippet:-1 nofollow", "nofollow"),
+        ("unavailable_after: 25 Jun 2010 15:00:00 PST, nofollow", "nofollow"),
+        ("noindex:", "noindex"),
+        (": noindex", "noindex"),
+    ],
+)
+def test_what_the_terms_of_a_meta_tag_mean(content: str, expected: str) -> None:
+    assert asked(content) == expected
+
+
+@clause("M2")
+def test_a_page_without_a_tag_may_be_indexed_and_followed() -> None:
+    assert RobotsMeta.read("Tamarin") == RobotsMeta()
+    assert forbids(RobotsMeta()) == ""
+
+
+@clause("M3", "A2")
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("tamarin", "noindex"),
+        (" TAMARIN/2.0 ", "noindex"),
+        ("tama", "noindex"),
+        ("tamarins", ""),
+        ("golden_tamarin", ""),
+        ("potto", ""),
+        ("robot", ""),
+        ("*", ""),
+        ("", ""),
+        ("description", ""),
+    ],
+)
+def test_a_meta_tag_for_one_robot(name: str, expected: str) -> None:
+    assert asked("noindex", name) == expected
+
+
+@clause("M3", "M2")
+def test_tags_and_headers_add_up() -> None:
+    lenient = [("robots", "all"), ("tamarin", "index, follow")]
+    for tags, headers in (
+        ([*lenient, ("tamarin", "noindex"), ("robots", "nofollow")], []),
+        ([("robots", "none"), *lenient], ["all"]),
+        (lenient, ["noindex", "tamarin: nofollow", "all", "tamarin: all"]),
+        ([*lenient, ("robots", "noindex")], ["index, nofollow, follow"]),
+    ):
+        assert forbids(RobotsMeta.read("Tamarin", tags, headers)) == "noindex nofollow"
+    assert forbids(RobotsMeta.read("Tamarin", [*lenient, ("potto", "none")], ["potto: none"])) == ""
+
+
+@clause("M3", "M1")
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("", ""),
+        ("noindex", "noindex"),
+        ("NOINDEX, nofollow", "noindex nofollow"),
+        ("none", "noindex nofollow"),
+        ("all, noindex", "noindex"),
+        ("tamarin: nofollow", "nofollow"),
+        ("Tamarin:nofollow", "nofollow"),
+        ("tamarin : noindex, nofollow", "noindex nofollow"),
+        ("potto: noindex, nofollow", ""),
+        ("*: noindex", "noindex"),
+        ("noindex, potto: nofollow", "noindex"),
+        ("potto: noindex, tamarin: nofollow", "nofollow"),
+        ("tamarin: nofollow, potto: noindex", "nofollow"),
+        ("potto:, noindex", ""),
+        ("tamarin:", ""),
+        ("noindex: tamarin", "noindex"),
+        ("unavailable_after: 25 Jun 2010 15:00:00 PST", ""),
+        ("unavailable_after: 25 Jun 2010 15:00:00 PST, noindex", "noindex"),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 UTC, noindex", "noindex"),
+        ("unavailable_after: 2010-06-25T15:00:00Z, nofollow", "nofollow"),
+        ("unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT+02:00, none", "noindex nofollow"),
+        ("potto: unavailable_after: 25 Jun 2010 15:00:00 PST, noindex", ""),
+        ("tamarin: unavailable_after: 25 Jun 2010 15:00:00 PST, noindex", "noindex"),
+        ("max-snippet: -1, max-image-preview: none, max-video-preview:0, nofollow", "nofollow"),
+        ("potto: max-image-preview: large, nofollow", ""),
+        ("x-later: 5, nofollow", "nofollow"),
+        (":::, noindex", "noindex"),
+    ],
+)
+def test_an_x_robots_tag(value: str, expected: str) -> None:
+    assert asked_in_headers(value) == expected
+    # Headers joined by a proxy forbid as much as they did apart, if the first names nobody.
+    assert asked_in_headers("all", value) == asked_in_headers(f"all, {value}") == expected
+
+
+@clause("M4")
+@pytest.mark.parametrize(
+    ("tags", "state", "url"),
+    [
+        ([], "STATIC", None),
+        ([("document-state", "dynamic")], "DYNAMIC", None),
+        ([("DOCUMENT-STATE", " Dynamic ")], "DYNAMIC", None),
+        ([("document-state", "static")], "STATIC", None),
+        ([("document-state", "often")], "STATIC", None),
+        ([("document-state", "dynamic"), ("document-state", "static")], "DYNAMIC", None),
+        ([("Url", f" {HOST}/nest\n")], "STATIC", f"{HOST}/nest"),
+        ([("url", " "), ("url", "/one"), ("url", "/two")], "STATIC", "/one"),
+    ],
+)
+def test_document_state_and_url_are_handed_on(
+    tags: list[tuple[str, str]], state: str, url: str | None
+) -> None:
+    meta = RobotsMeta.read("Tamarin", tags)
+    assert (meta.document_state, meta.url) == (state, url)
+    assert forbids(meta) == ""
+
+
 # --- the page
 
 
@@ -987,7 +1154,7 @@ def headings() -> list[str]:
 
 def test_every_clause_is_explained_once_in_order() -> None:
     expected = [
-        f"{part}{n}" for part, last in zip("FRAU", (9, 6, 5, 9), strict=True) for n in range(1, last + 1)
+        f"{part}{n}" for part, last in zip("FRAUM", (9, 6, 5, 9, 4), strict=True) for n in range(1, last + 1)
     ]
     assert headings() == expected
 
@@ -1004,5 +1171,5 @@ def test_findings_belong_to_clauses_of_the_page(number: str) -> None:
 def test_code_cites_clauses_of_the_page() -> None:
     package = DOCS.parent.parent / "scrapy_norobots" / "standard"
     for path in package.glob("*.py"):
-        cited = set(re.findall(r"\b[FRAU][1-9]\b", path.read_text(encoding="utf-8")))
+        cited = set(re.findall(r"\b[FRAUM][1-9]\b", path.read_text(encoding="utf-8")))
         assert cited <= set(headings()), path.name

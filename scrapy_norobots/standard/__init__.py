@@ -2,7 +2,8 @@
 
 Pure: no input or output, and neither scrapy nor twisted is imported here or below. Each clause cited in
 these modules (F1 to M4) is explained in ``docs/standard.md``. Imports run one way:
-lines <- records <- rules <- robotstxt, with names and urls beside them. `meta` is for what a page itself says.
+lines <- records <- rules <- robotstxt, with names and urls beside them. `meta` reads what a
+page itself says.
 """
 
 from scrapy_norobots.standard.decision import Decision, Reason, Verdict

@@ -17,8 +17,8 @@ _NOINDEX = frozenset({"noindex", "none"})
 _NOFOLLOW = frozenset({"nofollow", "none"})
 _TERMS = _NOINDEX | _NOFOLLOW | {"all", "index", "follow"}  # M1
 
-# A word, and what follows its colon if it has one: "noindex", "max-snippet: 20", "foobot: nofollow". Blanks and
-# semicolons separate as commas do, for in "noindex nofollow" it is plain what is meant.
+# A word, and what follows its colon if it has one: "noindex", "max-snippet: 20", "foobot: nofollow". Blanks
+# and semicolons separate as commas do, for in "noindex nofollow" it is plain what is meant.
 _WORD = re.compile(r"([^\s,;:]+)(?:\s*:\s*([^\s,;]*))?")
 
 # Later directives that have a value: in a header, what stands before the colon is then no robot's name.
