@@ -2,7 +2,7 @@
 
 It puts `NoRobotsMiddleware` where Scrapy's own robots.txt middleware stands, takes that one out, and turns
 `ROBOTSTXT_OBEY` on for those who have not said anything about it. `RobotsMetaMiddleware` is listed too, and
-takes itself out unless `NOROBOTS_META` is on: a spider may still set that after add-ons have run. What the
+takes itself out unless `NOROBOTS_META` is on, which another add-on may still set after this one. What the
 user has set wins: an order for a middleware, `None` for one of ours, `ROBOTSTXT_OBEY = False`. Applying it
 twice is applying it once.
 """

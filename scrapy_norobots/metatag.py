@@ -130,11 +130,12 @@ def may_have_tags(body: bytes, robot: str | bytes) -> bool:
 def meta_tags(root: etree._Element) -> Iterator[tuple[str, str]]:
     """Yield the name and content of each META tag of a parsed page, head and body, in order."""
     inert = 0
-    for event, element in etree.iterwalk(root, events=("start", "end"), tag=("meta", *_INERT)):
-        if element.tag != "meta":
-            inert += 1 if event == "start" else -1
-        elif event == "start" and not inert:
-            yield element.get("name", ""), element.get("content", "")
+    for tree in (root, *root.itersiblings(tag=etree.Element)):  # what comes after </html> is beside it
+        for event, element in etree.iterwalk(tree, events=("start", "end"), tag=("meta", *_INERT)):
+            if element.tag != "meta":
+                inert += 1 if event == "start" else -1
+            elif event == "start" and not inert:
+                yield element.get("name", ""), element.get("content", "")
 
 
 def _root(response: HtmlResponse) -> etree._Element:

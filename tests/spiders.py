@@ -289,3 +289,54 @@ class Stopping(Pages):
 
     def stop(self) -> None:
         raise StopDownload(fail=False)
+
+
+class Collecting(Pages):
+    """Yields an item of each page, and what it links to; links with ``marked`` in them need not be obeyed.
+
+    Notes the items that came through, and what its callback was told that each page asks for.
+    """
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.scraped, signal=signals.item_scraped)
+        spider.notes.update(items=[], asked={})
+        return spider
+
+    def scraped(self, item: dict[str, str]) -> None:
+        self.notes["items"].append(item["of"])
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+        path = urlsplit(response.url).path
+        asked = response.meta.get("robots_meta")
+        self.notes["asked"][path] = asked and [asked.index, asked.follow, asked.document_state, asked.url]
+        yield {"of": path}
+        for request in super().parse(response):
+            if "marked" in request.url:
+                request.meta["dont_obey_robotstxt"] = True
+            yield request
+        yield None
+
+    def dropped(self, failure: Failure) -> Iterator[Any]:  # type: ignore[override]
+        super().dropped(failure)
+        yield {"of": f"failure of {urlsplit(failure.request.url).path}"}  # type: ignore[attr-defined]
+
+
+class CollectingSlowly(Collecting):
+    """Does the same in an asynchronous callback."""
+
+    async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:  # type: ignore[override]
+        for each in super().parse(response):
+            await compat.waiting_for(compat.spawn(_nothing()))
+            yield each
+
+
+async def _nothing() -> None:
+    """Give a coroutine something to wait for."""
+
+
+class Considerate(Collecting):
+    """Obeys META tags, by settings of its own."""
+
+    custom_settings = {"NOROBOTS_META": True}  # noqa: RUF012  # as users write it
