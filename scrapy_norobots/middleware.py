@@ -15,17 +15,18 @@ from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from scrapy_norobots import compat
-from scrapy_norobots.access import Access, AccessKind, Judge, Rules
+from scrapy_norobots.access import Access, AccessKind, Judge
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.fetch import OWN_REQUEST, Fetcher
 from scrapy_norobots.holding import Holding
 from scrapy_norobots.identity import Identity
 from scrapy_norobots.origins import OriginRegistry
-from scrapy_norobots.parser import ForeignRules, StrictRobotParser
+from scrapy_norobots.parser import Reader, StrictRobotParser, as_parser
 from scrapy_norobots.report import CrawlReport
+from scrapy_norobots.serving import answer_from, can_be_answered
 from scrapy_norobots.settings import Config
 from scrapy_norobots.sharing import Sharing
-from scrapy_norobots.standard import Decision, Origin, Reason, RobotsTxt, Verdict
+from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.urls import split
@@ -35,7 +36,7 @@ from scrapy_norobots.stores.guard import Guarded
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
-    from scrapy.robotstxt import RobotParser
+    from scrapy.http import Response
 
     from scrapy_norobots.snapshot import Snapshot
 
@@ -59,12 +60,6 @@ class NoRobotsMiddleware:
             logger.info("robots.txt is not obeyed: ROBOTSTXT_OBEY is False")
             raise NotConfigured
         assert crawler.stats is not None  # made before any middleware
-        if config.parser is not None:
-            try:
-                config.parser.from_crawler(crawler, b"")  # imports what it needs
-            except Exception as exc:
-                value = crawler.settings.get("ROBOTSTXT_PARSER")
-                raise ValueError(f"ROBOTSTXT_PARSER = {value!r}: is not usable: {exc}") from exc
         self._crawler = crawler
         self._stats = crawler.stats
         self._config = config
@@ -72,7 +67,8 @@ class NoRobotsMiddleware:
         self._tally = self._report.tally
         self._start_drops = 0
         self._identity = Identity(crawler, config.robot)
-        self._judge = Judge(config.status_policy, config.freshness, self._parse)
+        reader = Reader(crawler, config.parser, config.also_obey)
+        self._judge = Judge(config.status_policy, config.freshness, reader.read)
         self._fetcher = Fetcher(crawler, config, self._identity, self._count_exception)
         self._holding = Holding(
             crawler,
@@ -96,23 +92,27 @@ class NoRobotsMiddleware:
         """Make the middleware of a crawler."""
         return cls(crawler)
 
-    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
+    async def process_request(self, request: Request, spider: Spider | None = None) -> Response | None:
         """Let a request pass, or raise `RobotsForbidden` (`RobotsUnreachable` where no rules were had).
 
-        Waits only for an origin whose robots.txt is not in memory. `spider` is not used: older versions
-        of Scrapy pass it.
+        Waits only for an origin whose robots.txt is not in memory. A request for a robots.txt is answered
+        from the snapshot. `spider` is not used: older versions of Scrapy pass it. Raises `ValueError` for
+        a ``norobots_url`` in the request's meta that is no http or https URL.
         """
-        if request.meta.get("dont_obey_robotstxt"):
+        meta = request.meta
+        if meta.get("dont_obey_robotstxt") and not _leads_elsewhere(request):
             self._count_override(request)
-            return
-        url = request.url
+            return None
+        url = request.url if meta.get("norobots_url") is None else _url_that_counts(request)
         try:
             origin, target = split(url)
         except ValueError as exc:
             self._drop(request, self._bad_url(request, exc))
-            return
-        if origin is None or target == "/robots.txt":
-            return  # U9, U7: there is no robots.txt to ask, or no need to
+            return None
+        if origin is None:
+            return None  # U9: there is no robots.txt to ask
+        if target == "/robots.txt":
+            return await self._robotstxt(origin, request)
         access = self._registry.get(origin)
         if access is None:
             access = await self.access(origin, request)
@@ -121,8 +121,19 @@ class NoRobotsMiddleware:
         for spelling in compat.spellings(url):
             if not access.allowed(spelling, robot):
                 self._drop(request, access.decide(spelling, robot), access)
-                return
+                return None
         self._tally.passed += 1
+        return None
+
+    async def _robotstxt(self, origin: Origin, request: Request) -> Response | None:
+        """Answer a spider's own request for a robots.txt, which is always allowed (U7), if possible."""
+        if not self._config.share_robotstxt or not can_be_answered(request):
+            return None
+        access = await self.access(origin, request)
+        if access.temporary:
+            return None  # what the spider makes of a failure is its own business
+        self._stats.inc_value("norobots/shared")
+        return answer_from(access.snapshot, request)
 
     async def access(self, origin: Origin, request: Request) -> Access:
         """Return what may be fetched at the origin of a request, once its robots.txt is in memory."""
@@ -142,6 +153,7 @@ class NoRobotsMiddleware:
             return
         self._stats.inc_value("robotstxt/forbidden")
         if decision.reason in (Reason.RULE, Reason.PARSER):
+            self._stats.inc_value(f"norobots/forbidden_by/{decision.parser or StrictRobotParser.__name__}")
             raise RobotsForbidden(decision)
         self._stats.inc_value("norobots/unreachable")
         raise RobotsUnreachable(decision) from (access.snapshot.exception if access else None)
@@ -197,7 +209,7 @@ class NoRobotsMiddleware:
         self._report.load(access, known, source, time.monotonic() - started)
         self._tell(origin, access, known)
         if access.rules is not None and (known is None or access.rules is not known.rules):
-            await compat.send_robots_parsed(self._crawler, _as_parser(access.rules), request)
+            await compat.send_robots_parsed(self._crawler, as_parser(access.rules), request)
         return access
 
     async def _download(self, origin: Origin, request: Request, known: Access | None) -> Access:
@@ -235,11 +247,6 @@ class NoRobotsMiddleware:
 
     def _count_store_failure(self) -> None:
         self._stats.inc_value("norobots/store/failures")
-
-    def _parse(self, body: bytes) -> Rules:
-        if self._config.parser is None:
-            return RobotsTxt.parse(body)
-        return ForeignRules(self._config.parser.from_crawler(self._crawler, body), body)
 
     def _tell(self, origin: Origin, access: Access, known: Access | None) -> None:
         """Say what an origin without fresh rules means for the crawl; once, not each time."""
@@ -286,8 +293,22 @@ class NoRobotsMiddleware:
             self._stats.inc_value(f"robotstxt/exception_count/{type(exc)}")
 
 
-def _as_parser(rules: Rules) -> RobotParser:
-    if isinstance(rules, ForeignRules):
-        return rules.parser
-    assert isinstance(rules, RobotsTxt)
-    return StrictRobotParser(rules)
+def _leads_elsewhere(request: Request) -> bool:
+    """Whether a redirect has led to another origin than the one that its sender chose."""
+    urls = request.meta.get("redirect_urls") or [request.url]
+    try:
+        return Origin.of(urls[0]) != Origin.of(request.url)
+    except ValueError:
+        return True
+
+
+def _url_that_counts(request: Request) -> str:
+    """Return the URL whose rules count for a request that goes to a service on another host."""
+    url = request.meta["norobots_url"]
+    try:
+        if isinstance(url, str) and Origin.of(url) is not None:
+            return url
+        problem = "it must be an http or https URL"
+    except ValueError as exc:
+        problem = str(exc)
+    raise ValueError(f"norobots_url = {url!r} in the meta of {request}: {problem}")

@@ -14,7 +14,11 @@ from scrapy_norobots.standard import Decision, Reason, RobotsTxt, Verdict
 from scrapy_norobots.standard.names import to_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapy.crawler import Crawler
+
+    from scrapy_norobots.access import Rules
 
 
 class StrictRobotParser(RobotParser):
@@ -36,6 +40,54 @@ class StrictRobotParser(RobotParser):
 
     def crawl_delay(self, user_agent: str | bytes) -> None:
         """Say that no delay is asked for: the 1994 standard has no Crawl-delay."""
+
+
+class Reader:
+    """Reads files with the parser, or all the parsers, that the settings of a crawler name.
+
+    `parser` stands in the strict one's place; those of `also_obey` have a say beside it. Raises `ValueError`
+    that names the setting if one of them is not usable.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        parser: type[RobotParser] | None,
+        also_obey: Sequence[type[RobotParser]],
+    ) -> None:
+        self._crawler = crawler
+        self._parser = parser
+        self._also_obey = also_obey
+        self._try("ROBOTSTXT_PARSER", [parser] if parser is not None else [])
+        self._try("NOROBOTS_ALSO_OBEY", also_obey)
+
+    def read(self, body: bytes) -> Rules:
+        """Read the body of a robots.txt; raises what a parser of the user's raises."""
+        first: Rules = RobotsTxt.parse(body) if self._parser is None else self._foreign(self._parser, body)
+        if not self._also_obey:
+            return first
+        return AllRules([first, *(self._foreign(parser, body) for parser in self._also_obey)])
+
+    def _foreign(self, parser: type[RobotParser], body: bytes) -> ForeignRules:
+        return ForeignRules(parser.from_crawler(self._crawler, body), body)
+
+    def _try(self, setting: str, parsers: Sequence[type[RobotParser]]) -> None:
+        for parser in parsers:
+            try:
+                parser.from_crawler(self._crawler, b"")  # imports what it needs
+            except Exception as exc:
+                value = self._crawler.settings.get(setting)
+                raise ValueError(f"{setting} = {value!r}: {parser.__name__} is not usable: {exc}") from exc
+
+
+def as_parser(rules: Rules) -> RobotParser:
+    """Return rules as Scrapy knows them; of several readings, the first."""
+    if isinstance(rules, AllRules):
+        return as_parser(rules.readings[0])
+    if isinstance(rules, ForeignRules):
+        return rules.parser
+    assert isinstance(rules, RobotsTxt)
+    return StrictRobotParser(rules)
 
 
 class ForeignRules:
@@ -64,4 +116,25 @@ class ForeignRules:
             reason=Reason.PARSER,
             source=source,
             detail=f"{source} as read by {name}",
+            parser=name,
         )
+
+
+class AllRules:
+    """Several readings of one file (`access.Rules`): a request passes only if all of them allow it.
+
+    The first that forbids decides; if none does, the first of all says why.
+    """
+
+    def __init__(self, readings: Sequence[Rules]) -> None:
+        self.readings = readings
+        self.size = sum(rules.size for rules in readings)
+
+    def allowed(self, url: str, robot: str | bytes) -> bool:
+        """Whether `robot` may fetch `url` by all readings."""
+        return all(rules.allowed(url, robot) for rules in self.readings)
+
+    def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
+        """Say whether and why `robot` may fetch `url`."""
+        decisions = [rules.decide(url, robot, source) for rules in self.readings]
+        return next((decision for decision in decisions if not decision.allowed), decisions[0])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -53,6 +53,8 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_CONCURRENT_FETCHES": 500,
         "NOROBOTS_ORIGINS_MAX": 50_000,
         "NOROBOTS_MEMORY_MAX": 64 * 1024 * 1024,
+        "NOROBOTS_ALSO_OBEY": (),
+        "NOROBOTS_SHARE_ROBOTSTXT": True,
         "NOROBOTS_STORE": None,
         "NOROBOTS_STORE_MAX": 1024 * 1024 * 1024,
         "NOROBOTS_REPORT": "",
@@ -87,6 +89,8 @@ class Config:
     report: tuple[str, ...]  # paths, with placeholders
     report_origins: int
     dry_run: bool
+    also_obey: tuple[type[RobotParser], ...]
+    share_robotstxt: bool
     store: str
     store_max: int
 
@@ -118,6 +122,8 @@ class Config:
             concurrent_fetches=_whole(settings, "NOROBOTS_CONCURRENT_FETCHES", "downloads", 0),
             origins_max=_whole(settings, "NOROBOTS_ORIGINS_MAX", "origins", 1),
             memory_max=_whole(settings, "NOROBOTS_MEMORY_MAX", "bytes", 1),
+            also_obey=_parsers(settings, "NOROBOTS_ALSO_OBEY"),
+            share_robotstxt=_flag(settings, "NOROBOTS_SHARE_ROBOTSTXT"),
             store=_store(settings),
             store_max=_whole(settings, "NOROBOTS_STORE_MAX", "bytes", 1),
             report=_report_paths(settings, "NOROBOTS_REPORT"),
@@ -198,15 +204,36 @@ def _freshness(settings: BaseSettings) -> Freshness:
     return freshness
 
 
-def _names(settings: BaseSettings, name: str) -> tuple[str, ...]:
+def _list(settings: BaseSettings, name: str) -> Sequence[Any] | None:
+    """Return the items of a list, or of a text with commas; None if the value is neither."""
     value = _value(settings, name)
     if isinstance(value, str):
-        value = [part.strip() for part in value.split(",") if part.strip()]
-    if not isinstance(value, (list, tuple, set, frozenset)) or not all(
-        isinstance(part, str) for part in value
-    ):
-        raise _error(name, value, "must be a list of names of meta keys")
-    return tuple(value)
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else None
+
+
+def _names(settings: BaseSettings, name: str) -> tuple[str, ...]:
+    parts = _list(settings, name)
+    if parts is None or not all(isinstance(part, str) for part in parts):
+        raise _error(name, _value(settings, name), "must be a list of names of meta keys")
+    return tuple(parts)
+
+
+def _parsers(settings: BaseSettings, name: str) -> tuple[type[RobotParser], ...]:
+    parts = _list(settings, name)
+    if parts is None:
+        raise _error(name, _value(settings, name), "must be a list of parsers, or of their import paths")
+    return tuple(_load_parser(name, part) for part in parts)
+
+
+def _load_parser(name: str, value: Any) -> type[RobotParser]:
+    try:
+        parser: type[RobotParser] = load_object(value)
+    except Exception as exc:
+        raise _error(name, value, f"is not usable: {exc}") from exc
+    if not hasattr(parser, "from_crawler"):
+        raise _error(name, value, "is not usable: it is no RobotParser")
+    return parser
 
 
 def _store(settings: BaseSettings) -> str:
@@ -256,10 +283,7 @@ def _parser(settings: BaseSettings) -> type[RobotParser] | None:
     value = settings.get("ROBOTSTXT_PARSER")
     if value is None or priority is None or priority <= SETTINGS_PRIORITIES["default"]:
         return None
-    try:
-        parser: type[RobotParser] = load_object(value)
-    except Exception as exc:
-        raise _error("ROBOTSTXT_PARSER", value, f"is not usable: {exc}") from exc
+    parser = _load_parser("ROBOTSTXT_PARSER", value)
     return None if parser is StrictRobotParser else parser
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 from scrapy import Request, Spider, signals
@@ -13,6 +13,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response, TextResponse
 from scrapy.robotstxt import PythonRobotParser, RobotParser
+from scrapy.spiders import SitemapSpider
 from twisted.internet.defer import CancelledError
 from twisted.python.failure import Failure
 
@@ -276,6 +277,42 @@ class ParserWithSettings(PythonRobotParser):
 
 class NotAParser:
     """A class that cannot be a parser."""
+
+
+class FromSitemaps(SitemapSpider):
+    """Scrapy's own spider of sitemaps, from the robots.txt of sites on."""
+
+    name = "sitemaps"
+
+    def __init__(self, requests: list[str], **kwargs: Any) -> None:
+        self.sitemap_urls = requests
+        super().__init__(**kwargs)
+        self.pages: list[str] = []
+        self.drops: list[Drop] = []
+        self.notes: dict[str, Any] = {}
+
+    def parse(self, response: Response, **kwargs: Any) -> None:
+        self.pages.append(response.url)
+
+
+class Answers(Pages):
+    """Notes what each answer is: status, headers, body, flags."""
+
+    handle_httpstatus_list: ClassVar[list[int]] = [403, 404, 503]
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
+        headers = response.headers.to_unicode_dict()
+        self.notes.setdefault("answers", []).append(
+            {
+                "url": response.url,
+                "status": response.status,
+                "type": headers.get("Content-Type"),
+                "body": response.body.decode(),
+                "flags": response.flags,
+                "is_text": isinstance(response, TextResponse),
+            }
+        )
+        yield from super().parse(response)
 
 
 class Stopping(Pages):

@@ -39,7 +39,8 @@ class Decision:
 
     `rule` is the ``Disallow`` line that forbids it, with its line number; `record` the record that counts
     for the robot, if the file has one; `source` the URL of the robots.txt, where known; `detail` a
-    sentence's worth of what happened, where neither rule nor record says it.
+    sentence's worth of what happened, where neither rule nor record says it; `parser` the class that decided,
+    where that was another than this package's strict one.
     """
 
     verdict: Verdict
@@ -50,6 +51,7 @@ class Decision:
     record: Record | None = None
     source: str | None = None
     detail: str = ""
+    parser: str = ""
 
     @property
     def allowed(self) -> bool:

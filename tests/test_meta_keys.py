@@ -1,0 +1,74 @@
+"""The meta keys of requests: `norobots_url`, and what an override is worth after a redirect."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crawling import ADDON, crawl
+from tests.sites import Answer, Site
+
+RULES = "User-agent: *\nDisallow: /back/\n"
+
+
+def test_the_rules_of_the_page_that_a_service_renders_count(mode: str) -> None:
+    with Site("User-agent: *\nDisallow: /render\n") as service, Site(RULES, host="127.0.0.2") as site:
+        seen = crawl(
+            *(
+                {
+                    "url": f"{service.url}/render?{number}",
+                    "meta": {"norobots_url": site.url + path, "splash": {"args": {}}},
+                }
+                for number, path in enumerate(("/open", "/back/1", "/%62ack/2"))
+            ),
+            mode=mode,
+        )
+    assert service.targets() == ["/render?0"]
+    assert site.targets() == ["/robots.txt"]
+    assert [drop.line for drop in seen.drops] == [2, 2]
+    assert f"{site.url}/back/1 is forbidden" in "".join(drop.text for drop in seen.drops)
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("", "'' is neither a URL nor a path that starts with '/'"),
+        (7, "it must be an http or https URL"),
+        ("ftp://town.example/", "it must be an http or https URL"),
+        ("/back/", "it must be an http or https URL"),
+        ("http://town.example:99999/", "'99999' is no port, in 'town.example:99999'"),
+        ("town.example/page", "'town.example/page' is neither a URL nor a path that starts with '/'"),
+    ],
+)
+def test_a_bad_url_names_the_request(value: object, problem: str) -> None:
+    with Site() as service:
+        seen = crawl({"url": f"{service.url}/render", "meta": {"norobots_url": value}})
+    [drop] = seen.drops
+    assert drop.type == "ValueError"
+    assert drop.text == f"norobots_url = {value!r} in the meta of <GET {service.url}/render>: {problem}"
+    assert service.hits == []
+
+
+def test_an_override_counts_for_the_origin_it_was_given_for(mode: str) -> None:
+    with Site(RULES) as other, Site(RULES, host="127.0.0.2") as site:
+        site.answers["/back/here"] = Answer(status=302, headers={"Location": "/back/there"})
+        site.answers["/back/away"] = Answer(status=302, headers={"Location": f"{other.url}/back/1"})
+        site.answers["/back/open"] = Answer(status=302, headers={"Location": f"{other.url}/open"})
+        meta = {"dont_obey_robotstxt": True}
+        seen = crawl(
+            *({"url": f"{site.url}/back/{name}", "meta": meta} for name in ("here", "away", "open")),
+            mode=mode,
+        )
+    assert sorted(seen.pages) == sorted([f"{site.url}/back/there", f"{other.url}/open"])
+    assert [drop.url for drop in seen.drops] == [f"{other.url}/back/1"]
+    assert other.pages() == ["/open"]
+    assert site.robots_hits() == []
+
+
+def test_an_override_that_comes_back_counts_again() -> None:
+    with Site(RULES) as other, Site(RULES, host="127.0.0.2") as site:
+        site.answers["/back/away"] = Answer(status=302, headers={"Location": f"{other.url}/open"})
+        other.answers["/open"] = Answer(status=302, headers={"Location": f"{site.url}/back/1"})
+        seen = crawl(
+            {"url": f"{site.url}/back/away", "meta": {"dont_obey_robotstxt": True}}, settings={**ADDON}
+        )
+    assert seen.pages == [f"{site.url}/back/1"]

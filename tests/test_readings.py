@@ -1,0 +1,78 @@
+"""Several readings of one file: `NOROBOTS_ALSO_OBEY`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.crawling import ADDON, crawl, run_crawl
+from tests.sites import Site
+
+PROTEGO = "scrapy.robotstxt.ProtegoRobotParser"
+PYTHON = "scrapy.robotstxt.PythonRobotParser"
+
+# The strict reading knows no wildcard, and no Allow; RFC 9309 has both.
+BOTH = "User-agent: *\nDisallow: /back/\nAllow: /back/door\nDisallow: /*.pdf\n"
+
+
+def crawled(*paths: str, mode: str = "asyncio", **settings: Any) -> Any:
+    with Site(BOTH) as site:
+        seen = crawl(*(site.url + path for path in paths), mode=mode, settings={**ADDON, **settings})
+    drops = {drop.url[len(site.url) :]: drop for drop in seen.drops}
+    return seen, drops, site
+
+
+def test_a_request_passes_only_if_all_readings_allow_it(mode: str) -> None:
+    seen, drops, site = crawled(
+        "/", "/back/door", "/a.pdf", "/back/", mode=mode, NOROBOTS_ALSO_OBEY=[PROTEGO]
+    )
+    assert site.pages() == ["/"]
+    assert {path: drop.line for path, drop in drops.items()} == {"/back/door": 2, "/a.pdf": None, "/back/": 2}
+    assert drops["/a.pdf"].text.endswith(f"{site.url}/robots.txt as read by ProtegoRobotParser")
+    assert seen.log_lines("Forbidden by robots.txt", "/a.pdf", "as read by ProtegoRobotParser")
+    assert seen.stats["norobots/forbidden_by/StrictRobotParser"] == 2
+    assert seen.stats["norobots/forbidden_by/ProtegoRobotParser"] == 1
+    assert len(site.robots_hits()) == 1
+
+
+def test_without_it_only_the_strict_reading_counts() -> None:
+    _, drops, site = crawled("/a.pdf", "/back/door")
+    assert site.pages() == ["/a.pdf"]
+    assert list(drops) == ["/back/door"]
+
+
+def test_there_may_be_many_and_another_first() -> None:
+    _, drops, _ = crawled(
+        "/a.pdf",
+        "/back/door",
+        ROBOTSTXT_PARSER=PROTEGO,
+        NOROBOTS_ALSO_OBEY=f"{PYTHON}, scrapy_norobots.StrictRobotParser",
+    )
+    assert drops["/a.pdf"].text.endswith("as read by ProtegoRobotParser")
+    assert drops["/back/door"].text.endswith("as read by PythonRobotParser")
+
+
+def test_a_second_reading_that_fails_closes_the_site() -> None:
+    seen, drops, site = crawled("/", NOROBOTS_ALSO_OBEY=["tests.spiders.BrokenParser"])
+    assert site.pages() == []
+    assert drops["/"].type == "RobotsUnreachable"
+    assert "its parser failed: RuntimeError: no such luck" in drops["/"].text
+    assert seen.log_lines("WARNING", "Nothing is fetched")
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (["no.such.Parser"], "NOROBOTS_ALSO_OBEY = 'no.such.Parser': is not usable: "),
+        (["tests.spiders.NotAParser"], "NOROBOTS_ALSO_OBEY = 'tests.spiders.NotAParser': is not usable: "),
+        (7, "NOROBOTS_ALSO_OBEY = 7: must be a list of parsers"),
+        (
+            ["scrapy.robotstxt.RerpRobotParser"],
+            "NOROBOTS_ALSO_OBEY = ['scrapy.robotstxt.RerpRobotParser']: RerpRobotParser is not usable: ",
+        ),
+    ],
+)
+def test_a_parser_that_cannot_be_used_is_refused(value: object, problem: str) -> None:
+    done = run_crawl("data:,", settings={**ADDON, "NOROBOTS_ALSO_OBEY": value})
+    assert f"ValueError: {problem}" in done.stderr
