@@ -196,13 +196,6 @@ def test_white_space_in_a_url_that_is_sent_as_it_is_opens_nothing(trick: str, mo
     assert not [target for target in site.pages() if "back" in target]
 
 
-def test_robots_txt_itself_is_not_waited_for() -> None:
-    with Site(ROBOTS) as site:
-        seen = crawl(f"{site.url}/robots.txt")
-    assert seen.pages == [f"{site.url}/robots.txt"]
-    assert "robotstxt/request_count" not in seen.stats
-
-
 def test_a_page_that_redirects_has_its_target_checked() -> None:
     elsewhere = Site("User-agent: *\nDisallow: /else/\n")
     with elsewhere:
