@@ -23,7 +23,7 @@ _NOT_BLANK = re.compile(r"\S")
 _PREAMBLE = re.compile(r"<\?|<!--")
 
 # F8: the tags a page opens with.
-_PAGE = re.compile(r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_PAGE = re.compile(r"<(?:!doctype\s+html|html|head|body)(?![^\s/>])", re.IGNORECASE)
 
 
 def to_text(body: bytes | str) -> str:

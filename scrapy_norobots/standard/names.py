@@ -9,14 +9,19 @@ from __future__ import annotations
 import re
 
 # Browsers' way of naming a robot: Mozilla/5.0 (compatible; FooBot/1.2; +http://…).
-_COMPATIBLE = re.compile(r"Mozilla/.*?[(;]\s*compatible;\s*([^;)]+)", re.IGNORECASE | re.DOTALL)
+_COMPATIBLE = re.compile(
+    r"Mozilla/.*?[(;][ \t]*compatible;[ \t]*([^;) \t][^;)]*)", re.ASCII | re.DOTALL | re.IGNORECASE
+)
+
+# Blanks are spaces and tabs (F5); other white space belongs to a name, as to any value (F6).
+_BLANKS = " \t"
 
 # Where a name ends: at its version, or before a comment in brackets. One blank is looked for, not a run of
 # them: a run would make a long line of blanks cost quadratic time.
-_AFTER_NAME = re.compile(r"/|\s[(\[]")
+_AFTER_NAME = re.compile(r"/|[ \t][(\[]")
 
 # A version that stands behind a name without a slash; a number without a dot may be part of the name.
-_DOTTED_VERSION = re.compile(r"\sv?\d+(?:\.\w+)+\Z", re.IGNORECASE)
+_DOTTED_VERSION = re.compile(r"[ \t]v?\d+(?:\.\w+)+\Z", re.ASCII | re.IGNORECASE)
 
 
 def robot_name(user_agent: str) -> str:
@@ -27,14 +32,14 @@ def robot_name(user_agent: str) -> str:
     >>> robot_name("Mozilla/5.0 (compatible; FooBot/1.2; +http://foo.example/bot)")
     'FooBot'
     """
-    compatible = _COMPATIBLE.match(user_agent)
+    name = user_agent.strip(_BLANKS)
+    compatible = _COMPATIBLE.match(name)
     if compatible:
-        user_agent = compatible[1]
-    name = user_agent.strip()
+        name = compatible[1].rstrip(_BLANKS)
     for pattern in (_AFTER_NAME, _DOTTED_VERSION):
         end = pattern.search(name)
         if end:
-            name = name[: end.start()].rstrip()
+            name = name[: end.start()].rstrip(_BLANKS)
     return name
 
 

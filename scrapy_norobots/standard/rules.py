@@ -17,7 +17,7 @@ from scrapy_norobots.standard.urls import Origin, normal, split, written
 # U4: values that are whole URLs, and those of schemes that have no host and so name nothing here.
 WHOLE_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 OTHER_SCHEME = re.compile(
-    r"(?:about|blob|data|file|ftp|gopher|javascript|mailto|news|sms|tel|urn):", re.IGNORECASE
+    r"(?:about|blob|data|file|ftp|gopher|javascript|mailto|news|sms|tel|urn):", re.ASCII | re.IGNORECASE
 )
 
 
