@@ -92,7 +92,8 @@ def case(some: Random, questions: int = 4) -> Case:
     paths = [_path(some) for _ in range(3)]
     names = [_name(some) for _ in range(2)]
     body = _encoded(some, _text(some, names, paths))
-    return Case(body, [(_url(some, paths), _robot(some, names)) for _ in range(questions)])
+    robots = [_robot(some, names) for _ in range(2)]
+    return Case(body, [(_url(some, paths), some.choice(robots)) for _ in range(questions)])
 
 
 def _path(some: Random) -> str:

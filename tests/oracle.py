@@ -354,12 +354,13 @@ def differences(case: Case) -> Iterator[str]:
     parsed = [Record(list(record.names), [rule.value for rule in record.rules]) for record in robots.records]
     if parsed != read(case.body):
         yield f"records {parsed}, not {read(case.body)}: {case.body!r}"
-    for url, robot in case.questions:
-        expected = answer(partial(allowed, case.body, url, robot))
-        for ask in robots.allowed, robots.decide:
-            given = answer(lambda: bool(ask(url, robot)))  # noqa: B023
-            if given != expected:
-                yield f"{ask.__name__} {given}, not {expected}: {case.body!r}, {url!r}, {robot!r}"
+    expected = [answer(partial(allowed, case.body, *question)) for question in case.questions]
+    # What was asked before must not matter, so all is asked twice.
+    for ask in robots.allowed, robots.decide, robots.allowed:
+        for question, answered in zip(case.questions, expected, strict=True):
+            given = answer(lambda: bool(ask(*question)))  # noqa: B023
+            if given != answered:
+                yield f"{ask.__name__} {given}, not {answered}: {case.body!r}, {question}"
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from scrapy_norobots.standard.records import (
     read_records,
     to_record,
 )
-from scrapy_norobots.standard.rules import RuleSet
+from scrapy_norobots.standard.rules import Glance, RuleSet, find
 from scrapy_norobots.standard.urls import is_robots_txt, split
 
 # How many robots' names are remembered. A crawl has one, a few at most; one that changes its name with
@@ -50,6 +50,7 @@ class RobotsTxt:
         self._raw = raw
         self._index_of: dict[str | bytes, int] = {}
         self._asked: dict[int, tuple[Record | None, RuleSet]] = {}
+        self._glances: dict[str | bytes, Glance] = {}
 
     @classmethod
     def parse(cls, body: bytes | str) -> RobotsTxt:
@@ -89,11 +90,33 @@ class RobotsTxt:
         `url` is a URL, or a path that starts with ``/``. Raises `TypeError` for other types than `str` (and,
         for the robot, `bytes`), `ValueError` for a URL that is neither, or has an impossible port.
         """
+        try:
+            base, start, few, many = self._glances[robot]
+            if (
+                url.startswith(base)
+                and not url.startswith(few, start)
+                and "%" not in url
+                and "/." not in url
+                and not ("\t" in url or "\n" in url or "\r" in url)
+                and not (many and find(many, url[start:]) >= 0)
+            ):
+                return True
+        except (AttributeError, KeyError, TypeError):  # a first question, or of a wrong type
+            return self._look(url, robot)
+        return self._look(url, robot)
+
+    def _look(self, url: str, robot: str | bytes) -> bool:
+        """Answer what cannot be seen at a glance, and prepare a glance for more such URLs."""
         origin, target = split(url)
         rules = self._record_for(robot)[1]
-        if target is None or not rules or rules.match(origin, target) is None:
+        if target is None:
             return True
-        return is_robots_txt(target)
+        known = self._glances.get(robot)
+        if origin is not None and (known is None or not url.startswith(known.base)):
+            glance = rules.glance(url, origin)
+            if glance is not None:
+                self._glances[robot] = glance
+        return not rules or rules.match(origin, target) is None or is_robots_txt(target)
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Say whether and why `robot` may fetch `url`; takes and raises what `allowed` does.
@@ -132,6 +155,7 @@ class RobotsTxt:
             name = to_name(robot)
             if len(self._index_of) >= _ROBOTS_REMEMBERED:
                 self._index_of.clear()
+                self._glances.clear()
             index = self._index_of[robot] = self._select(name)
         asked = self._asked.get(index)
         if asked is None:

@@ -2,14 +2,15 @@
 
 A `RuleSet` keeps sorted prefixes of which none begins another. If any of them begins a target, it is
 the last that does not sort after the target: one bisection and one `str.startswith` answer for any
-number of rules.
+number of rules. A `Glance` is enough of it to let most URLs pass without taking them apart.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from scrapy_norobots.standard.records import Rule
 from scrapy_norobots.standard.urls import Origin, normal, split, written
@@ -38,10 +39,30 @@ def prefix_of(value: str) -> tuple[Origin | None, str] | None:
     return None, value if value.startswith("/") else "/" + value
 
 
+# Up to so many prefixes, it is faster to try them all than to bisect.
+_FEW = 16
+
+
+class Glance(NamedTuple):
+    """What is enough to see that a URL is allowed, as most are, if it starts with `base` and is plain.
+
+    Plain is a URL without ``%``, ``/.``, tab and line end: its normal form differs from it only in characters
+    that become ``%XX`` (U6). So it is forbidden only if it starts, from `start` on, with what stands before
+    the first ``%`` of a prefix. These heads are in `few`, or else sorted in `many`.
+
+    `base` is the beginning of a URL with the first ``/`` of its path, `start` the place of this ``/``.
+    """
+
+    base: str
+    start: int
+    few: tuple[str, ...]
+    many: Sequence[str]
+
+
 class RuleSet:
     """What one robot may not fetch; false if that is nothing at all."""
 
-    __slots__ = ("_of_origin", "_prefixes", "_rules")
+    __slots__ = ("_heads", "_of_origin", "_prefixes", "_rules")
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         """Prepare rules given in file order; of two that forbid the same, the first is remembered."""
@@ -57,9 +78,23 @@ class RuleSet:
                 prefixes.setdefault(normal(prefix, is_prefix=True), rule)  # U6
         self._prefixes, self._rules = _minimal(general)
         self._of_origin = {origin: _minimal(prefixes) for origin, prefixes in of_origin.items()}
+        self._heads: dict[Origin | None, list[str]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._prefixes or self._of_origin)
+
+    def glance(self, url: str, origin: Origin) -> Glance | None:
+        """Return what is enough for most URLs that begin as this one of `origin`, None if it has no path."""
+        start = url.find("/", url.find("://") + 3)
+        base = url[: start + 1]
+        if start < 0 or split(base) != (origin, "/"):
+            return None
+        own = origin if origin in self._of_origin else None
+        heads = self._heads.get(own)
+        if heads is None:
+            prefixes = self._prefixes + (self._of_origin[own][0] if own else [])
+            heads = self._heads[own] = _shortest({prefix.partition("%")[0] for prefix in prefixes})
+        return Glance(base, start, tuple(heads), ()) if len(heads) <= _FEW else Glance(base, start, (), heads)
 
     def match(self, origin: Origin | None, target: str) -> Rule | None:
         """Return a rule that forbids the target, as written or in its normal form (U6), else None."""
@@ -72,23 +107,35 @@ class RuleSet:
         return rule
 
     def _match(self, origin: Origin | None, target: str) -> Rule | None:
-        rule = _find(self._prefixes, self._rules, target)
-        if rule is None and origin in self._of_origin:
-            rule = _find(*self._of_origin[origin], target)
-        return rule
+        index = find(self._prefixes, target)
+        if index >= 0:
+            return self._rules[index]
+        if origin in self._of_origin:
+            prefixes, rules = self._of_origin[origin]
+            index = find(prefixes, target)
+            if index >= 0:
+                return rules[index]
+        return None
 
 
 def _minimal(rules: dict[str, Rule]) -> tuple[list[str], list[Rule]]:
-    """Sort prefixes and drop those that begin with another: it forbids all that they do."""
-    prefixes: list[str] = []
-    for prefix in sorted(rules):
-        if not prefixes or not prefix.startswith(prefixes[-1]):
-            prefixes.append(prefix)
+    prefixes = _shortest(rules)
     return prefixes, [rules[prefix] for prefix in prefixes]
 
 
-def _find(prefixes: list[str], rules: list[Rule], target: str) -> Rule | None:
+def _shortest(prefixes: Iterable[str]) -> list[str]:
+    """Sort prefixes and drop those that begin with another: it forbids all that they do."""
+    kept: list[str] = []
+    for prefix in sorted(prefixes):
+        if not kept or not prefix.startswith(kept[-1]):
+            kept.append(prefix)
+    return kept
+
+
+def find(prefixes: Sequence[str], target: str) -> int:
+    """Return the index of the one of some sorted prefixes, none of which begins another, that begins `target`.
+
+    Returns -1 if there is none.
+    """
     index = bisect_right(prefixes, target) - 1
-    if index >= 0 and target.startswith(prefixes[index]):
-        return rules[index]
-    return None
+    return index if index >= 0 and target.startswith(prefixes[index]) else -1
