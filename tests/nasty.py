@@ -87,7 +87,7 @@ class Case(NamedTuple):
     questions: list[tuple[str, str]]
 
 
-def case(some: Random, questions: int = 4) -> Case:
+def case(some: Random, questions: int = 5) -> Case:
     """Return a file and questions about it."""
     paths = [_path(some) for _ in range(3)]
     names = [_name(some) for _ in range(2)]
@@ -162,6 +162,18 @@ def _text(some: Random, names: list[str], paths: list[str]) -> str:
     return "".join(parts)
 
 
+def _respelt(some: Random, path: str) -> str:
+    """Return another spelling of a path, most often."""
+    return "".join(
+        f"%{ord(letter):02{some.choice('xX')}}"
+        if letter.isascii() and letter.isalnum() and some.random() < 0.3
+        else some.choice(["/./", "/a/../", "/%2e/", "/a/.%2E/"])
+        if letter == "/" and some.random() < 0.2
+        else letter
+        for letter in path
+    )
+
+
 def _encoded(some: Random, text: str) -> bytes | str:
     """Return a file in one of the forms in which it can come."""
     kind = some.randrange(16)
@@ -191,7 +203,9 @@ def _url(some: Random, paths: list[str]) -> str:
     target = some.choice(paths) + "".join(some.choices(PIECES, k=some.choice([0, 0, 1, 2])))
     if kind == 2:
         return target
-    if kind == 3:
+    if kind < 6:
         place = some.randint(0, len(target))
-        target = target[:place] + some.choice(["\t", "\n", "\r\n", "#"]) + target[place:]
-    return some.choice(ORIGINS) + target
+        target = target[:place] + some.choice(["\t", "\n", "\r", "#"]) + target[place:]
+    elif kind < 10:
+        target = _respelt(some, target)
+    return some.choice(ORIGINS) + (target[1:] if target.startswith("/?") else target)

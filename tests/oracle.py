@@ -337,7 +337,7 @@ def allowed(body: bytes | str, url: str, robot: str) -> bool:
 
 # --- side by side
 
-QUESTIONS = 4  # to each file
+QUESTIONS = 5  # to each file
 
 
 def answer(ask: Callable[[], bool]) -> str:

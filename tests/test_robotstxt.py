@@ -100,6 +100,34 @@ def test_asking_changes_no_answer() -> None:
     assert asked.findings == fresh.findings
 
 
+@pytest.mark.parametrize("rules", [2, 200])
+@pytest.mark.parametrize(
+    "first", ["/", "?x/", "?/x", "//", "#/", "/%6Eest", "/nest", ":80/", ":0/", "/x?http://garden.example/"]
+)
+def test_the_first_question_prepares_for_no_wrong_answer(first: str, rules: int) -> None:
+    body = "User-agent: *\nDisallow: /nest\nDisallow: /?x/\nDisallow: /ex%C3%A9\nDisallow: http://garden.example/a"
+    robots = RobotsTxt.parse(body + "".join(f"\nDisallow: /b{number}/" for number in range(rules)))
+    targets = [
+        "?x/y",
+        "/nest",
+        "/n%65st",
+        "/x/../nest",
+        "/\tnest",
+        "\n/nest",
+        "/\rnest",
+        "/exé",
+        "/ex%c3%a9",
+        "/a",
+    ]
+    for target in [first, *targets, "/b1/", *targets]:
+        robots.allowed(HOST + first, "Tamarin")
+        forbidden = target in targets or target in ("/nest", "?x/", "/%6Eest", "/b1/")
+        assert robots.allowed(HOST + target, "Tamarin") is not forbidden
+    for target in ("/ne", "/b", "/?", "/ex", "/ex%C3", "/x#/nest", "/x?/nest", "/x/nest"):
+        assert robots.allowed(HOST + target, "Tamarin")
+        assert robots.allowed("https://garden.example/a", "Tamarin")
+
+
 def test_the_package_hands_it_out() -> None:
     assert scrapy_norobots.RobotsTxt is RobotsTxt
 

@@ -133,9 +133,9 @@ def _shortest(prefixes: Iterable[str]) -> list[str]:
 
 
 def find(prefixes: Sequence[str], target: str) -> int:
-    """Return the index of the one of some sorted prefixes, none of which begins another, that begins `target`.
+    """Return the index of the prefix that begins `target`, or -1 if none does.
 
-    Returns -1 if there is none.
+    The prefixes are sorted, and none begins another.
     """
     index = bisect_right(prefixes, target) - 1
     return index if index >= 0 and target.startswith(prefixes[index]) else -1
