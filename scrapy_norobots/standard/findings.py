@@ -1,7 +1,7 @@
 """Findings: what in a robots.txt is not as the standard wants it, and what the parser makes of it.
 
 `KINDS` is the table: for each kind its severity, the clause it belongs to, and what it means in one
-sentence. Findings are worked out from the lines and from the records that `read_records` makes of
+sentence. Findings are worked out from the lines and from the records that `PackedRecords` makes of
 them, when they are asked for: a crawl that does not ask pays nothing.
 """
 
@@ -18,7 +18,7 @@ from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.hints import hint_for, meant_field, meant_rule
 from scrapy_norobots.standard.lines import FIELD, is_blank, is_html, to_lines, to_text
 from scrapy_norobots.standard.names import robot_name
-from scrapy_norobots.standard.records import RawRecord, Record, read_records
+from scrapy_norobots.standard.records import PackedRecords, RawRecord, Record
 from scrapy_norobots.standard.rules import WHOLE_URL, prefix_of
 from scrapy_norobots.standard.urls import is_robots_txt, written
 
@@ -142,7 +142,7 @@ def find_all(body: bytes | str) -> list[Finding]:
     else:
         for number, line in enumerate(lines, 1):
             found.extend((kind, number, tuple(values)) for kind, *values in _of_line(line))
-        records = read_records(lines)
+        records = PackedRecords(lines).unpack()
         found.extend(_of_records(records, lines))
         found.extend(_of_names(records))
     found.sort(key=lambda item: item[1])

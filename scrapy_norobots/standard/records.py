@@ -1,11 +1,14 @@
 """Records: which robots a group of lines names, and what it disallows (clauses R1 to R6).
 
-`read_records` goes through the lines once and keeps what it reads as plain tuples, since most files
-are asked about one robot only; `Record` and `Rule` are the same facts as a reader of code wants them.
+`PackedRecords` goes through the lines once and keeps what it reads in as little memory as it takes, since
+most files are asked about one robot only, and a crawl keeps many; `Record` and `Rule` are the same facts as
+a reader of code wants them.
 """
 
 from __future__ import annotations
 
+import sys
+from array import array
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -53,39 +56,84 @@ class Record(NamedTuple):
         return DEFAULT_NAME in self.names
 
 
-# A record while it is read: (line, value) of its User-agent lines, and of its Disallow lines.
+# A record by plain tuples: (line, value) of its User-agent lines, and of its Disallow lines.
 RawRecord = tuple[list[tuple[int, str]], list[tuple[int, str]]]
 
+# What a line of a record is; kept in the two lowest bits of its packed number.
+_FIRST_NAME, _NAME, _RULE = range(3)
 
-def read_records(lines: Iterable[str]) -> list[RawRecord]:
-    """Read the records of a file from its lines.
 
-    A blank line ends a record (F5), and so does a ``User-agent`` line after a ``Disallow`` line (R2).
-    Lines of other fields, without a colon or with a comment only do neither (F4, F7, F8). A
-    ``Disallow`` line outside a record belongs to nobody (R4).
-    """
-    records: list[RawRecord] = []
-    user_agents: list[tuple[int, str]] | None = None
-    rules: list[tuple[int, str]] = []
-    field = FIELD.match
-    for number, line in enumerate(lines, 1):
-        match = field(line)
-        if match is None:
-            if not line or is_blank(line):
-                user_agents = None
-            continue
-        is_user_agent, value = match.groups()
-        if is_user_agent:
-            if user_agents is None or rules:
-                user_agents, rules = [], []
-                records.append((user_agents, rules))
-            user_agents.append((number, value.rstrip(" \t")))
-        elif user_agents is not None:
-            rules.append((number, value.rstrip(" \t")))
-    return records
+class PackedRecords:
+    """The records of a file, in little more memory than the text of their values."""
+
+    __slots__ = ("_numbers", "_values")
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        """Read the records of a file from its lines.
+
+        A blank line ends a record (F5), and so does a ``User-agent`` line after a ``Disallow`` line (R2).
+        Lines of other fields, without a colon or with a comment only do neither (F4, F7, F8). A
+        ``Disallow`` line outside a record belongs to nobody (R4).
+        """
+        numbers = array("q")
+        values: list[str] = []
+        before: int | None = None  # what the line before was, None outside a record
+        field = FIELD.match
+        for number, line in enumerate(lines, 1):
+            match = field(line)
+            if match is None:
+                if not line or is_blank(line):
+                    before = None
+                continue
+            is_user_agent, value = match.groups()
+            if is_user_agent:
+                before = _FIRST_NAME if before is None or before == _RULE else _NAME
+            elif before is None:
+                continue
+            else:
+                before = _RULE
+            numbers.append(number << 2 | before)
+            values.append(value.rstrip(" \t"))
+        self._numbers = numbers
+        self._values = "\n".join(values).encode("utf-8", "surrogatepass")
+
+    def unpack(self) -> list[RawRecord]:
+        """Return the records in file order."""
+        records: list[RawRecord] = []
+        values = self._values.decode("utf-8", "surrogatepass").split("\n")
+        for number, value in zip(self._numbers, values, strict=False):  # no record gives one empty value
+            kind = number & 3
+            if kind == _FIRST_NAME:
+                records.append(([], []))
+            records[-1][kind == _RULE].append((number >> 2, value))
+        return records
+
+    def __len__(self) -> int:
+        return sum(number & 3 == _FIRST_NAME for number in self._numbers)
+
+    @property
+    def size(self) -> int:
+        """About how much memory they take, in bytes, with the largest record in use."""
+        default = largest = 0
+        for user_agents, rules in self.unpack():
+            size = sum(_size_of(value) for part in (user_agents, rules) for _, value in part)
+            if any(value == DEFAULT_NAME for _, value in user_agents):
+                default += size
+            largest = max(largest, default, size)
+        return 8 * len(self._numbers) + len(self._values) + largest
+
+
+def _size_of(value: str) -> int:
+    """About how much memory a line of a record takes while the record is in use."""
+    size = 160 + sys.getsizeof(value)
+    if not value.isascii():
+        size += 3 * len(value.encode("utf-8", "surrogatepass"))  # as %XX
+    if "://" in value:
+        size += 600  # an origin with rules of its own
+    return size
 
 
 def to_record(raw: RawRecord) -> Record:
-    """Give a record read by `read_records` its public form."""
+    """Give a record its public form."""
     user_agents, rules = raw
     return Record(tuple(map(UserAgent._make, user_agents)), tuple(map(Rule._make, rules)))

@@ -6,21 +6,15 @@ raises on bytes, whatever they hold.
 
 from __future__ import annotations
 
-import sys
+from bisect import bisect_left
 from functools import cached_property
+from operator import attrgetter
 
 from scrapy_norobots.standard.decision import Decision, Reason, Verdict
 from scrapy_norobots.standard.findings import Finding, find_all
 from scrapy_norobots.standard.lines import is_html, to_lines, to_text
 from scrapy_norobots.standard.names import names_robot, to_name
-from scrapy_norobots.standard.records import (
-    DEFAULT_NAME,
-    RawRecord,
-    Record,
-    Rule,
-    read_records,
-    to_record,
-)
+from scrapy_norobots.standard.records import DEFAULT_NAME, PackedRecords, RawRecord, Record, to_record
 from scrapy_norobots.standard.rules import Glance, RuleSet, find
 from scrapy_norobots.standard.urls import is_robots_txt, split
 
@@ -44,12 +38,13 @@ class RobotsTxt:
     Rule(line=2, value='/tmp/')
     """
 
-    def __init__(self, body: bytes | str, raw: list[RawRecord]) -> None:
+    def __init__(self, body: bytes | str, packed: PackedRecords) -> None:
         """Hold what `parse` has read; not for use by others."""
         self._body = body
-        self._raw = raw
+        self._packed = packed
         self._index_of: dict[str | bytes, int] = {}
-        self._asked: dict[int, tuple[Record | None, RuleSet]] = {}
+        self._rules_at: dict[int, RuleSet] = {}
+        self._record_at: dict[int, Record] = {}
         self._glances: dict[str | bytes, Glance] = {}
 
     @classmethod
@@ -60,12 +55,12 @@ class RobotsTxt:
         without records, restricts nobody (F9).
         """
         text = to_text(body)
-        return cls(body, [] if is_html(text) else read_records(to_lines(text)))
+        return cls(body, PackedRecords(() if is_html(text) else to_lines(text)))
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
         """The records of the file, in file order; several may be part of the default one (R5)."""
-        return tuple(map(to_record, self._raw))
+        return tuple(map(to_record, self._packed.unpack()))
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
@@ -77,12 +72,8 @@ class RobotsTxt:
 
     @property
     def size(self) -> int:
-        """About how much memory the file takes, in bytes, once one robot's rules are in use."""
-        return (
-            1000
-            + len(self._body)
-            + sum(_size_of(*line) for raw in self._raw for part in raw for line in part)
-        )
+        """About how much memory the file takes, in bytes, once it has said why to one robot."""
+        return 1000 + len(self._body) + self._packed.size
 
     def allowed(self, url: str, robot: str | bytes) -> bool:
         """Whether `robot`, a name or a whole User-Agent header, may fetch `url` (U1 to U9).
@@ -108,7 +99,7 @@ class RobotsTxt:
     def _look(self, url: str, robot: str | bytes) -> bool:
         """Answer what cannot be seen at a glance, and prepare a glance for more such URLs."""
         origin, target = split(url)
-        rules = self._record_for(robot)[1]
+        rules = self._rules(self._index(robot))
         if target is None:
             return True
         known = self._glances.get(robot)
@@ -124,8 +115,9 @@ class RobotsTxt:
         `source`, the URL that the file came from, is named in the decision.
         """
         origin, target = split(url)
-        record, rules = self._record_for(robot)
-        rule: Rule | None = None
+        index = self._index(robot)
+        record = self._record(index)
+        rule = None
         if target is None:
             reason = Reason.NOT_WEB
         elif is_robots_txt(target):
@@ -133,8 +125,12 @@ class RobotsTxt:
         elif record is None:
             reason = Reason.NO_RECORD
         else:
-            rule = rules.match(origin, target)
-            reason = Reason.RULE if rule else Reason.NO_RULE_MATCHES
+            line = self._rules(index).match(origin, target)
+            if line is None:
+                reason = Reason.NO_RULE_MATCHES
+            else:
+                reason = Reason.RULE
+                rule = record.rules[bisect_left(record.rules, line, key=attrgetter("line"))]
         return Decision(
             verdict=Verdict.FORBIDDEN if rule else Verdict.ALLOWED,
             url=url,
@@ -145,8 +141,8 @@ class RobotsTxt:
             source=source,
         )
 
-    def _record_for(self, robot: str | bytes) -> tuple[Record | None, RuleSet]:
-        """Return the record that counts for a robot, None if there is none (A4), and its rules."""
+    def _index(self, robot: str | bytes) -> int:
+        """Return the index of the record that counts for a robot, else `_DEFAULT` or `_NONE`."""
         try:
             index = self._index_of.get(robot)
         except TypeError:  # not hashable, so neither text nor bytes: to_name says so better
@@ -157,17 +153,13 @@ class RobotsTxt:
                 self._index_of.clear()
                 self._glances.clear()
             index = self._index_of[robot] = self._select(name)
-        asked = self._asked.get(index)
-        if asked is None:
-            record = self._record(index)
-            asked = self._asked[index] = record, RuleSet(record.rules if record else ())
-        return asked
+        return index
 
     def _select(self, name: str) -> int:
-        """Return the index of the first record that names the robot (A3), else `_DEFAULT` or `_NONE`."""
+        """Return the index of the first record that names the robot (A3), else `_DEFAULT` or `_NONE` (A4)."""
         folded = name.casefold()
         has_default = False
-        for index, (user_agents, _) in enumerate(self._raw):
+        for index, (user_agents, _) in enumerate(self._packed.unpack()):
             for _, value in user_agents:
                 if value == DEFAULT_NAME:
                     has_default = True
@@ -175,29 +167,27 @@ class RobotsTxt:
                     return index
         return _DEFAULT if has_default else _NONE
 
+    def _raw(self, index: int) -> RawRecord:
+        """Return the record at an index; the default one is made of all that name ``*`` (R5, R6)."""
+        records = self._packed.unpack()
+        if index >= 0:
+            return records[index]
+        parts = [raw for raw in records if any(value == DEFAULT_NAME for _, value in raw[0])]
+        return [line for names, _ in parts for line in names], [line for _, rules in parts for line in rules]
+
+    def _rules(self, index: int) -> RuleSet:
+        rules = self._rules_at.get(index)
+        if rules is None:
+            rules = self._rules_at[index] = RuleSet(() if index == _NONE else self._raw(index)[1])
+        return rules
+
     def _record(self, index: int) -> Record | None:
         if index == _NONE:
             return None
-        if index >= 0:
-            return to_record(self._raw[index])
-        # R5, R6: the default record is made of all that name "*".
-        parts = [raw for raw in self._raw if any(value == DEFAULT_NAME for _, value in raw[0])]
-        return to_record(
-            (
-                [line for user_agents, _ in parts for line in user_agents],
-                [line for _, rules in parts for line in rules],
-            )
-        )
+        record = self._record_at.get(index)
+        if record is None:
+            record = self._record_at[index] = to_record(self._raw(index))
+        return record
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {len(self._raw)} records>"
-
-
-def _size_of(line: int, value: str) -> int:
-    """About how much memory a line of a record takes: as read, and in the rules made of it."""
-    size = 260 + sys.getsizeof(value)
-    if not value.isascii():
-        size += 3 * len(value.encode("utf-8", "surrogatepass"))  # as %XX
-    if "://" in value:
-        size += 600  # an origin with rules of its own
-    return size
+        return f"<{type(self).__name__} of {len(self._packed)} records>"

@@ -8,11 +8,11 @@ number of rules. A `Glance` is enough of it to let most URLs pass without taking
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from scrapy_norobots.standard.records import Rule
 from scrapy_norobots.standard.urls import Origin, normal, split, written
 
 # U4: values that are whole URLs, and those of schemes that have no host and so name nothing here.
@@ -62,21 +62,21 @@ class Glance(NamedTuple):
 class RuleSet:
     """What one robot may not fetch; false if that is nothing at all."""
 
-    __slots__ = ("_heads", "_of_origin", "_prefixes", "_rules")
+    __slots__ = ("_heads", "_lines", "_of_origin", "_prefixes")
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        """Prepare rules given in file order; of two that forbid the same, the first is remembered."""
-        general: dict[str, Rule] = {}
-        of_origin: dict[Origin, dict[str, Rule]] = {}
-        for rule in rules:
-            found = prefix_of(rule.value)
+    def __init__(self, rules: Iterable[tuple[int, str]]) -> None:
+        """Prepare rules, (line, value) in file order; of two that forbid the same, the first counts."""
+        general: dict[str, int] = {}
+        of_origin: dict[Origin, dict[str, int]] = {}
+        for line, value in rules:
+            found = prefix_of(value)
             if found is not None:
                 origin, prefix = found
                 prefixes = general if origin is None else of_origin.setdefault(origin, {})
                 prefix = written(prefix)
-                prefixes.setdefault(prefix, rule)
-                prefixes.setdefault(normal(prefix, is_prefix=True), rule)  # U6
-        self._prefixes, self._rules = _minimal(general)
+                prefixes.setdefault(prefix, line)
+                prefixes.setdefault(normal(prefix, is_prefix=True), line)  # U6
+        self._prefixes, self._lines = _minimal(general)
         self._of_origin = {origin: _minimal(prefixes) for origin, prefixes in of_origin.items()}
         self._heads: dict[Origin | None, list[str]] = {}
 
@@ -96,31 +96,32 @@ class RuleSet:
             heads = self._heads[own] = _shortest({prefix.partition("%")[0] for prefix in prefixes})
         return Glance(base, start, tuple(heads), ()) if len(heads) <= _FEW else Glance(base, start, (), heads)
 
-    def match(self, origin: Origin | None, target: str) -> Rule | None:
-        """Return a rule that forbids the target, as written or in its normal form (U6), else None."""
+    def match(self, origin: Origin | None, target: str) -> int | None:
+        """Return the line of a rule that forbids the target, as written or in normal form (U6), else None."""
         target = written(target)
-        rule = self._match(origin, target)
-        if rule is None:
+        line = self._match(origin, target)
+        if line is None:
             normal_target = normal(target)
             if normal_target != target:
-                rule = self._match(origin, normal_target)
-        return rule
+                line = self._match(origin, normal_target)
+        return line
 
-    def _match(self, origin: Origin | None, target: str) -> Rule | None:
+    def _match(self, origin: Origin | None, target: str) -> int | None:
         index = find(self._prefixes, target)
         if index >= 0:
-            return self._rules[index]
+            return self._lines[index]
         if origin in self._of_origin:
-            prefixes, rules = self._of_origin[origin]
+            prefixes, lines = self._of_origin[origin]
             index = find(prefixes, target)
             if index >= 0:
-                return rules[index]
+                return lines[index]
         return None
 
 
-def _minimal(rules: dict[str, Rule]) -> tuple[list[str], list[Rule]]:
-    prefixes = _shortest(rules)
-    return prefixes, [rules[prefix] for prefix in prefixes]
+def _minimal(lines: dict[str, int]) -> tuple[list[str], array[int]]:
+    """Return the shortest of some prefixes, and their lines."""
+    prefixes = _shortest(lines)
+    return prefixes, array("q", map(lines.__getitem__, prefixes))
 
 
 def _shortest(prefixes: Iterable[str]) -> list[str]:
