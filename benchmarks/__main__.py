@@ -1,31 +1,53 @@
-"""``python -m benchmarks NAME [--rounds N]``."""
+"""``python -m benchmarks NAME [FOLDER] [--rounds N]``."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
-from benchmarks import broad, fleet, hosts, single, stores
+from benchmarks import broad, check, fleet, hosts, linear, parse, single, stores
 
-BENCHMARKS = {"broad": broad, "single": single, "hosts": hosts, "stores": stores, "fleet": fleet}
+BENCHMARKS = {
+    "broad": broad,
+    "single": single,
+    "hosts": hosts,
+    "stores": stores,
+    "fleet": fleet,
+    "linear": linear,
+}
+ON_FILES = {"parse": parse, "check": check}
 
 
 def main() -> None:
     """Run one benchmark."""
     lines = [
         f"{name}: {(module.__doc__ or '').split(': ', 1)[-1].splitlines()[0]}"
-        for name, module in BENCHMARKS.items()
+        for name, module in {**BENCHMARKS, **ON_FILES}.items()
     ]
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="\n".join(lines),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", choices=BENCHMARKS)
+    parser.add_argument("name", choices=[*BENCHMARKS, *ON_FILES])
+    parser.add_argument(
+        "folder",
+        nargs="?",
+        type=Path,
+        help="for parse and check: of robots.txt files; without it, they are made",
+    )
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured (3)")
     options = parser.parse_args()
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
-    BENCHMARKS[options.name].run(options.rounds)
+    if options.folder is not None and options.name not in ON_FILES:
+        parser.error(f"{options.name} measures no files")
+    if options.folder is not None and not options.folder.is_dir():
+        parser.error(f"{options.folder} is no folder")
+    if options.name in ON_FILES:
+        ON_FILES[options.name].run(options.rounds, options.folder)
+    else:
+        BENCHMARKS[options.name].run(options.rounds)
 
 
 if __name__ == "__main__":

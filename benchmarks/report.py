@@ -14,9 +14,9 @@ from rich.table import Table
 console = Console()
 
 
-def versions() -> str:
+def versions(*peers: str) -> str:
     """Say which versions and which machine figures were measured with."""
-    names = ("scrapy-norobots", "scrapy", "twisted", "protego")
+    names = ("scrapy-norobots", "scrapy", "twisted", "protego", *peers)
     parts = [f"{name} {version(name)}" for name in names]
     return (
         f"{', '.join(parts)}; Python {sys.version.split()[0]}, {platform.machine()}, {os.cpu_count()} cores"
@@ -29,13 +29,13 @@ def with_ratio(values: list[float], base: list[float], unit: str = "s") -> str:
     return f"{median(values):.2f} {unit} ({ratio:.2f}×)"
 
 
-def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """Print a table and the versions."""
+def table(title: str, columns: list[str], rows: list[list[str]], *peers: str) -> None:
+    """Print a table and the versions, those of some more packages among them."""
     made = Table(*columns, title=title, title_justify="left")
     for row in rows:
         made.add_row(*row)
     console.print(made)
-    console.print(versions(), highlight=False, soft_wrap=True)
+    console.print(versions(*peers), highlight=False, soft_wrap=True)
 
 
 def progress(text: str) -> None:

@@ -6,7 +6,7 @@ raises on bytes, whatever they hold.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from functools import cached_property
 from operator import attrgetter
 
@@ -15,8 +15,8 @@ from scrapy_norobots.standard.findings import Finding, find_all
 from scrapy_norobots.standard.lines import is_html, to_lines, to_text
 from scrapy_norobots.standard.names import names_robot, to_name
 from scrapy_norobots.standard.records import DEFAULT_NAME, PackedRecords, RawRecord, Record, to_record
-from scrapy_norobots.standard.rules import Glance, RuleSet, find
-from scrapy_norobots.standard.urls import is_robots_txt, split
+from scrapy_norobots.standard.rules import Glance, RuleSet
+from scrapy_norobots.standard.urls import SENT, Origin, is_robots_txt, split, written
 
 # How many robots' names are remembered. A crawl has one, a few at most; one that changes its name with
 # each request must not fill the memory.
@@ -82,14 +82,16 @@ class RobotsTxt:
         for the robot, `bytes`), `ValueError` for a URL that is neither, or has an impossible port.
         """
         try:
-            base, start, few, many = self._glances[robot]
+            _, base, start, few, many = self._glances[robot]
             if (
                 url.startswith(base)
                 and not url.startswith(few, start)
                 and "%" not in url
                 and "/." not in url
-                and not ("\t" in url or "\n" in url or "\r" in url)
-                and not (many and find(many, url[start:]) >= 0)
+                and "\t" not in url
+                and "\n" not in url
+                and "\r" not in url
+                and not (many and (path := url[start:]).startswith(many[bisect_right(many, path) - 1]))
             ):
                 return True
         except (AttributeError, KeyError, TypeError):  # a first question, or of a wrong type
@@ -98,16 +100,21 @@ class RobotsTxt:
 
     def _look(self, url: str, robot: str | bytes) -> bool:
         """Answer what cannot be seen at a glance, and prepare a glance for more such URLs."""
-        origin, target = split(url)
         rules = self._rules(self._index(robot))
-        if target is None:
-            return True
-        known = self._glances.get(robot)
-        if origin is not None and (known is None or not url.startswith(known.base)):
-            glance = rules.glance(url, origin)
-            if glance is not None:
+        glance = self._glances.get(robot)
+        origin: Origin | None
+        target: str | None
+        if glance and isinstance(url, str) and url.startswith(glance.base) and SENT.fullmatch(url):
+            origin, target = glance.origin, url[glance.start :].partition("#")[0]
+        else:
+            origin, target = split(url)
+            glance = rules.glance(url, origin) if origin else None
+            if glance:
                 self._glances[robot] = glance
-        return not rules or rules.match(origin, target) is None or is_robots_txt(target)
+            if target is None:
+                return True
+            target = written(target)
+        return rules.match(origin, target) is None or is_robots_txt(target)
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Say whether and why `robot` may fetch `url`; takes and raises what `allowed` does.
@@ -125,7 +132,7 @@ class RobotsTxt:
         elif record is None:
             reason = Reason.NO_RECORD
         else:
-            line = self._rules(index).match(origin, target)
+            line = self._rules(index).match(origin, written(target))
             if line is None:
                 reason = Reason.NO_RULE_MATCHES
             else:

@@ -40,7 +40,7 @@ def prefix_of(value: str) -> tuple[Origin | None, str] | None:
 
 
 # Up to so many prefixes, it is faster to try them all than to bisect.
-_FEW = 16
+_FEW = 40
 
 
 class Glance(NamedTuple):
@@ -50,9 +50,10 @@ class Glance(NamedTuple):
     that become ``%XX`` (U6). So it is forbidden only if it starts, from `start` on, with what stands before
     the first ``%`` of a prefix. These heads are in `few`, or else sorted in `many`.
 
-    `base` is the beginning of a URL with the first ``/`` of its path, `start` the place of this ``/``.
+    `base` is how URLs of `origin` begin, up to the first ``/`` of the path, `start` the place of this ``/``.
     """
 
+    origin: Origin
     base: str
     start: int
     few: tuple[str, ...]
@@ -87,18 +88,18 @@ class RuleSet:
         """Return what is enough for most URLs that begin as this one of `origin`, None if it has no path."""
         start = url.find("/", url.find("://") + 3)
         base = url[: start + 1]
-        if start < 0 or split(base) != (origin, "/"):
+        if start < 0 or split(base + "-") != (origin, "/-"):
             return None
         own = origin if origin in self._of_origin else None
         heads = self._heads.get(own)
         if heads is None:
             prefixes = self._prefixes + (self._of_origin[own][0] if own else [])
             heads = self._heads[own] = _shortest({prefix.partition("%")[0] for prefix in prefixes})
-        return Glance(base, start, tuple(heads), ()) if len(heads) <= _FEW else Glance(base, start, (), heads)
+        few, many = (tuple(heads), ()) if len(heads) <= _FEW else ((), heads)
+        return Glance(origin, base, start, few, many)
 
     def match(self, origin: Origin | None, target: str) -> int | None:
-        """Return the line of a rule that forbids the target, as written or in normal form (U6), else None."""
-        target = written(target)
+        """Return the line of a rule that forbids a target as `written` or in normal form (U6), else None."""
         line = self._match(origin, target)
         if line is None:
             normal_target = normal(target)
@@ -107,13 +108,13 @@ class RuleSet:
         return line
 
     def _match(self, origin: Origin | None, target: str) -> int | None:
-        index = find(self._prefixes, target)
-        if index >= 0:
+        index = _find(self._prefixes, target)
+        if index is not None:
             return self._lines[index]
         if origin in self._of_origin:
             prefixes, lines = self._of_origin[origin]
-            index = find(prefixes, target)
-            if index >= 0:
+            index = _find(prefixes, target)
+            if index is not None:
                 return lines[index]
         return None
 
@@ -133,10 +134,6 @@ def _shortest(prefixes: Iterable[str]) -> list[str]:
     return kept
 
 
-def find(prefixes: Sequence[str], target: str) -> int:
-    """Return the index of the prefix that begins `target`, or -1 if none does.
-
-    The prefixes are sorted, and none begins another.
-    """
+def _find(prefixes: Sequence[str], target: str) -> int | None:
     index = bisect_right(prefixes, target) - 1
-    return index if index >= 0 and target.startswith(prefixes[index]) else -1
+    return index if index >= 0 and target.startswith(prefixes[index]) else None

@@ -28,10 +28,15 @@ _AROUND = "".join(map(chr, range(0x21)))
 _ODD_SPACE = re.compile(r"[\x00-\x20]")
 _WITHIN = str.maketrans("", "", "\t\r\n")
 
-# What makes a target's normal form differ from it: escapes, dot segments, characters outside RFC 3986.
-_NOT_NORMAL = re.compile(r"[^A-Za-z0-9\-._~!$&'()*+,;=:@/?]|/\.")
+# What makes a target's normal form differ from it: dot segments, characters outside RFC 3986, and all
+# escapes but those of characters that are not unreserved, with upper-case digits.
+_NOT_NORMAL = re.compile(
+    r"[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]|/\."
+    r"|%(?![0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])"
+)
 
 # Blanks, controls and everything beyond ASCII cannot stand in a request: they are sent as %XX.
+SENT = re.compile(r"[\x21-\x7e]*")
 _NOT_SENT = re.compile(r"[^\x21-\x7e]")
 
 _TO_NORMALIZE = re.compile(r"%([0-9A-Fa-f]{2})|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?]")
@@ -128,7 +133,7 @@ def written(target: str) -> str:
 
     Characters beyond ASCII become ``%XX`` of their UTF-8 bytes; bytes that were not UTF-8, themselves.
     """
-    if _NOT_SENT.search(target) is None:
+    if SENT.fullmatch(target):
         return target
     return _NOT_SENT.sub(lambda match: _escape(match[0]), target)
 

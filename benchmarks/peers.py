@@ -1,0 +1,100 @@
+"""Parsers side by side: this package's and its peers, each with one way to read a file and one to ask it.
+
+All get bytes to read and the same header as the robot's name. `check_all` makes sure that each reads a plain
+file as meant before anything is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.robotparser import RobotFileParser
+
+from protego import Protego
+from robotexclusionrulesparser import RobotExclusionRulesParser
+
+from scrapy_norobots.standard import RobotsTxt
+
+ROBOT = "Tamarin/1.2 (+http://tamarin.example/bot)"
+OURS = "scrapy-norobots"
+
+
+@dataclass(frozen=True)
+class Parser:
+    """One parser: `read` makes a parsed file of bytes, `ask` asks one about URLs for `ROBOT`, one by one."""
+
+    name: str
+    read: Callable[[bytes], Any]
+    ask: Callable[[Any, Sequence[str]], list[bool]]
+
+
+def _protego(body: bytes) -> Any:
+    return Protego.parse(body.decode("utf-8", "ignore"))  # as Scrapy does
+
+
+def _urllib(body: bytes) -> Any:
+    parser = RobotFileParser()
+    parser.parse(body.decode("utf-8", "ignore").splitlines())
+    return parser
+
+
+def _rules_parser(body: bytes) -> Any:
+    parser = RobotExclusionRulesParser()
+    parser.parse(body.decode("utf-8", "ignore"))
+    return parser
+
+
+# The loops are written out, so that nothing but the call itself is measured.
+PARSERS = (
+    Parser(OURS, RobotsTxt.parse, lambda file, urls: [file.allowed(url, ROBOT) for url in urls]),
+    Parser("protego", _protego, lambda file, urls: [file.can_fetch(url, ROBOT) for url in urls]),
+    Parser("urllib.robotparser", _urllib, lambda file, urls: [file.can_fetch(ROBOT, url) for url in urls]),
+    Parser(
+        "robotexclusionrulesparser",
+        _rules_parser,
+        lambda file, urls: [file.is_allowed(ROBOT, url) for url in urls],
+    ),
+)
+
+_HOST = "http://garden.example"
+_PLAIN = b"""# What every parser must get right
+User-agent: potto
+Disallow: /hedge/
+
+User-agent: *
+Disallow: /nest/
+Disallow: /heap.html
+"""
+_ANSWERS = {
+    "/": True,
+    "/nest/": False,
+    "/nest/egg?q=1": False,
+    "/heap.html": False,
+    "/hedge/": True,
+    "/nes": True,
+    "/x/nest/": True,
+}
+
+
+def check_all() -> None:
+    """Raise `RuntimeError` if a parser does not read a plain file as meant."""
+    urls = [_HOST + target for target in _ANSWERS]
+    for parser in PARSERS:
+        for _ in range(2):  # what is remembered of a question must change nothing
+            answers = [bool(answer) for answer in parser.ask(parser.read(_PLAIN), urls)]
+            if answers != list(_ANSWERS.values()):
+                raise RuntimeError(f"{parser.name} answers {dict(zip(urls, answers, strict=True))}")
+
+
+def readable(files: Sequence[bytes]) -> list[bytes]:
+    """Return the files that every parser can read at all."""
+    kept = []
+    for body in files:
+        try:
+            for parser in PARSERS:
+                parser.ask(parser.read(body), [_HOST + "/nest"])
+        except Exception:  # of a peer, of any kind
+            continue
+        kept.append(body)
+    return kept
