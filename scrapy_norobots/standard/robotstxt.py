@@ -16,7 +16,7 @@ from scrapy_norobots.standard.lines import is_html, to_lines, to_text
 from scrapy_norobots.standard.names import names_robot, to_name
 from scrapy_norobots.standard.records import DEFAULT_NAME, PackedRecords, RawRecord, Record, to_record
 from scrapy_norobots.standard.rules import Glance, RuleSet
-from scrapy_norobots.standard.urls import SENT, Origin, is_robots_txt, split, written
+from scrapy_norobots.standard.urls import is_normal, is_robots_txt, split
 
 # How many robots' names are remembered. A crawl has one, a few at most; one that changes its name with
 # each request must not fill the memory.
@@ -102,19 +102,15 @@ class RobotsTxt:
         """Answer what cannot be seen at a glance, and prepare a glance for more such URLs."""
         rules = self._rules(self._index(robot))
         glance = self._glances.get(robot)
-        origin: Origin | None
-        target: str | None
-        if glance and isinstance(url, str) and url.startswith(glance.base) and SENT.fullmatch(url):
-            origin, target = glance.origin, url[glance.start :].partition("#")[0]
-        else:
-            origin, target = split(url)
-            glance = rules.glance(url, origin) if origin else None
-            if glance:
-                self._glances[robot] = glance
-            if target is None:
-                return True
-            target = written(target)
-        return rules.match(origin, target) is None or is_robots_txt(target)
+        if glance and isinstance(url, str) and url.startswith(glance.base):
+            target = url[glance.start :].partition("#")[0]
+            if is_normal(target):  # so there is nothing to drop from it
+                return rules.match(glance.origin, target) is None or target == "/robots.txt"
+        origin, told = split(url)
+        glance = rules.glance(url, origin) if origin else None
+        if glance:
+            self._glances[robot] = glance
+        return told is None or rules.match(origin, told) is None or is_robots_txt(told)
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Say whether and why `robot` may fetch `url`; takes and raises what `allowed` does.
@@ -132,7 +128,7 @@ class RobotsTxt:
         elif record is None:
             reason = Reason.NO_RECORD
         else:
-            line = self._rules(index).match(origin, written(target))
+            line = self._rules(index).match(origin, target)
             if line is None:
                 reason = Reason.NO_RULE_MATCHES
             else:

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from scrapy_norobots.standard.urls import Origin, normal, split, written
+from scrapy_norobots.standard.urls import Origin, is_normal, normal, split, written
 
 # U4: values that are whole URLs, and those of schemes that have no host and so name nothing here.
 WHOLE_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
@@ -99,13 +99,12 @@ class RuleSet:
         return Glance(origin, base, start, few, many)
 
     def match(self, origin: Origin | None, target: str) -> int | None:
-        """Return the line of a rule that forbids a target as `written` or in normal form (U6), else None."""
+        """Return the line of a rule that forbids the target, as written or in normal form (U6), else None."""
+        if is_normal(target):
+            return self._match(origin, target)
+        target = written(target)
         line = self._match(origin, target)
-        if line is None:
-            normal_target = normal(target)
-            if normal_target != target:
-                line = self._match(origin, normal_target)
-        return line
+        return self._match(origin, normal(target)) if line is None else line
 
     def _match(self, origin: Origin | None, target: str) -> int | None:
         index = _find(self._prefixes, target)

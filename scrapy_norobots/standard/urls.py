@@ -28,18 +28,16 @@ _AROUND = "".join(map(chr, range(0x21)))
 _ODD_SPACE = re.compile(r"[\x00-\x20]")
 _WITHIN = str.maketrans("", "", "\t\r\n")
 
-# What makes a target's normal form differ from it: dot segments, characters outside RFC 3986, and all
-# escapes but those of characters that are not unreserved, with upper-case digits.
-_NOT_NORMAL = re.compile(
-    r"[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]|/\."
-    r"|%(?![0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])"
-)
-
 # Blanks, controls and everything beyond ASCII cannot stand in a request: they are sent as %XX.
-SENT = re.compile(r"[\x21-\x7e]*")
 _NOT_SENT = re.compile(r"[^\x21-\x7e]")
 
-_TO_NORMALIZE = re.compile(r"%([0-9A-Fa-f]{2})|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?]")
+# What RFC 3986 allows in a target, and what it does not.
+_ALLOWED = re.compile(r"[A-Za-z0-9\-._~!$&'()*+,;=:@/?%]*")
+_NOT_ALLOWED = re.compile(r"[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]")
+
+# Escapes, and those not in normal form: with lower-case digits, or of an unreserved character.
+_ESCAPE = re.compile("%([0-9A-Fa-f]{2})?")
+_ODD_ESCAPE = re.compile("%(?![0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -133,9 +131,16 @@ def written(target: str) -> str:
 
     Characters beyond ASCII become ``%XX`` of their UTF-8 bytes; bytes that were not UTF-8, themselves.
     """
-    if SENT.fullmatch(target):
-        return target
-    return _NOT_SENT.sub(lambda match: _escape(match[0]), target)
+    return _NOT_SENT.sub(_escape, target)
+
+
+def is_normal(target: str) -> bool:
+    """Whether a target is in normal form, for which any ``/.`` might be a dot segment."""
+    return (
+        _ALLOWED.fullmatch(target) is not None
+        and "/." not in target
+        and ("%" not in target or _ODD_ESCAPE.search(target) is None)
+    )
 
 
 def normal(target: str, *, is_prefix: bool = False) -> str:
@@ -146,9 +151,9 @@ def normal(target: str, *, is_prefix: bool = False) -> str:
     the value of a rule: its last segment may go on, so ``/a/.`` and ``/a/..`` are left alone, which
     also begin ``/a/.htaccess``.
     """
-    if _NOT_NORMAL.search(target) is None:
+    if is_normal(target):
         return target
-    path, mark, query = _TO_NORMALIZE.sub(_normalize, target).partition("?")
+    path, mark, query = _ESCAPE.sub(_normalize, _NOT_ALLOWED.sub(_escape, target)).partition("?")
     if "/." in path:
         path = _resolve_dots(path, is_prefix=is_prefix and not mark)
     return path + mark + query
@@ -161,18 +166,24 @@ def is_robots_txt(target: str) -> bool:
 
 def _normalize(match: re.Match[str]) -> str:
     digits = match[1]
-    if digits is None:
-        return _escape(match[0])
+    return _NORMAL_ESCAPES[digits] if digits else "%25"
+
+
+def _escape(match: re.Match[str]) -> str:
+    try:
+        data = match[0].encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a surrogate that stands for no byte
+        data = match[0].encode("utf-8", "surrogatepass")
+    return "".join(f"%{byte:02X}" for byte in data)
+
+
+def _normal_escape(digits: str) -> str:
     character = chr(int(digits, 16))
     return character if character in _UNRESERVED else f"%{digits.upper()}"
 
 
-def _escape(characters: str) -> str:
-    try:
-        data = characters.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # a surrogate that stands for no byte
-        data = characters.encode("utf-8", "surrogatepass")
-    return "".join(f"%{byte:02X}" for byte in data)
+_HEX = "0123456789ABCDEFabcdef"
+_NORMAL_ESCAPES = {one + two: _normal_escape(one + two) for one in _HEX for two in _HEX}
 
 
 def _resolve_dots(path: str, *, is_prefix: bool) -> str:
