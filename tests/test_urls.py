@@ -229,3 +229,18 @@ def test_every_escape_of_a_byte() -> None:
             assert unquote_to_bytes(form) == bytes((*b"/", byte, *b"x"))
             unreserved = byte < 128 and (chr(byte).isalnum() or chr(byte) in "-._~")
             assert form == (f"/{chr(byte)}x" if unreserved else f"/%{byte:02X}x")
+
+
+def test_runs_of_what_cannot_be_sent_are_escaped_one_by_one() -> None:
+    assert written("/ \x00é\udce9\ud800漢/") == "/%20%00%C3%A9%E9%ED%A0%80%E6%BC%A2/"
+    assert normal("/\udcff\udbff<>") == "/%FF%ED%AF%BF%3C%3E"
+
+
+@pytest.mark.parametrize("zeros", [1, 10_000, 1_000_000])
+def test_a_port_may_have_zeros_in_front(zeros: int) -> None:
+    port = "0" * zeros
+    assert Origin.of(f"http://garden.example:{port}80/") == ("http", "garden.example", 80)
+    assert Origin.of(f"http://garden.example:{port}65535/") == ("http", "garden.example", 65535)
+    assert Origin.of(f"http://garden.example:{port}/") == ("http", "garden.example", 0)
+    with pytest.raises(ValueError, match="is no port"):
+        Origin.of(f"http://garden.example:{port}65536/")

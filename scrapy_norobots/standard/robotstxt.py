@@ -105,11 +105,12 @@ class RobotsTxt:
         if glance and isinstance(url, str) and url.startswith(glance.base):
             target = url[glance.start :].partition("#")[0]
             if is_normal(target):  # so there is nothing to drop from it
-                return rules.match(glance.origin, target) is None or target == "/robots.txt"
+                return rules.look_up(glance.origin, target) is None or target == "/robots.txt"
         origin, told = split(url)
-        glance = rules.glance(url, origin) if origin else None
-        if glance:
-            self._glances[robot] = glance
+        if origin and not (glance and url.startswith(glance.base)):
+            glance = rules.glance(url, origin)
+            if glance:
+                self._glances[robot] = glance
         return told is None or rules.match(origin, told) is None or is_robots_txt(told)
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:

@@ -101,12 +101,13 @@ class RuleSet:
     def match(self, origin: Origin | None, target: str) -> int | None:
         """Return the line of a rule that forbids the target, as written or in normal form (U6), else None."""
         if is_normal(target):
-            return self._match(origin, target)
+            return self.look_up(origin, target)
         target = written(target)
-        line = self._match(origin, target)
-        return self._match(origin, normal(target)) if line is None else line
+        line = self.look_up(origin, target)
+        return self.look_up(origin, normal(target)) if line is None else line
 
-    def _match(self, origin: Origin | None, target: str) -> int | None:
+    def look_up(self, origin: Origin | None, target: str) -> int | None:
+        """Return the line of a rule that forbids the target, just as it stands here, else None."""
         index = _find(self._prefixes, target)
         if index is not None:
             return self._lines[index]

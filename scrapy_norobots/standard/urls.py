@@ -29,11 +29,11 @@ _ODD_SPACE = re.compile(r"[\x00-\x20]")
 _WITHIN = str.maketrans("", "", "\t\r\n")
 
 # Blanks, controls and everything beyond ASCII cannot stand in a request: they are sent as %XX.
-_NOT_SENT = re.compile(r"[^\x21-\x7e]")
+_NOT_SENT = re.compile(r"[^\x21-\x7e]+")
 
 # What RFC 3986 allows in a target, and what it does not.
 _ALLOWED = re.compile(r"[A-Za-z0-9\-._~!$&'()*+,;=:@/?%]*")
-_NOT_ALLOWED = re.compile(r"[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]")
+_NOT_ALLOWED = re.compile(r"[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]+")
 
 # Escapes, and those not in normal form: with lower-case digits, or of an unreserved character.
 _ESCAPE = re.compile("%([0-9A-Fa-f]{2})?")
@@ -112,7 +112,8 @@ def _origin(scheme: str, authority: str) -> Origin | None:
         raise ValueError(f"{port[:20]!r} is no port, in {host_and_port[:300]!r}")
     if not host:
         return None
-    return Origin(scheme, _host(host), int(port) if port else _DEFAULT_PORTS[scheme])
+    # More digits than those of a port are zeros, and too many of them are too much for int.
+    return Origin(scheme, _host(host), int(port[-5:]) if port else _DEFAULT_PORTS[scheme])
 
 
 def _host(host: str) -> str:
@@ -173,8 +174,15 @@ def _escape(match: re.Match[str]) -> str:
     try:
         data = match[0].encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:  # a surrogate that stands for no byte
-        data = match[0].encode("utf-8", "surrogatepass")
-    return "".join(f"%{byte:02X}" for byte in data)
+        data = b"".join(map(_bytes_of, match[0]))
+    return "%" + data.hex("%").upper()
+
+
+def _bytes_of(character: str) -> bytes:
+    try:
+        return character.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return character.encode("utf-8", "surrogatepass")
 
 
 def _normal_escape(digits: str) -> str:
