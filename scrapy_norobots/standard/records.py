@@ -59,6 +59,9 @@ class Record(NamedTuple):
 # A record by plain tuples: (line, value) of its User-agent lines, and of its Disallow lines.
 RawRecord = tuple[list[tuple[int, str]], list[tuple[int, str]]]
 
+# The fields as nearly all files spell them, told without a search; whether they are User-agent.
+_USUAL = {"User-agent": True, "User-Agent": True, "user-agent": True, "Disallow": False, "disallow": False}
+
 # What a line of a record is; kept in the two lowest bits of its packed number.
 _FIRST_NAME, _NAME, _RULE = range(3)
 
@@ -80,12 +83,17 @@ class PackedRecords:
         before: int | None = None  # what the line before was, None outside a record
         field = FIELD.match
         for number, line in enumerate(lines, 1):
-            match = field(line)
-            if match is None:
-                if not line or is_blank(line):
-                    before = None
-                continue
-            is_user_agent, value = match.groups()
+            name, colon, value = line.partition(":")
+            is_user_agent: bool | str | None = _USUAL.get(name)
+            if is_user_agent is None or not colon:
+                match = field(line)
+                if match is None:
+                    if not line or is_blank(line):
+                        before = None
+                    continue
+                is_user_agent, value = match.groups()
+            elif "#" in value:
+                value = value.partition("#")[0]
             if is_user_agent:
                 before = _FIRST_NAME if before is None or before == _RULE else _NAME
             elif before is None:
@@ -93,7 +101,7 @@ class PackedRecords:
             else:
                 before = _RULE
             numbers.append(number << 2 | before)
-            values.append(value.rstrip(" \t"))
+            values.append(value.strip(" \t"))
         self._numbers = numbers
         self._values = "\n".join(values).encode("utf-8", "surrogatepass")
 
