@@ -258,6 +258,18 @@ def test_reading_twice_gives_the_same(body: bytes, url: str, robot: str | bytes)
     assert first.size == second.size
 
 
+@always
+@given(bodies, st.lists(st.tuples(urls, robots_names), max_size=8))
+def test_what_was_asked_before_makes_no_difference(
+    body: bytes, questions: list[tuple[str, str | bytes]]
+) -> None:
+    robots = RobotsTxt.parse(body)
+    for url, robot in questions:
+        assert robots.allowed(url, robot) is RobotsTxt.parse(body).allowed(url, robot)
+    for url, robot in questions:
+        assert robots.decide(url, robot) == RobotsTxt.parse(body).decide(url, robot)
+
+
 # --- the file
 
 

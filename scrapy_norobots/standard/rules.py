@@ -61,7 +61,7 @@ class Glance(NamedTuple):
 
 
 class RuleSet:
-    """What one robot may not fetch; false if that is nothing at all."""
+    """What one robot may not fetch."""
 
     __slots__ = ("_heads", "_lines", "_of_origin", "_prefixes")
 
@@ -80,9 +80,6 @@ class RuleSet:
         self._prefixes, self._lines = _minimal(general)
         self._of_origin = {origin: _minimal(prefixes) for origin, prefixes in of_origin.items()}
         self._heads: dict[Origin | None, list[str]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._prefixes or self._of_origin)
 
     def glance(self, url: str, origin: Origin) -> Glance | None:
         """Return what is enough for most URLs that begin as this one of `origin`, None if it has no path."""
