@@ -67,7 +67,7 @@ class NoRobotsMiddleware:
         self._tally = self._report.tally
         self._start_drops = 0
         self._identity = Identity(crawler, config.robot)
-        reader = Reader(crawler, config.parser, config.also_obey)
+        reader = Reader(crawler, config.parser, config.also_obey, multivalue=config.multivalue)
         self._judge = Judge(config.status_policy, config.freshness, reader.read)
         self._fetcher = Fetcher(crawler, config, self._identity, self._count_exception)
         self._holding = Holding(

@@ -30,7 +30,8 @@ class StrictRobotParser(RobotParser):
     @classmethod
     def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> StrictRobotParser:
         """Parse the body of a robots.txt; never raises on bytes."""
-        return cls(RobotsTxt.parse(robotstxt_body))
+        multivalue = crawler is not None and crawler.settings.getbool("NOROBOTS_MULTIVALUE")
+        return cls(RobotsTxt.parse(robotstxt_body, multivalue=multivalue))
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         """Whether `user_agent`, a name or a whole header, may fetch `url`."""
@@ -45,8 +46,8 @@ class StrictRobotParser(RobotParser):
 class Reader:
     """Reads files with the parser, or all the parsers, that the settings of a crawler name.
 
-    `parser` stands in the strict one's place; those of `also_obey` have a say beside it. Raises `ValueError`
-    that names the setting if one of them is not usable.
+    `parser` stands in the strict one's place; those of `also_obey` have a say beside it; `multivalue` is the
+    strict one's dialect. Raises `ValueError` that names the setting if one of them is not usable.
     """
 
     def __init__(
@@ -54,8 +55,11 @@ class Reader:
         crawler: Crawler,
         parser: type[RobotParser] | None,
         also_obey: Sequence[type[RobotParser]],
+        *,
+        multivalue: bool,
     ) -> None:
         self._crawler = crawler
+        self._multivalue = multivalue
         self._parser = parser
         self._also_obey = also_obey
         self._try("ROBOTSTXT_PARSER", [parser] if parser is not None else [])
@@ -63,7 +67,11 @@ class Reader:
 
     def read(self, body: bytes) -> Rules:
         """Read the body of a robots.txt; raises what a parser of the user's raises."""
-        first: Rules = RobotsTxt.parse(body) if self._parser is None else self._foreign(self._parser, body)
+        first: Rules
+        if self._parser is None:
+            first = RobotsTxt.parse(body, multivalue=self._multivalue)
+        else:
+            first = self._foreign(self._parser, body)
         if not self._also_obey:
             return first
         return AllRules([first, *(self._foreign(parser, body) for parser in self._also_obey)])
@@ -88,6 +96,13 @@ def as_parser(rules: Rules) -> RobotParser:
         return rules.parser
     assert isinstance(rules, RobotsTxt)
     return StrictRobotParser(rules)
+
+
+def strict_reading(rules: Rules | None) -> RobotsTxt | None:
+    """Return the strict reading among rules, if it is there."""
+    if isinstance(rules, AllRules):
+        return strict_reading(rules.readings[0])
+    return rules if isinstance(rules, RobotsTxt) else None
 
 
 class ForeignRules:

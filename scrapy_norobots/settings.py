@@ -53,6 +53,7 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_CONCURRENT_FETCHES": 500,
         "NOROBOTS_ORIGINS_MAX": 50_000,
         "NOROBOTS_MEMORY_MAX": 64 * 1024 * 1024,
+        "NOROBOTS_MULTIVALUE": False,
         "NOROBOTS_ALSO_OBEY": (),
         "NOROBOTS_SHARE_ROBOTSTXT": True,
         "NOROBOTS_STORE": None,
@@ -89,6 +90,7 @@ class Config:
     report: tuple[str, ...]  # paths, with placeholders
     report_origins: int
     dry_run: bool
+    multivalue: bool
     also_obey: tuple[type[RobotParser], ...]
     share_robotstxt: bool
     store: str
@@ -122,6 +124,7 @@ class Config:
             concurrent_fetches=_whole(settings, "NOROBOTS_CONCURRENT_FETCHES", "downloads", 0),
             origins_max=_whole(settings, "NOROBOTS_ORIGINS_MAX", "origins", 1),
             memory_max=_whole(settings, "NOROBOTS_MEMORY_MAX", "bytes", 1),
+            multivalue=_flag(settings, "NOROBOTS_MULTIVALUE"),
             also_obey=_parsers(settings, "NOROBOTS_ALSO_OBEY"),
             share_robotstxt=_flag(settings, "NOROBOTS_SHARE_ROBOTSTXT"),
             store=_store(settings),

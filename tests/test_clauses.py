@@ -998,6 +998,67 @@ def forbids(meta: RobotsMeta) -> str:
     return " ".join(["noindex"] * (not meta.index) + ["nofollow"] * (not meta.follow))
 
 
+# The dialect's three examples, in our garden: file, and for each robot what of all these it may not fetch.
+PLACES = "/ /shed/rake /heap/ /tools/ /toads.html /t /maze/hedge/ /maze/hedge/deep/in /maze/hedg /maze/"
+MULTIVALUE = {
+    "all but one stay out": (
+        "User-agent: *\nDisallow: /\n\nUser-agent: Tamarin\nDisallow: /shed/ /heap/\n",
+        {"Tamarin": "/shed/rake /heap/", "Lemur": PLACES},
+    ),
+    "two may go anywhere": (
+        "User-agent: Marmoset Lemur\n\nUser-agent: * Tamarin\nDisallow: /t\n",
+        {"Marmoset": "", "Lemur": "", "Tamarin": "/tools/ /toads.html /t", "Saki": "/tools/ /toads.html /t"},
+    ),
+    "comments and empty values": (
+        """# For every monkey!
+User-agent: *
+# this is a maze
+Disallow: /maze/hedge/ #and all that grows there
+Disallow: # nothing at all
+Disallow: #nor here
+# Who reads this will find the way.
+""",
+        {"Tamarin": "/maze/hedge/ /maze/hedge/deep/in"},
+    ),
+}
+
+
+@clause("D1")
+@pytest.mark.parametrize("example", MULTIVALUE)
+def test_examples_of_the_multi_value_dialect(example: str) -> None:
+    text, expected = MULTIVALUE[example]
+    for _, body in variants(text):
+        robots = RobotsTxt.parse(body, multivalue=True)
+        for robot, forbidden_to_it in expected.items():
+            found = [place for place in PLACES.split() if not robots.allowed(HOST + place, robot)]
+            assert " ".join(found) == forbidden_to_it
+    findings = RobotsTxt.parse(text, multivalue=True).findings
+    assert [finding.kind for finding in findings if finding.kind != "no-disallow"] == []
+
+
+@clause("D1")
+def test_several_values_are_read_as_if_each_had_a_line() -> None:
+    text = "User-agent:\tTamarin \t Saki/2.0  # two\nDisallow: /a\t/b  /c%20d\nUser-agent: *\nDisallow: \n"
+    robots = RobotsTxt.parse(text.encode(), multivalue=True)
+    assert [(record.names, [tuple(rule) for rule in record.rules]) for record in robots.records] == [
+        (("Tamarin", "Saki/2.0"), [(2, "/a"), (2, "/b"), (2, "/c%20d")]),
+        (("*",), [(4, "")]),
+    ]
+    assert robots.records[0].line == 1
+    decision = robots.decide(f"{HOST}/c d/e", "saki")
+    assert (decision.rule, decision.record) == ((2, "/c%20d"), robots.records[0])
+    assert robots.decide(f"{HOST}/b", "tamarin").rule == (2, "/b")
+    assert [finding.kind for finding in robots.findings] == ["version-in-name", "no-blank-line"]
+
+
+@clause("D1")
+def test_without_the_dialect_a_value_is_one() -> None:
+    body = "User-agent: * Tamarin\nDisallow: /a /b\n"
+    assert records(body) == [(["* Tamarin"], ["/a /b"])]
+    assert {"several-names", "several-paths"} <= set(kinds(body))
+    assert forbidden(body, "/a /b") == ""
+
+
 @clause("M1")
 @pytest.mark.parametrize(
     ("content", "expected"),
@@ -1161,7 +1222,9 @@ def headings() -> list[str]:
 
 def test_every_clause_is_explained_once_in_order() -> None:
     expected = [
-        f"{part}{n}" for part, last in zip("FRAUM", (9, 6, 5, 9, 4), strict=True) for n in range(1, last + 1)
+        f"{part}{n}"
+        for part, last in zip("FRAUDM", (9, 6, 5, 9, 1, 4), strict=True)
+        for n in range(1, last + 1)
     ]
     assert headings() == expected
 

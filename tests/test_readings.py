@@ -53,6 +53,26 @@ def test_there_may_be_many_and_another_first() -> None:
     assert drops["/back/door"].text.endswith("as read by PythonRobotParser")
 
 
+@pytest.mark.parametrize("multivalue", [True, False])
+def test_the_multi_value_dialect(multivalue: bool) -> None:
+    settings = {**ADDON, "NOROBOTS_MULTIVALUE": multivalue}
+    with Site("User-agent: nobody *\nDisallow: /attic /cellar\n") as site:
+        seen = crawl(f"{site.url}/cellar", f"{site.url}/", settings=settings)
+    assert site.pages() == (["/"] if multivalue else ["/", "/cellar"])
+    assert [drop.line for drop in seen.drops] == ([2] if multivalue else [])
+
+
+def test_the_dialect_under_scrapys_own_middleware() -> None:
+    settings = {
+        "ROBOTSTXT_OBEY": True,
+        "ROBOTSTXT_PARSER": "scrapy_norobots.StrictRobotParser",
+        "NOROBOTS_MULTIVALUE": True,
+    }
+    with Site("User-agent: nobody *\nDisallow: /attic /cellar\n") as site:
+        crawl(f"{site.url}/cellar", f"{site.url}/", settings=settings)
+    assert site.pages() == ["/"]
+
+
 def test_a_second_reading_that_fails_closes_the_site() -> None:
     seen, drops, site = crawled("/", NOROBOTS_ALSO_OBEY=["tests.spiders.BrokenParser"])
     assert site.pages() == []

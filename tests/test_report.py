@@ -118,12 +118,20 @@ def test_stale_copies_are_told(tmp_path: Path) -> None:
 def test_lines_that_count_for_nobody_are_one_warning(mode: str) -> None:
     with Site(FAULTY) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/attic/", f"{site.url}/cellar/", mode=mode)
-    (line,) = seen.log_lines("WARNING: 2 lines of")
+    (line,) = seen.log_lines("WARNING: Without effect in")
     assert (
-        f"{site.url}/robots.txt count for nobody, so that more may be crawled than is meant: line 3, " in line
+        f"in {site.url}/robots.txt: 2 of 3 Disallow lines, so that more may be crawled than is meant" in line
     )
+    assert "(line 3, " in line
     assert "'Disalow: /attic/'" in line
     assert "line 5, 'Disallow: /cellar/'" in line
+
+
+def test_they_are_told_when_another_reading_counts_too() -> None:
+    settings = {**ADDON, "NOROBOTS_ALSO_OBEY": ["scrapy.robotstxt.ProtegoRobotParser"]}
+    with Site(FAULTY) as site:
+        seen = crawl(f"{site.url}/", settings=settings)
+    assert seen.log_lines("WARNING: Without effect in", "2 of 3 Disallow lines")
 
 
 def test_they_are_told_once_however_often_the_file_comes() -> None:
@@ -135,14 +143,14 @@ def test_they_are_told_once_however_often_the_file_comes() -> None:
             arguments={"plan": [(0, f"{site.url}/"), (LONGER_THAN_TTL, f"{site.url}/")]},
         )
     assert len(site.robots_hits()) == 2
-    assert len(seen.log_lines("count for nobody")) == 1
+    assert len(seen.log_lines("Without effect in")) == 1
 
 
 def test_they_do_not_fill_the_log(tmp_path: Path) -> None:
     with Site(FAULTY, host="0.0.0.0") as site:
         urls = [f"{site.url_of(f'127.2.0.{number}')}/" for number in range(1, 26)]
         seen = crawl(*urls, settings=with_report(tmp_path / "report.json"))
-    assert len(seen.log_lines("WARNING: ", "count for nobody")) == 20
+    assert len(seen.log_lines("WARNING: Without effect in")) == 20
     (last,) = seen.log_lines("WARNING: 20 files with such lines have been told of")
     assert "NOROBOTS_REPORT" in last
     rows = json.loads((tmp_path / "report.json").read_text())["rows"]
@@ -154,7 +162,7 @@ def test_a_parser_of_the_users_own_has_no_such_lines() -> None:
     settings = {**ADDON, "ROBOTSTXT_PARSER": "scrapy.robotstxt.ProtegoRobotParser"}
     with Site(FAULTY) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/back/", settings=settings)
-    assert not seen.log_lines("count for nobody")
+    assert not seen.log_lines("Without effect in")
     assert "ProtegoRobotParser\n" in seen.log.partition("robots.txt in this crawl\n")[2]
 
 

@@ -82,7 +82,7 @@ class RobotsLint(RobotsCommand):
                 self.fail(str(exc))
                 lines += [to_json({"path": exc.path, "problem": exc.problem})] if opts.json else []
                 continue
-            robots = RobotsTxt.parse(body)
+            robots = RobotsTxt.parse(body, multivalue=self.config.multivalue)
             if any(finding.severity is Severity.ERROR for finding in robots.findings):
                 self.exitcode = max(self.exitcode, 1)
             lines += [to_json(_facts(path, robots))] if opts.json else _lines(path, robots)

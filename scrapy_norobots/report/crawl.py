@@ -11,12 +11,13 @@ from datetime import datetime, timezone
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from scrapy_norobots.parser import strict_reading
 from scrapy_norobots.report import files
 from scrapy_norobots.report.facts import facts_of, log_text
 from scrapy_norobots.report.faults import Faults
 from scrapy_norobots.report.page import RENDERERS
 from scrapy_norobots.report.tally import Tally
-from scrapy_norobots.standard import Origin, RobotsTxt
+from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
 
 if TYPE_CHECKING:
@@ -52,8 +53,9 @@ class CrawlReport:
         """Count a robots.txt that was had, or not, from `source`, and warn of lines that count for nobody."""
         faults = None
         # Findings are dear where nobody reads them.
-        if isinstance(access.rules, RobotsTxt) and (self._files or len(self._told) < FAULTS_TOLD):
-            faults = Faults.of(access.snapshot.body)
+        robots = strict_reading(access.rules)
+        if robots is not None and (self._files or len(self._told) < FAULTS_TOLD):
+            faults = Faults.of(access.snapshot.body, multivalue=robots.multivalue)
         if faults is not None:
             self._tell(access, faults)
         self.tally.load(access, known, source, seconds, faults)
@@ -85,10 +87,10 @@ class CrawlReport:
         self._told.add(origin)
         self._log(
             logging.WARNING,
-            "%s of %s %s for nobody, so that more may be crawled than is meant: %s.",
-            "1 line" if faults.lines == 1 else f"{faults.lines} lines",
+            "Without effect in %s: %d of %d Disallow lines, so that more may be crawled than is meant (%s).",
             printable(access.snapshot.url),
-            "counts" if faults.lines == 1 else "count",
+            faults.idle,
+            faults.rules,
             faults.details,
         )
         if len(self._told) == FAULTS_TOLD:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scrapy_norobots.standard import Finding, Severity
+from scrapy_norobots.standard import Finding, RobotsTxt, Severity
 from scrapy_norobots.standard.decision import quoted
-from scrapy_norobots.standard.findings import find_all
+from scrapy_norobots.standard.findings import rules_of
 from scrapy_norobots.standard.lines import to_text
 
 # Characters that are looked through; some 50 ms of work at most, whatever is in them.
@@ -20,22 +20,31 @@ _LOOKED_THROUGH = 32 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """How many lines count for nobody, and the kinds of findings, in short and at length."""
+    """How many lines count for nobody, and the kinds of findings, in short and at length.
+
+    `rules` is how many lines are meant as rules, `idle` how many of these have no effect.
+    """
 
     lines: int
+    rules: int
+    idle: int
     kinds: str
     details: str
 
     @classmethod
-    def of(cls, body: bytes) -> Faults | None:
+    def of(cls, body: bytes, *, multivalue: bool = False) -> Faults | None:
         """Return the faults of a file, by its first 32 KiB; None if it has none."""
-        errors = [finding for finding in find_all(_start(body)) if finding.severity is Severity.ERROR]
+        robots = RobotsTxt.parse(_start(body), multivalue=multivalue)
+        errors = [finding for finding in robots.findings if finding.severity is Severity.ERROR]
         if not errors:
             return None
         kinds: dict[str, list[Finding]] = {}
         for finding in errors:
             kinds.setdefault(finding.kind, []).append(finding)
+        rules, idle = rules_of(errors, robots.records)
         return cls(
+            rules=len(rules),
+            idle=len(idle),
             lines=len({finding.line for finding in errors}),
             kinds=", ".join(f"{kind}{_places(found)}" for kind, found in kinds.items()),
             details="; ".join(_detail(found) for found in kinds.values()),

@@ -18,7 +18,7 @@ from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.hints import hint_for, meant_field, meant_rule
 from scrapy_norobots.standard.lines import FIELD, is_blank, is_html, to_lines, to_text
 from scrapy_norobots.standard.names import robot_name
-from scrapy_norobots.standard.records import PackedRecords, RawRecord, Record
+from scrapy_norobots.standard.records import PackedRecords, RawRecord, Record, to_values
 from scrapy_norobots.standard.rules import WHOLE_URL, prefix_of
 from scrapy_norobots.standard.urls import is_robots_txt, written
 
@@ -129,8 +129,8 @@ class Finding:
 _Found = tuple[str, int, tuple[object, ...]]
 
 
-def find_all(body: bytes | str) -> list[Finding]:
-    """Return the findings of a file, by line number.
+def find_all(body: bytes | str, *, multivalue: bool = False) -> list[Finding]:
+    """Return the findings of a file, by line number; with `multivalue`, lines may have several values (D1).
 
     Takes time proportional to the file's length, whatever is in it.
     """
@@ -141,8 +141,8 @@ def find_all(body: bytes | str) -> list[Finding]:
         found.append(("html-page", 1, ()))
     else:
         for number, line in enumerate(lines, 1):
-            found.extend((kind, number, tuple(values)) for kind, *values in _of_line(line))
-        records = PackedRecords(lines).unpack()
+            found.extend((kind, number, tuple(values)) for kind, *values in _of_line(line, multivalue))
+        records = PackedRecords(lines, multivalue=multivalue).unpack()
         found.extend(_of_records(records, lines))
         found.extend(_of_names(records))
     found.sort(key=lambda item: item[1])
@@ -170,7 +170,7 @@ def _of_encoding(body: bytes | str, text: str, lines: list[str]) -> Iterator[_Fo
         yield "not-utf-8", number, ()
 
 
-def _of_line(line: str) -> Iterator[tuple[str, ...]]:
+def _of_line(line: str, multivalue: bool) -> Iterator[tuple[str, ...]]:
     if is_blank(line):
         return
     if _ODD_LINE_BREAK.search(line):
@@ -178,10 +178,10 @@ def _of_line(line: str) -> Iterator[tuple[str, ...]]:
     match = FIELD.match(line)
     if match is None:
         yield from _of_other_field(line)
-    elif match[1]:
-        yield from _of_name(match[2].rstrip(" \t"))
     else:
-        yield from _of_path(match[2].rstrip(" \t"))
+        look = _of_name if match[1] else _of_path
+        for value in to_values(match[2]) if multivalue else (match[2].rstrip(" \t"),):
+            yield from look(value)
 
 
 def _of_other_field(line: str) -> Iterator[tuple[str, ...]]:

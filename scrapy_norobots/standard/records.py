@@ -71,8 +71,8 @@ class PackedRecords:
 
     __slots__ = ("_numbers", "_values")
 
-    def __init__(self, lines: Iterable[str]) -> None:
-        """Read the records of a file from its lines.
+    def __init__(self, lines: Iterable[str], *, multivalue: bool = False) -> None:
+        """Read the records of a file from its lines, which may have several values with `multivalue` (D1).
 
         A blank line ends a record (F5), and so does a ``User-agent`` line after a ``Disallow`` line (R2).
         Lines of other fields, without a colon or with a comment only do neither (F4, F7, F8). A
@@ -102,6 +102,8 @@ class PackedRecords:
                 before = _RULE
             numbers.append(number << 2 | before)
             values.append(value.strip(" \t"))
+        if multivalue:
+            numbers, values = _split(numbers, values)
         self._numbers = numbers
         self._values = "\n".join(values).encode("utf-8", "surrogatepass")
 
@@ -129,6 +131,23 @@ class PackedRecords:
                 default += size
             largest = max(largest, default, size)
         return 8 * len(self._numbers) + len(self._values) + largest
+
+
+def to_values(value: str) -> list[str]:
+    """Return the values of a line of the multi-value dialect, which blanks or tabs separate (D1)."""
+    return [part for part in value.replace("\t", " ").split(" ") if part] or [""]
+
+
+def _split(numbers: array[int], values: list[str]) -> tuple[array[int], list[str]]:
+    """Give each of several values of a line an entry of its own."""
+    split_numbers, split_values = array("q"), []
+    for number, value in zip(numbers, values, strict=True):
+        for part in to_values(value):
+            split_numbers.append(number)
+            split_values.append(part)
+            if number & 3 == _FIRST_NAME:
+                number += _NAME - _FIRST_NAME  # noqa: PLW2901  # only the first part begins a record
+    return split_numbers, split_values
 
 
 def _size_of(value: str) -> int:

@@ -14,9 +14,16 @@ from scrapy_norobots.standard.decision import Decision, Reason, Verdict
 from scrapy_norobots.standard.findings import Finding, find_all
 from scrapy_norobots.standard.lines import is_html, to_lines, to_text
 from scrapy_norobots.standard.names import names_robot, to_name
-from scrapy_norobots.standard.records import DEFAULT_NAME, PackedRecords, RawRecord, Record, to_record
+from scrapy_norobots.standard.records import (
+    DEFAULT_NAME,
+    PackedRecords,
+    RawRecord,
+    Record,
+    Rule,
+    to_record,
+)
 from scrapy_norobots.standard.rules import Glance, RuleSet
-from scrapy_norobots.standard.urls import is_normal, is_robots_txt, split
+from scrapy_norobots.standard.urls import Origin, is_normal, is_robots_txt, split
 
 # How many robots' names are remembered. A crawl has one, a few at most; one that changes its name with
 # each request must not fill the memory.
@@ -38,8 +45,9 @@ class RobotsTxt:
     Rule(line=2, value='/tmp/')
     """
 
-    def __init__(self, body: bytes | str, packed: PackedRecords) -> None:
+    def __init__(self, body: bytes | str, packed: PackedRecords, *, multivalue: bool = False) -> None:
         """Hold what `parse` has read; not for use by others."""
+        self.multivalue = multivalue
         self._body = body
         self._packed = packed
         self._index_of: dict[str | bytes, int] = {}
@@ -48,14 +56,16 @@ class RobotsTxt:
         self._glances: dict[str | bytes, Glance] = {}
 
     @classmethod
-    def parse(cls, body: bytes | str) -> RobotsTxt:
+    def parse(cls, body: bytes | str, *, multivalue: bool = False) -> RobotsTxt:
         """Read a file from its bytes (or from text, taken as decoded).
 
-        Never raises on bytes or text; raises `TypeError` for anything else. An empty file, or one
-        without records, restricts nobody (F9).
+        With `multivalue`, a line may name several robots or several paths (D1). Never raises on bytes or
+        text; raises `TypeError` for anything else. An empty file, or one without records, restricts nobody
+        (F9).
         """
         text = to_text(body)
-        return cls(body, PackedRecords(() if is_html(text) else to_lines(text)))
+        lines = () if is_html(text) else to_lines(text)
+        return cls(body, PackedRecords(lines, multivalue=multivalue), multivalue=multivalue)
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
@@ -68,7 +78,7 @@ class RobotsTxt:
 
         Nothing of it is worked out before it is asked for.
         """
-        return tuple(find_all(self._body))
+        return tuple(find_all(self._body, multivalue=self.multivalue))
 
     @property
     def size(self) -> int:
@@ -134,7 +144,7 @@ class RobotsTxt:
                 reason = Reason.NO_RULE_MATCHES
             else:
                 reason = Reason.RULE
-                rule = record.rules[bisect_left(record.rules, line, key=attrgetter("line"))]
+                rule = _rule_of(record, line, origin, target)
         return Decision(
             verdict=Verdict.FORBIDDEN if rule else Verdict.ALLOWED,
             url=url,
@@ -195,3 +205,12 @@ class RobotsTxt:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {len(self._packed)} records>"
+
+
+def _rule_of(record: Record, line: int, origin: Origin | None, target: str) -> Rule:
+    """Return the rule of a line that forbids a target; the line has several in the multi-value dialect."""
+    start = bisect_left(record.rules, line, key=attrgetter("line"))
+    end = bisect_right(record.rules, line, key=attrgetter("line"))
+    if end - start == 1:
+        return record.rules[start]
+    return next(rule for rule in record.rules[start:end] if RuleSet([rule]).match(origin, target))
