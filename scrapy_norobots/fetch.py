@@ -28,6 +28,7 @@ from scrapy_norobots.standard.urls import split
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
 
     from scrapy_norobots.identity import Identity
     from scrapy_norobots.settings import Config
@@ -71,6 +72,7 @@ class Fetcher:
         self._config = config
         self._identity = identity
         self._on_error = on_error
+        self._unrendered = _unrendered(crawler.settings)
 
     async def fetch(
         self, origin: Origin, page: Request, known: Snapshot | None = None, url: str | None = None
@@ -101,7 +103,7 @@ class Fetcher:
             return _failed(origin, response.url, exc)
 
     def _request(self, url: str, page: Request, known: Snapshot | None) -> Request:
-        meta = {
+        meta: dict[str, object] = {
             "allow_offsite": True,
             "dont_cache": True,  # Scrapy's HTTP cache knows no freshness, and would keep a failure for ever
             "dont_merge_cookies": True,
@@ -112,6 +114,7 @@ class Fetcher:
             "download_timeout": self._config.timeout,
             "max_retry_times": self._config.retry_times,
             OWN_REQUEST: True,
+            **self._unrendered,
         }
         # A robots.txt is small, and what is not compressed cannot be cut off in a way that nobody notices.
         headers: dict[str, str | bytes | None] = {"Accept-Encoding": "identity"}
@@ -144,6 +147,18 @@ class Fetcher:
             callback=NO_CALLBACK,
             dont_filter=True,
         )
+
+
+def _unrendered(settings: BaseSettings) -> dict[str, object]:
+    """Return what tells handlers that may render all that a crawl asks for to fetch the file itself."""
+    meta: dict[str, object] = {"playwright": False}
+    if settings.getbool("ZYTE_API_TRANSPARENT_MODE"):
+        # Texts say where from (a country, say), all else what to make of a page, so that is taken back.
+        wanted = settings.getdict("ZYTE_API_AUTOMAP_PARAMS").items()
+        undone = {name: None for name, value in wanted if not isinstance(value, str)}
+        if undone:
+            meta["zyte_api_automap"] = {**undone, "httpResponseBody": True}
+    return meta
 
 
 def _redirect_target(response: Response) -> str | None:

@@ -24,6 +24,7 @@ class Hit:
     host: str
     target: str
     headers: Mapping[str, str]
+    body: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,8 @@ class _Handler(BaseHTTPRequestHandler):
         site = self.server.site
         host = self.headers.get("Host", "").rpartition(":")[0]
         headers = {name.lower(): value for name, value in self.headers.items()}
-        hit = Hit(self.command, host, self.path, headers)
+        sent = self.rfile.read(int(headers.get("content-length", 0)))
+        hit = Hit(self.command, host, self.path, headers, sent)
         site.hits.append(hit)
         answer = site.answer(hit)
         if answer.before is not None:
@@ -155,6 +157,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    do_POST = do_GET  # noqa: N815  # the base class's name
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class's name
         """Say nothing: the log is `Site.hits`."""

@@ -1,0 +1,221 @@
+"""Components such as users have, for the crawls of `tests.test_components`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from inspect import iscoroutinefunction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlencode, urlsplit
+
+from scrapy import Request, Spider, signals
+from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response, TextResponse
+from scrapy.linkextractors import LinkExtractor
+from scrapy.pipelines import media
+from scrapy.spiders import CrawlSpider, Rule
+
+from scrapy_norobots import compat
+from tests.spiders import Pages
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class RenderingByDefault(HTTP11DownloadHandler):
+    """Renders everything, which the site sees by a header, unless a request's meta says not to."""
+
+    if iscoroutinefunction(HTTP11DownloadHandler.download_request):
+
+        async def download_request(self, request: Request, *args: Any) -> Any:
+            return await super().download_request(_rendered(request), *args)
+
+    else:  # before Scrapy 2.14
+
+        def download_request(self, request: Request, *args: Any) -> Any:  # type: ignore[misc]
+            return super().download_request(_rendered(request), *args)
+
+
+def _rendered(request: Request) -> Request:
+    if request.meta.get("render", True):
+        request.headers["Rendered"] = "yes"
+    return request
+
+
+class RobotsTxtPlainly:
+    """A downloader middleware of the user's: tells such a handler that a robots.txt is not to be rendered."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if request.meta.get("norobots_download"):
+            request.meta["render"] = False
+
+
+class RenderAll:
+    """A downloader middleware of the user's, who wants all in a browser and does not say so each time."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        request.meta.setdefault("playwright", True)
+
+
+def is_no_document(request: Any) -> bool:
+    """For scrapy-playwright: whether a browser is to leave something out."""
+    return bool(request.resource_type != "document")
+
+
+class ThroughService:
+    """A downloader middleware that sends pages through a service, by a new request, as such clients do."""
+
+    def __init__(self, service: str, names_page: bool) -> None:
+        self._service = service
+        self._names_page = names_page
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler.settings["SERVICE"], crawler.settings.getbool("NAMES_PAGE"))
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> Request | None:
+        if "through" in request.meta or "norobots_download" in request.meta:
+            return None
+        meta = {**request.meta, "through": True}
+        if self._names_page:
+            meta["norobots_url"] = request.url
+        return request.replace(url=f"{self._service}/get?{urlencode({'url': request.url})}", meta=meta)
+
+
+class OtherUserAgent:
+    """A downloader middleware that sets the User-Agent of each request, as those do that take turns."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        request.headers["User-Agent"] = "TurnBot/1.0"
+
+
+class SeesResponses:
+    """A spider middleware that notes what comes to it."""
+
+    def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:
+        spider = cast("Any", response.request).callback.__self__
+        cast("Pages", spider).notes.setdefault("input", []).append(urlsplit(response.url).path)
+
+
+class Items(Pages):
+    """Yields one item from its first page, and notes what came out of the pipelines."""
+
+    def __init__(self, item: dict[str, Any], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._item = item
+        if not hasattr(media, "_MediaRequestFiltered"):
+            # Older versions log a traceback for each file that a middleware drops, whoever drops it.
+            logging.getLogger(media.__name__).setLevel(logging.CRITICAL)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.scraped, signal=signals.item_scraped)
+        return spider
+
+    def scraped(self, item: dict[str, Any]) -> None:
+        self.notes["item"] = item
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+        yield from super().parse(response)
+        yield self._item
+
+
+class Downloading(Pages):
+    """Downloads more from within its callback, and notes what came of it."""
+
+    def __init__(self, then: list[str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._then = then
+
+    async def parse(self, response: Response, **kwargs: Any) -> None:  # type: ignore[override]
+        for url in self._then:
+            try:
+                inner = await compat.download(self.crawler, Request(url))
+            except IgnoreRequest as exc:
+                self.notes[urlsplit(url).path] = type(exc).__name__
+            else:
+                self.notes[urlsplit(url).path] = inner.status
+
+
+class Following(Pages):
+    """Follows links in the ways that responses have for it."""
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
+        self.pages.append(response.url)
+        assert isinstance(response, TextResponse)
+        links = response.css("a")
+        yield response.follow(links[0], callback=self.parse_linked, errback=self.dropped)
+        yield from response.follow_all(links[1:], callback=self.parse_linked, errback=self.dropped)
+
+    def parse_linked(self, response: Response) -> None:
+        self.pages.append(response.url)
+
+
+class ByRules(CrawlSpider):
+    """Scrapy's own spider that follows what link extractors find."""
+
+    name = "by rules"
+    rules = (Rule(LinkExtractor(), callback="parse_linked", follow=True, errback="dropped"),)
+
+    def __init__(self, requests: list[str], **kwargs: Any) -> None:
+        self.start_urls = requests
+        super().__init__(**kwargs)
+        self.pages: list[str] = []
+        self.drops: list[Any] = []
+        self.notes: dict[str, Any] = {}
+
+    parse_linked = Following.parse_linked
+    dropped = Pages.dropped
+
+
+class Slots(Pages):
+    """Notes the download slot of everything that goes out."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.came, signal=signals.response_downloaded)
+        return spider
+
+    def came(self, request: Request) -> None:
+        self.notes[urlsplit(request.url).path] = request.meta["download_slot"]
+
+
+PROJECT = {
+    "scrapy.cfg": "[settings]\ndefault = settings\n",
+    "settings.py": 'ADDONS = {"scrapy_norobots.Addon": 500}\nSPIDER_MODULES = ["spiders"]\n',
+    "spiders.py": '''\
+from scrapy import Spider
+
+
+class Checked(Spider):
+    name = "checked"
+
+    def parse(self, response):
+        """A page.
+
+        @url %(site)s/open
+        @returns items 1 1
+        """
+        yield {}
+
+    def parse_back(self, response):
+        """A page that robots.txt forbids.
+
+        @url %(site)s/back/1
+        @returns items 1 1
+        """
+        yield {}
+''',
+}
+
+
+def make_project(folder: Path, site: str) -> Path:
+    """Write a small Scrapy project with contracts about pages of a site."""
+    for name, text in PROJECT.items():
+        (folder / name).write_text(text.replace("%(site)s", site))
+    return folder
