@@ -144,7 +144,7 @@ def main(argv: list[str] | None = None) -> int:
     if options.books < 0:
         parser.error("--books must not be negative")
     changes = dict(AT_LOOPBACK_SPEED, ROBOTSTXT_OBEY=not options.disobey)
-    changes["NOROBOTS_REPORT"] = str(options.report).replace("%", "%%")
+    changes["NOROBOTS_REPORT"] = [str(options.report).replace("%", "%%")]
     if options.log:
         changes |= {"LOG_FILE": str(options.log), "LOG_FILE_APPEND": False, "LOG_LEVEL": "DEBUG"}
 

@@ -9,13 +9,13 @@ twice is applying it once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-from scrapy.utils.misc import load_object
 
 from scrapy_norobots.metatag import RobotsMetaMiddleware
 from scrapy_norobots.middleware import NoRobotsMiddleware
+from scrapy_norobots.settings import keys_of
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -34,36 +34,24 @@ class Addon:
         """Change a crawler's settings so that the plugin is used."""
         _list_meta(settings)
         middlewares = dict(settings.getdict(_SETTING))
-        ours = _keys_of(NoRobotsMiddleware, middlewares)
+        ours = keys_of(NoRobotsMiddleware, middlewares)
         if ours and all(middlewares[key] is None for key in ours):
             return  # switched off: Scrapy's own has to stay then
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         base = settings.getdict(f"{_SETTING}_BASE")
-        builtin = _keys_of(RobotsTxtMiddleware, middlewares)
+        builtin = keys_of(RobotsTxtMiddleware, middlewares)
         orders = [middlewares[key] for key in builtin]
-        orders += [base[key] for key in _keys_of(RobotsTxtMiddleware, base)]
+        orders += [base[key] for key in keys_of(RobotsTxtMiddleware, base)]
         if not ours:
             middlewares[_PATH] = next((order for order in orders if order is not None), _DEFAULT_ORDER)
         # Scrapy before 2.12 takes a class and its path for two components, so the user's key is kept.
-        for key in builtin or _keys_of(RobotsTxtMiddleware, base):
+        for key in builtin or keys_of(RobotsTxtMiddleware, base):
             middlewares[key] = None
         settings.set(_SETTING, middlewares, priority=settings.getpriority(_SETTING) or 0)
 
 
 def _list_meta(settings: BaseSettings) -> None:
     middlewares = dict(settings.getdict(_META_SETTING))
-    if not _keys_of(RobotsMetaMiddleware, middlewares):
+    if not keys_of(RobotsMetaMiddleware, middlewares):
         middlewares[_META_PATH] = _DEFAULT_ORDER
         settings.set(_META_SETTING, middlewares, priority=settings.getpriority(_META_SETTING) or 0)
-
-
-def _keys_of(cls: type, components: dict[Any, Any]) -> list[Any]:
-    """Return the keys, classes or import paths, that stand for a class in a component dictionary."""
-    return [key for key in components if _loads_to(key, cls)]
-
-
-def _loads_to(key: Any, cls: type) -> bool:
-    try:
-        return load_object(key) is cls
-    except (ImportError, NameError, TypeError, ValueError):
-        return False  # not ours to complain about: Scrapy will

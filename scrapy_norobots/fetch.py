@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 DOWNLOAD_PRIORITY = 1000
 
 # The headers that later decisions need: freshness, revalidation, and what the body is.
-_KEPT_HEADERS = ("age", "cache-control", "content-type", "date", "etag", "expires", "last-modified")
+_KEPT_HEADERS = (
+    "age", "cache-control", "content-type", "date", "etag", "expires", "last-modified", "x-robots-tag",
+)  # fmt: skip
 
 # Which header asks whether an answer with which one is still good (RFC 9110, 13.1).
 _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
@@ -194,9 +196,9 @@ def _failed(origin: Origin, url: str, exc: Exception, *, own_fault: bool = False
 def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
     headers = {}
     for name in _KEPT_HEADERS:
-        value = response.headers.get(name)
-        if value is not None:
-            headers[name] = value.decode("latin-1")
+        values = response.headers.getlist(name)
+        if values:
+            headers[name] = b", ".join(values).decode("latin-1")
     return Snapshot(
         origin,
         response.url,

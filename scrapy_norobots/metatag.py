@@ -21,6 +21,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
 
 from scrapy_norobots.identity import Identity
+from scrapy_norobots.overrides import is_overridden
 from scrapy_norobots.settings import MetaConfig
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.meta import RobotsMeta, fold, wanted
@@ -35,7 +36,7 @@ logger = logging.getLogger(__name__)
 # Elements whose content is text, or is kept for scripts: a tag in there is none. Parsers differ on some.
 _INERT = ("template", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 
-_NAME = re.compile(rb"name\s*=[\s\"']*([^\s\"'>]+)")
+_NAME = re.compile(rb"<meta\b[^<>]*?\bname\s*=[\s\"']*([^\s\"'>]+)")
 
 
 class RobotsMetaMiddleware:
@@ -93,11 +94,12 @@ class RobotsMetaMiddleware:
             self._stats.inc_value("norobots/meta/nofollow")
             self._tell("Not followed", each, page.nofollow_by, response)
         else:
-            if page.index or not self._config.index or response.meta.get("dont_obey_robotstxt"):
+            assert response.request is not None  # the engine sets it
+            if page.index or not self._config.index or is_overridden(response.request):
                 return True
             self._stats.inc_value("norobots/meta/noindex")
             self._tell("Not indexed", f"an item ({type(each).__name__})", page.noindex_by, response)
-        return False
+        return self._config.dry_run
 
     def _tell(self, what: str, which: object, by: str | None, response: Response) -> None:
         logger.debug(

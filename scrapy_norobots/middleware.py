@@ -10,8 +10,10 @@ from __future__ import annotations
 import logging
 import time
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from scrapy import signals
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from scrapy_norobots import compat
@@ -20,11 +22,13 @@ from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.fetch import OWN_REQUEST, Fetcher
 from scrapy_norobots.holding import Holding
 from scrapy_norobots.identity import Identity
+from scrapy_norobots.metatag import RobotsMetaMiddleware
 from scrapy_norobots.origins import OriginRegistry
+from scrapy_norobots.overrides import is_overridden, leads_elsewhere
 from scrapy_norobots.parser import Reader, StrictRobotParser, as_parser
 from scrapy_norobots.report import CrawlReport
 from scrapy_norobots.serving import answer_from, can_be_answered
-from scrapy_norobots.settings import Config
+from scrapy_norobots.settings import Config, MetaConfig, is_enabled
 from scrapy_norobots.sharing import Sharing
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.decision import printable
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
 
     from scrapy_norobots.snapshot import Snapshot
 
@@ -60,6 +65,7 @@ class NoRobotsMiddleware:
             logger.info("robots.txt is not obeyed: ROBOTSTXT_OBEY is False")
             raise NotConfigured
         assert crawler.stats is not None  # made before any middleware
+        _warn_of_half_a_setup(crawler.settings)
         self._crawler = crawler
         self._stats = crawler.stats
         self._config = config
@@ -100,10 +106,12 @@ class NoRobotsMiddleware:
         a ``norobots_url`` in the request's meta that is no http or https URL.
         """
         meta = request.meta
-        if meta.get("dont_obey_robotstxt") and not _leads_elsewhere(request):
+        if meta.get("dont_obey_robotstxt") and is_overridden(request):
             self._count_override(request)
             return None
-        url = request.url if meta.get("norobots_url") is None else _url_that_counts(request)
+        url = request.url
+        if meta.get("norobots_url") is not None and not leads_elsewhere(request):
+            url = _url_that_counts(request)
         try:
             origin, target = split(url)
         except ValueError as exc:
@@ -130,9 +138,10 @@ class NoRobotsMiddleware:
         if not self._config.share_robotstxt or not can_be_answered(request):
             return None
         access = await self.access(origin, request)
-        if access.temporary:
-            return None  # what the spider makes of a failure is its own business
+        if access.temporary or access.outcome == "3xx":
+            return None  # what the spider makes of that is its own business
         self._stats.inc_value("norobots/shared")
+        request.meta["dont_cache"] = True  # Scrapy's HTTP cache must not take it for the site's answer
         return answer_from(access.snapshot, request)
 
     async def access(self, origin: Origin, request: Request) -> Access:
@@ -232,7 +241,7 @@ class NoRobotsMiddleware:
             raise ValueError(f"NOROBOTS_STORE = {shown!r}: {exc}") from None
         if store is None:
             return None
-        logger.info("Snapshots of robots.txt are kept in %s", shown)
+        logger.info("NOROBOTS_STORE is %s", shown)
         self._crawler.signals.connect(self._close_store, signals.spider_closed)
         return Sharing(
             Guarded(store, f"NOROBOTS_STORE {shown}", self._count_store_failure),
@@ -293,20 +302,27 @@ class NoRobotsMiddleware:
             self._stats.inc_value(f"robotstxt/exception_count/{type(exc)}")
 
 
-def _leads_elsewhere(request: Request) -> bool:
-    """Whether a redirect has led to another origin than the one that its sender chose."""
-    urls = request.meta.get("redirect_urls") or [request.url]
-    try:
-        return Origin.of(urls[0]) != Origin.of(request.url)
-    except ValueError:
-        return True
+def _warn_of_half_a_setup(settings: BaseSettings) -> None:
+    """Say what whoever lists this middleware by hand may have forgotten; the add-on does it all."""
+    if is_enabled(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware):
+        logger.warning(
+            "Scrapy's own robots.txt middleware is enabled too, and asks each site once more; "
+            'enable this one by ADDONS = {"scrapy_norobots.Addon": 500}'
+        )
+    if MetaConfig.from_settings(settings).obey and not is_enabled(
+        settings, "SPIDER_MIDDLEWARES", RobotsMetaMiddleware
+    ):
+        logger.warning(
+            "NOROBOTS_META has no effect: scrapy_norobots.RobotsMetaMiddleware is not in SPIDER_MIDDLEWARES; "
+            'it is with ADDONS = {"scrapy_norobots.Addon": 500}'
+        )
 
 
 def _url_that_counts(request: Request) -> str:
     """Return the URL whose rules count for a request that goes to a service on another host."""
     url = request.meta["norobots_url"]
     try:
-        if isinstance(url, str) and Origin.of(url) is not None:
+        if isinstance(url, str) and Origin.of(url) is not None and urlsplit(url).hostname:
             return url
         problem = "it must be an http or https URL"
     except ValueError as exc:

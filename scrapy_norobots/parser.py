@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser
 
 from scrapy_norobots.standard import Decision, Reason, RobotsTxt, Verdict
+from scrapy_norobots.standard.lines import to_text
 from scrapy_norobots.standard.names import to_name
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_norobots.access import Rules
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class StrictRobotParser(RobotParser):
@@ -77,15 +82,25 @@ class Reader:
         return AllRules([first, *(self._foreign(parser, body) for parser in self._also_obey)])
 
     def _foreign(self, parser: type[RobotParser], body: bytes) -> ForeignRules:
-        return ForeignRules(parser.from_crawler(self._crawler, body), body)
+        return ForeignRules(parser.from_crawler(self._crawler, _as_utf8(body)), body)
 
     def _try(self, setting: str, parsers: Sequence[type[RobotParser]]) -> None:
         for parser in parsers:
             try:
-                parser.from_crawler(self._crawler, b"")  # imports what it needs
+                # Imports what it needs, and can be asked.
+                parser.from_crawler(self._crawler, b"").allowed("http://town.example/", "FooBot")
             except Exception as exc:
                 value = self._crawler.settings.get(setting)
                 raise ValueError(f"{setting} = {value!r}: {parser.__name__} is not usable: {exc}") from exc
+
+
+def _as_utf8(body: bytes) -> bytes:
+    """Return a file as other parsers can read it: one bad byte, or UTF-16, makes some of them see nothing.
+
+    The bytes that are no UTF-8 are written as ``%XX``, which is what they are compared as (F1).
+    """
+    text = to_text(body)
+    return _SURROGATE.sub(lambda match: f"%{ord(match[0]) & 0xFF:02X}", text).encode()
 
 
 def as_parser(rules: Rules) -> RobotParser:
@@ -117,20 +132,31 @@ class ForeignRules:
         self.size = 1000 + 10 * len(body)
 
     def allowed(self, url: str, robot: str | bytes) -> bool:
-        """Whether `robot` may fetch `url`."""
-        return self.parser.allowed(url, robot)
+        """Whether `robot` may fetch `url`; not if the parser fails on it."""
+        return self._ask(url, robot) == ""
+
+    def _ask(self, url: str, robot: str | bytes) -> str | None:
+        """Return an empty text if the parser allows, None if it forbids, what it raised if it failed."""
+        if isinstance(robot, bytes):
+            robot = robot.decode("utf-8", "replace")
+        try:
+            return "" if self.parser.allowed(url, robot) else None
+        except Exception as exc:
+            return f"{type(exc).__name__}: {exc}"
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Say whether `robot` may fetch `url`."""
-        allowed = self.allowed(url, robot)
+        answer = self._ask(url, robot)
+        allowed = answer == ""
         name = type(self.parser).__name__
+        failure = f", which failed ({answer})" if answer else ""
         return Decision(
             verdict=Verdict.ALLOWED if allowed else Verdict.FORBIDDEN,
             url=url,
             robot=to_name(robot),
             reason=Reason.PARSER,
             source=source,
-            detail=f"{source} as read by {name}",
+            detail=f"{source} as read by {name}{failure}",
             parser=name,
         )
 

@@ -20,8 +20,18 @@ if TYPE_CHECKING:
 # Marks such an answer, in the log and for the callback.
 FLAG = "norobots"
 
-# Headers of requests that ask for something else than the whole file.
-_ASKS_FOR_LESS = ("If-Match", "If-Modified-Since", "If-None-Match", "If-Unmodified-Since", "Range")
+# Headers of requests that ask for something else than what anybody gets, whole and perhaps an hour old.
+_OF_ITS_OWN = (
+    "Authorization",
+    "Cache-Control",
+    "Cookie",
+    "If-Match",
+    "If-Modified-Since",
+    "If-None-Match",
+    "If-Unmodified-Since",
+    "Pragma",
+    "Range",
+)
 
 
 def can_be_answered(request: Request) -> bool:
@@ -29,8 +39,10 @@ def can_be_answered(request: Request) -> bool:
     return (
         request.method == "GET"
         and not request.body
+        and not request.cookies
         and "norobots_url" not in request.meta
-        and not any(name in request.headers for name in _ASKS_FOR_LESS)
+        and not request.meta.get("dont_redirect")
+        and not any(name in request.headers for name in _OF_ITS_OWN)
     )
 
 

@@ -142,6 +142,7 @@ class MetaConfig:
     obey: bool
     follow: bool
     index: bool
+    dry_run: bool
     robot: str | None
 
     @classmethod
@@ -151,6 +152,7 @@ class MetaConfig:
             obey=_flag(settings, "NOROBOTS_META"),
             follow=_flag(settings, "NOROBOTS_META_FOLLOW"),
             index=_flag(settings, "NOROBOTS_META_INDEX"),
+            dry_run=_flag(settings, "NOROBOTS_DRY_RUN"),
             robot=_text(settings, "ROBOTSTXT_USER_AGENT"),
         )
 
@@ -242,7 +244,7 @@ def _load_parser(name: str, value: Any) -> type[RobotParser]:
 def _store(settings: BaseSettings) -> str:
     """Return the store to use: by default a file in the job's folder, if the crawl has one."""
     value = _value(settings, "NOROBOTS_STORE")
-    if value is None:
+    if value is None or value == "":
         job = settings.get("JOBDIR")
         return f"sqlite:///{Path(job) / _JOB_FILE}" if job else MEMORY
     if not isinstance(value, str):
@@ -261,6 +263,8 @@ def _report_paths(settings: BaseSettings, name: str) -> tuple[str, ...]:
         raise _error(name, value, "must be a path or a list of paths")
     paths = tuple(os.fspath(part) for part in parts)
     for path in paths:
+        if "://" in path:
+            raise _error(name, value, f"{path!r} is a URL; a report is written to a path")
         if Path(path).suffix.lower() not in RENDERERS:
             raise _error(name, value, f"{path!r} must end in one of {', '.join(RENDERERS)}")
     return paths
@@ -297,3 +301,24 @@ def _warn_of_unknown(settings: BaseSettings) -> None:
             nearest = get_close_matches(name.removeprefix(PREFIX), ours, n=1)
             hint = f"; is it {PREFIX}{nearest[0]}?" if nearest else ""
             logger.warning("There is no setting %s%s", name, hint)
+
+
+def is_enabled(settings: BaseSettings, name: str, cls: type) -> bool:
+    """Whether a component setting, or else Scrapy's own part of it, enables a class."""
+    for components in (settings.getdict(name), settings.getdict(f"{name}_BASE")):
+        keys = keys_of(cls, components)
+        if keys:
+            return any(components[key] is not None for key in keys)
+    return False
+
+
+def keys_of(cls: type, components: dict[Any, Any]) -> list[Any]:
+    """Return the keys, classes or import paths, that stand for a class in a component dictionary."""
+    return [key for key in components if _loads_to(key, cls)]
+
+
+def _loads_to(key: Any, cls: type) -> bool:
+    try:
+        return load_object(key) is cls
+    except (ImportError, NameError, TypeError, ValueError):
+        return False  # not ours to complain about: Scrapy will

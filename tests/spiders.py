@@ -152,6 +152,15 @@ class BrokenParser(PythonRobotParser):
         return super().from_crawler(crawler, robotstxt_body)
 
 
+class FailingParser(PythonRobotParser):
+    """A parser that reads every file, and fails when asked about a host but the first."""
+
+    def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
+        if "town.example" in str(url):
+            return True
+        raise RuntimeError("not this one")
+
+
 class NoRobotsTxt:
     """A downloader middleware that lets nobody ask for a robots.txt."""
 
@@ -312,6 +321,22 @@ class Answers(Pages):
                 "is_text": isinstance(response, TextResponse),
             }
         )
+        yield from super().parse(response)
+
+
+class Items(Pages):
+    """Yields an item for each page."""
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+        yield {"url": response.url}
+        yield from super().parse(response)
+
+
+class MetaNotes(Pages):
+    """Notes whether pages let their links be followed."""
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
+        self.notes.setdefault("follow", []).append(response.meta["robots_meta"].follow)
         yield from super().parse(response)
 
 

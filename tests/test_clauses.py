@@ -1052,6 +1052,13 @@ def test_several_values_are_read_as_if_each_had_a_line() -> None:
 
 
 @clause("D1")
+def test_a_comma_at_the_end_of_a_value_is_no_part_of_it() -> None:
+    robots = RobotsTxt.parse("User-agent: Rex, Tamarin; Saki\nDisallow: /a, /b;c /d,e\n", multivalue=True)
+    assert robots.records[0].names == ("Rex", "Tamarin", "Saki")
+    assert [rule.value for rule in robots.records[0].rules] == ["/a", "/b;c", "/d,e"]
+
+
+@clause("D1")
 def test_without_the_dialect_a_value_is_one() -> None:
     body = "User-agent: * Tamarin\nDisallow: /a /b\n"
     assert records(body) == [(["* Tamarin"], ["/a /b"])]

@@ -106,6 +106,37 @@ def project(tmp_path: Path) -> Path:
 # Both
 
 
+@pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
+def test_options_of_a_crawl_write_over_nothing(tmp_path: Path, name: str) -> None:
+    """As when a user puts them behind the command of a crawl that is paused."""
+    queue = tmp_path / "job" / "requests.queue"
+    queue.mkdir(parents=True)
+    (queue / "active.json").write_text('{"0": "what is left to do"}')
+    options = {
+        "JOBDIR": "job",
+        "FEEDS": '{"items.json": {"format": "json"}}',
+        "ITEM_PIPELINES": '{"no.such.Pipeline": 1}',
+        "SPIDER_MIDDLEWARES": '{"no.such.Middleware": 1}',
+        "SCHEDULER": "no.such.Scheduler",
+        "ROBOTSTXT_OBEY": "False",
+        "NOROBOTS_DRY_RUN": "True",
+        "NOROBOTS_REPORT": "report.json",
+        "NOROBOTS_STORE": "sqlite:///robots.sqlite",
+    }
+    with Site(ROBOTS) as site:
+        done = run(
+            tmp_path,
+            name,
+            *(f"--set={key}={value}" for key, value in options.items()),
+            f"{site.url}/robots.txt",
+        )
+    assert done.returncode in (0, 1), done.stderr
+    assert site.targets() == ["/robots.txt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["job"]
+    assert [path.name for path in (tmp_path / "job").iterdir()] == ["requests.queue"]
+    assert (queue / "active.json").read_text() == '{"0": "what is left to do"}'
+
+
 def test_scrapy_lists_both_outside_a_project(tmp_path: Path) -> None:
     listed = run(tmp_path, "-h").stdout
     assert "no active project" in listed
@@ -662,3 +693,73 @@ def test_the_page_shows_what_they_write(tmp_path: Path, shown: str) -> None:
     with Site(robots) as site:
         done = run(tmp_path, *shlex.split(line.replace("http://town.example", site.url))[1:])
     assert done.stdout.replace(site.url, "http://town.example") == expected
+
+
+# What was found by attacking them
+
+
+def test_a_page_limit_of_the_project_ends_no_check(tmp_path: Path) -> None:
+    options = [
+        "--set=CLOSESPIDER_PAGECOUNT=1",
+        "--set=CLOSESPIDER_ITEMCOUNT=1",
+        "--set=CONCURRENT_REQUESTS=1",
+    ]
+    with Site(ROBOTS, host="0.0.0.0") as site:
+        done = run(
+            tmp_path, "robots-check", *options, *(f"{site.url_of(f'127.0.0.{n}')}/" for n in range(2, 6))
+        )
+    assert words(done) == ["allowed"] * 4
+
+
+def test_the_log_of_a_crawl_stays(project: Path) -> None:
+    (project / "crawl.log").write_text("of yesterday\n")
+    with (project / "town" / "settings.py").open("a") as settings:
+        settings.write("LOG_FILE = 'crawl.log'\nLOG_FILE_APPEND = False\n")
+    (project / "robots.txt").write_text("User-agent: *\nDisallow: /x\n")
+    run(project, "robots-lint", "robots.txt")
+    assert (project / "crawl.log").read_text() == "of yesterday\n"
+
+
+def test_the_status_is_that_of_all_answers_read_or_not(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /x\n")
+    urls = [f"http://town.example/{number}" for number in range(5000)] + ["http://town.example/x"]
+    (tmp_path / "urls").write_text("\n".join(urls))
+    shell = f"{shlex.join(command('robots-check', '--file', 'robots.txt', '-'))} < urls | head -1; "
+    done = subprocess.run(
+        ["bash", "-c", shell + 'echo "${PIPESTATUS[0]}"'],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1] == "1", done.stderr
+
+
+@pytest.mark.parametrize("where", ["> /dev/full", ">&-"])
+def test_answers_that_cannot_be_written(tmp_path: Path, where: str) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /x\n")
+    done = subprocess.run(
+        ["bash", "-c", f"{shlex.join(command('robots-lint', 'robots.txt'))} {where}"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "standard output" in done.stderr
+
+
+def test_what_could_not_be_had_stands_above_errors_that_come_later(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("Disallow: /x\n")
+    assert run(tmp_path, "robots-lint", "missing.txt", "robots.txt").returncode == 2
+
+
+def test_rules_below_a_misspelt_name_count_for_others_than_was_meant(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: A\nDisallow: /a\nUser agent: *\nDisallow: /\n")
+    done = run(tmp_path, "robots-lint", "robots.txt")
+    assert done.stdout.splitlines()[-1].endswith("; 1 of 2 rules without effect")

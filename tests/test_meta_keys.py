@@ -36,6 +36,7 @@ def test_the_rules_of_the_page_that_a_service_renders_count(mode: str) -> None:
         ("ftp://town.example/", "it must be an http or https URL"),
         ("/back/", "it must be an http or https URL"),
         ("http://town.example:99999/", "'99999' is no port, in 'town.example:99999'"),
+        ("http://[::1/", "Invalid IPv6 URL"),
         ("town.example/page", "'town.example/page' is neither a URL nor a path that starts with '/'"),
     ],
 )
@@ -72,3 +73,15 @@ def test_an_override_that_comes_back_counts_again() -> None:
             {"url": f"{site.url}/back/away", "meta": {"dont_obey_robotstxt": True}}, settings={**ADDON}
         )
     assert seen.pages == [f"{site.url}/back/1"]
+
+
+def test_a_service_that_redirects_elsewhere_is_judged_by_where_it_leads() -> None:
+    third_site = Site("User-agent: *\nDisallow: /private\n", host="127.0.0.3")
+    with third_site as third, Site() as service, Site(RULES, host="127.0.0.2") as site:
+        service.answers["/render"] = Answer(status=302, headers={"Location": f"{third.url}/private/x"})
+        service.answers["/again"] = Answer(status=302, headers={"Location": "/rendered"})
+        meta = {"norobots_url": f"{site.url}/open"}
+        seen = crawl(*({"url": service.url + path, "meta": meta} for path in ("/render", "/again")))
+    assert third.targets() == ["/robots.txt"]
+    assert [drop.url for drop in seen.drops] == [f"{third.url}/private/x"]
+    assert seen.pages == [f"{service.url}/rendered"]

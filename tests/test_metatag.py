@@ -490,3 +490,48 @@ def test_a_bad_switch_stops_the_start() -> None:
         done = run_crawl(f"{site.url}/", settings={**ADDON, "NOROBOTS_META": "perhaps"})
     assert "ValueError: NOROBOTS_META = 'perhaps': must be True or False" in done.stderr
     assert site.targets() == []
+
+
+def test_a_header_for_robots_is_for_everybody() -> None:
+    assert not RobotsMeta.read("FooBot", headers=["otherbot: nofollow, robots: noindex"]).index
+    assert RobotsMeta.read("FooBot", headers=["otherbot: nofollow, robots: noindex"]).follow
+
+
+@pytest.mark.parametrize("name", ["author", "Description", " generator "])
+def test_what_all_pages_have_is_no_robots_name(name: str) -> None:
+    assert RobotsMeta.read(f"{name.strip()}Bot/1.0", [(name, "None")]).index
+
+
+@pytest.mark.parametrize(
+    "page",
+    [b'<input name="s">', b'<input name="url">', b'<a name="scrapy">', b"<p>robots</p><input name=robots>"],
+)
+def test_other_elements_names_cost_no_parsing(page: bytes) -> None:
+    assert not may_have_tags(b"<html><meta charset=utf-8>" + page, "Scrapy")
+
+
+def test_a_dry_run_tells_and_drops_nothing() -> None:
+    with Site() as site:
+        html = '<meta name="robots" content="none"><a href="/next">next</a>'
+        site.answers["/"] = Answer(html, headers={"Content-Type": "text/html"})
+        seen = crawl(
+            f"{site.url}/",
+            settings={**ADDON, "NOROBOTS_META": True, "NOROBOTS_DRY_RUN": True},
+            arguments={"follow": True},
+        )
+    assert site.pages() == ["/", "/next"]
+    assert seen.stats["norobots/meta/nofollow"] == 1
+
+
+def test_an_override_that_a_redirect_has_ended_keeps_no_item() -> None:
+    with Site() as site, Site(host="127.0.0.2") as other:
+        html = '<meta name="robots" content="nofollow"><a href="/next">next</a>'
+        other.answers["/"] = Answer(html, headers={"Content-Type": "text/html", "X-Robots-Tag": "noindex"})
+        site.answers["/"] = Answer(status=302, headers={"Location": f"{other.url}/"})
+        meta = {"dont_obey_robotstxt": True}
+        seen = crawl(
+            {"url": f"{site.url}/", "meta": meta},
+            spider="tests.spiders.Items",
+            settings={**ADDON, "NOROBOTS_META": True},
+        )
+    assert seen.stats["norobots/meta/noindex"] == 1

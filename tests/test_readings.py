@@ -86,6 +86,7 @@ def test_a_second_reading_that_fails_closes_the_site() -> None:
     [
         (["no.such.Parser"], "NOROBOTS_ALSO_OBEY = 'no.such.Parser': is not usable: "),
         (["tests.spiders.NotAParser"], "NOROBOTS_ALSO_OBEY = 'tests.spiders.NotAParser': is not usable: "),
+        (["scrapy.spiders.Spider"], "NOROBOTS_ALSO_OBEY = ['scrapy.spiders.Spider']: Spider is not usable: "),
         (7, "NOROBOTS_ALSO_OBEY = 7: must be a list of parsers"),
         (
             ["scrapy.robotstxt.RerpRobotParser"],
@@ -96,3 +97,28 @@ def test_a_second_reading_that_fails_closes_the_site() -> None:
 def test_a_parser_that_cannot_be_used_is_refused(value: object, problem: str) -> None:
     done = run_crawl("data:,", settings={**ADDON, "NOROBOTS_ALSO_OBEY": value})
     assert f"ValueError: {problem}" in done.stderr
+
+
+@pytest.mark.parametrize("parser", [PROTEGO, PYTHON])
+@pytest.mark.parametrize(
+    ("body", "forbidden"),
+    [
+        (b"# caf\xe9\nUser-agent: *\nDisallow: /back/\n", "/back/1"),
+        ("User-agent: *\nDisallow: /back/\n".encode("utf-16"), "/back/1"),
+        (b"\xef\xbb\xbfUser-agent: *\nDisallow: /back/\n", "/back/1"),
+        (b"User-agent: *\nDisallow: /caf\xe9/\n", "/caf%E9/1"),
+    ],
+    ids=["a bad byte in a comment", "UTF-16", "a byte order mark", "a bad byte in a path"],
+)
+def test_other_parsers_get_a_file_that_they_can_read(parser: str, body: bytes, forbidden: str) -> None:
+    with Site(body) as site:
+        seen = crawl(site.url + forbidden, settings={**ADDON, "ROBOTSTXT_PARSER": parser})
+    assert site.pages() == []
+    assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
+
+
+def test_a_reading_that_fails_when_it_is_asked_forbids() -> None:
+    seen, drops, site = crawled("/", NOROBOTS_ALSO_OBEY=["tests.spiders.FailingParser"])
+    assert site.pages() == []
+    assert drops["/"].text.endswith("as read by FailingParser, which failed (RuntimeError: not this one)")
+    assert seen.stats["norobots/forbidden_by/FailingParser"] == 1

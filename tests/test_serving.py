@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -98,6 +99,11 @@ def test_a_failure_is_the_spiders_own_business() -> None:
         {"method": "POST", "body": "a=b"},
         {"headers": {"If-None-Match": '"2"'}},
         {"headers": {"Range": "bytes=0-10"}},
+        {"headers": {"Authorization": "Basic YTpi"}},
+        {"headers": {"Cache-Control": "no-cache"}},
+        {"cookies": {"a": "b"}},
+        {"body": "a=b"},
+        {"meta": {"dont_redirect": True}},
         {"meta": {"dont_obey_robotstxt": True}},
     ],
     ids=str,
@@ -126,3 +132,40 @@ def test_a_site_that_is_not_to_be_fetched_still_shows_its_robots_txt() -> None:
         seen = crawl(f"{site.url}/robots.txt", f"{site.url}/", spider="tests.spiders.Answers")
     assert [answer["url"] for answer in answers_of(seen)] == [f"{site.url}/robots.txt"]
     assert len(site.hits) == 1
+
+
+def test_what_leads_nowhere_is_the_spiders_own_business() -> None:
+    """A spider may follow more redirects than the plugin."""
+
+    def robots(hit: Hit) -> Answer:
+        return Answer(status=302, headers={"Location": "/hop/1"})
+
+    with Site(robots) as site:
+        site.answers["/hop/1"] = Answer(status=302, headers={"Location": "/hop/2"})
+        site.answers["/hop/2"] = Answer("at last")
+        seen = crawl(
+            f"{site.url}/robots.txt",
+            spider="tests.spiders.Answers",
+            settings={**ADDON, "NOROBOTS_REDIRECT_MAX": 1},
+        )
+    assert [answer["body"] for answer in answers_of(seen)] == ["at last"]
+
+
+def test_scrapys_http_cache_does_not_keep_what_is_answered(tmp_path: Path) -> None:
+    settings = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+    with Site(RULES) as site:
+        for _ in range(2):
+            seen = crawl(f"{site.url}/robots.txt", spider="tests.spiders.Answers", settings=settings)
+            assert [answer["flags"] for answer in answers_of(seen)] == [["norobots"]]
+    assert len(site.robots_hits()) == 2
+
+
+def test_the_headers_that_count_come_along() -> None:
+    headers = {"X-Robots-Tag": "nofollow", "Content-Type": "text/plain"}
+    with Site(Answer(RULES, headers=headers)) as site:
+        seen = crawl(
+            f"{site.url}/robots.txt",
+            spider="tests.spiders.MetaNotes",
+            settings={**ADDON, "NOROBOTS_META": True},
+        )
+    assert seen.notes["follow"] == [False]

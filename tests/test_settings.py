@@ -80,10 +80,12 @@ def test_a_switch_that_makes_no_sense_is_refused(name: str, value: object) -> No
 
 
 def test_switches() -> None:
-    assert MetaConfig.from_settings(Settings()) == MetaConfig(False, follow=True, index=True, robot=None)
+    assert MetaConfig.from_settings(Settings()) == MetaConfig(
+        False, follow=True, index=True, dry_run=False, robot=None
+    )
     given = {"NOROBOTS_META": "1", "NOROBOTS_META_FOLLOW": "False", "NOROBOTS_META_INDEX": 0}
     read = MetaConfig.from_settings(Settings({**given, "ROBOTSTXT_USER_AGENT": "FooBot"}))
-    assert read == MetaConfig(True, follow=False, index=False, robot="FooBot")
+    assert read == MetaConfig(True, follow=False, index=False, dry_run=False, robot="FooBot")
 
 
 @pytest.mark.parametrize("value", [7, {"proxy": 1}, [1], None])
@@ -93,6 +95,11 @@ def test_names_of_meta_keys(value: object) -> None:
     if value is not None:
         with pytest.raises(ValueError, match=r"^NOROBOTS_COPY_META = .*: must be a list of names"):
             config(NOROBOTS_COPY_META=value)
+
+
+def test_a_report_goes_to_no_url() -> None:
+    with pytest.raises(ValueError, match=r"^NOROBOTS_REPORT = 'file:///a.html': 'file:///a.html' is a URL; "):
+        config(NOROBOTS_REPORT="file:///a.html")
 
 
 @pytest.mark.parametrize("value", [7, {"a.html": 1}, [7], True])
@@ -125,7 +132,7 @@ def test_how_long_a_download_can_take() -> None:
 
 
 def test_where_things_are_kept() -> None:
-    assert config().store == "memory"
+    assert config().store == config(NOROBOTS_STORE="").store == "memory"
     assert config(JOBDIR="jobs/1").store == "sqlite:///jobs/1/robots.sqlite"
     assert config(JOBDIR="/jobs/1").store == "sqlite:////jobs/1/robots.sqlite"
     assert config(JOBDIR="jobs/1", NOROBOTS_STORE="memory").store == "memory"

@@ -50,7 +50,7 @@ def test_a_restart_asks_no_host_again(mode: str, tmp_path: Path) -> None:
     assert stats_of(first) == {"misses": 1}
     assert stats_of(second) == {"hits": 1}
     assert "robotstxt/request_count" not in second.stats
-    assert second.log_lines("Snapshots of robots.txt are kept in sqlite:///")
+    assert second.log_lines("INFO: NOROBOTS_STORE is sqlite:///")
 
 
 def test_a_restart_with_redis_asks_no_host_again(redis_server: RedisServer) -> None:

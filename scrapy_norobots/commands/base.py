@@ -10,12 +10,14 @@ import io
 import json
 import os
 import sys
+from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
+from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_norobots.settings import Config
 from scrapy_norobots.standard.decision import printable
@@ -27,6 +29,30 @@ STDIN = "-"
 
 # How what is good, doubtful and bad looks on a terminal (ECMA-48).
 GREEN, YELLOW, RED, BLUE = "32", "33", "31", "36"
+
+
+# What counts whatever the project or the command line says. The commands are about obeying, and their
+# answers are no log; they ask the site and not what was kept of it, all that they are to ask; and they write
+# over nothing that a crawl has left.
+_FORCED: dict[str, Any] = {
+    "CLOSESPIDER_ERRORCOUNT": 0,
+    "CLOSESPIDER_ITEMCOUNT": 0,
+    "CLOSESPIDER_PAGECOUNT": 0,
+    "CLOSESPIDER_PAGECOUNT_NO_ITEM": 0,
+    "CLOSESPIDER_TIMEOUT": 0,
+    "CLOSESPIDER_TIMEOUT_NO_ITEM": 0,
+    "FEEDS": {},
+    "ITEM_PIPELINES": {},
+    "JOBDIR": None,
+    "LOG_STDOUT": False,
+    "NOROBOTS_DRY_RUN": False,
+    "NOROBOTS_REPORT": "",
+    "NOROBOTS_STORE": "memory",
+    "ROBOTSTXT_OBEY": True,
+    "SCHEDULER": "scrapy.core.scheduler.Scheduler",  # nothing is scheduled
+    "SPIDER_MIDDLEWARES": {},  # they could start requests
+    "TELNETCONSOLE_ENABLED": False,
+}
 
 
 class RobotsCommand(ScrapyCommand):
@@ -56,14 +82,24 @@ class RobotsCommand(ScrapyCommand):
             raise UsageError(f"nothing to do: give {self.syntax().split()[-1]} ('-' is standard input)")
         if args.count(STDIN) > 1:
             raise UsageError("standard input can be read once only")
+        if sys.stdout is None:
+            raise UsageError("standard output is closed")
         assert self.settings is not None  # Scrapy has set them
-        # The commands are about obeying, whatever the project does; and the answers are no log.
-        self.settings.set("ROBOTSTXT_OBEY", True, priority="cmdline")
-        self.settings.set("LOG_STDOUT", False, priority="cmdline")
+        for name, value in _FORCED.items():
+            self.settings.set(name, value, priority="cmdline")
+        if (self.settings.getpriority("LOG_FILE") or 0) < SETTINGS_PRIORITIES["cmdline"]:
+            self.settings.set("LOG_FILE", None, priority="cmdline")  # the project's is its crawls'
         try:
             self.config = Config.from_settings(self.settings)
         except ValueError as exc:
             raise UsageError(printable(str(exc))) from None
+
+    def answer(self, lines: Iterable[str]) -> None:
+        """Write the answers; where that cannot be done, say so and have the command end with status 2."""
+        try:
+            write(lines)
+        except OSError as exc:
+            self.fail(f"standard output: {exc.strerror or exc}")
 
     def fail(self, message: str) -> None:
         """Say what could not be done, on standard error, and have the command end with status 2."""
@@ -124,13 +160,20 @@ def to_json(data: dict[str, object]) -> str:
 
 
 def write(lines: Iterable[str]) -> None:
-    """Write lines to standard output, for as long as anybody reads them (``| head`` does not)."""
+    """Write lines to standard output, for as long as anybody reads them (``| head`` does not).
+
+    Works out all of them, read or not. Raises `OSError` if they cannot be written.
+    """
+    lines = iter(lines)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         for line in lines:
             print(line)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as exc:
         # What is left in the buffer goes nowhere, or the interpreter would complain at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(exc, BrokenPipeError):
+            raise
+        deque(lines, maxlen=0)  # the exit status is that of all of them

@@ -1,8 +1,7 @@
 """`Errand`: a crawl that fetches no page, for commands that want a robots.txt as a crawl would have it.
 
-The engine, the downloader and all downloader middlewares and extensions are the project's. What a crawl has
-beside them is left out, so that no command writes over what an earlier crawl has left: feeds, pipelines, the
-job's folder.
+The engine, the downloader and all downloader middlewares and extensions are the project's; what a crawl has
+beside them, `base` leaves out.
 """
 
 from __future__ import annotations
@@ -27,18 +26,6 @@ _T = TypeVar("_T")
 # Says what to do with one thing, given the crawler to do it with.
 Prepare = Callable[["Crawler"], Callable[[_T], Awaitable[None]]]
 
-_NOT_NEEDED: dict[str, Any] = {
-    "CLOSESPIDER_ERRORCOUNT": 0,
-    "CLOSESPIDER_TIMEOUT": 0,
-    "CLOSESPIDER_TIMEOUT_NO_ITEM": 0,
-    "FEEDS": {},
-    "ITEM_PIPELINES": {},
-    "JOBDIR": None,
-    "SCHEDULER": "scrapy.core.scheduler.Scheduler",  # nothing is scheduled
-    "SPIDER_MIDDLEWARES": {},  # they could start requests
-    "TELNETCONSOLE_ENABLED": False,
-}
-
 
 class ErrandError(Exception):
     """The crawl could not do what it was for; says why, in words for the user."""
@@ -48,7 +35,6 @@ class Errand(Spider, Generic[_T]):
     """Does something with each of `things`, as many at a time as the crawl may have requests."""
 
     name = "robots"
-    custom_settings = _NOT_NEEDED
 
     def __init__(self, prepare: Prepare[_T], things: Collection[_T]) -> None:
         super().__init__()

@@ -30,12 +30,11 @@ from scrapy_norobots.commands.base import (
     read_input,
     shown,
     to_json,
-    write,
 )
 from scrapy_norobots.commands.errand import ErrandError, run_errand
 from scrapy_norobots.identity import Identity
 from scrapy_norobots.middleware import NoRobotsMiddleware
-from scrapy_norobots.parser import ForeignRules
+from scrapy_norobots.parser import Reader
 from scrapy_norobots.settings import Config
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
@@ -116,7 +115,7 @@ class RobotsCheck(RobotsCommand):
         except ErrandError as exc:
             self.fail(str(exc))
             return
-        write(self._lines(check, as_json=opts.json))
+        self.answer(self._lines(check, as_json=opts.json))
 
     def _lines(self, check: Check, *, as_json: bool) -> Iterator[str]:
         for answer in check.answers():
@@ -259,8 +258,5 @@ def _word(decision: Decision, access: Access) -> str:
 
 def _rfc9309(crawler: Crawler, config: Config) -> Judge:
     """Return a judge who goes by RFC 9309, with the parser that comes with Scrapy."""
-
-    def parse(body: bytes) -> ForeignRules:
-        return ForeignRules(ProtegoRobotParser.from_crawler(crawler, body), body)
-
-    return Judge(StatusPolicy.of("rfc9309"), config.freshness, parse)
+    reader = Reader(crawler, ProtegoRobotParser, (), multivalue=False)
+    return Judge(StatusPolicy.of("rfc9309"), config.freshness, reader.read)

@@ -24,7 +24,6 @@ from scrapy_norobots.commands.base import (
     read_input,
     shown,
     to_json,
-    write,
 )
 from scrapy_norobots.commands.errand import ErrandError, run_errand
 from scrapy_norobots.fetch import Fetcher
@@ -86,7 +85,7 @@ class RobotsLint(RobotsCommand):
             if any(finding.severity is Severity.ERROR for finding in robots.findings):
                 self.exitcode = max(self.exitcode, 1)
             lines += [to_json(_facts(path, robots))] if opts.json else _lines(path, robots)
-        write(lines)
+        self.answer(lines)
 
     def _read(self, arg: str, snapshots: dict[str, Snapshot]) -> tuple[str, bytes]:
         """Return where the text of an argument stands, and its bytes; raise `InputError` if there is none."""

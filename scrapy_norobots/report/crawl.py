@@ -87,11 +87,9 @@ class CrawlReport:
         self._told.add(origin)
         self._log(
             logging.WARNING,
-            "Without effect in %s: %d of %d Disallow lines, so that more may be crawled than is meant (%s).",
+            "%s: %s.",
             printable(access.snapshot.url),
-            faults.idle,
-            faults.rules,
-            faults.details,
+            faults,
         )
         if len(self._told) == FAULTS_TOLD:
             self._log(

@@ -22,7 +22,7 @@ def prepare(template: str, spider: str, start: datetime) -> Path:
     """
     time = start.isoformat().replace(":", "-")
     try:
-        name = template % {"name": spider, "time": time}
+        name = template % {"name": spider.replace("/", "-").replace(os.sep, "-"), "time": time}
     except (KeyError, TypeError, ValueError) as exc:
         raise ValueError(
             f"NOROBOTS_REPORT = {template!r}: has a placeholder other than %(name)s and %(time)s, "

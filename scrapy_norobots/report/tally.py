@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
 from scrapy_norobots.access import Access
@@ -157,7 +157,8 @@ class Tally:
             self.outcomes[before] -= 1
         row = row or self._new_row(access)
         row.outcome, row.detail = Outcome.of(access), access.detail[:_TEXT_MAX]
-        row.source, row.seconds, row.faults = source, max(row.seconds, seconds), faults
+        row.source, row.seconds = source, max(row.seconds, seconds)
+        row.faults = replace(faults, details="") if faults else None  # which are told in the log
         self.outcomes[row.outcome] += 1
         self.sources[source] += 1
         if self.slowest is None or seconds > self.slowest[1]:

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from scrapy_norobots.standard.decision import printable
-from scrapy_norobots.standard.hints import hint_for, meant_field, meant_rule
+from scrapy_norobots.standard.hints import hint_for, meant_field, meant_name, meant_rule
 from scrapy_norobots.standard.lines import FIELD, is_blank, is_html, to_lines, to_text
 from scrapy_norobots.standard.names import robot_name
 from scrapy_norobots.standard.records import PackedRecords, RawRecord, Record, to_values
@@ -291,14 +291,20 @@ def rules_of(findings: Iterable[Finding], records: Iterable[Record]) -> tuple[li
     """Return the line numbers of what is meant as a rule, and of what of it has no effect as it stands.
 
     Such a rule is an error itself, or stands in a record that no robot goes by, since each of its
-    ``User-agent`` lines is one. ``Disallow:`` without a value is no rule (U2).
+    ``User-agent`` lines is one; or a ``User-agent`` line that stands above it is misspelt, so that it counts
+    for others than it was meant for. ``Disallow:`` without a value is no rule (U2).
     """
     faulty = {finding.line: finding.text for finding in findings if finding.severity is Severity.ERROR}
     idle = {line for line, text in faulty.items() if meant_rule(text)}
+    unnamed = {line for line, text in faulty.items() if meant_name(text)}
     rules = set(idle)
     for record in records:
         lines = {rule.line for rule in record.rules if rule.value}
         rules |= lines
         if all(user_agent.line in faulty for user_agent in record.user_agents):
             idle |= lines
+        if record.rules:
+            span = range(record.line, record.rules[-1].line)
+            lost = min((line for line in span if line in unnamed), default=record.rules[-1].line)
+            idle |= {line for line in lines if line > lost}
     return sorted(rules), sorted(idle)

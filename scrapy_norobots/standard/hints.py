@@ -46,6 +46,14 @@ def meant_rule(line: str) -> bool:
     return _respelt(text).startswith(DISALLOW) or _with_colon(text).startswith(DISALLOW)
 
 
+def meant_name(line: str) -> bool:
+    """Whether a line is no ``User-agent`` line, and is probably meant to be one."""
+    text = line.partition("#")[0]
+    return FIELD.match(line) is None and (
+        _respelt(text).startswith(USER_AGENT) or _with_colon(text).startswith(USER_AGENT)
+    )
+
+
 def hint_for(kind: str, line: str, found: tuple[object, ...]) -> str:
     """Return a sentence on what to write in a line's place; empty if there is nothing to say.
 
@@ -86,7 +94,13 @@ def _with_colon(text: str) -> str:
     return f"{field}: {match[2].rstrip()}" if field else ""
 
 
+def _names_apart(text: str) -> str:
+    return _write(f"{USER_AGENT}: {name}" for name in _BETWEEN_NAMES.split(_value(text)) if name)
+
+
 def _without_star(text: str) -> str:
+    if _BETWEEN_NAMES.search(_value(text)):
+        return _names_apart(text)
     name = _value(text).strip("*")
     return _write(f"{USER_AGENT}: {name}") if name and "*" not in name else ""
 
@@ -132,9 +146,7 @@ HINTS: Mapping[str, str | Callable[..., str]] = MappingProxyType(
         "name-taken": _before,
         "empty-name": f"Write {quoted(f'{USER_AGENT}: *')}, if all robots are meant.",
         "star-in-name": _without_star,
-        "several-names": lambda text: _write(
-            f"{USER_AGENT}: {name}" for name in _BETWEEN_NAMES.split(_value(text)) if name
-        ),
+        "several-names": _names_apart,
         "wildcard": _without_wildcard,
         "whole-url": _path_only,
         "foreign-url": _path_only,

@@ -25,6 +25,16 @@ _WORD = re.compile(r"([^\s,;:]+)(?:\s*:\s*([^\s,;]*))?")
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 
 
+# META tags that all pages have, and that are no robot's, whatever a robot is called.
+_OTHERS = frozenset(
+    {
+        "application-name", "author", "color-scheme", "copyright", "date", "description", "format-detection",
+        "generator", "keywords", "language", "msapplication-config", "publisher", "rating", "referrer",
+        "revisit-after", "theme-color", "title", "viewport",
+    }
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class RobotsMeta:
     """What one page asks of one robot.
@@ -84,7 +94,10 @@ def fold(robot: str | bytes) -> str:
 
 def wanted(name: str, folded_name: str) -> bool:
     """Whether a META tag of this name is read for the robot whose folded name this is (M1, M3, M4)."""
-    return _key(name) in {"robots", "document-state", "url"} or names_robot(name.strip(), folded_name)
+    key = _key(name)
+    if key in _OTHERS:
+        return False
+    return key in {"robots", "document-state", "url"} or names_robot(name.strip(), folded_name)
 
 
 def _key(name: str) -> str:
@@ -102,7 +115,7 @@ def _header_terms(value: str, folded_name: str) -> Iterator[str]:
         term, rest = word[1].lower(), word[2]
         names_one = rest is not None and (not rest or rest[0].isalpha())
         if names_one and term not in _VALUED | _TERMS:
-            ours = term == "*" or names_robot(word[1], folded_name)
+            ours = term in ("*", "robots") or names_robot(word[1], folded_name)
             at = word.start(2)
         else:
             if ours:

@@ -134,8 +134,12 @@ class PackedRecords:
 
 
 def to_values(value: str) -> list[str]:
-    """Return the values of a line of the multi-value dialect, which blanks or tabs separate (D1)."""
-    return [part for part in value.replace("\t", " ").split(" ") if part] or [""]
+    """Return the values of a line of the multi-value dialect, which blanks or tabs separate (D1).
+
+    A comma or semicolon before a blank is no part of a value.
+    """
+    parts = (part.rstrip(",;") for part in value.replace("\t", " ").split(" "))
+    return [part for part in parts if part] or [""]
 
 
 def _split(numbers: array[int], values: list[str]) -> tuple[array[int], list[str]]:

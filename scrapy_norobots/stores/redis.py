@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 from redis.asyncio import BlockingConnectionPool, Redis
@@ -93,6 +94,9 @@ def _pool(url: str) -> BlockingConnectionPool:
         # Of a password with special characters, redis-py would show a part.
         hint = "special characters in a password must be escaped as %XX" if "@" in url else str(exc)
         raise ValueError(f"is no URL of a Redis database: {hint}") from None
+    database = urlsplit(url).path.strip("/")
+    if not url.startswith("unix:") and not ((database.isascii() and database.isdigit()) or not database):
+        raise ValueError(f"{database!r} is no number of a Redis database")
     if pool.connection_kwargs.get("decode_responses"):
         raise ValueError("decode_responses cannot be used: what is kept is bytes")
     return pool
