@@ -3,12 +3,22 @@
 
 PYTHON ?= python3
 WORKERS ?= 2
+# Pythons that need not be on the PATH.
+PYENV := $(wildcard $(HOME)/.pyenv/versions/*/bin/python)
+# The oldest supported Python that is here and runs: 10 is Python 3.10.
+OLDEST = $(firstword $(foreach minor,10 11 12 13,$(shell for python in python3.$(minor) \
+	$(HOME)/.pyenv/versions/3.$(minor).*/bin/python; do "$$python" -c "" 2>/dev/null && echo $(minor) && break; done)))
+# The tests whose crawls meet what differs between Scrapy's versions and reactors: the engine, the downloader,
+# signals, settings, exceptions. The whole suite crawls some 400 times, and these a third of that.
+CRAWLS := $(addprefix tests/test_,addon.py middleware.py fetch.py holding.py known_faults.py \
+	meta_keys.py outcomes.py readings.py refresh.py serving.py)
 VENV := .venv
 BIN := $(VENV)/bin
+TOX = $(BIN)/tox $(if $(PYENV),--discover $(PYENV))
 # Named after the Python, so that naming another one sets up anew.
 READY := $(VENV)/ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])')
 
-.PHONY: help demo test check bench test-all clean
+.PHONY: help demo test test-select test-no-reactor test-oldest test-all check bench clean
 
 help: ## Say what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -18,6 +28,16 @@ demo: $(READY) ## Crawl the example site and see what its robots.txt keeps out
 
 test: $(READY) ## Run the tests
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+test-select: $(READY) ## Run the tests of crawls with another reactor than asyncio's
+	CRAWL_MODES=select $(BIN)/python -m pytest -n $(WORKERS) $(CRAWLS)
+
+test-no-reactor: $(READY) ## Run the tests of crawls without a reactor
+	CRAWL_MODES="no reactor" $(BIN)/python -m pytest -n $(WORKERS) $(CRAWLS)
+
+test-oldest: $(READY) ## Run the tests of crawls on the oldest Scrapy, and the oldest Python there is
+	@echo "The oldest Scrapy is tested on Python 3.$(OLDEST), the oldest that is here; 3.10 is the oldest supported."
+	$(TOX) -e py3$(OLDEST)-scrapy211 -- -n $(WORKERS) $(CRAWLS)
 
 check: $(READY) ## Lint, check types, build the package and check its metadata
 	$(BIN)/ruff check
@@ -32,7 +52,7 @@ bench: $(READY) ## Run a benchmark: make bench NAME=broad (or single, hosts, sto
 	$(BIN)/python -m benchmarks $(NAME)
 
 test-all: $(READY) ## Run the tests on every Python and Scrapy of the matrix in setup.cfg
-	$(BIN)/tox
+	$(TOX)
 
 clean: ## Remove what was built and installed here
 	rm -rf $(VENV) .tox build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

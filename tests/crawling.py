@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import warnings
@@ -17,7 +18,8 @@ import pytest
 import scrapy.crawler
 from scrapy.settings import default_settings
 
-MODES = ("asyncio", "select", "no reactor")
+# The ways to run Scrapy that are tested. Tests that are not about one use the first.
+MODES = tuple(os.environ.get("CRAWL_MODES", "asyncio,select,no reactor").split(","))
 ADDON = {"ADDONS": {"scrapy_norobots.Addon": 500}}
 ROOT = Path(__file__).parent.parent
 
@@ -59,7 +61,7 @@ class Job:
 
     requests: list[str | dict[str, Any]]
     settings: dict[str, Any] = field(default_factory=dict)
-    mode: str = "asyncio"
+    mode: str = MODES[0]
     spider: str = "tests.spiders.Pages"
     arguments: dict[str, Any] = field(default_factory=dict)
     beside: dict[str, Any] | None = None  # changes to the settings for a second crawl at the same time

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from scrapy.settings import default_settings
 
-from tests.crawling import ADDON, Crawl, crawl
+from tests.crawling import ADDON, MODES, Crawl, crawl
 from tests.sites import Answer, Site
 
 RULES = "User-agent: *\nDisallow: /back/\n"
@@ -20,7 +20,7 @@ SLOW_PAGES, HEALTHY_PAGES = 20, 20
 PATIENCE = 10.0
 
 
-def crawl_beside_a_slow_host(mode: str = "asyncio", **settings: Any) -> tuple[Crawl, list[str]]:
+def crawl_beside_a_slow_host(mode: str = MODES[0], **settings: Any) -> tuple[Crawl, list[str]]:
     """Crawl a host whose robots.txt comes only when all pages of a healthy one have, and that one.
 
     All requests are on the scheduler at once, the slow host's first. Returns the crawl and which host was

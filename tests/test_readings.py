@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import ADDON, crawl, run_crawl
+from tests.crawling import ADDON, MODES, crawl, run_crawl
 from tests.sites import Site
 
 PROTEGO = "scrapy.robotstxt.ProtegoRobotParser"
@@ -16,7 +16,7 @@ PYTHON = "scrapy.robotstxt.PythonRobotParser"
 BOTH = "User-agent: *\nDisallow: /back/\nAllow: /back/door\nDisallow: /*.pdf\n"
 
 
-def crawled(*paths: str, mode: str = "asyncio", **settings: Any) -> Any:
+def crawled(*paths: str, mode: str = MODES[0], **settings: Any) -> Any:
     with Site(BOTH) as site:
         seen = crawl(*(site.url + path for path in paths), mode=mode, settings={**ADDON, **settings})
     drops = {drop.url[len(site.url) :]: drop for drop in seen.drops}
