@@ -80,7 +80,13 @@ def test_the_docs_have_every_preset() -> None:
         if line.startswith("|")
     ]
     assert [name.strip("`") for name in head[1:]] == list(PRESETS)
-    samples = {"401, 403": (401, 403), "429": (429,), "other": (404, 304), "5xx": (503, 999), "`error`": (None,)}
+    samples = {
+        "401, 403": (401, 403),
+        "429": (429,),
+        "other": (404, 304),
+        "5xx": (503, 999),
+        "`error`": (None,),
+    }
     told = {row[0]: row[1:] for row in rows if row[0] != "2xx"}
     for start, statuses in samples.items():
         (actions,) = (cells for key, cells in told.items() if key.startswith(start))
