@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import re
 
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+
 from tests.crawling import ADDON, ROOT, crawl
 from tests.faulttable import LIMITS, outcome
 from tests.sites.faults import FAULTS, FaultLab
+
+# Where Scrapy cannot undo an encoding, older versions of it take the mark away, and nobody knows.
+HIDDEN = (
+    set() if hasattr(HttpCompressionMiddleware, "_split_encodings") else {"an encoding that nobody knows"}
+)
+OUTCOMES = {fault.name: "rules" if fault.name in HIDDEN else fault.outcome for fault in FAULTS}
 
 
 def test_each_fault_ends_in_its_outcome(mode: str) -> None:
@@ -16,9 +24,9 @@ def test_each_fault_ends_in_its_outcome(mode: str) -> None:
         urls = [f"{lab.origin(fault)}{target}" for fault in FAULTS for target in ("/open", "/back/")]
         seen = crawl(*urls, settings=settings, mode=mode)
         outcomes = {fault.name: outcome(seen.pages, lab.origin(fault)) for fault in FAULTS}
-        assert outcomes == {fault.name: fault.outcome for fault in FAULTS}
+        assert outcomes == OUTCOMES
         # What was dropped for want of rules says so, and each such host is one warning.
-        closed = {fault for fault in FAULTS if fault.outcome == "closed"}
+        closed = {fault for fault in FAULTS if OUTCOMES[fault.name] == "closed"}
         assert {drop.url for drop in seen.drops if drop.type == "RobotsUnreachable"} == {
             f"{lab.origin(fault)}{target}" for fault in closed for target in ("/open", "/back/")
         }

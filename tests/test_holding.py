@@ -19,6 +19,9 @@ RULES = "User-agent: *\nDisallow: /back/\n"
 SLOW_PAGES, HEALTHY_PAGES = 20, 20
 PATIENCE = 10.0
 
+# The default from Scrapy 2.14 on.
+QUEUE = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue"}
+
 
 def crawl_beside_a_slow_host(mode: str = MODES[0], **settings: Any) -> tuple[Crawl, list[str]]:
     """Crawl a host whose robots.txt comes only when all pages of a healthy one have, and that one.
@@ -42,7 +45,13 @@ def crawl_beside_a_slow_host(mode: str = MODES[0], **settings: Any) -> tuple[Cra
         seen = crawl(
             "data:,",
             mode=mode,
-            settings={**ADDON, "CONCURRENT_REQUESTS": 4, "NOROBOTS_TIMEOUT": 2 * PATIENCE, **settings},
+            settings={
+                **ADDON,
+                "CONCURRENT_REQUESTS": 4,
+                "NOROBOTS_TIMEOUT": 2 * PATIENCE,
+                **QUEUE,
+                **settings,
+            },
             spider="tests.spiders.Watching",
             arguments={"then": urls},
         )

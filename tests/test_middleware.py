@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scrapy import signals
 
-from tests.crawling import ADDON, crawl, run_crawl
+from tests.crawling import ADDON, crawl, run_crawl, with_no_origin
 from tests.sites import Answer, Site, page
 
 ROBOTS = """\
@@ -69,7 +69,7 @@ def test_a_start_request_that_is_dropped_is_a_warning_and_others_are_not() -> No
     with Site(ROBOTS, {"/": page("/back/link")}) as site:
         seen = crawl(f"{site.url}/back/start", f"{site.url}/", arguments={"follow": True})
     assert len(seen.drops) == 2
-    (line,) = seen.log_lines("WARNING: ")
+    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ")
     assert f"Forbidden by robots.txt: <GET {site.url}/back/start> (line 3 of " in line
     assert len(seen.log_lines(f"DEBUG: Forbidden by robots.txt: <GET {site.url}/back/link> (line 3 of ")) == 1
 
@@ -180,9 +180,7 @@ def test_what_goes_out_is_what_was_checked(mode: str) -> None:
 
 
 def test_a_url_without_an_origin_is_dropped() -> None:
-    urls = ("http://127.0.0.1:99999/a", "http://127.0.0.1:no/b")
-    as_they_are = {"verbatim_url": True}  # newer versions of Scrapy do not take such URLs otherwise
-    seen = crawl(*({"url": url, "meta": as_they_are} for url in urls))
+    seen = crawl(*map(with_no_origin, ("http://127.0.0.1:99999/a", "http://127.0.0.1:no/b")))
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"] * 2
     for drop, port in zip(sorted(seen.drops, key=lambda drop: drop.url), ("99999", "no"), strict=True):
         assert f"the URL has no origin: '{port}' is no port" in drop.text

@@ -72,7 +72,7 @@ def test_a_refresh_is_conditional_and_a_304_renews() -> None:
         assert hit.headers["if-none-match"] == '"v1"'
         assert hit.headers["if-modified-since"] == "Thu, 30 Jun 1994 12:00:00 GMT"
     assert seen.stats["robotstxt/response_status_count/304"] == 2
-    assert not seen.log_lines("[scrapy_norobots", "WARNING")
+    assert not seen.log_lines("[scrapy_norobots", "WARNING", " at http")
 
 
 def test_the_answers_own_freshness_counts() -> None:
@@ -91,7 +91,7 @@ def test_a_failed_refresh_leaves_good_rules_in_force_and_says_so_once() -> None:
     with Changing(Answer(RULES), Answer(status=503)) as site:
         seen = ask(site, (0, "/back/"), *[(LONGER_THAN_TTL, "/back/"), (0, "/")] * 2)
     assert seen.notes["told"] == [FORBIDDEN, FORBIDDEN, "passed", FORBIDDEN, "passed"]
-    (line,) = seen.log_lines("[scrapy_norobots", "WARNING")
+    (line,) = seen.log_lines("[scrapy_norobots", "WARNING", " at http")
     assert f"Rules stay in force at {site.url}: {site.url}/robots.txt answered 503, and " in line
     assert "NOROBOTS_STALE_TTL lets the copy at hand count; it is asked again in 0.1 s" in line
     assert seen.stats["norobots/stale"] == len(site.robots_hits()) - 1 >= 1

@@ -17,7 +17,7 @@ from selenium.webdriver.common.keys import Keys
 
 from scrapy_norobots.report.page import to_html
 from tests.browser import chromium
-from tests.crawling import ADDON, Crawl, crawl, run_crawl
+from tests.crawling import ADDON, Crawl, crawl, run_crawl, with_no_origin
 from tests.sites import Answer, Site
 from tests.test_refresh import LONGER_THAN_TTL, RULES, SHORT
 
@@ -188,8 +188,7 @@ def test_a_dry_run_tells_and_drops_nothing(mode: str, tmp_path: Path) -> None:
 
 
 def test_a_dry_run_lets_a_url_without_an_origin_pass() -> None:
-    request = {"url": "http://127.0.0.1:99999/", "meta": {"verbatim_url": True}}
-    seen = crawl(request, settings={**ADDON, "NOROBOTS_DRY_RUN": True})
+    seen = crawl(with_no_origin("http://127.0.0.1:99999/"), settings={**ADDON, "NOROBOTS_DRY_RUN": True})
     assert seen.stats["norobots/would_drop"] == 1
     assert not [drop for drop in seen.drops if drop.type.startswith("Robots")]
     assert "would have been dropped 1 at no origin: the URL has no origin: " in seen.log
