@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
@@ -10,7 +11,7 @@ from urllib.parse import urlsplit
 from scrapy import Request, Spider, signals
 from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy.exceptions import IgnoreRequest, ScrapyDeprecationWarning, StopDownload
 from scrapy.http import Response, TextResponse
 from scrapy.robotstxt import PythonRobotParser, RobotParser
 from scrapy.spiders import SitemapSpider
@@ -217,6 +218,14 @@ class Unruly(Pages):
     """Obeys no robots.txt, by settings of its own."""
 
     custom_settings = {"ROBOTSTXT_OBEY": False}  # noqa: RUF012  # as users write it
+
+
+class Outdated(Pages):
+    """Does something that is deprecated."""
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
+        warnings.warn("the old way", ScrapyDeprecationWarning, stacklevel=2)
+        yield from super().parse(response, **kwargs)
 
 
 class Watching(Pages):
