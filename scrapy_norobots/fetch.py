@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from scrapy import Request
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import IgnoreRequest, NotSupported
 from scrapy.http.request import NO_CALLBACK
 from w3lib.url import safe_url_string
 
@@ -91,8 +91,8 @@ class Fetcher:
                 response = await compat.download(self._crawler, request)
             except Exception as exc:
                 self._on_error(exc)
-                # A component of the user's, or a proxy: whether the site answers others is not known.
-                own_fault = isinstance(exc, IgnoreRequest) or "proxy" in request.meta
+                # A component of the user's, a handler that is missing, or a proxy: the site may well answer others.
+                own_fault = isinstance(exc, (IgnoreRequest, NotSupported)) or "proxy" in request.meta
                 return _failed(origin, url, exc, own_fault=own_fault)
             target = _redirect_target(response)
             if target is None or not hops_left:

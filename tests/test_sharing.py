@@ -251,8 +251,9 @@ def test_a_failure_of_ones_own_parser_is_no_news_for_others(tmp_path: Path) -> N
     [
         {"DOWNLOADER_MIDDLEWARES": {"tests.spiders.NoRobotsTxt": 50}},
         {"DOWNLOADER_MIDDLEWARES": {"tests.spiders.DeadProxy": 50}, "RETRY_ENABLED": False},
+        {"DOWNLOAD_HANDLERS": {"http": None}},
     ],
-    ids=["a middleware", "a proxy"],
+    ids=["a middleware", "a proxy", "no handler"],
 )
 def test_a_failure_of_ones_own_means_is_no_news_for_others(tmp_path: Path, trouble: dict[str, Any]) -> None:
     settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
