@@ -91,7 +91,7 @@ class Fetcher:
                 response = await compat.download(self._crawler, request)
             except Exception as exc:
                 self._on_error(exc)
-                # A component of the user's, a handler that is missing, or a proxy: the site may well answer others.
+                # Of our own side, or a proxy's: whether the site answers others is not known.
                 own_fault = isinstance(exc, (IgnoreRequest, NotSupported)) or "proxy" in request.meta
                 return _failed(origin, url, exc, own_fault=own_fault)
             target = _redirect_target(response)
