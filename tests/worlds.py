@@ -1,0 +1,256 @@
+"""Random worlds to crawl: hosts of both schemes, pages that link to each other, robots.txt that change and fail.
+
+`random_world` makes one from a seed, `Played` serves it on this machine and keeps a log of all that arrived. The
+n-th time that an origin's robots.txt is asked for, the n-th file of its plan is the answer, so that a world
+changes in step with the crawl and not with a clock; the last file stays. Links are spelt in many ways, and so
+are rules; both are about the same few paths.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import threading
+import time
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from random import Random
+from types import TracebackType
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests import nasty, oracle
+from tests.sites.site import Answer, Hit, Site
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # in typing from Python 3.11 on
+
+ROBOTS = ("Tamarin/1.2 (+http://tamarin.example/bot)", "Mozilla/5.0 (compatible; GoldenTamarin/2.0; x)", "Potto")
+NAMES = ("*", "*", "tamarin", "golden", "Potto/9", "indri")
+TARGETS = (
+    "/ /a /a/ /a/b /a/b/c /A /b /b/ /b/~tam /b/~tam/x.html /c-d_e /c-d_e/a /a%2Fb /%C3%A9t%C3%A9 /%C3%A9t%C3%A9/b"
+    " /?a=1 /a?a=1&b=2 /a?b=2&a=1 /b?q=%C3%A9 /a/.htaccess /x/robots.txt /robots.txt.bak"
+).split()
+HOSTS = ("127.7.0.1", "127.7.0.2", "127.7.0.3", "localhost")
+
+
+@dataclass(frozen=True)
+class File:
+    """What a robots.txt is answered: a status with a body, or, with no status, nothing or half of the body.
+
+    With `moved`, an origin, the first answer is a redirect to a file there, and the rest is what is answered then.
+    """
+
+    status: int | None = 200
+    body: bytes = b""
+    silent: bool = False
+    moved: str = ""
+
+    @property
+    def etag(self) -> str:
+        return f'"{blake2b(self.body, digest_size=6).hexdigest()}"'
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: links, or a redirect to another."""
+
+    links: list[str]
+    redirect: bool = False
+
+
+@dataclass(frozen=True)
+class World:
+    """Origins are texts such as ``http://127.7.0.1:8080``; pages are told by origin and target in normal form."""
+
+    robot: str
+    at_once: int  # requests to a host
+    starts: list[str]
+    files: dict[str, list[File]]
+    pages: dict[tuple[str, str], Page]
+
+
+def random_world(seed: int, ports: dict[str, int]) -> World:
+    """Return the world of a seed; `ports` are those of the two schemes."""
+    some = Random(seed)
+    hosts = some.sample(HOSTS, k=some.randint(2, 3))
+    origins = [f"{scheme}://{hosts[0]}:{ports[scheme]}" for scheme in ("http", "https")]
+    origins += [f"{scheme}://{host}:{ports[scheme]}" for host in hosts[1:] for scheme in [some.choice(list(ports))]]
+    robot = some.choice(ROBOTS)
+    targets = {origin: some.sample(TARGETS, k=12) for origin in origins}
+
+    def link() -> str:
+        origin = some.choice(origins)
+        return _spell(some, origin, some.choice(targets[origin]))
+
+    pages = {
+        (origin, oracle.normal(target, is_rule=False)): Page([link() for _ in range(some.randint(3, 6))])
+        for origin in origins
+        for target in targets[origin]
+    }
+    for key in some.sample(sorted(pages), k=len(pages) // 8):
+        pages[key] = Page([link()], redirect=True)
+    silent = some.choice([*origins, None, None])  # each silence takes a time-out
+    files = {origin: _plan(some, origins, is_silent=origin == silent) for origin in origins}
+    starts = [_spell(some, origin, target) for origin in origins for target in some.sample(targets[origin], k=2)]
+    return World(robot, some.choice((1, 1, 2, 4)), starts, files, pages)
+
+
+def _plan(some: Random, origins: list[str], *, is_silent: bool) -> list[File]:
+    """Return the files of an origin, one for each time that it is asked; half of the origins are healthy."""
+    faults = [File(503), File(503), File(None, _rules(some, origins)), File(404), File(403)]
+    is_healthy = not is_silent and some.random() < 0.5
+    plan: list[File] = []
+    for _ in range(some.randint(2, 5)):
+        kind = some.random()
+        if plan and kind < 0.2:
+            plan.append(plan[-1])  # has not changed
+        elif kind < 0.6 and not is_healthy:
+            plan.append(some.choice(faults))
+        elif kind > 0.85:
+            then = File(200, _rules(some, origins)) if is_healthy else some.choice([*faults, File(200, _rules(some, origins))])
+            plan.append(File(then.status, then.body, moved=some.choice(origins)))
+        else:
+            plan.append(File(200, _rules(some, origins)))
+    if is_silent:
+        plan.insert(some.randrange(2), File(None, silent=True))
+    return plan
+
+
+def _rules(some: Random, origins: list[str]) -> bytes:
+    """Return a robots.txt about the targets: a tidy one, or one that is as nasty as can be."""
+    values = [_respell(some, target[: some.randint(2, 9)]) for target in some.choices(TARGETS[1:], k=4)]
+    values[0] = some.choice(origins) + values[0]
+    if some.random() < 0.4:
+        body = nasty._encoded(some, nasty._text(some, list(NAMES), [value for value in values if value[0] == "/"]))
+        return body.encode("utf-8", "surrogateescape") if isinstance(body, str) else body
+    lines = [f"User-agent: {some.choice(NAMES)}", *(f"Disallow: {value}" for value in values[:2]), ""]
+    lines += [f"User-agent: {some.choice(NAMES)}", *(f"Disallow: {value}" for value in values[2:])]
+    return some.choice(["\n", "\r\n", "\r"]).join(lines).encode()
+
+
+def _spell(some: Random, origin: str, target: str) -> str:
+    """Return a URL of a target, often oddly spelt."""
+    scheme, _, host = origin.partition("://")
+    if some.random() < 0.2:
+        scheme, host = scheme.upper(), host.upper()
+    if some.random() < 0.5:
+        target = _respell(some, target)
+    return f"{scheme}://{host}{target}{some.choice(['', '', '', '#', '#a', '#/a?b'])}"
+
+
+def _respell(some: Random, target: str) -> str:
+    """Return another spelling of a target: a resource keeps its normal form."""
+    path, mark, query = target.partition("?")
+    spelt = ""
+    for token in re.findall("%..|.", path):
+        if token == "/" and some.random() < 0.2:
+            spelt += some.choice(["/./", "/x/../", "/%2e/", "/x/%2E%2e/"])
+        elif token in oracle.UNRESERVED and some.random() < 0.2:
+            spelt += f"%{ord(token):02{some.choice('xX')}}"
+        else:
+            spelt += token.lower() if len(token) == 3 and some.random() < 0.3 else token
+    return spelt + mark + query
+
+
+# --- served
+
+
+class Arrival(NamedTuple):
+    """What arrived at a server: for a page, or for the robots.txt of an origin (`asker`) in one or two hops.
+
+    `time` is told between the request's arrival and its answer, in monotonic seconds. `file` is what was
+    answered, status 304 where nothing had changed; None for a page, and for the redirect to a file elsewhere.
+    """
+
+    time: float
+    url: str
+    origin: str
+    asker: str = ""
+    file: File | None = None
+    links: tuple[str, ...] = ()
+
+
+@dataclass
+class Played:
+    """A context manager: a world's servers run inside the ``with``; `log` is what has arrived, in order."""
+
+    seed: int
+    certificate: tuple[Path, Path]
+    log: list[Arrival] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._fronts = {
+            scheme: _Front(self, scheme, tls)
+            for scheme, tls in (("http", None), ("https", self.certificate))
+        }
+        self.world = random_world(self.seed, {scheme: front.port for scheme, front in self._fronts.items()})
+        self._asked = dict.fromkeys(self.world.files, 0)
+        self._moved: dict[str, tuple[str, File]] = {}
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+
+    def __enter__(self) -> Self:
+        for front in self._fronts.values():
+            front.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing.set()
+        for front in self._fronts.values():
+            front.__exit__(kind, error, trace)
+
+    def answer(self, origin: str, hit: Hit) -> Answer:
+        """Write a request into the log and answer it."""
+        with self._lock:
+            path, _, query = hit.target.partition("?")
+            if path == "/robots.txt":
+                return self._robots(origin, hit, query)
+            key = (origin, oracle.normal(hit.target, is_rule=False))
+            page = self.world.pages.get(key, Page([]))
+            self.log.append(Arrival(time.monotonic(), origin + hit.target, origin, links=tuple(page.links)))
+        if page.redirect:
+            return Answer(status=302, headers={"Location": page.links[0], **_HANG_UP})
+        anchors = "".join(f'<a href="{html.escape(link)}">x</a>' for link in page.links)
+        return Answer(f"<html><body>{anchors}</body></html>", headers={"Content-Type": "text/html", **_HANG_UP})
+
+    def _robots(self, origin: str, hit: Hit, query: str) -> Answer:
+        def note(asker: str, file: File | None) -> None:
+            self.log.append(Arrival(time.monotonic(), origin + hit.target, origin, asker, file))
+
+        if query:
+            asker, file = self._moved[query]
+        else:
+            asker, plan = origin, self.world.files[origin]
+            file = plan[min(self._asked[origin], len(plan) - 1)]
+            self._asked[origin] += 1
+            if file.moved:
+                token = f"for={len(self._moved)}"
+                self._moved[token] = (asker, file)
+                note(asker, None)
+                where = file.moved.replace("://", "://jo:secret@")
+                return Answer(status=302, headers={"Location": f"{where}/robots.txt?{token}", **_HANG_UP})
+        if file.status == 200 and hit.headers.get("if-none-match") == file.etag:
+            file = File(304)
+        note(asker, file)
+        if file.silent:
+            return Answer(before=lambda: self._closing.wait(60))
+        headers = {"Content-Type": "text/plain", "ETag": file.etag, **_HANG_UP}
+        if file.status is None:
+            headers["Content-Length"] = str(2 * len(file.body) + 1)
+        return Answer(file.body, file.status or 200, headers)
+
+
+# Connections are not used again: clients ask once more, of themselves, when one of those breaks.
+_HANG_UP = {"Connection": "close"}
+
+
+class _Front(Site):
+    def __init__(self, played: Played, scheme: str, tls: tuple[Path, Path] | None) -> None:
+        super().__init__(host="0.0.0.0", tls=tls)
+        self._played = played
+
+    def answer(self, hit: Hit) -> Answer:
+        return self._played.answer(self.url_of(hit.host.lower()), hit)
