@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks import broad, check, fleet, hosts, linear, parse, single, stores
+from benchmarks import broad, check, fleet, hosts, linear, memory, parse, single, stores
 
 BENCHMARKS = {
     "broad": broad,
@@ -14,6 +14,7 @@ BENCHMARKS = {
     "stores": stores,
     "fleet": fleet,
     "linear": linear,
+    "memory": memory,
 }
 ON_FILES = {"parse": parse, "check": check}
 

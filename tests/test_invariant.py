@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,3 +17,25 @@ def test_random_worlds(seed: int, mode: str, tls: tuple[Path, Path]) -> None:
     judge = invariant.run(seed, mode, tls).judge
     assert judge.pages > 5
     assert not judge.faults
+
+
+def with_slip(name: str) -> dict[str, Any]:
+    return {"spider": "tests.slips.Slipping", "arguments": {"slip": name}}
+
+
+SLIPS = {
+    "no normal form": (with_slip("no normal form"), "forbidden by file"),
+    "http's file counts for https": (with_slip("one file for both schemes"), "requested before any"),
+    "a failure opens the site": ({"settings": {"NOROBOTS_STATUS_POLICY": {"5xx": "allow", "error": "allow"}}}, "forbidden by file"),
+    "no robots.txt closes the site": ({"settings": {"NOROBOTS_STATUS_POLICY": {"404": "deny"}}}, "left out"),
+    "a file counts for ever": ({"settings": {"NOROBOTS_TTL": 3600}}, "which had expired"),
+    "each request asks for itself": (with_slip("each request asks for itself"), "asked again"),
+}
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_a_slip_is_found(name: str, tls: tuple[Path, Path]) -> None:
+    """Not in every world, but in one of the first few."""
+    job, words = SLIPS[name]
+    found = (invariant.run(seed, "asyncio", tls, **copy.deepcopy(job)).judge.faults for seed in range(1, 9))
+    assert any(words in fault for faults in found for fault in faults)

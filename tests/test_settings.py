@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from scrapy.settings import Settings
 
 from scrapy_norobots.freshness import Freshness
@@ -123,6 +127,41 @@ def test_a_parser_that_cannot_be_had_is_refused() -> None:
         config(ROBOTSTXT_PARSER="no.such.Parser")
     done = run_crawl("data:,", settings={**ADDON, "ROBOTSTXT_PARSER": "tests.spiders.NotAParser"})
     assert "ValueError: ROBOTSTXT_PARSER = 'tests.spiders.NotAParser': is not usable: " in done.stderr
+
+
+# Values of any type, and texts and numbers that almost make sense.
+TEXTS = ["", "1", "-1", "1e999", "nan", "True", "{", '{"403": "allow"}', "a.html,b", "memory", "redis://", "a.b.c"]
+ANYTHING = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.text(max_size=8),
+        st.binary(max_size=8),
+        st.sampled_from([*TEXTS, 10**400, 1e308, object(), int, Path("a.html"), Decimal("sNaN"), Fraction(1, 3)]),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.tuples(inner, inner),
+        st.dictionaries(st.text(max_size=4) | st.integers(), inner, max_size=3),
+    ),
+    max_leaves=4,
+)
+OTHERS = ["ROBOTSTXT_OBEY", "ROBOTSTXT_USER_AGENT", "ROBOTSTXT_PARSER", "JOBDIR"]
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.dictionaries(st.sampled_from([*DEFAULTS, *OTHERS]), ANYTHING, min_size=1, max_size=4))
+def test_any_values_are_read_or_refused(values: dict[str, object]) -> None:
+    """A value that is refused is named, with its setting, and nothing but `ValueError` comes."""
+    for reads in (Config, MetaConfig):
+        try:
+            reads.from_settings(Settings(values))
+        except ValueError as error:
+            name, equals, _ = str(error).partition(" = ")
+            assert equals
+            assert name in values
 
 
 def test_how_long_a_download_can_take() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import sqlite3
 import sys
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
@@ -303,6 +304,45 @@ def test_no_change_of_an_entry_goes_unnoticed(data: st.DataObject) -> None:
 @given(st.binary())
 def test_no_bytes_are_more_than_a_miss(entry: bytes) -> None:
     assert entries.decode(entry, ORIGIN) == ()
+
+
+# Any JSON, and JSON that is almost what an entry begins with.
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+RIGHT_FACTS = {
+    "url": st.text(),
+    "time": st.floats(),
+    "status": st.none() | st.integers(),
+    "error": st.text(),
+    "headers": st.dictionaries(st.text(max_size=5), st.text(max_size=5) | JSON, max_size=2),
+    "failures": st.integers(),
+    "size": st.integers(-3, 30),
+}
+FACTS = st.fixed_dictionaries(
+    {}, optional={name: st.one_of(right, right, right, JSON) for name, right in RIGHT_FACTS.items()}
+) | st.fixed_dictionaries(RIGHT_FACTS, optional={"own_fault": JSON, "body": JSON})
+HEADS = st.fixed_dictionaries(
+    {"origin": st.just(list(ORIGIN)) | JSON, "snapshots": st.lists(FACTS, max_size=2) | JSON}
+)
+
+
+@given(st.one_of(HEADS, HEADS, JSON).map(json.dumps).map(str.encode) | st.binary(), st.binary(max_size=40))
+@example(b"[" * 100_000, b"")
+def test_no_sealed_bytes_are_more_than_a_miss(line: bytes, bodies: bytes) -> None:
+    """Somebody else may know how to seal an entry: what it says is of the right types, or a miss."""
+    content = line + b"\n" + bodies
+    found = entries.decode(entries._MAGIC + entries._digest(content) + b"\n" + content, ORIGIN)
+    for snapshot in found:
+        assert snapshot.origin == ORIGIN
+        assert snapshot.status is None or type(snapshot.status) is int
+        assert snapshot.own_fault is False
+        assert snapshot.failures >= 0
+        assert math.isfinite(snapshot.time)
+        assert all(isinstance(text, str) for text in [snapshot.url, snapshot.error, *snapshot.headers.values()])
+    assert not found or b"".join(snapshot.body for snapshot in found) == bodies
 
 
 @given(

@@ -98,7 +98,7 @@ def random_world(seed: int, ports: dict[str, int]) -> World:
 
 def _plan(some: Random, origins: list[str], *, is_silent: bool) -> list[File]:
     """Return the files of an origin, one for each time that it is asked; half of the origins are healthy."""
-    faults = [File(503), File(503), File(None, _rules(some, origins)), File(404), File(403)]
+    faults = [File(503), File(503), File(503), File(None, _rules(some, origins)), File(404), File(403)]
     is_healthy = not is_silent and some.random() < 0.5
     plan: list[File] = []
     for _ in range(some.randint(2, 5)):
@@ -119,9 +119,9 @@ def _plan(some: Random, origins: list[str], *, is_silent: bool) -> list[File]:
 
 def _rules(some: Random, origins: list[str]) -> bytes:
     """Return a robots.txt about the targets: a tidy one, or one that is as nasty as can be."""
-    values = [_respell(some, target[: some.randint(2, 9)]) for target in some.choices(TARGETS[1:], k=4)]
+    values = [_respell(some, target[: some.randint(3, 12)]) for target in some.choices(TARGETS[2:], k=4)]
     values[0] = some.choice(origins) + values[0]
-    if some.random() < 0.4:
+    if some.random() < 0.3:
         body = nasty._encoded(some, nasty._text(some, list(NAMES), [value for value in values if value[0] == "/"]))
         return body.encode("utf-8", "surrogateescape") if isinstance(body, str) else body
     lines = [f"User-agent: {some.choice(NAMES)}", *(f"Disallow: {value}" for value in values[:2]), ""]

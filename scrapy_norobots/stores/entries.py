@@ -38,7 +38,7 @@ def encode(snapshots: Sequence[Snapshot]) -> bytes:
         ],
     }
     bodies = (snapshot.body for snapshot in snapshots)
-    content = b"".join((json.dumps(head, separators=(",", ":")).encode(), b"\n", *bodies))
+    content = b"".join((json.dumps(head, separators=(",", ":"), allow_nan=False).encode(), b"\n", *bodies))
     return _MAGIC + _digest(content) + b"\n" + content
 
 
@@ -48,35 +48,36 @@ def decode(entry: bytes, origin: Origin) -> tuple[Snapshot, ...]:
     if seal != _MAGIC + _digest(content):
         return ()
     line, _, bodies = content.partition(b"\n")
+    found = []
     try:
         head = json.loads(line)
         if head["origin"] != list(origin):
             return ()
-        found = []
         for facts in head["snapshots"]:
             size = facts.pop("size")
             found.append(_snapshot(origin, facts, bodies[:size]))
             bodies = bodies[size:]
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return ()  # sealed as ours are, but by somebody else
-    return tuple(found)
+        # Sealed as ours are, but by somebody else: it must say no more, and no less, than ours do.
+        return tuple(found) if found and encode(found) == entry else ()
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return ()
 
 
 # The types of the facts of a snapshot, in JSON.
-_TYPES: dict[str, type | tuple[type, ...]] = {
-    "url": str,
-    "time": (int, float),
+_TYPES: dict[str, tuple[type, ...]] = {
+    "url": (str,),
+    "time": (float,),
     "status": (int, type(None)),
-    "error": str,
-    "headers": dict,
-    "failures": int,
+    "error": (str,),
+    "headers": (dict,),
+    "failures": (int,),
 }
 
 
 def _snapshot(origin: Origin, facts: dict[str, Any], body: bytes) -> Snapshot:
     """Return a snapshot of its facts; raises `TypeError` or `KeyError` if they are not what it has."""
     texts = facts["headers"].values()
-    if not all(isinstance(facts[name], kind) for name, kind in _TYPES.items()):
+    if not all(type(facts[name]) in kinds for name, kinds in _TYPES.items()) or facts["failures"] < 0:
         raise TypeError("a fact is of a wrong type")
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("a header is no text")

@@ -132,7 +132,7 @@ class _Server(ThreadingHTTPServer):
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing of a client that went away in the middle of an answer: some tests want that."""
-        if not isinstance(sys.exc_info()[1], ConnectionError):
+        if not isinstance(sys.exc_info()[1], (ConnectionError, ssl.SSLEOFError)):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
