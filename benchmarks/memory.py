@@ -1,7 +1,7 @@
 """``memory``: what 200,000 origins take at the default bounds.
 
-They go through the registry as in a broad crawl, each with a robots.txt of its own, judged as a download is and
-asked about one URL. Memory is that of the process, less what it had before the first origin.
+They go through the registry as in a broad crawl, each with a robots.txt of its own, judged as a download is
+and asked about one URL. Memory is that of the process, less what it had before the first origin.
 """
 
 from __future__ import annotations
@@ -66,7 +66,10 @@ async def fill(origins_max: int, memory_max: int) -> list[list[str]]:
 
 def run(rounds: int) -> None:
     """Measure and print a table a round; one that follows starts with what the one before has left free."""
-    origins_max, memory_max = int(str(DEFAULTS["NOROBOTS_ORIGINS_MAX"])), int(str(DEFAULTS["NOROBOTS_MEMORY_MAX"]))
+    origins_max, memory_max = (
+        int(str(DEFAULTS["NOROBOTS_ORIGINS_MAX"])),
+        int(str(DEFAULTS["NOROBOTS_MEMORY_MAX"])),
+    )
     for _ in range(rounds):
         rows = asyncio.run(fill(origins_max, memory_max))
         columns = ["origins met", "kept", "by its own count", "resident memory, grown by", "an origin kept"]

@@ -1,7 +1,7 @@
 """The fuzz targets: the properties that anything may be thrown at, run by hand for as long as one likes.
 
-``python -m tests.fuzz --minutes N [--target NAME]`` runs them in turns, with fresh random examples each time, and
-prints how many examples each has met. What fails is shown as small as Hypothesis can make it.
+``python -m tests.fuzz --minutes N [--target NAME]`` runs them in turns, with fresh random examples each time,
+and prints how many examples each has met. What fails is shown as small as Hypothesis can make it.
 """
 
 from __future__ import annotations

@@ -1,16 +1,18 @@
-"""The invariant, end to end: a random world is crawled for real, and the servers' log is judged by the oracle.
+"""The invariant, end to end: a random world is crawled for real, and the oracle judges the servers' log.
 
 - No URL was requested that the file in force for its origin forbids.
 - No URL was left out that was found and that every file in force since then allows.
-- Each file was asked for once a freshness period: not earlier, and no page was requested by one that had expired.
+- Each file was asked for once a freshness period: no earlier, and no page was requested by one that had
+  expired.
 
-``python -m tests.invariant --seed N [--mode select] [--count K]`` does it by hand. Ports and the order of requests
-differ from run to run, the world of a seed does not.
+``python -m tests.invariant --seed N [--mode select] [--count K]`` does it by hand. Ports and the order of
+requests differ from run to run, the world of a seed does not.
 
-Which file was in force is told without any allowance for time. Where a host gets one request at a time, a page that
-passed its check arrives before the request for the next file does: that is made only once the last file has expired,
-and stands behind the page in Scrapy's queue. Where a host gets N at a time, N - 1 pages may still be on their way
-when the next file is asked for, so up to N - 1 pages that arrive after that may go by the file before; not one more.
+Which file was in force is told without any allowance for time. Where a host gets one request at a time, a
+page that passed its check arrives before the request for the next file does: that is made only once the last
+file has expired, and stands behind the page in Scrapy's queue. Where a host gets N at a time, N - 1 pages may
+still be on their way when the next file is asked for, so up to N - 1 pages that arrive after that may go by
+the file before; not one more.
 """
 
 from __future__ import annotations
@@ -223,9 +225,13 @@ def run(seed: int, mode: str, certificate: tuple[Path, Path], **job: Any) -> Out
 
 def main() -> None:
     """Crawl worlds one after another, and tell of each breach."""
-    parser = argparse.ArgumentParser(prog="python -m tests.invariant", description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.invariant", description=(__doc__ or "").split("\n")[0]
+    )
     parser.add_argument("--seed", type=int, default=1, help="of the first world (1)")
-    parser.add_argument("--count", type=int, default=1, help="how many worlds, of seeds one after another (1)")
+    parser.add_argument(
+        "--count", type=int, default=1, help="how many worlds, of seeds one after another (1)"
+    )
     parser.add_argument("--mode", choices=MODES, help="of the crawls (each)")
     parser.add_argument("--verbose", action="store_true", help="show the log of a world that failed")
     options = parser.parse_args()

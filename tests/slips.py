@@ -16,7 +16,7 @@ from tests.spiders import Pages
 
 
 def _no_normal_form(_urls: list[str]) -> None:
-    rules.normal = lambda target, **_: target  # type: ignore[assignment]
+    rules.normal = lambda target, **_: target  # type: ignore[attr-defined]
 
 
 def _one_file_for_both_schemes(urls: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Random worlds, crawled for real and judged: nothing forbidden, nothing left out, nothing asked for twice."""
+"""Random worlds, crawled for real and judged: nothing forbidden, left out, or asked for twice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests import invariant
 
 
-@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize("seed", range(1, 3))
 def test_random_worlds(seed: int, mode: str, tls: tuple[Path, Path]) -> None:
     """``python -m tests.invariant --seed SEED --mode MODE`` runs one again."""
     judge = invariant.run(seed, mode, tls).judge
@@ -25,8 +25,14 @@ def with_slip(name: str) -> dict[str, Any]:
 
 SLIPS = {
     "no normal form": (with_slip("no normal form"), "forbidden by file"),
-    "http's file counts for https": (with_slip("one file for both schemes"), "requested before any"),
-    "a failure opens the site": ({"settings": {"NOROBOTS_STATUS_POLICY": {"5xx": "allow", "error": "allow"}}}, "forbidden by file"),
+    "http's file counts for https": (
+        with_slip("one file for both schemes"),
+        "never asked for its robots.txt",
+    ),
+    "a failure opens the site": (
+        {"settings": {"NOROBOTS_STATUS_POLICY": {"5xx": "allow", "error": "allow"}}},
+        "forbidden by file",
+    ),
     "no robots.txt closes the site": ({"settings": {"NOROBOTS_STATUS_POLICY": {"404": "deny"}}}, "left out"),
     "a file counts for ever": ({"settings": {"NOROBOTS_TTL": 3600}}, "which had expired"),
     "each request asks for itself": (with_slip("each request asks for itself"), "asked again"),

@@ -130,7 +130,20 @@ def test_a_parser_that_cannot_be_had_is_refused() -> None:
 
 
 # Values of any type, and texts and numbers that almost make sense.
-TEXTS = ["", "1", "-1", "1e999", "nan", "True", "{", '{"403": "allow"}', "a.html,b", "memory", "redis://", "a.b.c"]
+TEXTS = [
+    "",
+    "1",
+    "-1",
+    "1e999",
+    "nan",
+    "True",
+    "{",
+    '{"403": "allow"}',
+    "a.html,b",
+    "memory",
+    "redis://",
+    "a.b.c",
+]
 ANYTHING = st.recursive(
     st.one_of(
         st.none(),
@@ -139,7 +152,9 @@ ANYTHING = st.recursive(
         st.floats(),
         st.text(max_size=8),
         st.binary(max_size=8),
-        st.sampled_from([*TEXTS, 10**400, 1e308, object(), int, Path("a.html"), Decimal("sNaN"), Fraction(1, 3)]),
+        st.sampled_from(
+            [*TEXTS, 10**400, 1e308, object(), int, Path("a.html"), Decimal("sNaN"), Fraction(1, 3)]
+        ),
     ),
     lambda inner: st.one_of(
         st.lists(inner, max_size=3),

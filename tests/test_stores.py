@@ -312,7 +312,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
-RIGHT_FACTS = {
+RIGHT_FACTS: dict[str, st.SearchStrategy[Any]] = {
     "url": st.text(),
     "time": st.floats(),
     "status": st.none() | st.integers(),
@@ -321,7 +321,7 @@ RIGHT_FACTS = {
     "failures": st.integers(),
     "size": st.integers(-3, 30),
 }
-FACTS = st.fixed_dictionaries(
+FACTS: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {}, optional={name: st.one_of(right, right, right, JSON) for name, right in RIGHT_FACTS.items()}
 ) | st.fixed_dictionaries(RIGHT_FACTS, optional={"own_fault": JSON, "body": JSON})
 HEADS = st.fixed_dictionaries(
@@ -341,7 +341,9 @@ def test_no_sealed_bytes_are_more_than_a_miss(line: bytes, bodies: bytes) -> Non
         assert snapshot.own_fault is False
         assert snapshot.failures >= 0
         assert math.isfinite(snapshot.time)
-        assert all(isinstance(text, str) for text in [snapshot.url, snapshot.error, *snapshot.headers.values()])
+        assert all(
+            isinstance(text, str) for text in [snapshot.url, snapshot.error, *snapshot.headers.values()]
+        )
     assert not found or b"".join(snapshot.body for snapshot in found) == bodies
 
 

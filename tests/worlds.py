@@ -1,9 +1,9 @@
-"""Random worlds to crawl: hosts of both schemes, pages that link to each other, robots.txt that change and fail.
+"""Random worlds to crawl: hosts of both schemes, linked pages, robots.txt that change and fail.
 
-`random_world` makes one from a seed, `Played` serves it on this machine and keeps a log of all that arrived. The
-n-th time that an origin's robots.txt is asked for, the n-th file of its plan is the answer, so that a world
-changes in step with the crawl and not with a clock; the last file stays. Links are spelt in many ways, and so
-are rules; both are about the same few paths.
+`random_world` makes one from a seed, `Played` serves it on this machine and keeps a log of all that arrived.
+The n-th time that an origin's robots.txt is asked for, the n-th file of its plan is the answer, so that a
+world changes in step with the crawl and not with a clock; the last file stays. Links are spelt in many ways,
+and so are rules; both are about the same few paths.
 """
 
 from __future__ import annotations
@@ -25,12 +25,15 @@ from tests.sites.site import Answer, Hit, Site
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
-ROBOTS = ("Tamarin/1.2 (+http://tamarin.example/bot)", "Mozilla/5.0 (compatible; GoldenTamarin/2.0; x)", "Potto")
+ROBOTS = (
+    "Tamarin/1.2 (+http://tamarin.example/bot)",
+    "Mozilla/5.0 (compatible; GoldenTamarin/2.0; x)",
+    "Potto",
+)
 NAMES = ("*", "*", "tamarin", "golden", "Potto/9", "indri")
-TARGETS = (
-    "/ /a /a/ /a/b /a/b/c /A /b /b/ /b/~tam /b/~tam/x.html /c-d_e /c-d_e/a /a%2Fb /%C3%A9t%C3%A9 /%C3%A9t%C3%A9/b"
-    " /?a=1 /a?a=1&b=2 /a?b=2&a=1 /b?q=%C3%A9 /a/.htaccess /x/robots.txt /robots.txt.bak"
-).split()
+TARGETS = nasty._cut("/ /?a=1 /a /a/ /a/b /a/b/c /A /b /b/ /b/~tam /b/~tam/x.html /c-d_e /c-d_e/a /a%2Fb")
+TARGETS += nasty._cut("/%C3%A9t%C3%A9 /%C3%A9t%C3%A9/b /a?a=1&b=2 /a?b=2&a=1 /b?q=%C3%A9 /a/.htaccess")
+TARGETS += ["/x/robots.txt", "/robots.txt.bak"]
 HOSTS = ("127.7.0.1", "127.7.0.2", "127.7.0.3", "localhost")
 
 
@@ -38,7 +41,7 @@ HOSTS = ("127.7.0.1", "127.7.0.2", "127.7.0.3", "localhost")
 class File:
     """What a robots.txt is answered: a status with a body, or, with no status, nothing or half of the body.
 
-    With `moved`, an origin, the first answer is a redirect to a file there, and the rest is what is answered then.
+    With `moved`, an origin, the first answer is a redirect to a file there, and that is answered as said.
     """
 
     status: int | None = 200
@@ -61,7 +64,7 @@ class Page:
 
 @dataclass(frozen=True)
 class World:
-    """Origins are texts such as ``http://127.7.0.1:8080``; pages are told by origin and target in normal form."""
+    """Origins are texts such as ``http://127.7.0.1:80``; pages are told by origin and normal form."""
 
     robot: str
     at_once: int  # requests to a host
@@ -75,7 +78,9 @@ def random_world(seed: int, ports: dict[str, int]) -> World:
     some = Random(seed)
     hosts = some.sample(HOSTS, k=some.randint(2, 3))
     origins = [f"{scheme}://{hosts[0]}:{ports[scheme]}" for scheme in ("http", "https")]
-    origins += [f"{scheme}://{host}:{ports[scheme]}" for host in hosts[1:] for scheme in [some.choice(list(ports))]]
+    origins += [
+        f"{scheme}://{host}:{ports[scheme]}" for host in hosts[1:] for scheme in [some.choice(list(ports))]
+    ]
     robot = some.choice(ROBOTS)
     targets = {origin: some.sample(TARGETS, k=12) for origin in origins}
 
@@ -92,13 +97,22 @@ def random_world(seed: int, ports: dict[str, int]) -> World:
         pages[key] = Page([link()], redirect=True)
     silent = some.choice([*origins, None, None])  # each silence takes a time-out
     files = {origin: _plan(some, origins, is_silent=origin == silent) for origin in origins}
-    starts = [_spell(some, origin, target) for origin in origins for target in some.sample(targets[origin], k=2)]
+    starts = [
+        _spell(some, origin, target) for origin in origins for target in some.sample(targets[origin], k=2)
+    ]
     return World(robot, some.choice((1, 1, 2, 4)), starts, files, pages)
 
 
 def _plan(some: Random, origins: list[str], *, is_silent: bool) -> list[File]:
     """Return the files of an origin, one for each time that it is asked; half of the origins are healthy."""
-    faults = [File(503), File(503), File(503), File(None, _rules(some, origins)), File(404), File(403)]
+    faults = [
+        File(503),
+        File(503),
+        File(503),
+        File(None, _rules(some, origins)),
+        File(404),
+        File(403, _rules(some, origins)),
+    ]
     is_healthy = not is_silent and some.random() < 0.5
     plan: list[File] = []
     for _ in range(some.randint(2, 5)):
@@ -107,8 +121,10 @@ def _plan(some: Random, origins: list[str], *, is_silent: bool) -> list[File]:
             plan.append(plan[-1])  # has not changed
         elif kind < 0.6 and not is_healthy:
             plan.append(some.choice(faults))
+        elif kind < 0.35:
+            plan.append(File(404, _rules(some, origins)))
         elif kind > 0.85:
-            then = File(200, _rules(some, origins)) if is_healthy else some.choice([*faults, File(200, _rules(some, origins))])
+            then = File(200, _rules(some, origins)) if is_healthy else some.choice(faults)
             plan.append(File(then.status, then.body, moved=some.choice(origins)))
         else:
             plan.append(File(200, _rules(some, origins)))
@@ -122,7 +138,9 @@ def _rules(some: Random, origins: list[str]) -> bytes:
     values = [_respell(some, target[: some.randint(3, 12)]) for target in some.choices(TARGETS[2:], k=4)]
     values[0] = some.choice(origins) + values[0]
     if some.random() < 0.3:
-        body = nasty._encoded(some, nasty._text(some, list(NAMES), [value for value in values if value[0] == "/"]))
+        body = nasty._encoded(
+            some, nasty._text(some, list(NAMES), [value for value in values if value[0] == "/"])
+        )
         return body.encode("utf-8", "surrogateescape") if isinstance(body, str) else body
     lines = [f"User-agent: {some.choice(NAMES)}", *(f"Disallow: {value}" for value in values[:2]), ""]
     lines += [f"User-agent: {some.choice(NAMES)}", *(f"Disallow: {value}" for value in values[2:])]
@@ -181,8 +199,7 @@ class Played:
 
     def __post_init__(self) -> None:
         self._fronts = {
-            scheme: _Front(self, scheme, tls)
-            for scheme, tls in (("http", None), ("https", self.certificate))
+            scheme: _Front(self, scheme, tls) for scheme, tls in (("http", None), ("https", self.certificate))
         }
         self.world = random_world(self.seed, {scheme: front.port for scheme, front in self._fronts.items()})
         self._asked = dict.fromkeys(self.world.files, 0)
@@ -214,7 +231,9 @@ class Played:
         if page.redirect:
             return Answer(status=302, headers={"Location": page.links[0], **_HANG_UP})
         anchors = "".join(f'<a href="{html.escape(link)}">x</a>' for link in page.links)
-        return Answer(f"<html><body>{anchors}</body></html>", headers={"Content-Type": "text/html", **_HANG_UP})
+        return Answer(
+            f"<html><body>{anchors}</body></html>", headers={"Content-Type": "text/html", **_HANG_UP}
+        )
 
     def _robots(self, origin: str, hit: Hit, query: str) -> Answer:
         def note(asker: str, file: File | None) -> None:
