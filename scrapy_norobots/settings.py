@@ -246,7 +246,11 @@ def _store(settings: BaseSettings) -> str:
     value = _value(settings, "NOROBOTS_STORE")
     if value is None or value == "":
         job = settings.get("JOBDIR")
-        return f"sqlite:///{Path(job) / _JOB_FILE}" if job else MEMORY
+        if not job:
+            return MEMORY
+        if not isinstance(job, (str, os.PathLike)):
+            raise _error("JOBDIR", job, "must be a path")
+        return f"sqlite:///{Path(job) / _JOB_FILE}"
     if not isinstance(value, str):
         raise _error("NOROBOTS_STORE", value, f"must be a text: {FORMS}")
     return value

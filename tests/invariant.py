@@ -88,10 +88,20 @@ class Ask:
 
 @dataclass
 class Found:
-    """The URLs that are one resource (`resource`), by Scrapy's fingerprints, and when the first was found."""
+    """The URLs that are one resource (`resource`), by Scrapy's fingerprints, and when each was found."""
 
-    time: float
     urls: dict[str, str] = field(default_factory=dict)
+    times: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def time(self) -> float:
+        return min(self.times.values())
+
+    def time_of(self, url: str) -> float:
+        """When a URL was found that arrived so; a plain one may have been respelt by what has sent it."""
+        name = fingerprint(url)
+        is_plain = name == resource(url)
+        return self.time if is_plain or name not in self.times else self.times[name]
 
 
 def fingerprint(url: str) -> str:
@@ -138,8 +148,9 @@ class Judge:
         return sum(self._arrived.values())
 
     def _find(self, url: str, when: float) -> None:
-        found = self._found.setdefault(resource(url), Found(when))
+        found = self._found.setdefault(resource(url), Found())
         found.urls.setdefault(fingerprint(url), url)
+        found.times.setdefault(fingerprint(url), when)
 
     def _robots(self, arrival: Arrival) -> None:
         asks = self._asks[arrival.asker]
@@ -181,7 +192,7 @@ class Judge:
         ask.pages.append(arrival.time)
         if len(ask.pages) >= self._world.at_once and name in self._found:
             expired = ask.pages[self._world.at_once - 1] + ask.state.lifetime
-            if self._found[name].time >= expired:
+            if self._found[name].time_of(arrival.url) >= expired:
                 self.faults.append(f"requested by file {len(asks)}, which had expired: {arrival.url}")
 
     def _left_out(self) -> Iterator[str]:

@@ -89,7 +89,7 @@ def random_world(seed: int, ports: dict[str, int]) -> World:
         return _spell(some, origin, some.choice(targets[origin]))
 
     pages = {
-        (origin, oracle.normal(target, is_rule=False)): Page([link() for _ in range(some.randint(3, 6))])
+        (origin, oracle.normal(target, is_rule=False)): Page([link() for _ in range(some.randint(4, 7))])
         for origin in origins
         for target in targets[origin]
     }
@@ -98,7 +98,7 @@ def random_world(seed: int, ports: dict[str, int]) -> World:
     silent = some.choice([*origins, None, None])  # each silence takes a time-out
     files = {origin: _plan(some, origins, is_silent=origin == silent) for origin in origins}
     starts = [
-        _spell(some, origin, target) for origin in origins for target in some.sample(targets[origin], k=2)
+        _spell(some, origin, target) for origin in origins for target in some.sample(targets[origin], k=4)
     ]
     return World(robot, some.choice((1, 1, 2, 4)), starts, files, pages)
 
@@ -137,7 +137,7 @@ def _rules(some: Random, origins: list[str]) -> bytes:
     """Return a robots.txt about the targets: a tidy one, or one that is as nasty as can be."""
     values = [_respell(some, target[: some.randint(3, 12)]) for target in some.choices(TARGETS[2:], k=4)]
     values[0] = some.choice(origins) + values[0]
-    if some.random() < 0.3:
+    if some.random() < 0.15:
         body = nasty._encoded(
             some, nasty._text(some, list(NAMES), [value for value in values if value[0] == "/"])
         )
