@@ -174,9 +174,14 @@ def _flag(settings: BaseSettings, name: str) -> bool:
 
 def _text(settings: BaseSettings, name: str) -> str | None:
     value = settings.get(name)
-    if value is not None and not isinstance(value, (str, bytes)):
+    if isinstance(value, bytes):
+        try:
+            value = value.decode()
+        except UnicodeDecodeError:
+            raise _error(name, value, "must be UTF-8") from None
+    if value is not None and not isinstance(value, str):
         raise _error(name, value, "must be a text")
-    return (value.decode() if isinstance(value, bytes) else value) or None
+    return value or None
 
 
 def _number(settings: BaseSettings, name: str, unit: str, least: float) -> float:
@@ -280,7 +285,7 @@ def _policy(settings: BaseSettings, name: str) -> StatusPolicy:
     if isinstance(value, str) and value.lstrip().startswith("{"):  # from the command line
         try:
             decoded = json.loads(value)
-        except ValueError as exc:
+        except (ValueError, RecursionError) as exc:
             raise _error(name, value, f"is not valid JSON ({exc})") from None
     try:
         return StatusPolicy.of(decoded)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from scrapy.settings import Settings
 
@@ -168,6 +168,9 @@ OTHERS = ["ROBOTSTXT_OBEY", "ROBOTSTXT_USER_AGENT", "ROBOTSTXT_PARSER", "JOBDIR"
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from([*DEFAULTS, *OTHERS]), ANYTHING, min_size=1, max_size=4))
+@example({"ROBOTSTXT_USER_AGENT": b"\x80"})
+@example({"NOROBOTS_STATUS_POLICY": '{"403": ' + "[" * 100_000})
+@example({"JOBDIR": 1})
 def test_any_values_are_read_or_refused(values: dict[str, object]) -> None:
     """A value that is refused is named, with its setting, and nothing but `ValueError` comes."""
     for reads in (Config, MetaConfig):
