@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks import broad, check, fleet, hosts, linear, memory, parse, single, stores
+from benchmarks import broad, check, fleet, hosts, linear, memory, parse, single, soak, stores
 
 BENCHMARKS = {
     "broad": broad,
@@ -23,14 +23,14 @@ def main() -> None:
     """Run one benchmark."""
     lines = [
         f"{name}: {(module.__doc__ or '').split(': ', 1)[-1].splitlines()[0]}"
-        for name, module in {**BENCHMARKS, **ON_FILES}.items()
+        for name, module in {**BENCHMARKS, **ON_FILES, "soak": soak}.items()
     ]
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="\n".join(lines),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", choices=[*BENCHMARKS, *ON_FILES])
+    parser.add_argument("name", choices=[*BENCHMARKS, *ON_FILES, "soak"])
     parser.add_argument(
         "folder",
         nargs="?",
@@ -38,6 +38,7 @@ def main() -> None:
         help="for parse and check: of robots.txt files; without it, they are made",
     )
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured (3)")
+    parser.add_argument("--minutes", type=float, default=60, help="for soak: how long it takes (60)")
     options = parser.parse_args()
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
@@ -45,7 +46,9 @@ def main() -> None:
         parser.error(f"{options.name} measures no files")
     if options.folder is not None and not options.folder.is_dir():
         parser.error(f"{options.folder} is no folder")
-    if options.name in ON_FILES:
+    if options.name == "soak":
+        soak.run(options.minutes)
+    elif options.name in ON_FILES:
         ON_FILES[options.name].run(options.rounds, options.folder)
     else:
         BENCHMARKS[options.name].run(options.rounds)
