@@ -191,7 +191,7 @@ class Asking(Pages):
     async def parse(self, response: Response, **kwargs: Any) -> None:  # type: ignore[override]
         told = self.notes["told"] = []
         for pause, url in self._plan:
-            await asyncio.sleep(pause)
+            await compat.sleep(pause)
             try:
                 await self.middleware().process_request(Request(url))
             except IgnoreRequest as exc:
