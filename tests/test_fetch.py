@@ -170,6 +170,8 @@ def test_the_proxy_of_the_page_is_used(mode: str) -> None:
         via = {"proxy": proxy.url.replace("//", "//me:pw@")}
         pages = ("http://town.example/back/", "http://town.example/open")
         seen = crawl(*({"url": url, "meta": via} for url in pages), mode=mode)
+    if mode == "no reactor" and "The 'proxy' request meta key is not supported by" in seen.log:
+        pytest.skip("this version of Scrapy has no proxies without a reactor")
     assert [drop.line for drop in seen.drops] == [2]
     assert seen.pages == ["http://town.example/open"]
     assert proxy.targets() == ["http://town.example/robots.txt", "http://town.example/open"]
