@@ -153,14 +153,14 @@ class Fetcher:
 
 def _unrendered(settings: BaseSettings) -> dict[str, object]:
     """Return what tells handlers that may render all that a crawl asks for to fetch the file itself."""
-    meta: dict[str, object] = {"playwright": False}
+    told: dict[str, object] = {"playwright": False}
     if settings.getbool("ZYTE_API_TRANSPARENT_MODE"):
         # Texts say where from (a country, say), all else what to make of a page, so that is taken back.
         wanted = settings.getdict("ZYTE_API_AUTOMAP_PARAMS").items()
         undone = {name: None for name, value in wanted if not isinstance(value, str)}
         if undone:
-            meta["zyte_api_automap"] = {**undone, "httpResponseBody": True}
-    return meta
+            told["zyte_api_automap"] = {**undone, "httpResponseBody": True}
+    return told
 
 
 def _redirect_target(response: Response) -> str | None:

@@ -71,7 +71,7 @@ def test_the_demo_tells_what_the_site_saw(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     if scrapy.version_info >= (2, 12):  # 2.11 always warns of the fingerprints of its own default
         (warning,) = done.stderr.splitlines()
-        assert "robots.txt: 1 of 9 Disallow lines without effect" in warning
+        assert "robots.txt has lines without effect: 1 of 9 Disallow lines" in warning
     assert f"Pages fetched: {pages} of {pages} " in done.stdout
     # Beside the pages: robots.txt and the redirect.
     assert f"own log of {pages + 2} requests: no forbidden URL, and /robots.txt exactly once" in done.stdout

@@ -119,7 +119,7 @@ def test_lines_that_count_for_nobody_are_one_warning(mode: str) -> None:
     with Site(FAULTY) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/attic/", f"{site.url}/cellar/", mode=mode)
     (line,) = seen.log_lines("WARNING: ", "without effect")
-    assert f"{site.url}/robots.txt: 2 of 3 Disallow lines without effect, so that more may" in line
+    assert f"{site.url}/robots.txt has lines without effect: 2 of 3 Disallow lines, so that more" in line
     assert "(line 3, " in line
     assert "'Disalow: /attic/'" in line
     assert "line 5, 'Disallow: /cellar/'" in line
@@ -129,7 +129,7 @@ def test_they_are_told_when_another_reading_counts_too() -> None:
     settings = {**ADDON, "NOROBOTS_ALSO_OBEY": ["scrapy.robotstxt.ProtegoRobotParser"]}
     with Site(FAULTY) as site:
         seen = crawl(f"{site.url}/", settings=settings)
-    assert seen.log_lines("WARNING: ", "2 of 3 Disallow lines without effect")
+    assert seen.log_lines("WARNING: ", "without effect: 2 of 3 Disallow lines")
 
 
 def test_they_are_told_once_however_often_the_file_comes() -> None:
@@ -473,13 +473,13 @@ def test_what_harms_nobody_is_no_warning() -> None:
 def test_a_file_that_is_a_page_has_no_rules_to_count() -> None:
     with Site("<html><body>Not found\nDisallow: /x</body></html>") as site:
         seen = crawl(f"{site.url}/")
-    assert seen.log_lines("WARNING: ", f"{site.url}/robots.txt: 1 line has no effect (line 1, ")
+    assert seen.log_lines("WARNING: ", f"{site.url}/robots.txt has lines without effect: 1 line (line 1, ")
 
 
 def test_only_the_beginning_of_a_long_file_is_looked_through() -> None:
     with Site("User-agent: *\n" + "Disalow: /x\n" * 5000) as site:
         seen = crawl(f"{site.url}/")
-    assert seen.log_lines("WARNING: ", "1999 of 1999 Disallow lines at its beginning without effect")
+    assert seen.log_lines("WARNING: ", "without effect: 1999 of 1999 Disallow lines at its beginning, so")
 
 
 def test_ten_causes_are_told_in_the_log_and_bars_are_as_long_as_they_count(tmp_path: Path) -> None:

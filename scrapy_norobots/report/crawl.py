@@ -87,7 +87,7 @@ class CrawlReport:
         self._told.add(origin)
         self._log(
             logging.WARNING,
-            "%s: %s.",
+            "%s has lines without effect: %s.",
             printable(access.snapshot.url),
             faults,
         )

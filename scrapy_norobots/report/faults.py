@@ -65,11 +65,11 @@ class Faults:
     def __str__(self) -> str:
         beginning = " at its beginning" if self.is_cut else ""
         if not self.idle:
-            what = "1 line has" if self.lines == 1 else f"{self.lines} lines have"
-            return f"{what} no effect{beginning} ({self.details})"
+            what = "1 line" if self.lines == 1 else f"{self.lines} lines"
+            return f"{what}{beginning} ({self.details})"
         lines = "line" if self.rules == 1 else "lines"
         return (
-            f"{self.idle} of {self.rules} Disallow {lines}{beginning} without effect, "
+            f"{self.idle} of {self.rules} Disallow {lines}{beginning}, "
             f"so that more may be crawled than is meant ({self.details})"
         )
 
