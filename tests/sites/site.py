@@ -154,10 +154,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(answer.status)
         for name, value in answer.headers.items():
             self.send_header(name, value)
-        if "Content-Length" not in answer.headers:  # which may be wrong on purpose
-            self.send_header("Content-Length", str(len(body)))
+        length = answer.headers.get("Content-Length", str(len(body)))
+        if "Content-Length" not in answer.headers:
+            self.send_header("Content-Length", length)
         self.end_headers()
         self.wfile.write(body)
+        # Where the length is wrong on purpose, nobody is to wait for the rest.
+        self.close_connection = self.close_connection or length != str(len(body))
 
     do_POST = do_GET  # noqa: N815  # the base class's name
 
