@@ -3,8 +3,8 @@
 
 PYTHON ?= python3
 WORKERS ?= 2
-# Pythons that need not be on the PATH.
-PYENV := $(wildcard $(HOME)/.pyenv/versions/*/bin/python)
+# Pythons that need not be on the PATH; tox gives up at one that is too old for it.
+PYENV := $(wildcard $(HOME)/.pyenv/versions/3.1[0-9].*/bin/python)
 # The oldest supported Python that is here and runs: 10 is Python 3.10.
 OLDEST = $(firstword $(foreach minor,10 11 12 13,$(shell for python in python3.$(minor) \
 	$(HOME)/.pyenv/versions/3.$(minor).*/bin/python; do "$$python" -c "" 2>/dev/null && echo $(minor) && break; done)))
