@@ -25,6 +25,7 @@ from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import Store, entries, open_store, without_password
 from scrapy_norobots.stores import guard as guard_module
 from scrapy_norobots.stores.guard import PATIENCE, REST, Guarded
+from tests.redisserver import RedisServer
 
 _T = TypeVar("_T")
 
@@ -222,6 +223,25 @@ def test_hundreds_of_calls_at_once_are_no_failure(shelf: Shelf) -> None:
         await asyncio.gather(*(store.release(origin) for origin in origins))
 
     shelf.use(work)
+
+
+def test_a_redis_that_was_restarted_fails_no_call(redis_server: RedisServer) -> None:
+    """All connections that were open are dead then."""
+    pytest.importorskip("redis")
+
+    async def work() -> None:
+        store = open_store(redis_server.url, MAX_BYTES)
+        assert store is not None
+        origins = [Origin("http", f"{number}.town.example", 80) for number in range(40)]
+        await asyncio.gather(*(store.load(origin) for origin in origins))
+        redis_server.stop()
+        redis_server.start()
+        for _ in range(2):
+            assert await asyncio.gather(*(store.load(origin) for origin in origins)) == [()] * 40
+        assert await store.claim(ORIGIN, 60)
+        await store.close()
+
+    run(work())
 
 
 def test_of_many_at_once_one_gets_the_claim(shelf: Shelf) -> None:

@@ -15,7 +15,9 @@ from uuid import uuid4
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.lock import Lock
-from redis.exceptions import LockError
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError, LockError  # noqa: A004  # redis-py's is no OSError
 
 from scrapy_norobots.stores import entries
 from scrapy_norobots.stores.guard import PATIENCE
@@ -87,6 +89,9 @@ def _pool(url: str) -> BlockingConnectionPool:
             url,
             max_connections=_CONNECTIONS,
             timeout=PATIENCE,
+            # After a restart of the server all connections at hand are dead, which is no failure of its.
+            retry=Retry(NoBackoff(), 1),
+            retry_on_error=[ConnectionError],
             socket_timeout=PATIENCE,
             socket_connect_timeout=PATIENCE,
         )
