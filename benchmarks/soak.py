@@ -154,7 +154,6 @@ def crawl(port: int, minutes: float, store: str) -> None:
             "came": Walker.came,
             "dropped": Walker.dropped,
             "origins": HOSTS + Walker.new,
-            "in_memory": len(middleware._registry),
             "held": len(middleware._registry._flights) + sum(middleware._holding._held.values()),
             "limit": engine.downloader.total_concurrency - crawler.settings.getint("CONCURRENT_REQUESTS"),
             "memory": memory,
@@ -215,7 +214,7 @@ def _say(minutes: float, seen: dict[str, Any], site: dict[str, int], restarts: i
     rows = {
         "pages": f"{seen['came']:,}",
         "requests dropped": f"{seen['dropped']:,}",
-        "origins": f"{seen['origins']:,}, of which in memory at the end {seen['in_memory']:,}",
+        "origins": f"{seen['origins']:,}",
         "downloads of a robots.txt": f"{stats['robotstxt/request_count']:,}",
         "of which in vain": f"{sum(v for k, v in stats.items() if 'robotstxt/exception' in k):,}",
         "restarts of Redis": f"{restarts}; warnings that it failed "
