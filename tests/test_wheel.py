@@ -9,7 +9,7 @@ import sys
 import tarfile
 import venv
 import zipfile
-from email import message_from_bytes
+from email import message_from_string
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -133,7 +133,7 @@ def test_it_holds_the_package_and_nothing_else(wheel: Path) -> None:
 def test_it_says_what_it_is(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (info,) = {name.partition("/")[0] for name in archive.namelist() if ".dist-info/" in name}
-        said = message_from_bytes(archive.read(f"{info}/METADATA"))
+        said = message_from_string(archive.read(f"{info}/METADATA").decode())
         commands = archive.read(f"{info}/entry_points.txt").decode()
         assert f"{info}/licenses/LICENSE" in archive.namelist()
     assert said["Name"] == "scrapy-norobots"
