@@ -107,7 +107,7 @@ def complaints(site: Site, outcome: Outcome) -> list[str]:
     asked = sum(place(visit.target) == "/robots.txt" for visit in visits)
     if asked != 1:
         wrong.append(f"/robots.txt was requested {asked} times, not once.")
-    pages = site.library.open_pages()
+    pages = site.collection.open_pages()
     if missed := pages - {place(visit.target) for visit in visits if visit.status == 200}:
         wrong.append(f"{len(missed)} open pages were not fetched:{listing(missed)}")
     elif outcome.fetched < len(pages):
@@ -157,7 +157,7 @@ def main(argv: list[str] | None = None) -> int:
         disable=not console.is_terminal,
     )
     with open_site(Library(options.books)) as site:
-        expected = len(site.library.open_pages())
+        expected = len(site.collection.open_pages())
         with progress:
             task = progress.add_task("", total=expected)
             outcome = crawl(site.url + "/", changes, lambda: progress.advance(task))
@@ -173,7 +173,7 @@ def report(console: Console, site: Site, outcome: Outcome) -> int:
     if outcome.finish == "shutdown":
         console.print(f"Interrupted after {outcome.fetched} pages.")
         return 130
-    expected = len(site.library.open_pages())
+    expected = len(site.collection.open_pages())
     console.print(f"Pages fetched: {outcome.fetched} of {expected} open to robots")
     if outcome.dropped:
         console.print(drops_table(outcome, site.url))

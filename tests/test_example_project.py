@@ -148,7 +148,7 @@ def test_the_spider_fetches_what_is_open_and_nothing_else(tmp_path: Path) -> Non
         assert {visit.user_agent.partition("/")[0] for visit in site.visits} == {"ExampleBot"}
         assert [visit.target for visit in site.visits].count("/robots.txt") == 1
     got = Counter(place(str(item["url"]).removeprefix(site.url)) for item in items(file))
-    assert got == Counter(site.library.open_pages())  # each of them once
+    assert got == Counter(site.collection.open_pages())  # each of them once
     assert "Dropped for robots.txt (line 19, Disallow: '/staff/'): 17\n" in done.stderr
 
 
@@ -156,7 +156,7 @@ def test_the_judge_sees_a_crawl_that_disobeys() -> None:
     with open_site(Library(48)) as site:
         done = scrapy_crawl(site.url + "/", "-s", "ROBOTSTXT_OBEY=False")
     assert done.returncode == 0, done.stderr
-    assert strays(site) == {door.replace(" ", "%20") for door in site.library.doors()}
+    assert strays(site) == {door.replace(" ", "%20") for door in site.collection.doors()}
     assert {visit.status for visit in site.visits} == {200, 302}  # the doors do open
 
 

@@ -37,7 +37,7 @@ class Site(ThreadingHTTPServer):
 
     def __init__(self, library: Library, port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
-        self.library = library
+        self.collection = library
         self.url = f"http://127.0.0.1:{self.server_port}"
         self._visits: list[Visit] = []
         self._lock = Lock()
@@ -57,7 +57,7 @@ class Site(ThreadingHTTPServer):
         """Return what is to be found at ``target``, if anything."""
         if target == "/robots.txt":
             return Page("robots.txt", data=ROBOTS_TXT.read_bytes(), type="text/plain")
-        return self.library.pages.get(place(target))
+        return self.collection.pages.get(place(target))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Let visitors hang up when they like; report anything else as usual."""
