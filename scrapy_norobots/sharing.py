@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from scrapy_norobots.standard import Origin
     from scrapy_norobots.stores import Store
 
+    # Gets what is known of an origin, and returns what is known after a download.
+    Download = Callable[[Access | None], Awaitable[Access]]
+
 logger = logging.getLogger(__name__)
 
 # How long a claim lasts, and how often it is renewed, in seconds.
@@ -50,7 +53,7 @@ class Sharing:
         self,
         origin: Origin,
         known: Access | None,
-        download: Callable[[Access | None], Awaitable[Access]],
+        download: Download,
     ) -> tuple[Access, bool]:
         """Return what may be fetched at an origin, and whether it came from the store.
 
@@ -93,7 +96,7 @@ class Sharing:
         self,
         origin: Origin,
         known: Access | None,
-        download: Callable[[Access | None], Awaitable[Access]],
+        download: Download,
     ) -> tuple[Access, bool]:
         """Download what is claimed, and end the claim."""
         try:
@@ -108,7 +111,7 @@ class Sharing:
         self,
         origin: Origin,
         known: Access | None,
-        download: Callable[[Access | None], Awaitable[Access]],
+        download: Download,
     ) -> tuple[Access, bool]:
         renewal = compat.spawn(self._renew(origin))
         try:
@@ -123,7 +126,7 @@ class Sharing:
         self,
         origin: Origin,
         known: Access | None,
-        download: Callable[[Access | None], Awaitable[Access]],
+        download: Download,
     ) -> Access:
         access = await download(known)
         if not access.snapshots[-1].own_fault:

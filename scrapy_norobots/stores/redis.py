@@ -15,8 +15,6 @@ from uuid import uuid4
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.lock import Lock
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError, LockError  # noqa: A004  # redis-py's is no OSError
 
 from scrapy_norobots.stores import entries
@@ -90,8 +88,7 @@ def _pool(url: str) -> BlockingConnectionPool:
             max_connections=_CONNECTIONS,
             timeout=PATIENCE,
             # After a restart of the server all connections at hand are dead, which is no failure of its.
-            retry=Retry(NoBackoff(), 1),
-            retry_on_error=[ConnectionError],
+            retry_on_error=[ConnectionError],  # once
             socket_timeout=PATIENCE,
             socket_connect_timeout=PATIENCE,
         )
