@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -61,21 +62,25 @@ def _read_and_ask(parser: Parser, files: list[bytes]) -> None:
 
 def _by_number_of_rules(rounds: int) -> None:
     """Ask files of ever more rules, of which none forbids anything."""
-    urls = page_urls(20_000)
-    things, asked = {}, {}
+    pages = page_urls(20_000)
+    alike = [f"https://www.garden.example/nest{17 * number % 100_000}/chick" for number in range(20_000)]
+    asked: dict[str, list[tuple[Callable[[], object], int]]] = {}
     for count in _RULES:
         body = b"User-agent: *\n" + b"".join(b"Disallow: /nest%d/egg/\n" % number for number in range(count))
         for parser in PARSERS:
-            # Peers try rule after rule; a few URLs are enough for them to show.
-            some = urls if parser.name == OURS else urls[: max(20_000 // count, 10)]
             file = parser.read(body)
-            parser.ask(file, some[:1])
-            things[f"{parser.name} {count}"] = partial(parser.ask, file, some)
-            asked[f"{parser.name} {count}"] = len(some)
+            parser.ask(file, pages[:1])
+            for name, urls in ((parser.name, pages), (f"{parser.name}, URLs like the rules", alike)):
+                if urls is alike and parser.name not in (OURS, "protego"):
+                    continue
+                # Peers try rule after rule; a few URLs are enough for them to show.
+                some = urls if parser.name == OURS else urls[: max(20_000 // count, 10)]
+                asked.setdefault(name, []).append((partial(parser.ask, file, some), len(some)))
+    things = {f"{name} {at}": ask for name, asks in asked.items() for at, (ask, _) in enumerate(asks)}
     least = in_turns(things, rounds)
     rows = []
-    for parser in PARSERS:
-        times = [least[f"{parser.name} {count}"] / asked[f"{parser.name} {count}"] for count in _RULES]
-        rows.append([parser.name, *(f"{time * 1e6:.2f} µs ({time / times[0]:.1f}×)" for time in times)])
+    for name, asks in asked.items():
+        times = [least[f"{name} {at}"] / count for at, (_, count) in enumerate(asks)]
+        rows.append([name, *(f"{time * 1e6:.2f} µs ({time / times[0]:.1f}×)" for time in times)])
     title = "check: by the number of rules; × the time of 10 rules"
     table(title, ["parser", *(f"{count:,} rules" for count in _RULES)], rows, "robotexclusionrulesparser")

@@ -92,36 +92,40 @@ class RobotsTxt:
         for the robot, `bytes`), `ValueError` for a URL that is neither, or has an impossible port.
         """
         try:
-            _, base, start, few, many = self._glances[robot]
-            if (
-                url.startswith(base)
-                and not url.startswith(few, start)
-                and "%" not in url
-                and "/." not in url
-                and "\t" not in url
-                and "\n" not in url
-                and "\r" not in url
-                and not (many and (path := url[start:]).startswith(many[bisect_right(many, path) - 1]))
-            ):
-                return True
+            base, start, few, many, origin, rules = self._glances[robot]
+            if not url.startswith(base):
+                return self._look(url, robot)
         except (AttributeError, KeyError, TypeError):  # a first question, or of a wrong type
             return self._look(url, robot)
+        if not few:
+            return True
+        if (
+            "%" not in url
+            and (url.find(".", start) < 0 or "/." not in url)  # to look for two characters takes longer
+            and "\t" not in url
+            and "\n" not in url
+            and "\r" not in url
+            and (
+                not url.startswith(few, start)
+                or (many and not (path := url[start:]).startswith(many[bisect_right(many, path) - 1]))
+            )
+        ):
+            return True
+        target = url[start:].partition("#")[0]
+        if is_normal(target):  # so there is nothing to drop from it
+            return rules.look_up(origin, target) is None or target == "/robots.txt"
         return self._look(url, robot)
 
     def _look(self, url: str, robot: str | bytes) -> bool:
-        """Answer what cannot be seen at a glance, and prepare a glance for more such URLs."""
-        rules = self._rules(self._index(robot))
+        """Answer any question, and prepare a glance for more such URLs."""
+        rules = self._rules_at[self._index(robot)]
+        origin, target = split(url)
         glance = self._glances.get(robot)
-        if glance and isinstance(url, str) and url.startswith(glance.base):
-            target = url[glance.start :].partition("#")[0]
-            if is_normal(target):  # so there is nothing to drop from it
-                return rules.look_up(glance.origin, target) is None or target == "/robots.txt"
-        origin, told = split(url)
-        if origin and not (glance and url.startswith(glance.base)):
+        if origin and not (glance and url.startswith(glance[0])):
             glance = rules.glance(url, origin)
             if glance:
                 self._glances[robot] = glance
-        return told is None or rules.match(origin, told) is None or is_robots_txt(told)
+        return target is None or rules.match(origin, target) is None or is_robots_txt(target)
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Say whether and why `robot` may fetch `url`; takes and raises what `allowed` does.
@@ -139,7 +143,7 @@ class RobotsTxt:
         elif record is None:
             reason = Reason.NO_RECORD
         else:
-            line = self._rules(index).match(origin, target)
+            line = self._rules_at[index].match(origin, target)
             if line is None:
                 reason = Reason.NO_RULE_MATCHES
             else:
@@ -156,7 +160,7 @@ class RobotsTxt:
         )
 
     def _index(self, robot: str | bytes) -> int:
-        """Return the index of the record that counts for a robot, else `_DEFAULT` or `_NONE`."""
+        """Return the index of the record that counts for a robot, and have its rules ready at `_rules_at`."""
         try:
             index = self._index_of.get(robot)
         except TypeError:  # not hashable, so neither text nor bytes: to_name says so better
@@ -166,45 +170,45 @@ class RobotsTxt:
             if len(self._index_of) >= _ROBOTS_REMEMBERED:
                 self._index_of.clear()
                 self._glances.clear()
-            index = self._index_of[robot] = self._select(name)
+            records = self._packed.unpack()
+            index = self._index_of[robot] = _select(records, name)
+            if index not in self._rules_at:
+                self._rules_at[index] = RuleSet(_raw(records, index)[1])
         return index
-
-    def _select(self, name: str) -> int:
-        """Return the index of the first record that names the robot (A3), else `_DEFAULT` or `_NONE` (A4)."""
-        folded = name.casefold()
-        has_default = False
-        for index, (user_agents, _) in enumerate(self._packed.unpack()):
-            for _, value in user_agents:
-                if value == DEFAULT_NAME:
-                    has_default = True
-                elif name != DEFAULT_NAME and names_robot(value, folded):
-                    return index
-        return _DEFAULT if has_default else _NONE
-
-    def _raw(self, index: int) -> RawRecord:
-        """Return the record at an index; the default one is made of all that name ``*`` (R5, R6)."""
-        records = self._packed.unpack()
-        if index >= 0:
-            return records[index]
-        parts = [raw for raw in records if any(value == DEFAULT_NAME for _, value in raw[0])]
-        return [line for names, _ in parts for line in names], [line for _, rules in parts for line in rules]
-
-    def _rules(self, index: int) -> RuleSet:
-        rules = self._rules_at.get(index)
-        if rules is None:
-            rules = self._rules_at[index] = RuleSet(() if index == _NONE else self._raw(index)[1])
-        return rules
 
     def _record(self, index: int) -> Record | None:
         if index == _NONE:
             return None
         record = self._record_at.get(index)
         if record is None:
-            record = self._record_at[index] = to_record(self._raw(index))
+            record = self._record_at[index] = to_record(_raw(self._packed.unpack(), index))
         return record
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {len(self._packed)} records>"
+
+
+def _select(records: list[RawRecord], name: str) -> int:
+    """Return the index of the first record that names the robot (A3), else `_DEFAULT` or `_NONE` (A4)."""
+    folded = name.casefold()
+    has_default = False
+    for index, (user_agents, _) in enumerate(records):
+        for _, value in user_agents:
+            if value == DEFAULT_NAME:
+                has_default = True
+            elif name != DEFAULT_NAME and names_robot(value, folded):
+                return index
+    return _DEFAULT if has_default else _NONE
+
+
+def _raw(records: list[RawRecord], index: int) -> RawRecord:
+    """Return the record at an index; the default one is made of all that name ``*`` (R5, R6)."""
+    if index == _NONE:
+        return [], []
+    if index >= 0:
+        return records[index]
+    parts = [raw for raw in records if any(value == DEFAULT_NAME for _, value in raw[0])]
+    return [line for names, _ in parts for line in names], [line for _, rules in parts for line in rules]
 
 
 def _rule_of(record: Record, line: int, origin: Origin | None, target: str) -> Rule:
