@@ -16,14 +16,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 TOX = $(BIN)/tox $(if $(PYENV),--discover $(PYENV))
 # Named after the Python, so that naming another one sets up anew.
-READY := $(VENV)/ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])')
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])')
+READY := $(VENV)/ready-$(VERSION)
+# The demo needs little of that, and is content with all of it.
+DEMO_READY := $(or $(wildcard $(READY)),$(VENV)/ready-for-demo-$(VERSION))
 
 .PHONY: help demo test test-select test-no-reactor test-oldest test-all check bench clean
 
 help: ## Say what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
-demo: $(READY) ## Crawl the example site and see what its robots.txt keeps out
+demo: $(DEMO_READY) ## Crawl the example site and see what its robots.txt keeps out
 	@$(BIN)/python example_project/demo.py
 
 test: $(READY) ## Run the tests
@@ -57,11 +60,13 @@ test-all: $(READY) ## Run the tests on every Python and Scrapy of the matrix in 
 clean: ## Remove what was built and installed here
 	rm -rf $(VENV) .tox build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
 
-# Made anew when what it is made from changes.
-$(READY): pyproject.toml Makefile
+# Made anew when what they are made from changes.
+$(READY): GROUP = dev
+$(VENV)/ready-for-demo-$(VERSION): GROUP = demo
+$(READY) $(VENV)/ready-for-demo-$(VERSION): pyproject.toml Makefile
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.10 or newer is needed; this is " + sys.version.split()[0] + ". Name another: make PYTHON=python3.12" if sys.version_info < (3, 10) else 0)'
 	@echo "Setting up $(VENV); this takes a minute the first time."
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable . --group dev
+	$(BIN)/python -m pip install --quiet --editable . --group $(GROUP)
 	@touch $@

@@ -34,24 +34,25 @@ class Addon:
         """Change a crawler's settings so that the plugin is used."""
         _list_meta(settings)
         middlewares = dict(settings.getdict(_SETTING))
-        ours = keys_of(NoRobotsMiddleware, middlewares)
+        ours = keys_of(NoRobotsMiddleware, middlewares, subclasses=True)
         if ours and all(middlewares[key] is None for key in ours):
             return  # switched off: Scrapy's own has to stay then
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         base = settings.getdict(f"{_SETTING}_BASE")
-        builtin = keys_of(RobotsTxtMiddleware, middlewares)
-        orders = [middlewares[key] for key in builtin]
-        orders += [base[key] for key in keys_of(RobotsTxtMiddleware, base)]
+        builtin = keys_of(RobotsTxtMiddleware, base)
+        orders = [middlewares.pop(key) for key in keys_of(RobotsTxtMiddleware, middlewares)]
+        orders += [base[key] for key in builtin]
         if not ours:
-            middlewares[_PATH] = next((order for order in orders if order is not None), _DEFAULT_ORDER)
-        # Scrapy before 2.12 takes a class and its path for two components, so the user's key is kept.
-        for key in builtin or keys_of(RobotsTxtMiddleware, base):
-            middlewares[key] = None
+            # First, as Scrapy's own is before what the user gives the same order.
+            order = next((order for order in orders if order is not None), _DEFAULT_ORDER)
+            middlewares = {_PATH: order, **middlewares}
+        # By the key that Scrapy has for it: until 2.14, a class and its path are two components.
+        middlewares.update(dict.fromkeys(builtin))
         settings.set(_SETTING, middlewares, priority=settings.getpriority(_SETTING) or 0)
 
 
 def _list_meta(settings: BaseSettings) -> None:
     middlewares = dict(settings.getdict(_META_SETTING))
-    if not keys_of(RobotsMetaMiddleware, middlewares):
+    if not keys_of(RobotsMetaMiddleware, middlewares, subclasses=True):
         middlewares[_META_PATH] = _DEFAULT_ORDER
         settings.set(_META_SETTING, middlewares, priority=settings.getpriority(_META_SETTING) or 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cache
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
+    from scrapy.settings import BaseSettings
 
 _T = TypeVar("_T")
 
@@ -139,6 +140,16 @@ async def send_robots_parsed(crawler: Crawler, parser: RobotParser, request: Req
         await crawler.signals.send_catch_log_async(
             signal=signals.robots_parsed, robotparser=parser, request=request
         )
+
+
+def components(settings: BaseSettings, name: str) -> Mapping[Any, Any]:
+    """Return a component setting with Scrapy's own part of it, joined as this version of Scrapy does it.
+
+    Until 2.14 a class and its import path are two components.
+    """
+    join = getattr(settings, "get_component_priority_dict_with_base", settings.getwithbase)
+    joined: Mapping[Any, Any] = join(name)
+    return joined
 
 
 def downloader(crawler: Crawler) -> Any:

@@ -23,4 +23,12 @@ class RobotsForbidden(IgnoreRequest):
 
 
 class RobotsUnreachable(RobotsForbidden):
-    """A request was dropped because there are no rules to go by and the policy is not to crawl then."""
+    """A request was dropped because there are no rules to go by and the policy is not to crawl then.
+
+    `retry_after` is in how many seconds robots.txt is asked for again, so that another try may pass; None if
+    nothing is expected to change, as after a 403 or with a URL that has no origin.
+    """
+
+    def __init__(self, decision: Decision, retry_after: float | None = None) -> None:
+        super().__init__(decision)
+        self.retry_after = retry_after

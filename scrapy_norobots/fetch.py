@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
-    from scrapy_norobots.identity import Identity
     from scrapy_norobots.settings import Config
 
 # Before any page, as in Scrapy's own middleware.
@@ -66,13 +65,11 @@ class Fetcher:
         self,
         crawler: Crawler,
         config: Config,
-        identity: Identity,
         on_error: Callable[[Exception], None],
     ) -> None:
         """`on_error` is told each exception that a download ended with."""
         self._crawler = crawler
         self._config = config
-        self._identity = identity
         self._on_error = on_error
         self._unrendered = _unrendered(crawler.settings)
 
@@ -128,8 +125,8 @@ class Fetcher:
                 for validator, name in _CONDITIONS.items()
                 if validator in known.headers
             }
-        user_agent = self._identity.user_agent(page)
-        if user_agent:
+        # Where the page has none yet, what will give it one does the same here.
+        if user_agent := page.headers.get("User-Agent"):
             headers["User-Agent"] = user_agent
         for key in self._config.copy_meta:
             if key in page.meta:

@@ -1,8 +1,7 @@
 """Who the crawler says it is: the User-Agent that a page request will be sent with.
 
-The middleware comes early in the chain, before Scrapy sets that header. Both the request for robots.txt
-and the choice of a record must go by the name that the site will see, so this works it out in the order
-in which Scrapy's own middlewares do.
+The middleware comes early in the chain, before Scrapy sets that header. The choice of a record must go by the
+name that the site will see, so this works it out in the order in which Scrapy's own middlewares do.
 """
 
 from __future__ import annotations
@@ -25,13 +24,16 @@ class Identity:
         """Take the name for rules from `robot` (`ROBOTSTXT_USER_AGENT`), if there is one."""
         self._crawler = crawler
         self._robot = robot
-        self._default: str | bytes | None = None
+        self._default: bytes | None = None
 
     def robot(self, request: Request) -> str | bytes:
-        """Return the name, or whole User-Agent header, by which rules for a request are looked up."""
+        """Return the name, or whole User-Agent header, by which rules for a request are looked up.
+
+        A header is in bytes, a name that the user has set is a text; so other parsers know it from Scrapy.
+        """
         return self._robot or self.user_agent(request)
 
-    def user_agent(self, request: Request) -> str | bytes:
+    def user_agent(self, request: Request) -> bytes:
         """Return the User-Agent that a request will be sent with; empty if it will have none.
 
         That is the request's own header; else that of `DEFAULT_REQUEST_HEADERS`; else the spider's
@@ -44,7 +46,7 @@ class Identity:
             self._default = self._find_default()
         return self._default
 
-    def _find_default(self) -> str | bytes:
+    def _find_default(self) -> bytes:
         settings = self._crawler.settings
         headers = settings.getdict("DEFAULT_REQUEST_HEADERS") or {}
         given = {name: value for name, value in headers.items() if value is not None}
@@ -52,4 +54,4 @@ class Identity:
         if default is not None:
             return default
         value = getattr(self._crawler.spider, "user_agent", settings.get("USER_AGENT"))
-        return value if isinstance(value, bytes) else str(value or "")
+        return value if isinstance(value, bytes) else str(value or "").encode("utf-8", "replace")

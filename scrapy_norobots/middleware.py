@@ -26,9 +26,9 @@ from scrapy_norobots.metatag import RobotsMetaMiddleware
 from scrapy_norobots.origins import OriginRegistry
 from scrapy_norobots.overrides import is_overridden, leads_elsewhere
 from scrapy_norobots.parser import Reader, StrictRobotParser, as_parser
-from scrapy_norobots.report import CrawlReport
+from scrapy_norobots.report import CrawlReport, spider_name
 from scrapy_norobots.serving import answer_from, can_be_answered
-from scrapy_norobots.settings import Config, MetaConfig, is_enabled
+from scrapy_norobots.settings import Config, MetaConfig, enabled_keys
 from scrapy_norobots.sharing import Sharing
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.decision import printable
@@ -62,7 +62,7 @@ class NoRobotsMiddleware:
         """Raise `NotConfigured` if `ROBOTSTXT_OBEY` is false, `ValueError` for a bad setting."""
         config = Config.from_settings(crawler.settings)
         if not config.obey:
-            logger.info("robots.txt is not obeyed: ROBOTSTXT_OBEY is False")
+            logger.info("robots.txt is not obeyed by %s: ROBOTSTXT_OBEY is False", spider_name(crawler))
             raise NotConfigured
         assert crawler.stats is not None  # made before any middleware
         _warn_of_half_a_setup(crawler.settings)
@@ -75,7 +75,7 @@ class NoRobotsMiddleware:
         self._identity = Identity(crawler, config.robot)
         reader = Reader(crawler, config.parser, config.also_obey, multivalue=config.multivalue)
         self._judge = Judge(config.status_policy, config.freshness, reader.read)
-        self._fetcher = Fetcher(crawler, config, self._identity, self._count_exception)
+        self._fetcher = Fetcher(crawler, config, self._count_exception)
         self._holding = Holding(
             crawler,
             per_origin=config.held_per_origin,
@@ -165,7 +165,10 @@ class NoRobotsMiddleware:
             self._stats.inc_value(f"norobots/forbidden_by/{decision.parser or StrictRobotParser.__name__}")
             raise RobotsForbidden(decision)
         self._stats.inc_value("norobots/unreachable")
-        raise RobotsUnreachable(decision) from (access.snapshot.exception if access else None)
+        if access is None:
+            raise RobotsUnreachable(decision)
+        retry_after = self._registry.remaining(access.snapshot.origin) if access.temporary else None
+        raise RobotsUnreachable(decision, retry_after) from access.snapshot.exception
 
     def _tell_of_drop(self, request: Request, decision: Decision) -> None:
         level = logging.DEBUG
@@ -304,12 +307,13 @@ class NoRobotsMiddleware:
 
 def _warn_of_half_a_setup(settings: BaseSettings) -> None:
     """Say what whoever lists this middleware by hand may have forgotten; the add-on does it all."""
-    if is_enabled(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware):
+    for key in enabled_keys(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware):
         logger.warning(
-            "Scrapy's own robots.txt middleware is enabled too, and asks each site once more; "
-            'enable this one by ADDONS = {"scrapy_norobots.Addon": 500}'
+            "Scrapy's own robots.txt middleware is enabled too, and asks each site once more: "
+            "set %r to None in DOWNLOADER_MIDDLEWARES",
+            key,
         )
-    if MetaConfig.from_settings(settings).obey and not is_enabled(
+    if MetaConfig.from_settings(settings).obey and not enabled_keys(
         settings, "SPIDER_MIDDLEWARES", RobotsMetaMiddleware
     ):
         logger.warning(

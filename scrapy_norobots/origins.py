@@ -82,6 +82,11 @@ class OriginRegistry(Generic[_Asker]):
         entry.uses += 1
         return entry.access
 
+    def remaining(self, origin: Origin) -> float:
+        """Return for how many seconds what is known of an origin still counts; 0 if nothing is known."""
+        entry = self._entries.get(origin)
+        return max(0.0, entry.expires - self._clock()) if entry else 0.0
+
     def clear(self) -> None:
         """Let all origins go."""
         while self._entries:

@@ -88,7 +88,8 @@ class Reader:
         for parser in parsers:
             try:
                 # Imports what it needs, and can be asked.
-                parser.from_crawler(self._crawler, b"").allowed("http://town.example/", "FooBot")
+                robot = self._crawler.settings.get("ROBOTSTXT_USER_AGENT") or b"FooBot"
+                parser.from_crawler(self._crawler, b"").allowed("http://town.example/", robot)
             except Exception as exc:
                 value = self._crawler.settings.get(setting)
                 raise ValueError(f"{setting} = {value!r}: {parser.__name__} is not usable: {exc}") from exc
@@ -137,8 +138,8 @@ class ForeignRules:
 
     def _ask(self, url: str, robot: str | bytes) -> str | None:
         """Return an empty text if the parser allows, None if it forbids, what it raised if it failed."""
-        if isinstance(robot, bytes):
-            robot = robot.decode("utf-8", "replace")
+        if isinstance(robot, bytes):  # as what Scrapy's own middleware gives them, but UTF-8 in any case
+            robot = robot.decode("utf-8", "replace").encode()
         try:
             return "" if self.parser.allowed(url, robot) else None
         except Exception as exc:

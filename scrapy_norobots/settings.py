@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
+from scrapy_norobots import compat
 from scrapy_norobots.access import DEFAULT_PRESET, StatusPolicy
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.parser import StrictRobotParser
@@ -312,22 +313,23 @@ def _warn_of_unknown(settings: BaseSettings) -> None:
             logger.warning("There is no setting %s%s", name, hint)
 
 
-def is_enabled(settings: BaseSettings, name: str, cls: type) -> bool:
-    """Whether a component setting, or else Scrapy's own part of it, enables a class."""
-    for components in (settings.getdict(name), settings.getdict(f"{name}_BASE")):
-        keys = keys_of(cls, components)
-        if keys:
-            return any(components[key] is not None for key in keys)
-    return False
+def enabled_keys(settings: BaseSettings, name: str, cls: type) -> list[Any]:
+    """Return the keys by which a component setting, or Scrapy's own part of it, enables a class.
+
+    One that inherits from it counts.
+    """
+    components = compat.components(settings, name)
+    return [key for key in keys_of(cls, components, subclasses=True) if components[key] is not None]
 
 
-def keys_of(cls: type, components: dict[Any, Any]) -> list[Any]:
+def keys_of(cls: type, components: Mapping[Any, Any], *, subclasses: bool = False) -> list[Any]:
     """Return the keys, classes or import paths, that stand for a class in a component dictionary."""
-    return [key for key in components if _loads_to(key, cls)]
+    return [key for key in components if _loads_to(key, cls, subclasses=subclasses)]
 
 
-def _loads_to(key: Any, cls: type) -> bool:
+def _loads_to(key: Any, cls: type, *, subclasses: bool) -> bool:
     try:
-        return load_object(key) is cls
-    except (ImportError, NameError, TypeError, ValueError):
-        return False  # not ours to complain about: Scrapy will
+        found = load_object(key)
+    except Exception:  # whatever a module raises: not ours to complain about, Scrapy will
+        return False
+    return found is cls or (subclasses and isinstance(found, type) and issubclass(found, cls))

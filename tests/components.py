@@ -12,13 +12,14 @@ from urllib.parse import urlencode, urlsplit
 from scrapy import Request, Spider, signals
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
 from scrapy.pipelines import media
 from scrapy.spiders import CrawlSpider, Rule
 
-from scrapy_norobots import compat
+from scrapy_norobots import NoRobotsMiddleware, compat
 from tests.spiders import Pages
 
 if TYPE_CHECKING:
@@ -83,6 +84,21 @@ class ThroughService:
         if self._names_page:
             meta["norobots_url"] = request.url
         return request.replace(url=f"{self._service}/get?{urlencode({'url': request.url})}", meta=meta)
+
+
+class OurOwn(NoRobotsMiddleware):
+    """This package's middleware, as a project may have changed it."""
+
+
+class ScrapysOwn(RobotsTxtMiddleware):
+    """Scrapy's, as a project may have changed it."""
+
+
+class UsualUserAgent:
+    """A downloader middleware that gives a User-Agent to each request that has none."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        request.headers.setdefault("User-Agent", "UsualBot/1.0")
 
 
 class OtherUserAgent:

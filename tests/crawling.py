@@ -33,12 +33,15 @@ MODE_SETTINGS: dict[str, dict[str, object]] = {
 
 @dataclass(frozen=True)
 class Drop:
-    """A request that did not come back: its URL, the exception's type and text, and the rule's line."""
+    """A request that did not come back: its URL, the exception's type and text, the rule's line, and
+    `RobotsUnreachable.retry_after`.
+    """
 
     url: str
     type: str
     text: str
     line: int | None = None
+    retry_after: float | None = None
 
 
 @dataclass(frozen=True)

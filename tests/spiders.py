@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 from scrapy import Request, Spider, signals
 from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import IgnoreRequest, ScrapyDeprecationWarning, StopDownload
 from scrapy.http import Response, TextResponse
 from scrapy.robotstxt import PythonRobotParser, RobotParser
@@ -65,6 +67,7 @@ class Pages(Spider):
                 type=type(error).__name__,
                 text=str(error),
                 line=rule.line if rule else None,
+                retry_after=getattr(error, "retry_after", None),
             )
         )
 
@@ -76,6 +79,18 @@ class Pages(Spider):
             if isinstance(middleware, NoRobotsMiddleware):
                 return middleware
         raise LookupError("the middleware is not enabled")
+
+
+class OrdersTheClass(Pages):
+    """Has an order of its own for Scrapy's robots.txt middleware, by its class."""
+
+    custom_settings: dict[str, Any] | None = {"DOWNLOADER_MIDDLEWARES": {RobotsTxtMiddleware: 543}}
+
+
+class SwitchesTheClassOff(Pages):
+    """Switches Scrapy's robots.txt middleware off, by its class."""
+
+    custom_settings: dict[str, Any] | None = {"DOWNLOADER_MIDDLEWARES": {RobotsTxtMiddleware: None}}
 
 
 class InMemory(Pages):
@@ -160,6 +175,14 @@ class FailingParser(PythonRobotParser):
         if "town.example" in str(url):
             return True
         raise RuntimeError("not this one")
+
+
+class TellsTheRobotsType(PythonRobotParser):
+    """A parser that logs what it is asked by, and takes nothing else."""
+
+    def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
+        logging.getLogger(__name__).info("asked by %s", type(user_agent).__name__)
+        return True
 
 
 class NoRobotsTxt:

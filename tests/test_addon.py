@@ -122,15 +122,38 @@ ENABLED = {
     "add-on as a class": {"ADDONS": {"scrapy_norobots.addon.Addon": 0}},
     "by hand": {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": {OURS: 100, BUILTIN: None}},
     "over an order of the user's own": {**ADDON, "DOWNLOADER_MIDDLEWARES": {BUILTIN: 543}},
+    "beside one that inherits": {**ADDON, "DOWNLOADER_MIDDLEWARES": {"tests.components.OurOwn": 100}},
 }
 
 
-@pytest.mark.parametrize("way", ENABLED)
-def test_each_way_to_enable_it_gives_one_middleware_and_one_download(way: str) -> None:
+@pytest.mark.parametrize(
+    ("way", "spider"),
+    [
+        *((way, "tests.spiders.Pages") for way in ENABLED),
+        ("add-on", "tests.spiders.OrdersTheClass"),
+        ("add-on", "tests.spiders.SwitchesTheClassOff"),
+    ],
+)
+def test_each_way_to_enable_it_gives_one_middleware_and_one_download(way: str, spider: str) -> None:
     with Site("User-agent: *\nDisallow: /back/\n") as site:
-        seen = crawl(f"{site.url}/back/", settings=ENABLED[way])
+        seen = crawl(f"{site.url}/back/", settings=ENABLED[way], spider=spider)
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
     assert site.targets() == ["/robots.txt"]
+
+
+@pytest.mark.parametrize("key", [BUILTIN, "tests.components.ScrapysOwn"])
+def test_scrapys_own_beside_it_is_a_warning_that_names_its_key(key: str) -> None:
+    by_hand = {OURS: 100, BUILTIN: None, key: 110}
+    with Site("User-agent: *\nDisallow: /back/\n") as site:
+        seen = crawl(f"{site.url}/", settings={"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": by_hand})
+    (line,) = seen.log_lines("WARNING: Scrapy's own robots.txt middleware is enabled too")
+    assert line.endswith(f"set {key!r} to None in DOWNLOADER_MIDDLEWARES")
+
+
+def test_it_stands_before_what_has_the_same_order() -> None:
+    settings = Settings({"DOWNLOADER_MIDDLEWARES": {"my.Middleware": 100}})
+    Addon().update_settings(settings)
+    assert next(iter(settings.getdict("DOWNLOADER_MIDDLEWARES"))) == OURS
 
 
 def test_a_spider_that_does_not_obey_wins_over_the_add_on() -> None:

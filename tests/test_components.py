@@ -445,6 +445,19 @@ def test_a_middleware_that_sets_the_user_agent_counts_if_it_comes_first(
     assert [drop.line for drop in seen.drops] == [line]
 
 
+@pytest.mark.parametrize("order", [50, 450])
+@pytest.mark.parametrize("name", ["UsualUserAgent", "OtherUserAgent"])
+def test_a_middleware_that_sets_the_user_agent_sets_that_of_robots_txt_too(
+    name: str, order: int, site: Site
+) -> None:
+    settings = {**ADDON, "DOWNLOADER_MIDDLEWARES": {f"tests.components.{name}": order}}
+    crawl(f"{site.url}/open", settings=settings)
+    assert site.targets() == ["/robots.txt", "/open"]
+    robots, page = (hit.headers["user-agent"] for hit in site.hits)
+    assert robots == page
+    assert page.endswith("Bot/1.0")
+
+
 def test_delays_count_a_robots_txt_as_a_request_to_its_host(site: Site) -> None:
     settings = {**ADDON, "DOWNLOAD_DELAY": 0.01, "AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_DEBUG": True}
     seen = crawl(f"{site.url}/open", settings=settings, spider="tests.components.Slots")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,8 @@ from scrapy.settings import Settings
 from scrapy_norobots.access import PRESETS, StatusPolicy
 from scrapy_norobots.fetch import OWN_REQUEST
 from scrapy_norobots.settings import DEFAULTS, Config, MetaConfig
-from tests.crawling import ROOT
+from tests.crawling import ADDON, ROOT
+from tests.sites import Answer, Site
 
 DOCS = ROOT / "docs"
 PAGES = [*ROOT.glob("*.md"), *DOCS.glob("*.md")]
@@ -96,6 +100,25 @@ def test_the_docs_have_every_preset() -> None:
     assert len(told) == len(samples)
 
 
+@pytest.mark.skipif(not hasattr(scrapy.Spider, "start"), reason="spiders have no start() here")
+def test_the_spider_that_waits_does_so(tmp_path: Path) -> None:
+    (code,) = re.findall(
+        r"^```python\n(import.*?)^```", (DOCS / "failures.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    statuses = iter([503])
+    with Site(lambda _: Answer(status=next(statuses, 200))) as site:
+        file = tmp_path / "patient.py"
+        file.write_text(code.replace("http://town.example", site.url))
+        options = ["ADDONS=" + json.dumps(ADDON["ADDONS"]), "NOROBOTS_ERROR_TTL=0.5", "RETRY_ENABLED=0"]
+        command = [sys.executable, "-m", "scrapy", "runspider", str(file)]
+        done = subprocess.run(
+            [*command, *(word for option in options for word in ("-s", option))],
+            check=False, capture_output=True, text=True, timeout=60, cwd=tmp_path,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert site.targets() == ["/robots.txt", "/robots.txt", "/"], done.stderr
+
+
 def test_the_docs_have_every_meta_key_that_is_not_scrapys_own_business() -> None:
     used = {OWN_REQUEST}
     for file in SOURCES:
@@ -132,8 +155,8 @@ def message(node: ast.expr) -> str:
 
 def matches(template: str, line: str) -> bool:
     if template == "%s":  # the summary, whose first line the docs show
-        return line == "robots.txt in this crawl"
-    literal = re.split(r"%(?:\(\w+\))?[sdg]", template)
+        return line == "robots.txt in this crawl (town)"
+    literal = re.split(r"%(?:\(\w+\))?[sdgr]", template)
     return re.fullmatch(".*".join(map(re.escape, literal)), line) is not None
 
 

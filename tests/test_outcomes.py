@@ -79,6 +79,20 @@ def test_each_closed_origin_is_one_warning_that_names_what_to_change() -> None:
     assert len(site.robots_hits()) == 1
 
 
+@pytest.mark.parametrize(
+    ("answer", "most"), [(Answer(status=403), None), (Answer(status=503), 40), (Answer(SHUT), None)]
+)
+def test_an_errback_learns_when_another_try_may_pass(answer: Answer, most: float | None) -> None:
+    with Site(answer) as site:
+        seen = crawl(f"{site.url}/a", settings={**FAST, "NOROBOTS_ERROR_TTL": 40})
+    (drop,) = seen.drops
+    if most is None:
+        assert drop.retry_after is None
+    else:
+        assert drop.retry_after is not None
+        assert 0 < drop.retry_after <= most
+
+
 def test_allowing_after_a_failure_is_never_silent() -> None:
     with Site(Answer(status=500)) as site:
         seen = crawl(f"{site.url}/a", settings={**FAST, "NOROBOTS_STATUS_POLICY": "allow"})

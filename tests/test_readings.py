@@ -13,6 +13,7 @@ PROTEGO = "scrapy.robotstxt.ProtegoRobotParser"
 PYTHON = "scrapy.robotstxt.PythonRobotParser"
 
 # The strict reading knows no wildcard, and no Allow; RFC 9309 has both.
+RULES = "User-agent: *\nDisallow: /back/\n"
 BOTH = "User-agent: *\nDisallow: /back/\nAllow: /back/door\nDisallow: /*.pdf\n"
 
 
@@ -115,6 +116,20 @@ def test_other_parsers_get_a_file_that_they_can_read(parser: str, body: bytes, f
         seen = crawl(site.url + forbidden, settings={**ADDON, "ROBOTSTXT_PARSER": parser})
     assert site.pages() == []
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
+
+
+@pytest.mark.parametrize(
+    ("name", "type_of_robot"), [(None, "bytes"), ("TownCatalogue", "str")], ids=["header", "setting"]
+)
+def test_other_parsers_are_told_the_robot_as_scrapy_tells_it(name: str | None, type_of_robot: str) -> None:
+    settings = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_PARSER": "tests.spiders.TellsTheRobotsType"}
+    if name:
+        settings["ROBOTSTXT_USER_AGENT"] = name
+    for add_on in ({}, ADDON):
+        with Site(RULES) as site:
+            seen = crawl(f"{site.url}/", settings={**add_on, **settings})
+        assert site.pages() == ["/"]
+        assert seen.log_lines(f"asked by {type_of_robot}")
 
 
 def test_a_reading_that_fails_when_it_is_asked_forbids() -> None:

@@ -71,7 +71,7 @@ def test_a_crawl_says_what_it_met(mode: str, tmp_path: Path) -> None:
     assert row_of(facts, shut)["detail"] == f"{shut.url}/robots.txt answered 503"
     assert facts["slowest"]["origin"] in {town.url, village.url, shut.url}
     assert facts["crawl"]["reason"] == "finished"
-    told = seen.log.partition("INFO: robots.txt in this crawl\n")[2]
+    told = seen.log.partition("INFO: robots.txt in this crawl (pages)\n")[2]
     assert told.startswith("  origins asked: 3 (1 ")
     assert "\n  requests: 3 passed, 3 dropped, 1 passed by dont_obey_robotstxt\n" in told
     assert f"\n  dropped 2 at {town.url}: line 2, 'Disallow: /back/'\n" in told
@@ -83,11 +83,22 @@ def test_a_crawl_says_what_it_met(mode: str, tmp_path: Path) -> None:
 def test_a_crawl_without_a_report_says_the_same_in_brief(mode: str) -> None:
     with Site(RULES) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/back/", mode=mode)
-    told = seen.log.partition("INFO: robots.txt in this crawl\n")[2]
+    told = seen.log.partition("INFO: robots.txt in this crawl (pages)\n")[2]
     assert told.startswith(
         "  origins asked: 1 (1 rules)\n  robots.txt had: 1 from network; the slowest in 0."
     )
     assert "\n  requests: 1 passed, 1 dropped, 0 passed by dont_obey_robotstxt\n" in told
+
+
+@pytest.mark.parametrize("rule", ["Disallow: /*.pdf", "disallow :/back/$ # the page alone"])
+def test_patterns_are_told_in_brief(rule: str) -> None:
+    with Site(f"User-agent: *\n{rule}\n") as site, Site("User-agent: *\nDisallow: /a # *\n") as plain:
+        urls = (f"{site.url}/x.pdf", f"{plain.url}/", f"{site.url}/y.pdf")
+        seen = crawl(*urls)
+        both = crawl(*urls, settings={**ADDON, "NOROBOTS_ALSO_OBEY": ["scrapy.robotstxt.ProtegoRobotParser"]})
+    told = f"  patterns that 1994 does not know (* or $) in 1 file, the first {site.url}/robots.txt\n"
+    assert told in seen.log
+    assert "patterns that" not in both.log
 
 
 def test_a_crawl_that_asks_nobody_says_so() -> None:
@@ -161,7 +172,7 @@ def test_a_parser_of_the_users_own_has_no_such_lines() -> None:
     with Site(FAULTY) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/back/", settings=settings)
     assert not seen.log_lines("without effect")
-    assert "ProtegoRobotParser\n" in seen.log.partition("robots.txt in this crawl\n")[2]
+    assert "ProtegoRobotParser\n" in seen.log.partition("robots.txt in this crawl (pages)\n")[2]
 
 
 # A dry run
@@ -205,12 +216,20 @@ def test_placeholders_are_filled_in(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other.htm", "pages"]
 
 
+def test_a_users_home_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings = {"NOROBOTS_REPORT": "~/robots.json", "NOROBOTS_STORE": "sqlite:///~/robots.sqlite"}
+    with Site() as site:
+        crawl(f"{site.url}/", settings={**ADDON, **settings})
+    assert {"robots.json", "robots.sqlite"} <= {path.name for path in tmp_path.iterdir()}
+
+
 @pytest.mark.parametrize(
     ("path", "problem"),
     [
         ("file/report.html", "cannot be written: "),
-        ("folder.html", "cannot be written: there is something that is no file"),
-        ("full.html", "cannot be written: there is something that is no file"),
+        ("folder.html", "folder.html is a folder"),
+        ("full.html", "/dev/full is no file"),
         (f"{300 * 'x'}.json", "cannot be written: "),
         ("%(host)s.html", "has a placeholder other than %(name)s and %(time)s, or a '%' that is not doubled"),
         ("100%.html", "has a placeholder other than %(name)s and %(time)s, or a '%' that is not doubled"),
@@ -354,7 +373,7 @@ def test_a_hostile_site_is_text_in_json_and_log_too(hostile: tuple[Crawl, Path])
     assert data.isascii()
     causes = {cause["text"] for cause in json.loads(data)["dropped_most"]}
     assert r"/\u202egnp.exe\u2066\x1b[31m\x07\x00" in causes
-    told = seen.log.partition("INFO: robots.txt in this crawl\n")[2].partition("INFO: The report")[0]
+    told = seen.log.partition("INFO: robots.txt in this crawl (")[2].partition("INFO: The report")[0]
     assert told.count("Disallow: ") == len(HOSTILE)
     assert told.replace("\n", "").isprintable()
 

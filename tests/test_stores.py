@@ -438,7 +438,7 @@ def test_size_is_bounded_and_the_oldest_go(shelf: Shelf) -> None:
         ("mysql://x", "is no store"),
         ("Memory", "is no store"),
         ("redis://host:port/0", "is no URL of a Redis database: Port could not be cast"),
-        ("redis://:sec/ret@host", "is no URL of a Redis database: special characters in a password must be"),
+        ("redis://:sec/ret@host", "is no URL of a Redis database: its port must be a number, and special"),
         ("redis://host:6379/abc", "'abc' is no number of a Redis database"),
         ("redis://host?decode_responses=True", "decode_responses cannot be used"),
     ],

@@ -27,7 +27,6 @@ from scrapy_norobots.commands.base import (
 )
 from scrapy_norobots.commands.errand import ErrandError, run_errand
 from scrapy_norobots.fetch import Fetcher
-from scrapy_norobots.identity import Identity
 from scrapy_norobots.settings import Config
 from scrapy_norobots.standard import Finding, RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable
@@ -116,8 +115,7 @@ class RobotsLint(RobotsCommand):
 
         def prepare(crawler: Crawler) -> Callable[[str], Awaitable[None]]:
             config = Config.from_settings(crawler.settings)
-            identity = Identity(crawler, config.robot)
-            fetcher = Fetcher(crawler, config, identity, on_error=lambda _: None)
+            fetcher = Fetcher(crawler, config, on_error=lambda _: None)
 
             async def fetch(url: str) -> None:
                 origin = split(url)[0]

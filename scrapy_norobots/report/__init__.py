@@ -5,6 +5,6 @@ the counts into words and `page` makes the HTML file of them. Imports run one wa
 faults <- tally <- facts <- page <- crawl, with files beside them.
 """
 
-from scrapy_norobots.report.crawl import CrawlReport
+from scrapy_norobots.report.crawl import CrawlReport, spider_name
 
-__all__ = ["CrawlReport"]
+__all__ = ["CrawlReport", "spider_name"]

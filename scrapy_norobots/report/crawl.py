@@ -7,6 +7,7 @@ the first request, and if it cannot be written in the end, that is an ERROR in t
 from __future__ import annotations
 
 import logging
+import re
 from datetime import datetime, timezone
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,15 @@ logger = logging.getLogger(__name__)
 FAULTS_TOLD = 20
 
 
+# `*` or `$` in a Disallow line, before a comment: what the readings differ in most.
+_PATTERN = re.compile(rb"(?im)^[ \t]*disallow[ \t]*:[^#\r\n]*[*$]")
+
+
+def spider_name(crawler: Crawler) -> str:
+    """Return the name of a crawl's spider, for the log and for names of files."""
+    return str(getattr(crawler.spider or crawler.spidercls, "name", None) or "spider")
+
+
 class CrawlReport:
     """What one crawl met. The middleware counts in `tally` and tells of what is loaded, and of the end."""
 
@@ -39,7 +49,7 @@ class CrawlReport:
         """Raise `ValueError` if a report could not be written where `NOROBOTS_REPORT` wants it."""
         self._crawler = crawler
         self._dry_run = config.dry_run
-        self._spider_name = getattr(crawler.spider or crawler.spidercls, "name", None) or "spider"
+        self._spider_name = spider_name(crawler)
         self._started = _now()
         # Each file, and what makes its text: a link may lead to a file with another ending.
         self._files = [
@@ -58,6 +68,8 @@ class CrawlReport:
             faults = Faults.of(access.snapshot.body, multivalue=robots.multivalue)
         if faults is not None:
             self._tell(access, faults)
+        if known is None and access.rules is robots and _PATTERN.search(access.snapshot.body):
+            self.tally.see_pattern(access.snapshot.url)
         self.tally.load(access, known, source, seconds, faults)
 
     def finish(self, reason: str) -> None:

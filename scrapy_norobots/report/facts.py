@@ -25,6 +25,7 @@ class Facts(TypedDict):
     outcomes: list[dict[str, Any]]
     sources: dict[str, int]
     slowest: dict[str, Any] | None
+    patterns: dict[str, Any]
     dropped_most: list[dict[str, Any]]
     dropped_most_short_by: int
     rows: list[dict[str, Any]]
@@ -45,6 +46,7 @@ def facts_of(tally: Tally, crawl: dict[str, Any]) -> Facts:
         ],
         sources=dict(tally.sources.most_common()),
         slowest={"origin": printable(str(slowest[0])), "seconds": round(slowest[1], 3)} if slowest else None,
+        patterns={"files": tally.patterns, "first": printable(tally.first_pattern) or None},
         dropped_most=[_cause(cause, count) for cause, count in tally.causes.most_common(_IN_REPORT)],
         dropped_most_short_by=tally.causes.short_by,
         rows=[_row(*item) for item in sorted(tally.rows.items(), key=lambda item: -item[1].dropped)],
@@ -59,13 +61,19 @@ def log_text(facts: Facts) -> str:
     requests = facts["requests"]
     would_be = "would have been " if facts["crawl"]["dry_run"] else ""
     lines = [
-        "robots.txt in this crawl",
+        f"robots.txt in this crawl ({facts['crawl']['spider']})",
         f"  origins asked: {facts['origins']}{f' ({outcomes})' if outcomes else ''}",
     ]
     if facts["slowest"]:
         slowest = facts["slowest"]
         lines.append(
             f"  robots.txt had: {sources}; the slowest in {slowest['seconds']:.2f} s, {slowest['origin']}"
+        )
+    if facts["patterns"]["files"]:
+        files = "file" if facts["patterns"]["files"] == 1 else "files"
+        lines.append(
+            f"  patterns that 1994 does not know (* or $) in {facts['patterns']['files']} {files}, "
+            f"the first {facts['patterns']['first']}"
         )
     lines.append(
         f"  requests: {requests['passed']} passed, {requests['dropped']} {would_be}dropped, "

@@ -29,7 +29,7 @@ def prepare(template: str, spider: str, start: datetime) -> Path:
             f"or a '%' that is not doubled ({exc})"
         ) from exc
     try:
-        path = Path(os.path.realpath(name))  # so that a link stays one
+        path = Path(os.path.realpath(os.path.expanduser(name)))  # noqa: PTH111  # so that a link stays one
         _try(path)
     except (OSError, ValueError) as exc:  # ValueError: a null character
         raise ValueError(f"NOROBOTS_REPORT = {template!r}: cannot be written: {exc}") from exc
@@ -46,7 +46,7 @@ def write(path: Path, data: bytes) -> None:
 
 def _try(path: Path) -> None:
     if path.exists() and not path.is_file():
-        raise OSError("there is something that is no file")
+        raise OSError(f"{path} is {'a folder' if path.is_dir() else 'no file'}")
     path.parent.mkdir(parents=True, exist_ok=True)
     with _beside(path):
         pass

@@ -135,6 +135,8 @@ class Tally:
         self.outcomes: Counter[Outcome] = Counter()
         self.sources: Counter[str] = Counter()
         self.slowest: tuple[Origin, float] | None = None
+        self.patterns = 0
+        self.first_pattern = ""
         self.causes: TopCounts[Cause] = TopCounts(causes_max)
         self.rows: dict[Origin, OriginRow] = {}
         self._rows_max = rows_max
@@ -163,6 +165,11 @@ class Tally:
         self.sources[source] += 1
         if self.slowest is None or seconds > self.slowest[1]:
             self.slowest = origin, seconds
+
+    def see_pattern(self, url: str) -> None:
+        """Count a robots.txt with patterns in its rules, which the strict reading takes literally."""
+        self.patterns += 1
+        self.first_pattern = self.first_pattern or url[:_TEXT_MAX]
 
     def use(self, origin: Origin, requests: int) -> None:
         """Count requests that have asked for an origin's rules."""

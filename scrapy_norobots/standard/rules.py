@@ -11,7 +11,6 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from os.path import commonprefix
 from typing import TypeAlias
 
 from scrapy_norobots.standard.urls import Origin, is_normal, normal, split, written
@@ -43,13 +42,13 @@ def prefix_of(value: str) -> tuple[Origin | None, str] | None:
 # Up to so many prefixes, it is faster to try them all than to bisect.
 _FEW = 20
 
-# What is enough to see that a URL is allowed, as most are, if it starts with `base` and is plain: without ``%``,
-# ``/.``, tab and line end. The normal form of a plain URL differs from it only in characters that become ``%XX``
-# (U6), so it is forbidden only if it starts, from `start` on, with what stands before the first ``%`` of a prefix.
-# If these heads are few, they are `few`; else they are sorted in `many`, and `few` is how they all begin.
-# `base` is how URLs of an origin begin, up to the first ``/`` of the path, `start` the place of this ``/``; the
-# origin and the rules themselves answer what remains. A plain tuple, (base, start, few, many, origin, rules), since
-# one with names takes four times as long to take apart.
+# What is enough to see that a URL is allowed, as most are, if it starts with `base` and is plain: without
+# ``%``, ``/.``, tab and line end. The normal form of a plain URL differs from it only in characters that
+# become ``%XX`` (U6), so it is forbidden only if it starts, from `start` on, with what stands before the
+# first ``%`` of a prefix. If these heads are few, they are `few`; else they are sorted in `many`, and `few`
+# is how they all begin. `base` is how URLs of an origin begin, up to the first ``/`` of the path, `start`
+# the place of this ``/``; the origin and the rules themselves answer what remains. It is a plain tuple,
+# (base, start, few, many, origin, rules): one with names takes four times as long to take apart.
 Glance: TypeAlias = "tuple[str, int, tuple[str, ...], Sequence[str], Origin, RuleSet]"
 
 
@@ -122,12 +121,13 @@ def _shortest(prefixes: Iterable[str]) -> list[str]:
 
 
 def _beginnings(heads: list[str]) -> tuple[str, ...]:
-    """Return a few strings, each of the heads begins with one of which; the heads themselves if they are few."""
+    """Return a few strings with one of which each head begins: the heads themselves, if they are few."""
     if len(heads) <= _FEW:
         return tuple(heads)
-    common = commonprefix((heads[0], heads[-1]))
-    few = {common}
-    for length in range(len(common) + 1, len(common) + 10):
+    # Sorted as they are, what the first and the last have in common, all have.
+    same = next(at for at, (one, other) in enumerate(zip(heads[0], heads[-1], strict=False)) if one != other)
+    few = {heads[0][:same]}
+    for length in range(same + 1, same + 10):
         longer = {head[:length] for head in heads}
         if len(longer) > _FEW:
             break

@@ -94,7 +94,8 @@ def _pool(url: str) -> BlockingConnectionPool:
         )
     except ValueError as exc:
         # Of a password with special characters, redis-py would show a part.
-        hint = "special characters in a password must be escaped as %XX" if "@" in url else str(exc)
+        safe = "its port must be a number, and special characters in a password escaped as %XX"
+        hint = safe if "@" in url else str(exc)
         raise ValueError(f"is no URL of a Redis database: {hint}") from None
     database = urlsplit(url).path.strip("/")
     if not url.startswith("unix:") and not ((database.isascii() and database.isdigit()) or not database):
