@@ -84,13 +84,13 @@ class Pages(Spider):
 class OrdersTheClass(Pages):
     """Has an order of its own for Scrapy's robots.txt middleware, by its class."""
 
-    custom_settings: dict[str, Any] | None = {"DOWNLOADER_MIDDLEWARES": {RobotsTxtMiddleware: 543}}
+    custom_settings = {"DOWNLOADER_MIDDLEWARES": {RobotsTxtMiddleware: 543}}  # noqa: RUF012  # as users write it
 
 
 class SwitchesTheClassOff(Pages):
     """Switches Scrapy's robots.txt middleware off, by its class."""
 
-    custom_settings: dict[str, Any] | None = {"DOWNLOADER_MIDDLEWARES": {RobotsTxtMiddleware: None}}
+    custom_settings = {"DOWNLOADER_MIDDLEWARES": {RobotsTxtMiddleware: None}}  # noqa: RUF012  # as users write it
 
 
 class InMemory(Pages):
