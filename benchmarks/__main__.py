@@ -36,8 +36,8 @@ def main() -> None:
         "folder",
         nargs="?",
         type=Path,
-        help="for parse and check: of robots.txt files; for readings: with robots/HOST and links/HOST; without "
-        "it, they are made",
+        help="for parse and check: of robots.txt files; for readings: with robots/HOST and links/HOST; "
+        "without it, they are made",
     )
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured (3)")
     parser.add_argument("--minutes", type=float, default=60, help="for soak: how long it takes (60)")

@@ -1,4 +1,4 @@
-"""``readings``: how often the 1994 reading of a file and that of RFC 9309 differ on links of the same site."""
+"""``readings``: how often the 1994 reading of a file and that of RFC 9309 differ on links of its site."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _URLS_A_FILE = 50
 def run(folder: Path | None) -> None:
     """Count and print the table.
 
-    A folder has ``robots/HOST``, robots.txt files, and ``links/HOST``, URLs of these hosts, one a line; without one, both
-    are made.
+    A folder has ``robots/HOST``, robots.txt files, and ``links/HOST``, URLs of these hosts, one a line;
+    without one, both are made.
     """
     sites = urls = 0
     forbidden: dict[str, list[int]] = {"both": [], "1994 alone": [], "RFC 9309 alone": []}
