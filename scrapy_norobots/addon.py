@@ -15,9 +15,10 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 
 from scrapy_norobots.metatag import RobotsMetaMiddleware
 from scrapy_norobots.middleware import NoRobotsMiddleware
-from scrapy_norobots.settings import keys_of
+from scrapy_norobots.settings import check_place, keys_of
 
 if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
 _SETTING = "DOWNLOADER_MIDDLEWARES"
@@ -29,6 +30,12 @@ _DEFAULT_ORDER = 100  # of both
 
 class Addon:
     """Scrapy add-on: ``ADDONS = {"scrapy_norobots.Addon": 500}``."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Addon:
+        """Make the add-on of a crawler; raises `ValueError` if it stands among other components."""
+        check_place(crawler.settings, cls, "ADDONS")
+        return cls()
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Change a crawler's settings so that the plugin is used."""

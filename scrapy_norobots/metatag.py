@@ -22,7 +22,7 @@ from scrapy.http import HtmlResponse
 
 from scrapy_norobots.identity import Identity
 from scrapy_norobots.overrides import is_overridden
-from scrapy_norobots.settings import MetaConfig
+from scrapy_norobots.settings import MetaConfig, check_place
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.meta import RobotsMeta, fold, wanted
 
@@ -62,6 +62,7 @@ class RobotsMetaMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotsMetaMiddleware:
         """Make the middleware of a crawler."""
+        check_place(crawler.settings, RobotsMetaMiddleware, "SPIDER_MIDDLEWARES")
         return cls(crawler)
 
     def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:

@@ -28,7 +28,7 @@ from scrapy_norobots.overrides import is_overridden, leads_elsewhere
 from scrapy_norobots.parser import Reader, StrictRobotParser, as_parser
 from scrapy_norobots.report import CrawlReport, spider_name
 from scrapy_norobots.serving import answer_from, can_be_answered
-from scrapy_norobots.settings import Config, MetaConfig, enabled_keys
+from scrapy_norobots.settings import Config, MetaConfig, check_place, enabled_keys
 from scrapy_norobots.sharing import Sharing
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.decision import printable
@@ -96,6 +96,7 @@ class NoRobotsMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NoRobotsMiddleware:
         """Make the middleware of a crawler."""
+        check_place(crawler.settings, NoRobotsMiddleware, "DOWNLOADER_MIDDLEWARES")
         return cls(crawler)
 
     async def process_request(self, request: Request, spider: Spider | None = None) -> Response | None:

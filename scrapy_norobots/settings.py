@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PREFIX = "NOROBOTS_"
+# How a name begins that is meant to be one of ours, though misspelt.
+_ALIKE = re.compile("NO_?ROBOTS?(?:TXT)?_")
 
 # The store in the folder of a job that can be paused and resumed.
 _JOB_FILE = "robots.sqlite"
@@ -306,9 +309,9 @@ def _parser(settings: BaseSettings) -> type[RobotParser] | None:
 
 def _warn_of_unknown(settings: BaseSettings) -> None:
     for name in settings:
-        if isinstance(name, str) and name.startswith(PREFIX) and name not in DEFAULTS:
+        if isinstance(name, str) and _ALIKE.match(name) and name not in DEFAULTS:
             ours = [known.removeprefix(PREFIX) for known in DEFAULTS]
-            nearest = get_close_matches(name.removeprefix(PREFIX), ours, n=1)
+            nearest = get_close_matches(_ALIKE.sub("", name), ours, n=1)
             hint = f"; is it {PREFIX}{nearest[0]}?" if nearest else ""
             logger.warning("There is no setting %s%s", name, hint)
 
@@ -320,6 +323,15 @@ def enabled_keys(settings: BaseSettings, name: str, cls: type) -> list[Any]:
     """
     components = compat.components(settings, name)
     return [key for key in keys_of(cls, components, subclasses=True) if components[key] is not None]
+
+
+def check_place(settings: BaseSettings, cls: type, place: str) -> None:
+    """Raise `ValueError` if a class stands in a component setting where it does nothing."""
+    for name in ("ADDONS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS"):
+        components = settings.getdict(name)
+        for key in keys_of(cls, components):
+            if name != place and components[key] is not None:
+                raise _error(name, dict(components), f"{key!r} belongs into {place}")
 
 
 def keys_of(cls: type, components: Mapping[Any, Any], *, subclasses: bool = False) -> list[Any]:

@@ -10,7 +10,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import Settings
 
 from scrapy_norobots import Addon, NoRobotsMiddleware, RobotsMetaMiddleware
-from tests.crawling import ADDON, crawl
+from tests.crawling import ADDON, crawl, run_crawl
 from tests.sites import Site
 
 OURS = "scrapy_norobots.NoRobotsMiddleware"
@@ -148,6 +148,26 @@ def test_scrapys_own_beside_it_is_a_warning_that_names_its_key(key: str) -> None
         seen = crawl(f"{site.url}/", settings={"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": by_hand})
     (line,) = seen.log_lines("WARNING: Scrapy's own robots.txt middleware is enabled too")
     assert line.endswith(f"set {key!r} to None in DOWNLOADER_MIDDLEWARES")
+
+
+@pytest.mark.parametrize(
+    ("setting", "key", "place"),
+    [
+        ("ADDONS", OURS, "DOWNLOADER_MIDDLEWARES"),
+        ("EXTENSIONS", OURS, "DOWNLOADER_MIDDLEWARES"),
+        ("SPIDER_MIDDLEWARES", OURS_IN_FULL, "DOWNLOADER_MIDDLEWARES"),
+        ("DOWNLOADER_MIDDLEWARES", META, "SPIDER_MIDDLEWARES"),
+        ("DOWNLOADER_MIDDLEWARES", "scrapy_norobots.Addon", "ADDONS"),
+        ("EXTENSIONS", "scrapy_norobots.Addon", "ADDONS"),
+    ],
+)
+def test_what_stands_in_the_wrong_setting_is_an_error_that_names_the_right_one(
+    setting: str, key: str, place: str
+) -> None:
+    with Site() as site:
+        done = run_crawl(f"{site.url}/", settings={setting: {key: 100}})
+    assert f"ValueError: {setting} = {{{key!r}: 100}}: {key!r} belongs into {place}" in done.stderr
+    assert site.targets() == []
 
 
 def test_it_stands_before_what_has_the_same_order() -> None:

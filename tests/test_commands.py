@@ -562,7 +562,7 @@ def test_check_that_is_interrupted_tells_what_it_knows(tmp_path: Path) -> None:
             process.send_signal(signal.SIGINT)
             assert process.stderr is not None
             log = ""
-            while "SIGINT" not in log and (line := process.stderr.readline()):
+            while "Closing spider" not in log and (line := process.stderr.readline()):
                 log += line
             release.set()
             out, _ = process.communicate(timeout=60)

@@ -207,10 +207,12 @@ def test_a_robots_name_is_a_text() -> None:
 
 
 def test_a_name_that_does_not_exist_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    config(NOROBOTS_TIMEOUTS=3, NOROBOTS_XYZ=1)
+    config(NOROBOTS_TIMEOUTS=3, NOROBOTS_XYZ=1, NO_ROBOTS_TTL=1, NOROBOT_STORE="memory")
     assert [record.getMessage() for record in caplog.records] == [
         "There is no setting NOROBOTS_TIMEOUTS; is it NOROBOTS_TIMEOUT?",
         "There is no setting NOROBOTS_XYZ",
+        "There is no setting NO_ROBOTS_TTL; is it NOROBOTS_TTL?",
+        "There is no setting NOROBOT_STORE; is it NOROBOTS_STORE?",
     ]
 
 

@@ -125,7 +125,8 @@ def _beginnings(heads: list[str]) -> tuple[str, ...]:
     if len(heads) <= _FEW:
         return tuple(heads)
     # Sorted as they are, what the first and the last have in common, all have.
-    same = next(at for at, (one, other) in enumerate(zip(heads[0], heads[-1], strict=False)) if one != other)
+    first, last = heads[0], heads[-1]
+    same = next((at for at in range(len(first)) if not last.startswith(first[: at + 1])), len(first))
     few = {heads[0][:same]}
     for length in range(same + 1, same + 10):
         longer = {head[:length] for head in heads}
