@@ -12,6 +12,7 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cache
 from inspect import Parameter, signature
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import Spider, signals
@@ -58,6 +59,14 @@ async def sleep(seconds: float) -> None:
         await asyncio.sleep(seconds)
     else:
         await deferLater(_reactor(), seconds)
+
+
+def call_later(seconds: float, function: Callable[[], None]) -> Callable[[], object]:
+    """Call a function after some seconds; return what to call so that it is not."""
+    if _asyncio_runs():
+        return asyncio.get_running_loop().call_later(seconds, function).cancel
+    call = _reactor().callLater(seconds, function)
+    return lambda: call.cancel() if call.active() else None
 
 
 async def within(seconds: float, coroutine: Coroutine[Any, Any, _T]) -> _T:
@@ -156,6 +165,31 @@ def downloader(crawler: Crawler) -> Any:
     """Return the crawler's downloader, which may be of any class."""
     assert crawler.engine is not None  # requests come from a running engine
     return crawler.engine.downloader
+
+
+# Where download handlers that need no reactor keep the number of connections that they open at most.
+_POOLS = (
+    ("_session.connector", "_limit"),  # aiohttp's
+    ("_client._transport._pool", "_max_connections"),  # httpx's, until Scrapy 2.17
+    ("_default_client._transport._pool", "_max_connections"),
+)
+
+
+def widen_pool(crawler: Crawler, scheme: str, by: int) -> None:
+    """Have the download handler of a scheme open more connections, if it has a limit of its own to them.
+
+    That is `CONCURRENT_REQUESTS` without a reactor; who waits there for a connection is taken for slow.
+    """
+    handlers: Any = getattr(downloader(crawler), "handlers", None)
+    handler = handlers._get_handler(scheme) if hasattr(handlers, "_get_handler") else None  # noqa: SLF001
+    for path, name in _POOLS:
+        try:
+            pool = attrgetter(path)(handler)
+            limit = getattr(pool, name)
+        except AttributeError:
+            continue
+        if isinstance(limit, int) and limit > 0:
+            setattr(pool, name, limit + by)
 
 
 def download_slot(crawler: Crawler, request: Request) -> Any | None:

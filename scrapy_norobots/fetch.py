@@ -12,7 +12,7 @@ import time
 import zlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotSupported
@@ -72,6 +72,7 @@ class Fetcher:
         self._config = config
         self._on_error = on_error
         self._unrendered = _unrendered(crawler.settings)
+        self._widened: set[str] = set()
 
     async def fetch(
         self, origin: Origin, page: Request, known: Snapshot | None = None, url: str | None = None
@@ -83,6 +84,7 @@ class Fetcher:
         """
         url = url or origin.robots_url
         for hops_left in range(self._config.redirect_max, -1, -1):
+            self._make_room(urlsplit(url).scheme)
             request = self._request(url, page, known)
             try:
                 response = await compat.download(self._crawler, request)
@@ -100,6 +102,12 @@ class Fetcher:
         except UnreadableBodyError as exc:
             self._on_error(exc)
             return _failed(origin, response.url, exc)
+
+    def _make_room(self, scheme: str) -> None:
+        """See to it that pages and downloads of robots.txt do not wait for each other's connections."""
+        if scheme not in self._widened:
+            self._widened.add(scheme)
+            compat.widen_pool(self._crawler, scheme, self._config.concurrent_fetches)
 
     def _request(self, url: str, page: Request, known: Snapshot | None) -> Request:
         meta: dict[str, object] = {

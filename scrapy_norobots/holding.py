@@ -44,6 +44,7 @@ class Holding:
         self._held: Counter[Origin] = Counter()
         self._free_held = 0
         self._free_fetches = 0
+        self.counted = 0  # what waits, or downloads a robots.txt, and is not free
         self._has_warned = False
 
     @contextmanager
@@ -84,7 +85,14 @@ class Holding:
         limit = getattr(downloader, "total_concurrency", None)
         if not isinstance(limit, int):
             self._warn()
-        if not is_free or not limit:  # 0 is "no limit" already
+        if not is_free:
+            self.counted += 1
+            try:
+                yield
+            finally:
+                self.counted -= 1
+            return
+        if not limit:  # 0 is "no limit" already
             yield
             return
         downloader.total_concurrency += 1

@@ -20,6 +20,7 @@ from scrapy_norobots import compat
 from scrapy_norobots.access import Access, AccessKind, Judge
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.fetch import OWN_REQUEST, Fetcher
+from scrapy_norobots.gate import Gate
 from scrapy_norobots.holding import Holding
 from scrapy_norobots.identity import Identity
 from scrapy_norobots.metatag import RobotsMetaMiddleware
@@ -82,6 +83,7 @@ class NoRobotsMiddleware:
             total=config.held_max,
             fetches=config.concurrent_fetches,
         )
+        self._gate = Gate(crawler, self._holding, OWN_REQUEST)
         self._sharing = self._open_store()
         self._registry: OriginRegistry[Request] = OriginRegistry(
             self._load,
@@ -126,6 +128,8 @@ class NoRobotsMiddleware:
         if access is None:
             access = await self.access(origin, request)
             self._tally.use(origin, 1)
+            if self._config.dry_run or self._allows(access, request, url):
+                await self._gate.passed()
         robot = self._identity.robot(request)
         for spelling in compat.spellings(url):
             if not access.allowed(spelling, robot):
@@ -144,6 +148,10 @@ class NoRobotsMiddleware:
         self._stats.inc_value("norobots/shared")
         request.meta["dont_cache"] = True  # Scrapy's HTTP cache must not take it for the site's answer
         return answer_from(access.snapshot, request)
+
+    def _allows(self, access: Access, request: Request, url: str) -> bool:
+        robot = self._identity.robot(request)
+        return all(access.allowed(spelling, robot) for spelling in compat.spellings(url))
 
     async def access(self, origin: Origin, request: Request) -> Access:
         """Return what may be fetched at the origin of a request, once its robots.txt is in memory."""

@@ -86,6 +86,21 @@ class ThroughService:
         return request.replace(url=f"{self._service}/get?{urlencode({'url': request.url})}", meta=meta)
 
 
+class AsksAnotherFirst:
+    """A downloader middleware that downloads something for each page before it, as one that logs in does."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if not request.url.endswith(("/token", "/robots.txt")):
+            await compat.download(self._crawler, Request(self._crawler.settings["OTHER"], dont_filter=True))
+
+
 class OurOwn(NoRobotsMiddleware):
     """This package's middleware, as a project may have changed it."""
 

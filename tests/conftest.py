@@ -6,10 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from scrapy.settings import default_settings
+from scrapy.utils.reactor import is_asyncio_reactor_installed
 
 from tests.crawling import MODES
 from tests.redisserver import NoRedisError, RedisServer
 from tests.sites.certificate import make_certificate
+
+try:
+    is_asyncio_reactor_installed()
+except RuntimeError:
+    if not hasattr(default_settings, "TWISTED_REACTOR_ENABLED"):
+        # Scrapy 2.13 and 2.14 cannot do without a reactor, and no longer install one where there is none.
+        from twisted.internet import reactor  # noqa: F401
 
 
 @pytest.fixture(params=MODES)
