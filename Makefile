@@ -21,10 +21,12 @@ READY := $(VENV)/ready-$(VERSION)
 # The demo needs little of that, and is content with all of it.
 DEMO_READY := $(or $(wildcard $(READY)),$(VENV)/ready-for-demo-$(VERSION))
 
-.PHONY: help demo test test-select test-no-reactor test-oldest test-all check bench clean
+.PHONY: help venv demo test test-select test-no-reactor test-oldest test-all check bench clean
 
 help: ## Say what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
+
+venv: $(READY) ## Set up .venv with all that development takes
 
 demo: $(DEMO_READY) ## Crawl the example site and see what its robots.txt keeps out
 	@$(BIN)/python example_project/demo.py

@@ -93,19 +93,25 @@ class RobotsMetaMiddleware:
             if page.follow or not self._config.follow or each.meta.get("dont_obey_robotstxt"):
                 return True
             self._stats.inc_value("norobots/meta/nofollow")
-            self._tell("Not followed", each, page.nofollow_by, response)
+            self._tell("followed", each, page.nofollow_by, response)
         else:
             assert response.request is not None  # the engine sets it
             if page.index or not self._config.index or is_overridden(response.request):
                 return True
             self._stats.inc_value("norobots/meta/noindex")
-            self._tell("Not indexed", f"an item ({type(each).__name__})", page.noindex_by, response)
+            self._tell("indexed", f"an item ({type(each).__name__})", page.noindex_by, response)
         return self._config.dry_run
 
     def _tell(self, what: str, which: object, by: str | None, response: Response) -> None:
         logger.debug(
-            "%(what)s: %(which)s (%(by)s of %(page)s)",
-            {"what": what, "which": which, "by": by, "page": printable(response.url)},
+            "%(not)s %(what)s: %(which)s (%(by)s of %(page)s)",
+            {
+                "not": "Would not be" if self._config.dry_run else "Not",
+                "what": what,
+                "which": which,
+                "by": by,
+                "page": printable(response.url),
+            },
             extra={"spider": self._crawler.spider},
         )
 

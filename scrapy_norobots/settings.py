@@ -219,9 +219,14 @@ def _freshness(settings: BaseSettings) -> Freshness:
 
 
 def _list(settings: BaseSettings, name: str) -> Sequence[Any] | None:
-    """Return the items of a list, or of a text with commas; None if the value is neither."""
+    """Return the items of a list, or of a text, JSON or with commas; None if the value is neither."""
     value = _value(settings, name)
-    if isinstance(value, str):
+    if isinstance(value, str) and value.lstrip().startswith("["):  # from the command line
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError) as exc:
+            raise _error(name, value, f"is not valid JSON ({exc})") from None
+    elif isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     return tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else None
 

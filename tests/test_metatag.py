@@ -521,6 +521,7 @@ def test_a_dry_run_tells_and_drops_nothing() -> None:
         )
     assert site.pages() == ["/", "/next"]
     assert seen.stats["norobots/meta/nofollow"] == 1
+    assert seen.log_lines(f"DEBUG: Would not be followed: <GET {site.url}/next>")
 
 
 def test_an_override_that_a_redirect_has_ended_keeps_no_item() -> None:

@@ -95,10 +95,18 @@ def test_switches() -> None:
 @pytest.mark.parametrize("value", [7, {"proxy": 1}, [1], None])
 def test_names_of_meta_keys(value: object) -> None:
     assert config(NOROBOTS_COPY_META="proxy, other").copy_meta == ("proxy", "other")
+    assert config(NOROBOTS_COPY_META=' ["proxy", "other"]').copy_meta == ("proxy", "other")
     assert config(NOROBOTS_COPY_META=[]).copy_meta == ()
     if value is not None:
         with pytest.raises(ValueError, match=r"^NOROBOTS_COPY_META = .*: must be a list of names"):
             config(NOROBOTS_COPY_META=value)
+
+
+@pytest.mark.parametrize("name", ["NOROBOTS_COPY_META", "NOROBOTS_ALSO_OBEY"])
+@pytest.mark.parametrize("value", ["[", "[" * 100_000, '["a" "b"]'])
+def test_a_list_in_bad_json_is_refused(name: str, value: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{name} = .*: is not valid JSON \("):
+        config(**{name: value})
 
 
 def test_a_report_goes_to_no_url() -> None:
