@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-def spawn(coroutine: Coroutine[Any, Any, None]) -> Deferred[None]:
+def spawn(coroutine: Coroutine[Any, Any, _T]) -> Deferred[_T]:
     """Run a coroutine by itself, so that cancelling whoever started it does not cancel it.
 
     The caller keeps the result for as long as the coroutine runs: nothing else may refer to it.
@@ -201,6 +201,18 @@ def download_slot(crawler: Crawler, request: Request) -> Any | None:
     needs_spider = spider is not None and spider.default is Parameter.empty  # before Scrapy 2.14
     _, slot = find(request, crawler.spider) if needs_spider else find(request)
     return slot
+
+
+def transferring(crawler: Crawler, request: Request, key: str) -> object:
+    """Return the request for the same URL that the download handler has in hand, None if it has none.
+
+    A middleware may have put another in the request's place; the key in its meta tells that it is for it.
+    A downloader that has no slots is taken to have it in hand.
+    """
+    slot = download_slot(crawler, request)
+    if slot is None:
+        return request
+    return next((one for one in slot.transferring if key in one.meta and one.url == request.url), None)
 
 
 def look_for_next_request(crawler: Crawler) -> None:

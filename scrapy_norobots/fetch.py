@@ -87,7 +87,7 @@ class Fetcher:
             self._make_room(urlsplit(url).scheme)
             request = self._request(url, page, known)
             try:
-                response = await compat.download(self._crawler, request)
+                response = await self._download(request)
             except Exception as exc:
                 self._on_error(exc)
                 # Of our own side, or a proxy's: whether the site answers others is not known.
@@ -102,6 +102,37 @@ class Fetcher:
         except UnreadableBodyError as exc:
             self._on_error(exc)
             return _failed(origin, response.url, exc)
+
+    async def _download(self, request: Request) -> Response:
+        """Download a request; raise `TimeoutError` if the download handler keeps no limit of time itself.
+
+        Some have one for each read only, which a server that sends a byte now and then never meets. The time
+        that it waits in its download slot for others is not counted.
+        """
+        limit = self._config.timeout
+        download = compat.spawn(compat.download(self._crawler, request))
+        in_hand: object = None
+        is_late = False
+        stop: Callable[[], object] = lambda: None  # noqa: E731
+
+        def look() -> None:
+            nonlocal in_hand, is_late, stop
+            before, in_hand = in_hand, compat.transferring(self._crawler, request, OWN_REQUEST)
+            if in_hand is not None and in_hand is before:  # for all of the time since
+                is_late = True
+                download.cancel()
+            else:
+                stop = compat.call_later(limit, look)
+
+        stop = compat.call_later(limit, look)
+        try:
+            return await compat.waiting_for(download)
+        except BaseException:
+            if is_late:
+                raise TimeoutError(f"the download handler did not end it within {limit:g} s") from None
+            raise
+        finally:
+            stop()
 
     def _make_room(self, scheme: str) -> None:
         """See to it that pages and downloads of robots.txt do not wait for each other's connections."""

@@ -18,6 +18,7 @@ from scrapy.http import Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
 from scrapy.pipelines import media
 from scrapy.spiders import CrawlSpider, Rule
+from twisted.internet.defer import Deferred
 
 from scrapy_norobots import NoRobotsMiddleware, compat
 from tests.spiders import Pages
@@ -44,6 +45,32 @@ def _rendered(request: Request) -> Request:
     if request.meta.get("render", True):
         request.headers["Rendered"] = "yes"
     return request
+
+
+class NeverEnds:
+    """A download handler that never answers, and that has no idea of time."""
+
+    lazy = True
+
+    def __init__(self, crawler: Crawler) -> None:
+        pass
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    if iscoroutinefunction(HTTP11DownloadHandler.download_request):
+
+        async def download_request(self, request: Request, *args: Any) -> Any:
+            return await compat.waiting_for(Deferred())
+
+        async def close(self) -> None:
+            pass
+
+    else:  # before Scrapy 2.14
+
+        def download_request(self, request: Request, *args: Any) -> Any:  # type: ignore[misc]
+            return Deferred()
 
 
 class RobotsTxtPlainly:

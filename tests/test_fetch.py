@@ -221,3 +221,11 @@ def test_scrapys_http_cache_does_not_keep_it(tmp_path: Path) -> None:
         seen = crawl(f"{site.url}/open", f"{site.url}/back/", settings={**ADDON, **cache})
     assert seen.pages == [f"{site.url}/open"]
     assert len(site.robots_hits()) == 2
+
+
+def test_a_download_handler_that_keeps_no_limit_of_time_is_given_one(mode: str) -> None:
+    handlers = {"http": "tests.components.NeverEnds"}
+    settings = {**ADDON, "DOWNLOAD_HANDLERS": handlers, "NOROBOTS_TIMEOUT": 0.2, "RETRY_ENABLED": False}
+    seen = crawl("http://127.0.0.1:1/a", mode=mode, settings=settings)
+    assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"]
+    assert "the download handler did not end it within 0.2 s" in seen.drops[0].text

@@ -62,7 +62,8 @@ def test_a_fleet_asks_each_host_once(redis_server: RedisServer, fleet: Any) -> N
         return crawl(
             settings={**settings, "USER_AGENT": f"worker{number}"},
             spider="tests.fleet.Worker",
-            deprecated=r"Passing a .spider. argument|Spider\.log\(\)|scrapy_redis\.",  # as scrapy-redis does
+            # What scrapy-redis does.
+            deprecated=r"Passing a .spider. argument|Spider\.log|scrapy_redis\.|scrapy\.http\.FormRequest",
             arguments={"follow": True},
             timeout=120,
         )
