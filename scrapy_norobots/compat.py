@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from scrapy import Spider, signals
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.reactor import is_asyncio_reactor_installed
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.defer import TimeoutError as DeferredTimeoutError
 from twisted.internet.task import deferLater
 
@@ -78,6 +78,43 @@ async def within(seconds: float, coroutine: Coroutine[Any, Any, _T]) -> _T:
         return await deferred.addTimeout(seconds, _reactor())
     except (asyncio.TimeoutError, DeferredTimeoutError):
         raise TimeoutError(f"no answer within {seconds:g} s") from None
+
+
+class LateError(Exception):
+    """What was waited for has been given up."""
+
+
+async def unless(is_late: Callable[[], bool], seconds: float, coroutine: Coroutine[Any, Any, _T]) -> _T:
+    """Return a coroutine's result; cancel it and raise `LateError` if it is late, as is asked every so often.
+
+    Where asyncio runs, this is within the task of who waits: the result is there without a turn of the loop.
+    """
+    task = asyncio.current_task() if _asyncio_runs() else None
+    deferred: Deferred[_T] | None = deferred_from_coro(coroutine) if task is None else None
+    given_up = False
+    stop: Callable[[], object] = lambda: None  # noqa: E731
+
+    def look() -> None:
+        nonlocal given_up, stop
+        given_up = is_late()
+        if not given_up:
+            stop = call_later(seconds, look)
+        elif task is not None:
+            task.cancel()
+        elif deferred is not None:
+            deferred.cancel()
+
+    stop = call_later(seconds, look)
+    try:
+        return await (coroutine if deferred is None else deferred)
+    except (asyncio.CancelledError, CancelledError):
+        if not given_up:
+            raise
+        if sys.version_info >= (3, 11) and task is not None:
+            task.uncancel()
+        raise LateError from None
+    finally:
+        stop()
 
 
 async def in_thread(executor: Executor, function: Callable[[], _T]) -> _T:

@@ -110,29 +110,17 @@ class Fetcher:
         that it waits in its download slot for others is not counted.
         """
         limit = self._config.timeout
-        download = compat.spawn(compat.download(self._crawler, request))
         in_hand: object = None
-        is_late = False
-        stop: Callable[[], object] = lambda: None  # noqa: E731
 
-        def look() -> None:
-            nonlocal in_hand, is_late, stop
+        def is_late() -> bool:
+            nonlocal in_hand
             before, in_hand = in_hand, compat.transferring(self._crawler, request, OWN_REQUEST)
-            if in_hand is not None and in_hand is before:  # for all of the time since
-                is_late = True
-                download.cancel()
-            else:
-                stop = compat.call_later(limit, look)
+            return in_hand is not None and in_hand is before  # for all of the time since
 
-        stop = compat.call_later(limit, look)
         try:
-            return await compat.waiting_for(download)
-        except BaseException:
-            if is_late:
-                raise TimeoutError(f"the download handler did not end it within {limit:g} s") from None
-            raise
-        finally:
-            stop()
+            return await compat.unless(is_late, limit, compat.download(self._crawler, request))
+        except compat.LateError:
+            raise TimeoutError(f"the download handler did not end it within {limit:g} s") from None
 
     def _make_room(self, scheme: str) -> None:
         """See to it that pages and downloads of robots.txt do not wait for each other's connections."""
