@@ -43,7 +43,7 @@ _KEPT_HEADERS = (
 # Which header asks whether an answer with which one is still good (RFC 9110, 13.1).
 _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 
-# In the meta of a download of robots.txt, so that it is told from a request that the user lets pass.
+# In the meta of a download of robots.txt, which tells it from a request that the user lets pass: the origin.
 OWN_REQUEST = "norobots_download"
 
 _NOT_SENT = ("Cookie", "Referer")
@@ -85,7 +85,7 @@ class Fetcher:
         url = url or origin.robots_url
         for hops_left in range(self._config.redirect_max, -1, -1):
             self._make_room(urlsplit(url).scheme)
-            request = self._request(url, page, known)
+            request = self._request(origin, url, page, known)
             try:
                 response = await self._download(request)
             except Exception as exc:
@@ -128,7 +128,7 @@ class Fetcher:
             self._widened.add(scheme)
             compat.widen_pool(self._crawler, scheme, self._config.concurrent_fetches)
 
-    def _request(self, url: str, page: Request, known: Snapshot | None) -> Request:
+    def _request(self, origin: Origin, url: str, page: Request, known: Snapshot | None) -> Request:
         meta: dict[str, object] = {
             "allow_offsite": True,
             "dont_cache": True,  # Scrapy's HTTP cache knows no freshness, and would keep a failure for ever
@@ -139,7 +139,7 @@ class Fetcher:
             "download_maxsize": self._config.maxsize,
             "download_timeout": self._config.timeout,
             "max_retry_times": self._config.retry_times,
-            OWN_REQUEST: True,
+            OWN_REQUEST: str(origin),
             **self._unrendered,
         }
         # A robots.txt is small, and what is not compressed cannot be cut off in a way that nobody notices.

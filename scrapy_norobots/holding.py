@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from scrapy import signals
+
 from scrapy_norobots import compat
 
 if TYPE_CHECKING:
@@ -33,18 +35,21 @@ class Holding:
     """The budget of one crawl for requests that wait.
 
     Free of charge are `per_origin` held requests of an origin, `total` in all, and `fetches` downloads of a
-    robots.txt; what goes beyond counts against `CONCURRENT_REQUESTS` like any request.
+    robots.txt; what goes beyond counts against `CONCURRENT_REQUESTS` like any request, and is in `counted`.
     """
 
-    def __init__(self, crawler: Crawler, *, per_origin: int, total: int, fetches: int) -> None:
+    def __init__(self, crawler: Crawler, own: str, *, per_origin: int, total: int, fetches: int) -> None:
+        """`own` is a key in the meta of downloads of a robots.txt; its value is the origin, as text."""
         self._crawler = crawler
+        self._own = own
         self._per_origin = per_origin
         self._total = total
         self._fetches = fetches
         self._held: Counter[Origin] = Counter()
         self._free_held = 0
-        self._free_fetches = 0
-        self.counted = 0  # what waits, or downloads a robots.txt, and is not free
+        # Free downloads by origin, and whether the limit is higher for each just now.
+        self._free_fetches: dict[str, bool] = {}
+        self.counted = 0
         self._has_warned = False
 
     @contextmanager
@@ -56,10 +61,13 @@ class Holding:
         self._free_held += is_free
         if slot is not None:
             slot.active.add(request)
+        is_higher = is_free and self._add_room()
+        self.counted += not is_free
         try:
-            with self._room(is_free):
-                yield
+            yield
         finally:
+            self._take_room(is_higher)
+            self.counted -= not is_free
             if slot is not None:
                 slot.active.discard(request)
             self._free_held -= is_free
@@ -68,39 +76,55 @@ class Holding:
                 del self._held[origin]
 
     @contextmanager
-    def fetch(self) -> Iterator[None]:
-        """Download a robots.txt inside the ``with``."""
-        is_free = self._free_fetches < self._fetches
-        self._free_fetches += is_free
-        try:
-            with self._room(is_free):
-                yield
-        finally:
-            self._free_fetches -= is_free
-
-    @contextmanager
-    def _room(self, is_free: bool) -> Iterator[None]:
-        """Have the downloader take one request more, if that is free and it has a limit at all."""
-        downloader = compat.downloader(self._crawler)
-        limit = getattr(downloader, "total_concurrency", None)
-        if not isinstance(limit, int):
-            self._warn()
-        if not is_free:
+    def fetch(self, origin: Origin) -> Iterator[None]:
+        """Download the robots.txt of an origin inside the ``with``."""
+        if len(self._free_fetches) >= self._fetches:
             self.counted += 1
             try:
                 yield
             finally:
                 self.counted -= 1
             return
-        if not limit:  # 0 is "no limit" already
-            yield
-            return
-        downloader.total_concurrency += 1
-        compat.look_for_next_request(self._crawler)
+        if not self._free_fetches:
+            self._crawler.signals.connect(self._left, signals.request_left_downloader)
+            self._crawler.signals.connect(self._reached, signals.request_reached_downloader)
+        self._free_fetches[str(origin)] = self._add_room()
         try:
             yield
         finally:
-            downloader.total_concurrency -= 1
+            self._take_room(self._free_fetches.pop(str(origin)))
+            if not self._free_fetches:
+                self._crawler.signals.disconnect(self._left, signals.request_left_downloader)
+                self._crawler.signals.disconnect(self._reached, signals.request_reached_downloader)
+
+    def _left(self, request: Request) -> None:
+        """Take the room away at once: by the end of the ``with`` the engine would have seen it as free."""
+        origin = request.meta.get(self._own, "")
+        if self._free_fetches.get(origin):
+            self._take_room(self._free_fetches[origin])
+            self._free_fetches[origin] = False
+
+    def _reached(self, request: Request) -> None:
+        """Give it back to a download that is tried again, or has been redirected."""
+        origin = request.meta.get(self._own, "")
+        if self._free_fetches.get(origin) is False:
+            self._free_fetches[origin] = self._add_room()
+
+    def _add_room(self) -> bool:
+        """Have the downloader take one request more; return whether it does: not if it has no limit."""
+        downloader = compat.downloader(self._crawler)
+        limit = getattr(downloader, "total_concurrency", None)
+        if not isinstance(limit, int):
+            self._warn()
+        if not limit:  # 0 is "no limit" already
+            return False
+        downloader.total_concurrency += 1
+        compat.look_for_next_request(self._crawler)
+        return True
+
+    def _take_room(self, is_there: bool) -> None:
+        if is_there:
+            compat.downloader(self._crawler).total_concurrency -= 1
 
     def _warn(self) -> None:
         if not self._has_warned:

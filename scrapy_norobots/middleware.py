@@ -79,6 +79,7 @@ class NoRobotsMiddleware:
         self._fetcher = Fetcher(crawler, config, self._count_exception)
         self._holding = Holding(
             crawler,
+            OWN_REQUEST,
             per_origin=config.held_per_origin,
             total=config.held_max,
             fetches=config.concurrent_fetches,
@@ -237,7 +238,7 @@ class NoRobotsMiddleware:
         """Download and judge the robots.txt of an origin."""
         self._stats.inc_value("robotstxt/request_count")
         earlier = known.snapshot if known is not None and known.rules is not None else None
-        with self._holding.fetch():
+        with self._holding.fetch(origin):
             snapshot = await self._fetcher.fetch(origin, request, earlier)
         if snapshot.status is not None:
             self._stats.inc_value("robotstxt/response_count")
