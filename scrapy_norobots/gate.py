@@ -45,11 +45,11 @@ class Gate:
         self._moved = 0.0
         self._stop_looking: Callable[[], object] = lambda: None
 
-    async def passed(self) -> None:
-        """Wait until there is a place for a request that the downloader has been given."""
+    async def has_waited(self) -> bool:
+        """Wait for a place for a request that the downloader has been given; return whether that took time."""
         # This one is among the active, and takes its place with that.
         if not self._waiting and self._places() >= 0:
-            return
+            return False
         waiter: Deferred[None] = Deferred()
         if not self._waiting:
             self._open()
@@ -59,6 +59,7 @@ class Gate:
         finally:
             if waiter in self._waiting:  # it was cancelled
                 self._take(waiter)
+        return True
 
     def _places(self) -> int:
         """Return how many requests more may be under way; negative if there are too many.

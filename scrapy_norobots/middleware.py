@@ -129,8 +129,10 @@ class NoRobotsMiddleware:
         if access is None:
             access = await self.access(origin, request)
             self._tally.use(origin, 1)
-            if self._config.dry_run or self._allows(access, request, url):
-                await self._gate.passed()
+            may_go_on = self._config.dry_run or self._allows(access, request, url)
+            if may_go_on and await self._gate.has_waited():
+                # What counted before it waited may have had its time.
+                access = self._registry.get(origin) or await self.access(origin, request)
         robot = self._identity.robot(request)
         for spelling in compat.spellings(url):
             if not access.allowed(spelling, robot):
