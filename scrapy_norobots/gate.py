@@ -46,7 +46,7 @@ class Gate:
         self._stop_looking: Callable[[], object] = lambda: None
 
     async def has_waited(self) -> bool:
-        """Wait for a place for a request that the downloader has been given; return whether that took time."""
+        """Wait until there is a place for a request of the downloader; tell whether that took time."""
         # This one is among the active, and takes its place with that.
         if not self._waiting and self._places() >= 0:
             return False
