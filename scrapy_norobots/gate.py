@@ -1,16 +1,16 @@
 """The gate that a request passes once its origin's robots.txt is there, into what the crawl has under way.
 
 Requests are held free of charge, so when a robots.txt comes there may be more of them than a crawl may have
-under way (`CONCURRENT_REQUESTS`). They stand at the gate, in the order in which they came, until there is a
-place for each. At the gate they count against that limit, so that the engine takes no others from the
-scheduler before them.
+under way (`CONCURRENT_REQUESTS`). They stay held until there is a place for each: those of a download slot in
+the order in which they came, and of the slots the one with least to do first, as Scrapy's default queue
+chooses. A slot that could only queue a request, because of a delay say, is given one ahead and no more.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections import Counter, deque
+from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from twisted.internet.defer import Deferred
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 # A place becomes free when a request leaves the downloader, which a signal tells, or without one: answered
 # from a cache, say, or dropped by another middleware. So it is looked for every so many seconds too.
-_LOOK_EVERY = 0.05
+_LOOK_EVERY = 0.02
 
-# If nothing leaves for so many seconds, one goes on all the same: what is under way may wait for just that
-# one, as where a middleware downloads another page for each.
-_LONGEST_STANDSTILL = 10.0
+# What is under way may wait for what waits here, as where a middleware downloads a page for each. So one
+# goes on all the same if none has for so many seconds, with nothing sent or about to be sent; or for so many
+# in any case.
+_STANDSTILL, _LONGEST_STANDSTILL = 1.0, 60.0
 
 
 class Gate:
@@ -40,29 +41,72 @@ class Gate:
         self._crawler = crawler
         self._holding = holding
         self._own = own
-        # In the order in which they came; the values say nothing.
-        self._waiting: dict[Deferred[None], None] = {}
+        # By download slot, in the order in which they came.
+        self._waiting: dict[Any, deque[Deferred[None]]] = {}
+        # By download slot, those let go that it does not know of yet.
+        self._going: Counter[Any] = Counter()
+        # Those that have left the downloader; it counts them as active for some turns of the event loop more.
+        self._left: set[Request] = set()
         self._moved = 0.0
-        self._stop_looking: Callable[[], object] = lambda: None
+        self._is_open = False
 
-    async def has_waited(self) -> bool:
-        """Wait until there is a place for a request of the downloader; tell whether that took time."""
-        # This one is among the active, and takes its place with that.
-        if not self._waiting and self._places() >= 0:
+    async def has_waited(self, request: Request) -> bool:
+        """Wait until there is a place for a request, which is held meanwhile; tell whether that took time."""
+        slot = compat.download_slot(self._crawler, request)
+        if slot not in self._waiting and self._has_use(slot) and self._places() > 0:
             return False
         waiter: Deferred[None] = Deferred()
-        if not self._waiting:
+        self._waiting.setdefault(slot, deque()).append(waiter)
+        if not self._is_open:
             self._open()
-        self._waiting[waiter] = None
         try:
             await compat.waiting_for(waiter)
         finally:
-            if waiter in self._waiting:  # it was cancelled
-                self._take(waiter)
+            if waiter in self._waiting.get(slot, ()):  # it was cancelled
+                self._take(slot, waiter)
+            else:
+                self._going[slot] -= 1
+                if not self._going[slot]:
+                    del self._going[slot]
         return True
 
+    def _open(self) -> None:
+        """Look for places from now on, first when all who come in this turn of the event loop are there."""
+        self._is_open = True
+        self._moved = time.monotonic()
+        self._crawler.signals.connect(self._leaves, signals.request_left_downloader)
+        compat.call_later(0, self._look)
+
+    def _look(self) -> None:
+        if not self._waiting:
+            self._is_open = False
+            self._left.clear()
+            self._crawler.signals.disconnect(self._leaves, signals.request_left_downloader)
+            return
+        compat.call_later(_LOOK_EVERY, self._look)
+        self._let_go_on()
+        if self._waiting and self._stands_still():
+            self._next(next(iter(self._waiting)))
+
+    def _leaves(self, request: Request) -> None:
+        if self._own not in request.meta:
+            self._left.add(request)
+            self._let_go_on()
+
+    def _let_go_on(self) -> None:
+        while self._waiting and self._places() > 0:
+            chosen, least = None, float("inf")
+            for slot in filter(self._has_use, self._waiting):
+                if (in_progress := self._in_progress(slot)) < least:
+                    chosen, least = slot, in_progress
+                if not in_progress:
+                    break
+            if least == float("inf"):
+                return
+            self._next(chosen)
+
     def _places(self) -> int:
-        """Return how many requests more may be under way; negative if there are too many.
+        """Return how many requests more may be under way.
 
         The downloader's limit is one higher for all that is held or downloaded for free.
         """
@@ -70,38 +114,37 @@ class Gate:
         limit = getattr(downloader, "total_concurrency", None)
         if not isinstance(limit, int) or not limit:
             return 1  # there is no limit
-        return limit - (len(downloader.active) - len(self._waiting) - self._holding.counted)
+        self._left &= downloader.active
+        going = sum(self._going.values())
+        return limit - len(downloader.active) + self._holding.counted + len(self._left) - going
 
-    def _open(self) -> None:
-        """Look for places from now on; while nobody waits, the gate costs nothing."""
+    def _in_progress(self, slot: Any) -> int:
+        return len(slot.queue) + len(slot.transferring) + self._going[slot] if slot is not None else 0
+
+    def _has_use(self, slot: Any) -> bool:
+        """Whether a slot would send one more soon."""
+        if slot is None:  # the downloader has no slots
+            return True
+        room = 1 if slot.delay or slot.latercall else 1 + slot.free_transfer_slots()
+        return bool(len(slot.queue) + self._going[slot] < room)
+
+    def _stands_still(self) -> bool:
+        since = time.monotonic() - self._moved
+        if since < _STANDSTILL:
+            return False
+        slots = getattr(compat.downloader(self._crawler), "slots", {}).values()
+        return since > _LONGEST_STANDSTILL or not any(
+            slot.queue or any(self._own not in one.meta for one in slot.transferring) for slot in slots
+        )
+
+    def _next(self, slot: Any) -> None:
         self._moved = time.monotonic()
-        self._crawler.signals.connect(self._left, signals.request_left_downloader)
-        self._stop_looking = compat.call_later(_LOOK_EVERY, self._look)
-
-    def _look(self) -> None:
-        self._stop_looking = compat.call_later(_LOOK_EVERY, self._look)
-        self._let_go_on()
-        if self._waiting and time.monotonic() - self._moved > _LONGEST_STANDSTILL:
-            self._next()
-
-    def _left(self, request: Request) -> None:
-        """Let the next go on in the place of a request that has left, and is about to be no longer active."""
-        if self._own not in request.meta:
-            self._moved = time.monotonic()
-            self._let_go_on(leaving=1)
-
-    def _let_go_on(self, leaving: int = 0) -> None:
-        while self._waiting and self._places() + leaving > 0:
-            self._next()
-
-    def _next(self) -> None:
-        self._moved = time.monotonic()
-        waiter = next(iter(self._waiting))
-        self._take(waiter)
+        waiter = self._waiting[slot][0]
+        self._take(slot, waiter)
+        self._going[slot] += 1
         waiter.callback(None)
 
-    def _take(self, waiter: Deferred[None]) -> None:
-        del self._waiting[waiter]
-        if not self._waiting:
-            self._stop_looking()
-            self._crawler.signals.disconnect(self._left, signals.request_left_downloader)
+    def _take(self, slot: Any, waiter: Deferred[None]) -> None:
+        self._waiting[slot].remove(waiter)
+        if not self._waiting[slot]:
+            del self._waiting[slot]

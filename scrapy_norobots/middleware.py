@@ -127,12 +127,8 @@ class NoRobotsMiddleware:
             return await self._robotstxt(origin, request)
         access = self._registry.get(origin)
         if access is None:
-            access = await self.access(origin, request)
+            access = await self.access(origin, request, url)
             self._tally.use(origin, 1)
-            may_go_on = self._config.dry_run or self._allows(access, request, url)
-            if may_go_on and await self._gate.has_waited():
-                # What counted before it waited may have had its time.
-                access = self._registry.get(origin) or await self.access(origin, request)
         robot = self._identity.robot(request)
         for spelling in compat.spellings(url):
             if not access.allowed(spelling, robot):
@@ -156,10 +152,18 @@ class NoRobotsMiddleware:
         robot = self._identity.robot(request)
         return all(access.allowed(spelling, robot) for spelling in compat.spellings(url))
 
-    async def access(self, origin: Origin, request: Request) -> Access:
-        """Return what may be fetched at the origin of a request, once its robots.txt is in memory."""
+    async def access(self, origin: Origin, request: Request, url: str | None = None) -> Access:
+        """Return what may be fetched at the origin of a request, once its robots.txt is in memory.
+
+        With `url`, the URL that is judged: if it may be fetched, once there is a place for the request too.
+        """
         with self._holding.hold(origin, request):
-            return self._registry.get(origin) or await self._registry.wait(origin, request)
+            access = self._registry.get(origin) or await self._registry.wait(origin, request)
+            if url is None or not (self._config.dry_run or self._allows(access, request, url)):
+                return access
+            if await self._gate.has_waited(request):  # so what counted before may have had its time
+                access = self._registry.get(origin) or await self._registry.wait(origin, request)
+            return access
 
     def judge(self, snapshot: Snapshot) -> Access:
         """Say what a download means by this crawl's settings."""
