@@ -41,7 +41,7 @@ class Gate:
         self._crawler = crawler
         self._holding = holding
         self._own = own
-        # By download slot, in the order in which they came.
+        # By download slot, in the order in which they came; the slot that was let send last is the last.
         self._waiting: dict[Any, deque[Deferred[None]]] = {}
         # By download slot, those let go that it does not know of yet.
         self._going: Counter[Any] = Counter()
@@ -139,8 +139,10 @@ class Gate:
 
     def _next(self, slot: Any) -> None:
         self._moved = time.monotonic()
-        waiter = self._waiting[slot][0]
-        self._take(slot, waiter)
+        waiters = self._waiting.pop(slot)
+        waiter = waiters.popleft()
+        if waiters:
+            self._waiting[slot] = waiters  # behind the other slots
         self._going[slot] += 1
         waiter.callback(None)
 
