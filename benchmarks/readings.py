@@ -46,4 +46,4 @@ def _sites(folder: Path | None) -> Iterator[tuple[bytes, list[str]]]:
     for links in sorted((folder / "links").iterdir()):
         robots = folder / "robots" / links.name
         if robots.is_file():
-            yield robots.read_bytes(), links.read_text("utf-8", "replace").split()
+            yield robots.read_bytes(), links.read_text("utf-8", "replace").splitlines()

@@ -41,7 +41,7 @@ class Addon:
         """Change a crawler's settings so that the plugin is used."""
         _list_meta(settings)
         middlewares = dict(settings.getdict(_SETTING))
-        ours = keys_of(NoRobotsMiddleware, middlewares, subclasses=True)
+        ours = keys_of(NoRobotsMiddleware, middlewares)
         if ours and all(middlewares[key] is None for key in ours):
             return  # switched off: Scrapy's own has to stay then
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
@@ -60,6 +60,6 @@ class Addon:
 
 def _list_meta(settings: BaseSettings) -> None:
     middlewares = dict(settings.getdict(_META_SETTING))
-    if not keys_of(RobotsMetaMiddleware, middlewares, subclasses=True):
+    if not keys_of(RobotsMetaMiddleware, middlewares):
         middlewares[_META_PATH] = _DEFAULT_ORDER
         settings.set(_META_SETTING, middlewares, priority=settings.getpriority(_META_SETTING) or 0)

@@ -223,7 +223,7 @@ def widen_pool(crawler: Crawler, scheme: str, by: int) -> None:
         try:
             pool = attrgetter(path)(handler)
             limit = getattr(pool, name)
-        except AttributeError:
+        except Exception:  # noqa: S112  # a handler of another make
             continue
         if isinstance(limit, int) and limit > 0:
             setattr(pool, name, limit + by)

@@ -29,7 +29,7 @@ from scrapy_norobots.overrides import is_overridden, leads_elsewhere
 from scrapy_norobots.parser import Reader, StrictRobotParser, as_parser
 from scrapy_norobots.report import CrawlReport, spider_name
 from scrapy_norobots.serving import answer_from, can_be_answered
-from scrapy_norobots.settings import Config, MetaConfig, check_place, enabled_keys
+from scrapy_norobots.settings import Config, MetaConfig, check_place, enabled_keys, keys_of
 from scrapy_norobots.sharing import Sharing
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.decision import printable
@@ -100,6 +100,8 @@ class NoRobotsMiddleware:
     def from_crawler(cls, crawler: Crawler) -> NoRobotsMiddleware:
         """Make the middleware of a crawler."""
         check_place(crawler.settings, NoRobotsMiddleware, "DOWNLOADER_MIDDLEWARES")
+        if cls is NoRobotsMiddleware and _has_heir(crawler.settings):
+            raise NotConfigured
         return cls(crawler)
 
     async def process_request(self, request: Request, spider: Spider | None = None) -> Response | None:
@@ -319,6 +321,15 @@ class NoRobotsMiddleware:
     def _count_exception(self, exc: Exception) -> None:
         if not isinstance(exc, IgnoreRequest):
             self._stats.inc_value(f"robotstxt/exception_count/{type(exc)}")
+
+
+def _has_heir(settings: BaseSettings) -> bool:
+    """Whether the project has a middleware of its own that inherits from this one, and takes its place."""
+    keys = enabled_keys(settings, "DOWNLOADER_MIDDLEWARES", NoRobotsMiddleware)
+    heirs = [key for key in keys if key not in keys_of(NoRobotsMiddleware, dict.fromkeys(keys))]
+    for key in heirs:
+        logger.info("%s is in the place of scrapy_norobots.NoRobotsMiddleware", key)
+    return bool(heirs)
 
 
 def _warn_of_half_a_setup(settings: BaseSettings) -> None:

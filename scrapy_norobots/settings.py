@@ -267,14 +267,18 @@ def _store(settings: BaseSettings) -> str:
         return f"sqlite:///{Path(job) / _JOB_FILE}"
     if not isinstance(value, str):
         raise _error("NOROBOTS_STORE", value, f"must be a text: {FORMS}")
-    return value
+    scheme, slashes, path = value.partition(":///")
+    # Unlike pathlib's, it takes what is no user's home for a name.
+    return scheme + slashes + os.path.expanduser(path) if scheme == "sqlite" else value  # noqa: PTH111
 
 
 def _report_paths(settings: BaseSettings, name: str) -> tuple[str, ...]:
     value = _value(settings, name)
     parts = value
-    if isinstance(value, (str, os.PathLike)):
-        parts = [part.strip() for part in os.fspath(value).split(",") if part.strip()]
+    if isinstance(value, str):
+        parts = _list(settings, name)
+    elif isinstance(value, os.PathLike):
+        parts = [value]
     if not isinstance(parts, (list, tuple)) or not all(
         isinstance(part, (str, os.PathLike)) for part in parts
     ):
@@ -324,10 +328,14 @@ def _warn_of_unknown(settings: BaseSettings) -> None:
 def enabled_keys(settings: BaseSettings, name: str, cls: type) -> list[Any]:
     """Return the keys by which a component setting, or Scrapy's own part of it, enables a class.
 
-    One that inherits from it counts.
+    One that inherits from it counts. Imports what the user has listed.
     """
     components = compat.components(settings, name)
-    return [key for key in keys_of(cls, components, subclasses=True) if components[key] is not None]
+    return [
+        key
+        for key, order in components.items()
+        if order is not None and isinstance(found := _load(key), type) and issubclass(found, cls)
+    ]
 
 
 def check_place(settings: BaseSettings, cls: type, place: str) -> None:
@@ -339,14 +347,23 @@ def check_place(settings: BaseSettings, cls: type, place: str) -> None:
                 raise _error(name, dict(components), f"{key!r} belongs into {place}")
 
 
-def keys_of(cls: type, components: Mapping[Any, Any], *, subclasses: bool = False) -> list[Any]:
-    """Return the keys, classes or import paths, that stand for a class in a component dictionary."""
-    return [key for key in components if _loads_to(key, cls, subclasses=subclasses)]
+def keys_of(cls: type, components: Mapping[Any, Any]) -> list[Any]:
+    """Return the keys, classes or import paths, that stand for a class in a component dictionary.
+
+    Nothing of the user's is imported: add-ons are asked before there is a reactor, and modules may import it.
+    """
+    return [
+        key
+        for key in components
+        if (not isinstance(key, str) or key.startswith(_OURS_OR_SCRAPYS)) and _load(key) is cls
+    ]
 
 
-def _loads_to(key: Any, cls: type, *, subclasses: bool) -> bool:
+_OURS_OR_SCRAPYS = ("scrapy_norobots.", "scrapy.")
+
+
+def _load(key: Any) -> Any:
     try:
-        found = load_object(key)
+        return load_object(key)
     except Exception:  # whatever a module raises: not ours to complain about, Scrapy will
-        return False
-    return found is cls or (subclasses and isinstance(found, type) and issubclass(found, cls))
+        return None

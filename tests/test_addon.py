@@ -170,6 +170,17 @@ def test_what_stands_in_the_wrong_setting_is_an_error_that_names_the_right_one(
     assert site.targets() == []
 
 
+def test_modules_that_import_the_reactor_are_not_imported_before_it_is_there() -> None:
+    theirs = {
+        "EXTENSIONS": {"tests.importing.Extension": 1},
+        "DOWNLOADER_MIDDLEWARES": {"tests.importing.Middleware": 7},
+        "SPIDER_MIDDLEWARES": {"tests.importing.Middleware": 7},
+    }
+    with Site("User-agent: *\nDisallow: /back/\n") as site:
+        seen = crawl(f"{site.url}/", settings={**ADDON, **theirs})
+    assert len(seen.pages) == 1
+
+
 def test_it_stands_before_what_has_the_same_order() -> None:
     settings = Settings({"DOWNLOADER_MIDDLEWARES": {"my.Middleware": 100}})
     Addon().update_settings(settings)

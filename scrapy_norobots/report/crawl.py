@@ -34,7 +34,7 @@ FAULTS_TOLD = 20
 
 
 # `*` or `$` in a Disallow line, before a comment: what the readings differ in most.
-_PATTERN = re.compile(rb"(?im)^[ \t]*disallow[ \t]*:[^#\r\n]*[*$]")
+_PATTERN = re.compile(rb"(?i)(?:^|[\r\n])[ \t]*disallow[ \t]*:[^#\r\n]*[*$]")
 
 
 def spider_name(crawler: Crawler) -> str:
@@ -68,7 +68,8 @@ class CrawlReport:
             faults = Faults.of(access.snapshot.body, multivalue=robots.multivalue)
         if faults is not None:
             self._tell(access, faults)
-        if known is None and access.rules is robots and _PATTERN.search(access.snapshot.body):
+        is_new = known is None or known.rules is None
+        if is_new and access.rules is robots is not None and _PATTERN.search(access.snapshot.body):
             self.tally.see_pattern(access.snapshot.url)
         self.tally.load(access, known, source, seconds, faults)
 

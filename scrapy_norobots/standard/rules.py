@@ -42,6 +42,9 @@ def prefix_of(value: str) -> tuple[Origin | None, str] | None:
 # Up to so many prefixes, it is faster to try them all than to bisect.
 _FEW = 20
 
+# Up to so many characters are looked at to tell how many prefixes begin.
+_LONGEST_BEGINNING = 200
+
 # What is enough to see that a URL is allowed, as most are, if it starts with `base` and is plain: without
 # ``%``, ``/.``, tab and line end. The normal form of a plain URL differs from it only in characters that
 # become ``%XX`` (U6), so it is forbidden only if it starts, from `start` on, with what stands before the
@@ -74,7 +77,7 @@ class RuleSet:
                 prefixes.setdefault(normal(prefix, is_prefix=True), line)  # U6
         self._prefixes, self._lines = _minimal(general)
         self._of_origin = {origin: _minimal(prefixes) for origin, prefixes in of_origin.items()}
-        self._heads: dict[Origin | None, list[str]] = {}
+        self._heads: dict[Origin | None, tuple[tuple[str, ...], Sequence[str]]] = {}
 
     def glance(self, url: str, origin: Origin) -> Glance | None:
         """Return what is enough for most URLs that begin as this one of `origin`, None if it has no path."""
@@ -83,11 +86,13 @@ class RuleSet:
         if start < 0 or split(base + "-") != (origin, "/-"):
             return None
         own = origin if origin in self._of_origin else None
-        heads = self._heads.get(own)
-        if heads is None:
+        known = self._heads.get(own)
+        if known is None:
             prefixes = self._prefixes + (self._of_origin[own][0] if own else [])
-            heads = self._heads[own] = _shortest({prefix.partition("%")[0] for prefix in prefixes})
-        return base, start, _beginnings(heads), heads if len(heads) > _FEW else (), origin, self
+            heads = _shortest({prefix.partition("%")[0] for prefix in prefixes})
+            known = self._heads[own] = _beginnings(heads), heads if len(heads) > _FEW else ()
+        few, many = known
+        return base, start, few, many, origin, self
 
     def match(self, origin: Origin | None, target: str) -> int | None:
         """Return the line of a rule that forbids the target, as written or in normal form (U6), else None."""
@@ -125,8 +130,8 @@ def _beginnings(heads: list[str]) -> tuple[str, ...]:
     if len(heads) <= _FEW:
         return tuple(heads)
     # Sorted as they are, what the first and the last have in common, all have.
-    first, last = heads[0], heads[-1]
-    same = next((at for at in range(len(first)) if not last.startswith(first[: at + 1])), len(first))
+    pairs = enumerate(zip(heads[0][:_LONGEST_BEGINNING], heads[-1], strict=False))
+    same = next((at for at, (one, other) in pairs if one != other), len(heads[0][:_LONGEST_BEGINNING]))
     few = {heads[0][:same]}
     for length in range(same + 1, same + 10):
         longer = {head[:length] for head in heads}

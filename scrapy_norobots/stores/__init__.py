@@ -8,7 +8,6 @@ origins that are not there. `open_store` makes the store that `NOROBOTS_STORE` n
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING, Protocol
 
@@ -70,8 +69,7 @@ def open_store(value: str, max_bytes: int, *, has_asyncio: bool = True) -> Store
             raise ValueError("names no file; write sqlite:///relative/path or sqlite:////absolute/path")
         from scrapy_norobots.stores.sqlite import SqliteStore  # noqa: PLC0415  # only who uses it needs it
 
-        # Unlike pathlib's, it takes what is no user's home for a name.
-        return SqliteStore(os.path.expanduser(path), max_bytes)  # noqa: PTH111
+        return SqliteStore(path, max_bytes)
     if scheme in _REDIS_SCHEMES and colon:
         if not has_asyncio:
             raise ValueError("needs asyncio: use the asyncio reactor (TWISTED_REACTOR), or sqlite:///path")
