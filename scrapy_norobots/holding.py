@@ -77,8 +77,8 @@ class Holding:
 
     @contextmanager
     def fetch(self, origin: Origin) -> Iterator[None]:
-        """Download the robots.txt of an origin inside the ``with``."""
-        if len(self._free_fetches) >= self._fetches:
+        """Download the robots.txt of an origin inside the ``with``; one at a time of each is free."""
+        if len(self._free_fetches) >= self._fetches or str(origin) in self._free_fetches:
             self.counted += 1
             try:
                 yield
