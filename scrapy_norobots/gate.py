@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 # from a cache, say, or dropped by another middleware. So it is looked for every so many seconds too.
 _LOOK_EVERY = 0.02
 
+# How many of its delays a slot that has enough in its queue goes without one that waits here.
+_PATIENCE = 2
+
 # What is under way may wait for what waits here, as where a middleware downloads a page for each. So one
 # goes on all the same if none has for so many seconds, with nothing sent or about to be sent; or for so many
 # in any case.
@@ -43,6 +46,8 @@ class Gate:
         self._own = own
         # By download slot, in the order in which they came; the slot that was let send last is the last.
         self._waiting: dict[Any, deque[Deferred[None]]] = {}
+        # By download slot, since when none has gone on.
+        self._since: dict[Any, float] = {}
         # By download slot, those let go that it does not know of yet.
         self._going: Counter[Any] = Counter()
         # Those that have left the downloader; it counts them as active for some turns of the event loop more.
@@ -57,6 +62,7 @@ class Gate:
             return False
         waiter: Deferred[None] = Deferred()
         self._waiting.setdefault(slot, deque()).append(waiter)
+        self._since.setdefault(slot, time.monotonic())
         if not self._is_open:
             self._open()
         try:
@@ -122,11 +128,18 @@ class Gate:
         return len(slot.queue) + len(slot.transferring) + self._going[slot] if slot is not None else 0
 
     def _has_use(self, slot: Any) -> bool:
-        """Whether a slot would send one more soon."""
-        if slot is None:  # the downloader has no slots
+        """Whether a slot would send one more soon.
+
+        Requests whose origin is in memory pass no gate and may fill its queue; so it is given one now and
+        then all the same, and all if nobody else waits.
+        """
+        if slot is None or (len(self._waiting) == 1 and slot in self._waiting):
             return True
         room = 1 if slot.delay or slot.latercall else 1 + slot.free_transfer_slots()
-        return bool(len(slot.queue) + self._going[slot] < room)
+        if len(slot.queue) + self._going[slot] < room:
+            return True
+        waited = time.monotonic() - self._since.get(slot, float("inf"))
+        return bool(waited > _PATIENCE * max(slot.delay, _LOOK_EVERY))
 
     def _stands_still(self) -> bool:
         since = time.monotonic() - self._moved
@@ -143,10 +156,13 @@ class Gate:
         waiter = waiters.popleft()
         if waiters:
             self._waiting[slot] = waiters  # behind the other slots
+            self._since[slot] = self._moved
+        else:
+            del self._since[slot]
         self._going[slot] += 1
         waiter.callback(None)
 
     def _take(self, slot: Any, waiter: Deferred[None]) -> None:
         self._waiting[slot].remove(waiter)
         if not self._waiting[slot]:
-            del self._waiting[slot]
+            del self._waiting[slot], self._since[slot]

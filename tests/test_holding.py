@@ -225,3 +225,20 @@ def test_dead_hosts_leave_room_for_others_whatever_sends_the_requests(mode: str)
         seen = crawl(*urls, mode=mode, settings={**ADDON, "CONCURRENT_REQUESTS": 2, "RETRY_ENABLED": False})
     assert done.is_set()
     assert len(seen.pages) == 11
+
+
+@pytest.mark.parametrize("hosts", [1, 2])
+def test_what_waited_is_not_overtaken_by_all_that_comes_later(hosts: int) -> None:
+    with Site(RULES, host="0.0.0.0") as site:
+        urls = [f"{site.url_of(f'127.0.0.{host}')}/{i}" for i in range(60) for host in range(1, 1 + hosts)]
+        seen = crawl(
+            "data:,",
+            settings={**ADDON, "DOWNLOAD_DELAY": 0.02, "CONCURRENT_REQUESTS": 4, **QUEUE},
+            spider="tests.spiders.Watching",
+            arguments={"then": urls},
+        )
+    assert len(seen.pages) == 1 + 60 * hosts
+    scheduled = sorted(range(len(urls)), key=lambda number: -(number % 3))
+    first = {urls[number][len("http://") :].partition("/")[2] for number in scheduled[: 4 * hosts]}
+    reached = seen.notes["reached"]
+    assert max(reached.index(f"/{name}") for name in first) < len(reached) / 2
