@@ -10,7 +10,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import Settings
 
 from scrapy_norobots import Addon, NoRobotsMiddleware, RobotsMetaMiddleware
-from tests.crawling import ADDON, crawl, run_crawl
+from tests.crawling import ADDON, MODES, crawl, run_crawl
 from tests.sites import Site
 
 OURS = "scrapy_norobots.NoRobotsMiddleware"
@@ -170,6 +170,7 @@ def test_what_stands_in_the_wrong_setting_is_an_error_that_names_the_right_one(
     assert site.targets() == []
 
 
+@pytest.mark.skipif(MODES[0] == "no reactor", reason="no module may import a reactor there")
 def test_modules_that_import_the_reactor_are_not_imported_before_it_is_there() -> None:
     theirs = {
         "EXTENSIONS": {"tests.importing.Extension": 1},
