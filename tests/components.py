@@ -53,7 +53,12 @@ class NeverEnds:
     lazy = True
 
     def __init__(self, crawler: Crawler) -> None:
-        pass
+        # What nobody refers to would be collected, and so end.
+        self._answers: list[Deferred[Any]] = []
+
+    def _never(self) -> Deferred[Any]:
+        self._answers.append(Deferred())
+        return self._answers[-1]
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -62,7 +67,7 @@ class NeverEnds:
     if iscoroutinefunction(HTTP11DownloadHandler.download_request):
 
         async def download_request(self, request: Request, *args: Any) -> Any:
-            return await compat.waiting_for(Deferred())
+            return await compat.waiting_for(self._never())
 
         async def close(self) -> None:
             pass
@@ -70,7 +75,7 @@ class NeverEnds:
     else:  # before Scrapy 2.14
 
         def download_request(self, request: Request, *args: Any) -> Any:  # type: ignore[misc]
-            return Deferred()
+            return self._never()
 
 
 class RobotsTxtPlainly:
