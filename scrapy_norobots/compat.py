@@ -92,7 +92,7 @@ async def unless(is_late: Callable[[], bool], seconds: float, coroutine: Corouti
     task = asyncio.current_task() if _asyncio_runs() else None
     deferred: Deferred[_T] | None = deferred_from_coro(coroutine) if task is None else None
     given_up = False
-    stop: Callable[[], object] = lambda: None  # noqa: E731
+    stop: Callable[[], object]
 
     def look() -> None:
         nonlocal given_up, stop
