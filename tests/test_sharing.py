@@ -288,7 +288,10 @@ def chain(site: Site, goes_on: Callable[[str], bool]) -> Callable[[Hit], Answer]
 
 
 def test_redis_that_stops_and_starts_again_stops_no_crawl(redis_server: RedisServer) -> None:
-    """The crawl goes from host to host until the server that was started again is in use."""
+    """The crawl goes from host to host until the server that was started again is in use.
+
+    The first call to be tried again may be one that saves: two snapshots tell of a look-up as well.
+    """
     import redis
 
     def goes_on(host: str) -> bool:
@@ -298,7 +301,7 @@ def test_redis_that_stops_and_starts_again_stops_no_crawl(redis_server: RedisSer
             redis_server.start()
         elif int(host.rpartition(".")[2]) > 20 or not host.startswith("127.0.0."):
             with redis.Redis.from_url(redis_server.url) as client:
-                return not client.keys("norobots:snapshots:*")
+                return len(client.keys("norobots:snapshots:*")) < 2
         return True
 
     settings = {**ADDON, "NOROBOTS_STORE": redis_server.url, "DOWNLOAD_DELAY": 0.02}
