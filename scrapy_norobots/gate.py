@@ -2,8 +2,8 @@
 
 Requests are held free of charge, so when a robots.txt comes there may be more of them than a crawl may have
 under way (`CONCURRENT_REQUESTS`). They stay held until there is a place for each: those of a download slot in
-the order in which they came, and of the slots the one with least to do first, as Scrapy's default queue
-chooses. A slot that could only queue a request, because of a delay say, is given one ahead and no more.
+the order in which they came, the slots in turns. A slot that could only queue a request, because of a delay
+say, is given one ahead and no more, so that what waits for its delay takes no place of others.
 """
 
 from __future__ import annotations
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 # from a cache, say, or dropped by another middleware. So it is looked for every so many seconds too.
 _LOOK_EVERY = 0.02
 
-# How many of its delays a slot that has enough in its queue goes without one that waits here.
-_PATIENCE = 2
-
 # What is under way may wait for what waits here, as where a middleware downloads a page for each. So one
 # goes on all the same if none has for so many seconds, with nothing sent or about to be sent; or for so many
 # in any case.
@@ -46,8 +43,8 @@ class Gate:
         self._own = own
         # By download slot, in the order in which they came; the slot that was let send last is the last.
         self._waiting: dict[Any, deque[Deferred[None]]] = {}
-        # By download slot, since when none has gone on.
-        self._since: dict[Any, float] = {}
+        # By download slot that is waited for, how many have left it more than were let go: 1 counts at most.
+        self._due: Counter[Any] = Counter()
         # By download slot, those let go that it does not know of yet.
         self._going: Counter[Any] = Counter()
         # Those that have left the downloader; it counts them as active for some turns of the event loop more.
@@ -62,7 +59,6 @@ class Gate:
             return False
         waiter: Deferred[None] = Deferred()
         self._waiting.setdefault(slot, deque()).append(waiter)
-        self._since.setdefault(slot, time.monotonic())
         if not self._is_open:
             self._open()
         try:
@@ -97,19 +93,19 @@ class Gate:
     def _leaves(self, request: Request) -> None:
         if self._own not in request.meta:
             self._left.add(request)
+            slot = compat.download_slot(self._crawler, request)
+            if slot in self._waiting:
+                self._due[slot] += 1
             self._let_go_on()
 
     def _let_go_on(self) -> None:
-        while self._waiting and self._places() > 0:
-            chosen, least = None, float("inf")
-            for slot in filter(self._has_use, self._waiting):
-                if (in_progress := self._in_progress(slot)) < least:
-                    chosen, least = slot, in_progress
-                if not in_progress:
+        while self._places() > 0:
+            for slot in self._waiting:
+                if self._has_use(slot):
                     break
-            if least == float("inf"):
+            else:
                 return
-            self._next(chosen)
+            self._next(slot)
 
     def _places(self) -> int:
         """Return how many requests more may be under way.
@@ -124,22 +120,23 @@ class Gate:
         going = sum(self._going.values())
         return limit - len(downloader.active) + self._holding.counted + len(self._left) - going
 
-    def _in_progress(self, slot: Any) -> int:
-        return len(slot.queue) + len(slot.transferring) + self._going[slot] if slot is not None else 0
-
     def _has_use(self, slot: Any) -> bool:
         """Whether a slot would send one more soon.
 
-        Requests whose origin is in memory pass no gate and may fill its queue; so it is given one now and
-        then all the same, and all if nobody else waits.
+        Requests whose origin is in memory pass no gate and may fill its queue; so it is given one for each
+        that leaves it all the same, and all if no other slot has anything to do.
         """
-        if slot is None or (len(self._waiting) == 1 and slot in self._waiting):
+        if slot is None or self._due[slot] > 0 or (len(self._waiting) == 1 and self._is_alone(slot)):
             return True
-        room = 1 if slot.delay or slot.latercall else 1 + slot.free_transfer_slots()
-        if len(slot.queue) + self._going[slot] < room:
-            return True
-        waited = time.monotonic() - self._since.get(slot, float("inf"))
-        return bool(waited > _PATIENCE * max(slot.delay, _LOOK_EVERY))
+        ahead = len(slot.queue) + self._going[slot]
+        if slot.delay or slot.latercall:
+            return ahead == 0
+        return ahead + len(slot.transferring - self._left) < int(slot.concurrency)
+
+    def _is_alone(self, slot: Any) -> bool:
+        slots = getattr(compat.downloader(self._crawler), "slots", {}).values()
+        # The newest are the likeliest to have something to do.
+        return not any(one.active for one in reversed(slots) if one is not slot)
 
     def _stands_still(self) -> bool:
         since = time.monotonic() - self._moved
@@ -156,13 +153,14 @@ class Gate:
         waiter = waiters.popleft()
         if waiters:
             self._waiting[slot] = waiters  # behind the other slots
-            self._since[slot] = self._moved
+            self._due[slot] = min(self._due[slot], 1) - 1
         else:
-            del self._since[slot]
+            self._due.pop(slot, None)
         self._going[slot] += 1
         waiter.callback(None)
 
     def _take(self, slot: Any, waiter: Deferred[None]) -> None:
         self._waiting[slot].remove(waiter)
         if not self._waiting[slot]:
-            del self._waiting[slot], self._since[slot]
+            del self._waiting[slot]
+            self._due.pop(slot, None)

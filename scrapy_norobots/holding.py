@@ -45,7 +45,9 @@ class Holding:
         self._per_origin = per_origin
         self._total = total
         self._fetches = fetches
+        # By origin, all that are held, and those of them that count.
         self._held: Counter[Origin] = Counter()
+        self._counted: Counter[Origin] = Counter()
         self._free_held = 0
         # Free downloads by origin, and whether the limit is higher for each just now.
         self._free_fetches: dict[str, bool] = {}
@@ -56,24 +58,30 @@ class Holding:
     def hold(self, origin: Origin, request: Request) -> Iterator[None]:
         """Hold a page request of an origin inside the ``with``."""
         slot = compat.download_slot(self._crawler, request)
-        is_free = self._held[origin] < self._per_origin and self._free_held < self._total
-        self._held[origin] += 1
-        self._free_held += is_free
         if slot is not None:
             slot.active.add(request)
-        is_higher = is_free and self._add_room()
-        self.counted += not is_free
+        self._held[origin] += 1
+        if self._held[origin] - self._counted[origin] <= self._per_origin and self._free_held < self._total:
+            self._free_held += 1
+            self._add_room()
+        else:
+            self._counted[origin] += 1
+            self.counted += 1
         try:
             yield
         finally:
-            self._take_room(is_higher)
-            self.counted -= not is_free
-            if slot is not None:
-                slot.active.discard(request)
-            self._free_held -= is_free
+            # One of those that count is held for free from now on, if there is one.
+            if self._counted[origin]:
+                self._counted[origin] -= 1
+                self.counted -= 1
+            else:
+                self._free_held -= 1
+                self._take_room()
             self._held[origin] -= 1
             if not self._held[origin]:
-                del self._held[origin]
+                del self._held[origin], self._counted[origin]
+            if slot is not None:
+                slot.active.discard(request)
 
     @contextmanager
     def fetch(self, origin: Origin) -> Iterator[None]:
@@ -88,11 +96,13 @@ class Holding:
         if not self._free_fetches:
             self._crawler.signals.connect(self._left, signals.request_left_downloader)
             self._crawler.signals.connect(self._reached, signals.request_reached_downloader)
-        self._free_fetches[str(origin)] = self._add_room()
+        self._free_fetches[str(origin)] = True
+        self._add_room()
         try:
             yield
         finally:
-            self._take_room(self._free_fetches.pop(str(origin)))
+            if self._free_fetches.pop(str(origin)):
+                self._take_room()
             if not self._free_fetches:
                 self._crawler.signals.disconnect(self._left, signals.request_left_downloader)
                 self._crawler.signals.disconnect(self._reached, signals.request_reached_downloader)
@@ -101,30 +111,30 @@ class Holding:
         """Take the room away at once: by the end of the ``with`` the engine would have seen it as free."""
         origin = request.meta.get(self._own, "")
         if self._free_fetches.get(origin):
-            self._take_room(self._free_fetches[origin])
             self._free_fetches[origin] = False
+            self._take_room()
 
     def _reached(self, request: Request) -> None:
         """Give it back to a download that is tried again, or has been redirected."""
         origin = request.meta.get(self._own, "")
         if self._free_fetches.get(origin) is False:
-            self._free_fetches[origin] = self._add_room()
+            self._free_fetches[origin] = True
+            self._add_room()
 
-    def _add_room(self) -> bool:
-        """Have the downloader take one request more; return whether it does: not if it has no limit."""
+    def _add_room(self) -> None:
+        """Have the downloader take one request more, if it has a limit: 0 is none already."""
         downloader = compat.downloader(self._crawler)
         limit = getattr(downloader, "total_concurrency", None)
         if not isinstance(limit, int):
             self._warn()
-        if not limit:  # 0 is "no limit" already
-            return False
-        downloader.total_concurrency += 1
-        compat.look_for_next_request(self._crawler)
-        return True
+        elif limit:
+            downloader.total_concurrency += 1
+            compat.look_for_next_request(self._crawler)
 
-    def _take_room(self, is_there: bool) -> None:
-        if is_there:
-            compat.downloader(self._crawler).total_concurrency -= 1
+    def _take_room(self) -> None:
+        downloader = compat.downloader(self._crawler)
+        if getattr(downloader, "total_concurrency", None):
+            downloader.total_concurrency -= 1
 
     def _warn(self) -> None:
         if not self._has_warned:
