@@ -136,9 +136,9 @@ ENABLED = {
 )
 def test_each_way_to_enable_it_gives_one_middleware_and_one_download(way: str, spider: str) -> None:
     with Site("User-agent: *\nDisallow: /back/\n") as site:
-        seen = crawl(f"{site.url}/back/", settings=ENABLED[way], spider=spider)
+        seen = crawl(f"{site.url}/back/", f"{site.url}/", settings=ENABLED[way], spider=spider)
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
-    assert site.targets() == ["/robots.txt"]
+    assert site.targets() == ["/robots.txt", "/"]
 
 
 @pytest.mark.parametrize("key", [BUILTIN, "tests.components.ScrapysOwn"])

@@ -101,6 +101,14 @@ def test_patterns_are_told_in_brief(rule: str) -> None:
     assert "patterns that" not in both.log
 
 
+def test_a_file_that_is_asked_for_again_is_one_file() -> None:
+    with Site("User-agent: *\nDisallow: /*.pdf\n") as site:
+        settings = {**ADDON, "NOROBOTS_TTL": 0, "NOROBOTS_TTL_MIN": 0, "CONCURRENT_REQUESTS": 1}
+        seen = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings)
+    assert len(site.robots_hits()) > 1
+    assert seen.log_lines("patterns that 1994 does not know (* or $) in 1 file,")
+
+
 def test_a_crawl_that_asks_nobody_says_so() -> None:
     seen = crawl("data:,")
     assert "  origins asked: 0\n  requests: 0 passed, 0 dropped, 0 passed" in seen.log
