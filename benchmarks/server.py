@@ -48,14 +48,14 @@ class Host(asyncio.Protocol):
                 self._transport.close()
 
 
-async def main() -> None:
-    """Serve until standard input ends."""
+async def serve(hosts: type[asyncio.Protocol]) -> None:
+    """Print the port, and serve until standard input ends."""
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(Host, "0.0.0.0", 0, backlog=4096)
+    server = await loop.create_server(hosts, "0.0.0.0", 0, backlog=4096)
     print(server.sockets[0].getsockname()[1], flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
     server.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(serve(Host))

@@ -18,6 +18,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.report import progress, table
+from benchmarks.server import serve
 from tests.redisserver import RedisServer
 
 _ROOT = Path(__file__).parent.parent
@@ -87,13 +88,9 @@ class Town(asyncio.Protocol):
         self._transport.close()
 
 
-async def serve() -> None:
+async def serve_town() -> None:
     """Be the hosts until standard input ends; then say what was asked of them."""
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(Town, "0.0.0.0", 0, backlog=4096)
-    print(server.sockets[0].getsockname()[1], flush=True)
-    await loop.run_in_executor(None, sys.stdin.read)
-    server.close()
+    await serve(Town)
     print(json.dumps({"asked": Town.asked, "pages": Town.pages, "forbidden": Town.forbidden}), flush=True)
 
 
@@ -231,6 +228,6 @@ def _say(minutes: float, seen: dict[str, Any], site: dict[str, int], restarts: i
 
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
-        asyncio.run(serve())
+        asyncio.run(serve_town())
     else:
         crawl(int(sys.argv[1]), float(sys.argv[2]), sys.argv[3])

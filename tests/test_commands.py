@@ -720,35 +720,31 @@ def test_the_log_of_a_crawl_stays(project: Path) -> None:
     assert (project / "crawl.log").read_text() == "of yesterday\n"
 
 
-def test_the_status_is_that_of_all_answers_read_or_not(tmp_path: Path) -> None:
-    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /x\n")
-    urls = [f"http://town.example/{number}" for number in range(5000)] + ["http://town.example/x"]
-    (tmp_path / "urls").write_text("\n".join(urls))
-    shell = f"{shlex.join(command('robots-check', '--file', 'robots.txt', '-'))} < urls | head -1; "
-    done = subprocess.run(
-        ["bash", "-c", shell + 'echo "${PIPESTATUS[0]}"'],
-        cwd=tmp_path,
+def run_in_shell(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-c", line],
+        cwd=folder,
         env=environment(),
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
+
+
+def test_the_status_is_that_of_all_answers_read_or_not(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /x\n")
+    urls = [f"http://town.example/{number}" for number in range(5000)] + ["http://town.example/x"]
+    (tmp_path / "urls").write_text("\n".join(urls))
+    shell = f"{shlex.join(command('robots-check', '--file', 'robots.txt', '-'))} < urls | head -1; "
+    done = run_in_shell(tmp_path, shell + 'echo "${PIPESTATUS[0]}"')
     assert done.stdout.splitlines()[-1] == "1", done.stderr
 
 
 @pytest.mark.parametrize("where", ["> /dev/full", ">&-"])
 def test_answers_that_cannot_be_written(tmp_path: Path, where: str) -> None:
     (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /x\n")
-    done = subprocess.run(
-        ["bash", "-c", f"{shlex.join(command('robots-lint', 'robots.txt'))} {where}"],
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run_in_shell(tmp_path, f"{shlex.join(command('robots-lint', 'robots.txt'))} {where}")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "standard output" in done.stderr
