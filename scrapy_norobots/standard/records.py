@@ -156,7 +156,7 @@ def _split(numbers: array[int], values: list[str]) -> tuple[array[int], list[str
 
 def _size_of(value: str) -> int:
     """About how much memory a line of a record takes while the record is in use."""
-    size = 160 + sys.getsizeof(value)
+    size = 230 + sys.getsizeof(value)
     if not value.isascii():
         size += 3 * len(value.encode("utf-8", "surrogatepass"))  # as %XX
     if "://" in value:

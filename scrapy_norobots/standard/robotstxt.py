@@ -92,7 +92,7 @@ class RobotsTxt:
         for the robot, `bytes`), `ValueError` for a URL that is neither, or has an impossible port.
         """
         try:
-            base, start, few, many, origin, rules = self._glances[robot]
+            base, start, few, cut, keys, short, origin, rules = self._glances[robot]
             if not url.startswith(base):
                 return self._look(url, robot)
         except (AttributeError, KeyError, TypeError):  # a first question, or of a wrong type
@@ -107,7 +107,7 @@ class RobotsTxt:
             and "\r" not in url
             and (
                 not url.startswith(few, start)
-                or (many and not (path := url[start:]).startswith(many[bisect_right(many, path) - 1]))
+                or (keys and url[cut] not in keys and not (short and url.startswith(short, start)))
             )
         ):
             return True

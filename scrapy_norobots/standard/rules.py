@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
 
 from scrapy_norobots.standard.urls import Origin, is_normal, normal, split, written
 
@@ -42,17 +42,30 @@ def prefix_of(value: str) -> tuple[Origin | None, str] | None:
 # Up to so many prefixes, it is faster to try them all than to bisect.
 _FEW = 20
 
-# Up to so many characters are looked at to tell how many prefixes begin.
+# Up to so many characters are looked at to tell how many prefixes begin, and to tell them apart.
 _LONGEST_BEGINNING = 200
+_LONGEST_KEY = 32
 
 # What is enough to see that a URL is allowed, as most are, if it starts with `base` and is plain: without
 # ``%``, ``/.``, tab and line end. The normal form of a plain URL differs from it only in characters that
 # become ``%XX`` (U6), so it is forbidden only if it starts, from `start` on, with what stands before the
-# first ``%`` of a prefix. If these heads are few, they are `few`; else they are sorted in `many`, and `few`
-# is how they all begin. `base` is how URLs of an origin begin, up to the first ``/`` of the path, `start`
-# the place of this ``/``; the origin and the rules themselves answer what remains. It is a plain tuple,
-# (base, start, few, many, origin, rules): one with names takes four times as long to take apart.
-Glance: TypeAlias = "tuple[str, int, tuple[str, ...], Sequence[str], Origin, RuleSet]"
+# first ``%`` of a prefix. If these heads are few, they are `few`, and `keys` is empty. Else `few` is how they
+# all begin, `keys` has what each of them has at `cut`, but for the `short` ones, which end before. `base` is
+# how URLs of an origin begin, up to the first ``/`` of the path, `start` the place of this ``/``; the origin
+# and the rules themselves answer what remains. It is a plain tuple, (base, start, few, cut, keys, short,
+# origin, rules): one with names takes four times as long to take apart.
+Glance: TypeAlias = (
+    "tuple[str, int, tuple[str, ...], slice, frozenset[str], tuple[str, ...], Origin, RuleSet]"
+)
+
+
+class Heads(NamedTuple):
+    """What stands before the first ``%`` of prefixes, as a glance asks it; `cut` is counted from the path."""
+
+    few: tuple[str, ...]
+    cut: slice
+    keys: frozenset[str]
+    short: tuple[str, ...]
 
 
 class RuleSet:
@@ -77,7 +90,7 @@ class RuleSet:
                 prefixes.setdefault(normal(prefix, is_prefix=True), line)  # U6
         self._prefixes, self._lines = _minimal(general)
         self._of_origin = {origin: _minimal(prefixes) for origin, prefixes in of_origin.items()}
-        self._heads: dict[Origin | None, tuple[tuple[str, ...], Sequence[str]]] = {}
+        self._heads: dict[Origin | None, Heads] = {}
 
     def glance(self, url: str, origin: Origin) -> Glance | None:
         """Return what is enough for most URLs that begin as this one of `origin`, None if it has no path."""
@@ -86,13 +99,12 @@ class RuleSet:
         if start < 0 or split(base + "-") != (origin, "/-"):
             return None
         own = origin if origin in self._of_origin else None
-        known = self._heads.get(own)
-        if known is None:
+        heads = self._heads.get(own)
+        if heads is None:
             prefixes = self._prefixes + (self._of_origin[own][0] if own else [])
-            heads = _shortest({prefix.partition("%")[0] for prefix in prefixes})
-            known = self._heads[own] = _beginnings(heads), heads if len(heads) > _FEW else ()
-        few, many = known
-        return base, start, few, many, origin, self
+            heads = self._heads[own] = _heads({prefix.partition("%")[0] for prefix in prefixes})
+        cut = slice(start + heads.cut.start, start + heads.cut.stop)
+        return base, start, heads.few, cut, heads.keys, heads.short, origin, self
 
     def match(self, origin: Origin | None, target: str) -> int | None:
         """Return the line of a rule that forbids the target, as written or in normal form (U6), else None."""
@@ -125,10 +137,10 @@ def _shortest(prefixes: Iterable[str]) -> list[str]:
     return kept
 
 
-def _beginnings(heads: list[str]) -> tuple[str, ...]:
-    """Return a few strings with one of which each head begins: the heads themselves, if they are few."""
+def _heads(prefixes: Iterable[str]) -> Heads:
+    heads = _shortest(prefixes)
     if len(heads) <= _FEW:
-        return tuple(heads)
+        return Heads(tuple(heads), slice(0, 0), frozenset(), ())
     # Sorted as they are, what the first and the last have in common, all have.
     pairs = enumerate(zip(heads[0][:_LONGEST_BEGINNING], heads[-1], strict=False))
     same = next((at for at, (one, other) in pairs if one != other), len(heads[0][:_LONGEST_BEGINNING]))
@@ -138,7 +150,11 @@ def _beginnings(heads: list[str]) -> tuple[str, ...]:
         if len(longer) > _FEW:
             break
         few = longer
-    return tuple(few)
+    # The longer the keys, the more of them; so a few heads may be shorter.
+    end = min(sorted(map(len, heads))[_FEW], same + _LONGEST_KEY)
+    cut = slice(same, end)
+    keys = frozenset(head[cut] for head in heads if len(head) >= end)
+    return Heads(tuple(few), cut, keys, tuple(head for head in heads if len(head) < end))
 
 
 def _find(prefixes: list[str], lines: array[int], target: str) -> int | None:
