@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from scrapy import signals
 from twisted.internet.defer import Deferred
@@ -43,10 +44,13 @@ class Gate:
         self._own = own
         # By download slot, in the order in which they came; the slot that was let send last is the last.
         self._waiting: dict[Any, deque[Deferred[None]]] = {}
-        # By download slot that is waited for, how many have left it more than were let go: 1 counts at most.
-        self._due: Counter[Any] = Counter()
+        # By download slot that is waited for, how many it is to be given even if it can only queue them: two
+        # for each that overtook those that wait, so that they catch up.
+        self._owed: Counter[Any] = Counter()
         # By download slot, those let go that it does not know of yet.
         self._going: Counter[Any] = Counter()
+        # Those that have been here, and so have overtaken nobody.
+        self._seen: WeakSet[Request] = WeakSet()
         # Those that have left the downloader; it counts them as active for some turns of the event loop more.
         self._left: set[Request] = set()
         self._moved = 0.0
@@ -54,6 +58,7 @@ class Gate:
 
     async def has_waited(self, request: Request) -> bool:
         """Wait until there is a place for a request, which is held meanwhile; tell whether that took time."""
+        self._seen.add(request)
         slot = compat.download_slot(self._crawler, request)
         if slot not in self._waiting and self._has_use(slot) and self._places() > 0:
             return False
@@ -76,6 +81,7 @@ class Gate:
         """Look for places from now on, first when all who come in this turn of the event loop are there."""
         self._is_open = True
         self._moved = time.monotonic()
+        self._crawler.signals.connect(self._comes, signals.request_reached_downloader)
         self._crawler.signals.connect(self._leaves, signals.request_left_downloader)
         compat.call_later(0, self._look)
 
@@ -83,6 +89,7 @@ class Gate:
         if not self._waiting:
             self._is_open = False
             self._left.clear()
+            self._crawler.signals.disconnect(self._comes, signals.request_reached_downloader)
             self._crawler.signals.disconnect(self._leaves, signals.request_left_downloader)
             return
         compat.call_later(_LOOK_EVERY, self._look)
@@ -90,12 +97,14 @@ class Gate:
         if self._waiting and self._stands_still():
             self._next(next(iter(self._waiting)))
 
+    def _comes(self, request: Request) -> None:
+        slot = compat.download_slot(self._crawler, request)
+        if slot in self._waiting and request not in self._seen and self._own not in request.meta:
+            self._owed[slot] += 2
+
     def _leaves(self, request: Request) -> None:
         if self._own not in request.meta:
             self._left.add(request)
-            slot = compat.download_slot(self._crawler, request)
-            if slot in self._waiting:
-                self._due[slot] += 1
             self._let_go_on()
 
     def _let_go_on(self) -> None:
@@ -121,22 +130,16 @@ class Gate:
         return limit - len(downloader.active) + self._holding.counted + len(self._left) - going
 
     def _has_use(self, slot: Any) -> bool:
-        """Whether a slot would send one more soon.
+        """Whether a slot would send one more soon, or is owed one.
 
-        Requests whose origin is in memory pass no gate and may fill its queue; so it is given one for each
-        that leaves it all the same, and all if no other slot has anything to do.
+        Requests whose origin is in memory pass no gate, and may always fill the queue of their slot.
         """
-        if slot is None or self._due[slot] > 0 or (len(self._waiting) == 1 and self._is_alone(slot)):
+        if slot is None or self._owed[slot]:
             return True
         ahead = len(slot.queue) + self._going[slot]
         if slot.delay or slot.latercall:
             return ahead == 0
         return ahead + len(slot.transferring - self._left) < int(slot.concurrency)
-
-    def _is_alone(self, slot: Any) -> bool:
-        slots = getattr(compat.downloader(self._crawler), "slots", {}).values()
-        # The newest are the likeliest to have something to do.
-        return not any(one.active for one in reversed(slots) if one is not slot)
 
     def _stands_still(self) -> bool:
         since = time.monotonic() - self._moved
@@ -153,9 +156,9 @@ class Gate:
         waiter = waiters.popleft()
         if waiters:
             self._waiting[slot] = waiters  # behind the other slots
-            self._due[slot] = min(self._due[slot], 1) - 1
+            self._owed[slot] = max(self._owed[slot] - 1, 0)
         else:
-            self._due.pop(slot, None)
+            self._owed.pop(slot, None)
         self._going[slot] += 1
         waiter.callback(None)
 
@@ -163,4 +166,4 @@ class Gate:
         self._waiting[slot].remove(waiter)
         if not self._waiting[slot]:
             del self._waiting[slot]
-            self._due.pop(slot, None)
+            self._owed.pop(slot, None)

@@ -139,9 +139,8 @@ def test_the_order_of_requests_is_kept(queue: str) -> None:
         return reached
 
     ours, plain = order(ADDON), order({})
-    # One that is let through at the gate takes a turn of the event loop more than those that the engine takes
-    # from the scheduler at the same time, no more than its slot has places.
-    assert max(abs(place - plain.index(target)) for place, target in enumerate(ours)) <= 8
+    # Those that wait at the gate are overtaken by some that need not, but by few.
+    assert max(abs(place - plain.index(target)) for place, target in enumerate(ours)) <= 16
 
 
 def test_a_download_slot_of_the_users_own() -> None:
