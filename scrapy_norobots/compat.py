@@ -234,10 +234,17 @@ def download_slot(crawler: Crawler, request: Request) -> Any | None:
     find = getattr(downloader(crawler), "_get_slot", None)
     if find is None:
         return None
-    spider = signature(find).parameters.get("spider")
-    needs_spider = spider is not None and spider.default is Parameter.empty  # before Scrapy 2.14
-    _, slot = find(request, crawler.spider) if needs_spider else find(request)
+    _, slot = (
+        find(request, crawler.spider) if _needs_spider(getattr(find, "__func__", find)) else find(request)
+    )
     return slot
+
+
+@cache
+def _needs_spider(find: Callable[..., object]) -> bool:
+    """Whether a function must be told the spider, as before Scrapy 2.14."""
+    spider = signature(find).parameters.get("spider")
+    return spider is not None and spider.default is Parameter.empty
 
 
 def transferring(crawler: Crawler, request: Request, key: str) -> object:

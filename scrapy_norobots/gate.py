@@ -2,14 +2,16 @@
 
 Requests are held free of charge, so when a robots.txt comes there may be more of them than a crawl may have
 under way (`CONCURRENT_REQUESTS`). They stay held until there is a place for each: those of a download slot in
-the order in which they came, the slots in turns. A slot that could only queue a request, because of a delay
-say, is given one ahead and no more, so that what waits for its delay takes no place of others.
+the order in which they came, the slots in turns. A slot is given what it can send, with a delay one ahead, so
+that what it could only queue takes no place of others.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter, deque
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 
     from scrapy_norobots.holding import Holding
 
-# A place becomes free when a request leaves the downloader, which a signal tells, or without one: answered
-# from a cache, say, or dropped by another middleware. So it is looked for every so many seconds too.
+# A place becomes free when a request leaves the downloader or is answered without it, which signals tell, or
+# without one: dropped by another middleware, say. So it is looked for every so many seconds too.
 _LOOK_EVERY = 0.02
 
 # What is under way may wait for what waits here, as where a middleware downloads a page for each. So one
@@ -45,13 +47,13 @@ class Gate:
         # By download slot, in the order in which they came; the slot that was let send last is the last.
         self._waiting: dict[Any, deque[Deferred[None]]] = {}
         # By download slot that is waited for, how many it is to be given even if it can only queue them: two
-        # for each that overtook those that wait, so that they catch up.
-        self._owed: Counter[Any] = Counter()
+        # when one overtakes those that wait, so that they catch up.
+        self._owed: dict[Any, int] = {}
         # By download slot, those let go that it does not know of yet.
         self._going: Counter[Any] = Counter()
         # Those that have been here, and so have overtaken nobody.
         self._seen: WeakSet[Request] = WeakSet()
-        # Those that have left the downloader; it counts them as active for some turns of the event loop more.
+        # Those that have just left the downloader, which counts them as active for some time more.
         self._left: set[Request] = set()
         self._moved = 0.0
         self._is_open = False
@@ -81,31 +83,43 @@ class Gate:
         """Look for places from now on, first when all who come in this turn of the event loop are there."""
         self._is_open = True
         self._moved = time.monotonic()
-        self._crawler.signals.connect(self._comes, signals.request_reached_downloader)
-        self._crawler.signals.connect(self._leaves, signals.request_left_downloader)
+        for handler, signal in self._signals():
+            self._crawler.signals.connect(handler, signal)
         compat.call_later(0, self._look)
 
     def _look(self) -> None:
         if not self._waiting:
             self._is_open = False
             self._left.clear()
-            self._crawler.signals.disconnect(self._comes, signals.request_reached_downloader)
-            self._crawler.signals.disconnect(self._leaves, signals.request_left_downloader)
+            for handler, signal in self._signals():
+                self._crawler.signals.disconnect(handler, signal)
             return
         compat.call_later(_LOOK_EVERY, self._look)
         self._let_go_on()
         if self._waiting and self._stands_still():
             self._next(next(iter(self._waiting)))
 
+    def _signals(self) -> tuple[tuple[Callable[..., None], object], ...]:
+        return (
+            (self._comes, signals.request_reached_downloader),
+            (self._leaves, signals.request_left_downloader),
+            # One that was answered without the downloader has given up its place.
+            (self._let_go_on, signals.response_received),
+        )
+
     def _comes(self, request: Request) -> None:
-        slot = compat.download_slot(self._crawler, request)
-        if slot in self._waiting and request not in self._seen and self._own not in request.meta:
-            self._owed[slot] += 2
+        if self._waiting and request not in self._seen:
+            slot = compat.download_slot(self._crawler, request)
+            if slot in self._waiting:
+                self._owed[slot] = 2
 
     def _leaves(self, request: Request) -> None:
         if self._own not in request.meta:
             self._left.add(request)
             self._let_go_on()
+            # In this turn those that wait come before the scheduler. Later it has a place again, for as
+            # long as other middlewares take over its response.
+            compat.call_later(0, partial(self._left.discard, request))
 
     def _let_go_on(self) -> None:
         while self._places() > 0:
@@ -134,12 +148,16 @@ class Gate:
 
         Requests whose origin is in memory pass no gate, and may always fill the queue of their slot.
         """
-        if slot is None or self._owed[slot]:
+        if slot is None or self._owed.get(slot):
             return True
-        ahead = len(slot.queue) + self._going[slot]
+        # Scrapy has a request in `active` from the queue to the end of its download, and between the two in
+        # neither of the slot's other sets for a turn of the event loop.
+        here = (
+            len(slot.active) - self._holding.in_slot[slot] - len(self._left & slot.active) + self._going[slot]
+        )
         if slot.delay or slot.latercall:
-            return ahead == 0
-        return ahead + len(slot.transferring - self._left) < int(slot.concurrency)
+            return here <= len(slot.transferring)
+        return here < int(slot.concurrency)
 
     def _stands_still(self) -> bool:
         since = time.monotonic() - self._moved
@@ -156,7 +174,7 @@ class Gate:
         waiter = waiters.popleft()
         if waiters:
             self._waiting[slot] = waiters  # behind the other slots
-            self._owed[slot] = max(self._owed[slot] - 1, 0)
+            self._owed[slot] = max(self._owed.get(slot, 0) - 1, 0)
         else:
             self._owed.pop(slot, None)
         self._going[slot] += 1

@@ -16,7 +16,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 
@@ -36,6 +36,7 @@ class Holding:
 
     Free of charge are `per_origin` held requests of an origin, `total` in all, and `fetches` downloads of a
     robots.txt; what goes beyond counts against `CONCURRENT_REQUESTS` like any request, and is in `counted`.
+    `in_slot` has how many requests are held in each download slot.
     """
 
     def __init__(self, crawler: Crawler, own: str, *, per_origin: int, total: int, fetches: int) -> None:
@@ -52,6 +53,7 @@ class Holding:
         # Free downloads by origin, and whether the limit is higher for each just now.
         self._free_fetches: dict[str, bool] = {}
         self.counted = 0
+        self.in_slot: Counter[Any] = Counter()
         self._has_warned = False
 
     @contextmanager
@@ -60,6 +62,7 @@ class Holding:
         slot = compat.download_slot(self._crawler, request)
         if slot is not None:
             slot.active.add(request)
+            self.in_slot[slot] += 1
         self._held[origin] += 1
         if self._held[origin] - self._counted[origin] <= self._per_origin and self._free_held < self._total:
             self._free_held += 1
@@ -70,18 +73,35 @@ class Holding:
         try:
             yield
         finally:
-            # One of those that count is held for free from now on, if there is one.
-            if self._counted[origin]:
-                self._counted[origin] -= 1
-                self.counted -= 1
-            else:
-                self._free_held -= 1
-                self._take_room()
-            self._held[origin] -= 1
-            if not self._held[origin]:
-                del self._held[origin], self._counted[origin]
             if slot is not None:
                 slot.active.discard(request)
+                self.in_slot[slot] -= 1
+                if not self.in_slot[slot]:
+                    del self.in_slot[slot]
+            self._release(origin)
+
+    def _release(self, origin: Origin) -> None:
+        """Give back what one took that was held; one that counts is free then, of its origin if possible."""
+        self._held[origin] -= 1
+        if self._counted[origin]:
+            self._no_longer_count(origin)
+        else:
+            self._free_held -= 1
+            self._take_room()
+            for other, number in self._counted.items():
+                if self._held[other] - number < self._per_origin:
+                    self._no_longer_count(other)
+                    self._free_held += 1
+                    self._add_room()
+                    break
+        if not self._held[origin]:
+            del self._held[origin]
+
+    def _no_longer_count(self, origin: Origin) -> None:
+        self.counted -= 1
+        self._counted[origin] -= 1
+        if not self._counted[origin]:
+            del self._counted[origin]
 
     @contextmanager
     def fetch(self, origin: Origin) -> Iterator[None]:
@@ -133,7 +153,8 @@ class Holding:
 
     def _take_room(self) -> None:
         downloader = compat.downloader(self._crawler)
-        if getattr(downloader, "total_concurrency", None):
+        limit = getattr(downloader, "total_concurrency", None)
+        if isinstance(limit, int) and limit:
             downloader.total_concurrency -= 1
 
     def _warn(self) -> None:

@@ -144,27 +144,36 @@ class NoRobotsMiddleware:
         if not self._config.share_robotstxt or not can_be_answered(request):
             return None
         access = await self.access(origin, request)
-        if access.temporary or access.outcome == "3xx":
+        if not _can_answer(access):
             return None  # what the spider makes of that is its own business
         self._stats.inc_value("norobots/shared")
         request.meta["dont_cache"] = True  # Scrapy's HTTP cache must not take it for the site's answer
         return answer_from(access.snapshot, request)
 
-    def _allows(self, access: Access, request: Request, url: str) -> bool:
+    def _goes_on(self, access: Access, request: Request, url: str | None) -> bool:
+        if url is None:
+            return not _can_answer(access)
         robot = self._identity.robot(request)
-        return all(access.allowed(spelling, robot) for spelling in compat.spellings(url))
+        return self._config.dry_run or all(access.allowed(one, robot) for one in compat.spellings(url))
 
     async def access(self, origin: Origin, request: Request, url: str | None = None) -> Access:
         """Return what may be fetched at the origin of a request, once its robots.txt is in memory.
 
-        With `url`, the URL that is judged: if it may be fetched, once there is a place for the request too.
+        `url` is the URL that is judged; None for a robots.txt, which is answered if that is possible. If the
+        request will go on, there is a place for it too.
         """
         with self._holding.hold(origin, request):
-            access = self._registry.get(origin) or await self._registry.wait(origin, request)
-            if url is None or not (self._config.dry_run or self._allows(access, request, url)):
-                return access
-            if await self._gate.has_waited(request):  # so what counted before may have had its time
-                access = self._registry.get(origin) or await self._registry.wait(origin, request)
+            access = self._registry.peek(origin) or await self._registry.wait(origin, request)
+            # What counted before the wait for a place may have had its time; and after another wait for what
+            # counts then, the place is no longer there. What comes then is not looked at again: if it counts
+            # for no time at all, that would have no end.
+            if self._goes_on(access, request, url) and await self._gate.has_waited(request):
+                known = self._registry.peek(origin)
+                if known is not None:
+                    return known
+                access = await self._registry.wait(origin, request)
+                if self._goes_on(access, request, url):
+                    await self._gate.has_waited(request)
             return access
 
     def judge(self, snapshot: Snapshot) -> Access:
@@ -321,6 +330,11 @@ class NoRobotsMiddleware:
     def _count_exception(self, exc: Exception) -> None:
         if not isinstance(exc, IgnoreRequest):
             self._stats.inc_value(f"robotstxt/exception_count/{type(exc)}")
+
+
+def _can_answer(access: Access) -> bool:
+    """Whether a request for a robots.txt can be answered from what is known of an origin."""
+    return not access.temporary and access.outcome != "3xx"
 
 
 def _has_heir(settings: BaseSettings) -> bool:

@@ -82,6 +82,11 @@ class OriginRegistry(Generic[_Asker]):
         entry.uses += 1
         return entry.access
 
+    def peek(self, origin: Origin) -> Access | None:
+        """Return what `get` does, without counting as a use."""
+        entry = self._entries.get(origin)
+        return None if entry is None or entry.expires <= self._clock() else entry.access
+
     def remaining(self, origin: Origin) -> float:
         """Return for how many seconds what is known of an origin still counts; 0 if nothing is known."""
         entry = self._entries.get(origin)

@@ -253,7 +253,7 @@ def test_what_a_host_cannot_be_asked_for_yet_takes_no_place_of_others(slow: int,
     settings = {
         "CONCURRENT_REQUESTS": 4,
         "DOWNLOAD_SLOTS": {host: {"delay": delay, "concurrency": 1} for host in others},
-        "NOROBOTS_HELD_PER_ORIGIN": 15,
+        "NOROBOTS_HELD_PER_ORIGIN": 12,
     }
 
     def answer(hit: Hit) -> Answer:
@@ -263,7 +263,7 @@ def test_what_a_host_cannot_be_asked_for_yet_takes_no_place_of_others(slow: int,
 
     with Site(None, {"/robots.txt": answer, "/": answer}, host="0.0.0.0") as site:
         urls = [f"{site.url_of(fast)}/?{number}" for number in range(60)]
-        urls += [f"{site.url_of(host)}/?{number}" for number in range(20) for host in others]
+        urls += [f"{site.url_of(host)}/?{number}" for number in range(14) for host in others]
         seen = crawl(
             "data:,",
             settings={**ADDON, **settings, **QUEUE},

@@ -39,7 +39,7 @@ def prefix_of(value: str) -> tuple[Origin | None, str] | None:
     return None, value if value.startswith("/") else "/" + value
 
 
-# Up to so many prefixes, it is faster to try them all than to bisect.
+# Up to so many prefixes, it is faster to try them all than to look one up.
 _FEW = 20
 
 # Up to so many characters are looked at to tell how many prefixes begin, and to tell them apart.
