@@ -133,6 +133,39 @@ class AsksAnotherFirst:
             await compat.download(self._crawler, Request(self._crawler.settings["OTHER"], dont_filter=True))
 
 
+class AnswersItself:
+    """A downloader middleware that answers pages, as one does that renders them, after a while."""
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> Response | None:
+        if request.url.endswith("/robots.txt"):
+            return None
+        await compat.sleep(0.02)
+        return TextResponse(request.url, body=b"")
+
+
+class TakesItsTime:
+    """A downloader middleware that looks at each response for long, and notes at how many at once."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._now = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Response:
+        if not request.url.endswith("/robots.txt"):
+            self._now += 1
+            assert self._crawler.stats is not None
+            self._crawler.stats.max_value("looked at", self._now)
+            await compat.sleep(0.3)
+            self._now -= 1
+        return response
+
+
 class OurOwn(NoRobotsMiddleware):
     """This package's middleware, as a project may have changed it."""
 

@@ -70,6 +70,10 @@ def test_a_slow_host_stalls_no_other(mode: str) -> None:
 
 
 PLAIN_QUEUE = "scrapy.pqueues.ScrapyPriorityQueue"
+IN_ORDER = {
+    "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE,
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+}
 
 
 @pytest.mark.parametrize(
@@ -199,6 +203,76 @@ def test_what_was_held_goes_on_within_the_limit_of_the_crawl(limit: int, mode: s
     assert len(seen.pages) == 6 * 8
     assert len(seen.drops) == 6
     assert hand.most <= limit
+
+
+def test_what_waits_for_the_same_rules_again_stays_within_the_limit(mode: str) -> None:
+    hand = InHand()
+    targets = ["/robots.txt", *(f"/{number}" for number in range(5))]
+    with Site(None, dict.fromkeys(targets, hand.answer), host="0.0.0.0") as site:
+        urls = [f"{site.url_of(f'127.0.0.{host}')}{target}" for target in targets[1:] for host in range(1, 6)]
+        settings = {**ADDON, "CONCURRENT_REQUESTS": 2, "NOROBOTS_ORIGINS_MAX": 1, **QUEUE}
+        seen = crawl(*urls, mode=mode, settings=settings)
+    assert len(seen.pages) == 5 * 5
+    assert len(site.robots_hits()) > 5
+    assert hand.most <= 2
+
+
+def test_one_that_counts_is_held_for_free_when_another_origin_goes_on() -> None:
+    done = threading.Event()
+    waited: list[bool] = []
+
+    def robots(hit: Hit) -> Answer:
+        host = int(hit.host.rpartition(".")[2])
+        if host in (1, 2):
+            return Answer(RULES, before=lambda: time.sleep(0.3))
+        return Answer(RULES, before=lambda: waited.append(done.wait(PATIENCE)) if host in (3, 4) else None)
+
+    with Site(None, {"/robots.txt": robots, "127.0.0.5/": Answer(before=done.set)}, host="0.0.0.0") as site:
+        seen = crawl(
+            "data:,",
+            settings={**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": 2, "NOROBOTS_HELD_MAX": 2},
+            spider="tests.spiders.Watching",
+            arguments={"then": [f"{site.url_of(f'127.0.0.{host}')}/" for host in range(1, 6)]},
+        )
+    assert len(seen.pages) == 1 + 5
+    assert waited == [True, True]
+
+
+def test_pages_that_are_answered_without_the_downloader_make_room(mode: str) -> None:
+    def robots(hit: Hit) -> Answer:
+        return Answer(RULES, before=lambda: time.sleep(0.2 if hit.host == "127.0.0.2" else 0))
+
+    with Site(None, {"/robots.txt": robots}, host="0.0.0.0") as site:
+        waiting = [f"{site.url_of('127.0.0.2')}/{number}" for number in range(8)]
+        others = [f"{site.url_of('127.0.0.1')}/{number}" for number in range(200)]
+        seen = crawl(
+            *others[:1],
+            *waiting,
+            *others[1:],
+            mode=mode,
+            settings={
+                **ADDON,
+                **IN_ORDER,
+                "SCHEDULER_START_MEMORY_QUEUE": IN_ORDER["SCHEDULER_MEMORY_QUEUE"],
+                "CONCURRENT_REQUESTS": 4,
+                "DOWNLOADER_MIDDLEWARES": {"tests.components.AnswersItself": 560},
+            },
+        )
+    assert len(seen.pages) == 200 + 8
+    assert max(seen.pages.index(url) for url in waiting) < 100
+
+
+def test_who_takes_long_over_a_response_takes_a_place() -> None:
+    with Site(Answer(RULES, before=lambda: time.sleep(0.2)), host="0.0.0.0") as site:
+        urls = [site.url_of(f"127.0.0.{host}") + f"/{number}" for number in range(4) for host in range(1, 5)]
+        settings = {
+            "CONCURRENT_REQUESTS": 2,
+            "DOWNLOADER_MIDDLEWARES": {"tests.components.TakesItsTime": 560},
+        }
+        seen = crawl(*urls, settings={**ADDON, **settings, **QUEUE})
+    assert len(seen.pages) == 16
+    # One may come before the place of another is free again.
+    assert seen.stats["looked at"] <= 2 * 2
 
 
 def test_a_page_that_waits_for_another_gets_it(mode: str) -> None:

@@ -101,6 +101,18 @@ def test_patterns_are_told_in_brief(rule: str) -> None:
     assert "patterns that" not in both.log
 
 
+@pytest.mark.parametrize("limit", [1, 16])
+def test_a_request_that_waits_for_its_turn_is_one_request(tmp_path: Path, limit: int) -> None:
+    path = tmp_path / "report.json"
+    with Site("User-agent: *\nDisallow: /back/\n") as site:
+        crawl(
+            *(f"{site.url}/{number}" for number in range(8)),
+            settings={**ADDON, "CONCURRENT_REQUESTS": limit, "NOROBOTS_REPORT": str(path)},
+        )
+    (row,) = json.loads(path.read_bytes())["rows"]
+    assert row["requests"] == 8
+
+
 def test_a_file_that_is_asked_for_again_is_one_file() -> None:
     with Site("User-agent: *\nDisallow: /*.pdf\n") as site:
         settings = {**ADDON, "NOROBOTS_TTL": 0, "NOROBOTS_TTL_MIN": 0, "CONCURRENT_REQUESTS": 1}
