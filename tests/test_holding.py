@@ -73,6 +73,7 @@ PLAIN_QUEUE = "scrapy.pqueues.ScrapyPriorityQueue"
 IN_ORDER = {
     "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE,
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    "SCHEDULER_START_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
 }
 
 
@@ -228,13 +229,10 @@ def test_one_that_counts_is_held_for_free_when_another_origin_goes_on() -> None:
         return Answer(RULES, before=lambda: waited.append(done.wait(PATIENCE)) if host in (3, 4) else None)
 
     with Site(None, {"/robots.txt": robots, "127.0.0.5/": Answer(before=done.set)}, host="0.0.0.0") as site:
-        seen = crawl(
-            "data:,",
-            settings={**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": 2, "NOROBOTS_HELD_MAX": 2},
-            spider="tests.spiders.Watching",
-            arguments={"then": [f"{site.url_of(f'127.0.0.{host}')}/" for host in range(1, 6)]},
-        )
-    assert len(seen.pages) == 1 + 5
+        urls = [f"{site.url_of(f'127.0.0.{host}')}/" for host in range(1, 6)]
+        settings = {**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": 2, "NOROBOTS_HELD_MAX": 2}
+        seen = crawl(*urls, settings=settings)
+    assert len(seen.pages) == 5
     assert waited == [True, True]
 
 
@@ -253,7 +251,6 @@ def test_pages_that_are_answered_without_the_downloader_make_room(mode: str) -> 
             settings={
                 **ADDON,
                 **IN_ORDER,
-                "SCHEDULER_START_MEMORY_QUEUE": IN_ORDER["SCHEDULER_MEMORY_QUEUE"],
                 "CONCURRENT_REQUESTS": 4,
                 "DOWNLOADER_MIDDLEWARES": {"tests.components.AnswersItself": 560},
             },
