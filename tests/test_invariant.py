@@ -41,7 +41,7 @@ SLIPS = {
 
 @pytest.mark.parametrize("name", SLIPS)
 def test_a_slip_is_found(name: str, tls: tuple[Path, Path]) -> None:
-    """Not in every world, but in one of the first few."""
+    """Not in every world, but in one of a few; crawls this short seldom see a file expire."""
     job, words = SLIPS[name]
-    found = (invariant.run(seed, "asyncio", tls, **copy.deepcopy(job)).judge.faults for seed in range(1, 9))
+    found = (invariant.run(seed, "asyncio", tls, **copy.deepcopy(job)).judge.faults for seed in range(9, 33))
     assert any(words in fault for faults in found for fault in faults)
