@@ -47,8 +47,8 @@ class Gate:
         # By download slot, in the order in which they came; the slot that was let send last is the last.
         self._waiting: dict[Any, deque[Deferred[None]]] = {}
         # By download slot that is waited for, how many it is to be given even if it can only queue them: two
-        # when one overtakes those that wait, so that they catch up.
-        self._owed: dict[Any, int] = {}
+        # for each that overtakes those that wait, so that they catch up.
+        self._owed: Counter[Any] = Counter()
         # By download slot, those let go that it does not know of yet.
         self._going: Counter[Any] = Counter()
         # Those that have been here, and so have overtaken nobody.
@@ -111,7 +111,7 @@ class Gate:
         if self._waiting and request not in self._seen:
             slot = compat.download_slot(self._crawler, request)
             if slot in self._waiting:
-                self._owed[slot] = 2
+                self._owed[slot] += 2
 
     def _leaves(self, request: Request) -> None:
         if self._own not in request.meta:
@@ -148,7 +148,7 @@ class Gate:
 
         Requests whose origin is in memory pass no gate, and may always fill the queue of their slot.
         """
-        if slot is None or self._owed.get(slot):
+        if slot is None or self._owed[slot]:
             return True
         # Scrapy has a request in `active` from the queue to the end of its download, and between the two in
         # neither of the slot's other sets for a turn of the event loop.
@@ -174,7 +174,7 @@ class Gate:
         waiter = waiters.popleft()
         if waiters:
             self._waiting[slot] = waiters  # behind the other slots
-            self._owed[slot] = max(self._owed.get(slot, 0) - 1, 0)
+            self._owed[slot] = max(self._owed[slot] - 1, 0)
         else:
             self._owed.pop(slot, None)
         self._going[slot] += 1
