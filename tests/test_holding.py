@@ -183,6 +183,9 @@ class InHand:
     def answer(self, hit: Hit) -> Answer:
         if hit.target == "/robots.txt":
             return Answer(RULES, before=lambda: time.sleep(0.1))
+        return self.page()
+
+    def page(self) -> Answer:
         return Answer(before=self._hold)
 
     def _hold(self) -> None:
@@ -215,6 +218,25 @@ def test_what_waits_for_the_same_rules_again_stays_within_the_limit(mode: str) -
         seen = crawl(*urls, mode=mode, settings=settings)
     assert len(seen.pages) == 5 * 5
     assert len(site.robots_hits()) > 5
+    assert hand.most <= 2
+
+
+def test_robots_txts_that_a_spider_asks_for_itself_stay_within_the_limit(mode: str) -> None:
+    """The first request for each is the plugin's, and fails, so that the spider's own goes to the site."""
+    hand = InHand()
+    asked: set[str] = set()
+
+    def robots(hit: Hit) -> Answer:
+        if hit.host in asked:
+            return hand.page()
+        asked.add(hit.host)
+        return Answer(status=503, before=lambda: time.sleep(0.2))
+
+    with Site(robots, host="0.0.0.0") as site:
+        urls = [site.url_of(f"127.0.0.{host}") + "/robots.txt" for host in range(1, 9)]
+        settings = {**ADDON, "CONCURRENT_REQUESTS": 2, "RETRY_ENABLED": False, **QUEUE}
+        seen = crawl(*urls, mode=mode, settings=settings)
+    assert len(seen.pages) == len(site.robots_hits()) / 2 == 8
     assert hand.most <= 2
 
 
