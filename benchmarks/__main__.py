@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks import broad, check, fleet, hosts, linear, memory, parse, readings, single, soak, stores
+from benchmarks import broad, check, fleet, hosts, linear, memory, parse, polite, readings, single, soak, stores, throttled
 
 BENCHMARKS = {
     "broad": broad,
     "single": single,
     "hosts": hosts,
+    "polite": polite,
+    "throttled": throttled,
     "stores": stores,
     "fleet": fleet,
     "linear": linear,

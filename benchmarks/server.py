@@ -2,13 +2,20 @@
 
 ``python -m benchmarks.server`` prints its port and serves until its standard input ends. The second number of
 the address says what a host is: ``127.1.x.x`` is healthy; the robots.txt of ``127.2.x.x`` never comes, though
-its pages do; ``127.3.x.x`` is healthy and keeps no connection open, so that there can be many.
+its pages do; ``127.3.x.x`` is healthy and keeps no connection open, so that there can be many; ``127.4.x.x``
+takes 0.05 to 0.35 seconds for an answer and ``127.5.x.x`` 0.2 to 5, each host always the same time.
+
+``/shortest`` at ``127.0.0.1`` answers how many seconds were between two requests to one host of the last two
+kinds at least, since this was last asked, in JSON.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
+import random
 import sys
+import time
 
 ROBOTS = b"User-agent: *\nDisallow: /back/\nDisallow: /attic/\n"
 PAGE = b"<!DOCTYPE html><html><title>A page</title><body>" + b"<p>Some words.</p>" * 100 + b"</body></html>"
@@ -17,6 +24,28 @@ PAGE = b"<!DOCTYPE html><html><title>A page</title><body>" + b"<p>Some words.</p
 def _answer(body: bytes, kind: bytes) -> bytes:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nContent-Length: %d\r\n\r\n"
     return head % (kind, len(body)) + body
+
+
+# The least and most seconds that hosts take for an answer, by how their addresses begin.
+SECONDS = {"127.4.": (0.05, 0.35), "127.5.": (0.2, 5.0)}
+
+# When each of these hosts was last asked, and the shortest time between two requests to one of them.
+last_asked: dict[str, float] = {}
+shortest: list[float] = []
+
+
+def seconds_of(address: str) -> float:
+    """Return how long a host takes for an answer."""
+    least, most = SECONDS.get(address[:6], (0.0, 0.0))
+    return random.Random(address).uniform(least, most)
+
+
+def shortest_interval() -> bytes:
+    """Return the shortest interval between two requests to a host, and begin anew."""
+    answer = json.dumps(min(shortest, default=None)).encode()
+    shortest.clear()
+    last_asked.clear()
+    return _answer(answer, b"application/json")
 
 
 ROBOTS_ANSWER = _answer(ROBOTS, b"text/plain")
@@ -33,6 +62,8 @@ class Host(asyncio.Protocol):
         address = transport.get_extra_info("sockname")[0]
         self._is_dead = address.startswith("127.2.")
         self._closes = address.startswith("127.3.")
+        self._address = address
+        self._seconds = seconds_of(address)
         self._received = b""
 
     def data_received(self, data: bytes) -> None:
@@ -40,12 +71,28 @@ class Host(asyncio.Protocol):
         self._received += data
         while b"\r\n\r\n" in self._received:
             head, _, self._received = self._received.partition(b"\r\n\r\n")
-            if not head.startswith(b"GET /robots.txt "):
-                self._transport.write(PAGE_ANSWER)
+            if self._seconds:
+                self._note_time()
+            if head.startswith(b"GET /shortest "):
+                self._send(shortest_interval())
+            elif not head.startswith(b"GET /robots.txt "):
+                self._send(PAGE_ANSWER)
             elif not self._is_dead:
-                self._transport.write(ROBOTS_ANSWER)
+                self._send(ROBOTS_ANSWER)
             if self._closes:
                 self._transport.close()
+
+    def _send(self, answer: bytes) -> None:
+        if self._seconds:
+            asyncio.get_running_loop().call_later(self._seconds, self._transport.write, answer)
+        else:
+            self._transport.write(answer)
+
+    def _note_time(self) -> None:
+        now = time.monotonic()
+        if self._address in last_asked:
+            shortest.append(now - last_asked[self._address])
+        last_asked[self._address] = now
 
 
 async def serve(hosts: type[asyncio.Protocol]) -> None:

@@ -14,6 +14,7 @@ from scrapy_norobots.standard import Decision, RobotsTxt
 
 if TYPE_CHECKING:
     from scrapy_norobots.addon import Addon
+    from scrapy_norobots.downloader import RobotsDownloader
     from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
     from scrapy_norobots.metatag import RobotsMetaMiddleware
     from scrapy_norobots.middleware import NoRobotsMiddleware
@@ -23,6 +24,7 @@ __all__ = [
     "Addon",
     "Decision",
     "NoRobotsMiddleware",
+    "RobotsDownloader",
     "RobotsForbidden",
     "RobotsMetaMiddleware",
     "RobotsTxt",
@@ -35,6 +37,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "Addon": "addon",
     "NoRobotsMiddleware": "middleware",
+    "RobotsDownloader": "downloader",
     "RobotsForbidden": "exceptions",
     "RobotsMetaMiddleware": "metatag",
     "RobotsUnreachable": "exceptions",

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_norobots.metatag import RobotsMetaMiddleware
 from scrapy_norobots.middleware import NoRobotsMiddleware
@@ -25,6 +26,7 @@ _SETTING = "DOWNLOADER_MIDDLEWARES"
 _PATH = "scrapy_norobots.NoRobotsMiddleware"
 _META_SETTING = "SPIDER_MIDDLEWARES"
 _META_PATH = "scrapy_norobots.RobotsMetaMiddleware"
+_DOWNLOADER = "scrapy_norobots.RobotsDownloader"
 _DEFAULT_ORDER = 100  # of both
 
 
@@ -45,6 +47,8 @@ class Addon:
         if ours and all(middlewares[key] is None for key in ours):
             return  # switched off: Scrapy's own has to stay then
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
+        if (settings.getpriority("DOWNLOADER") or 0) <= SETTINGS_PRIORITIES["default"]:
+            settings.set("DOWNLOADER", _DOWNLOADER, priority="addon")
         base = settings.getdict(f"{_SETTING}_BASE")
         builtin = keys_of(RobotsTxtMiddleware, base)
         orders = [middlewares.pop(key) for key in keys_of(RobotsTxtMiddleware, middlewares)]

@@ -11,8 +11,6 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cache
-from inspect import Parameter, signature
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import Spider, signals
@@ -202,61 +200,6 @@ def downloader(crawler: Crawler) -> Any:
     """Return the crawler's downloader, which may be of any class."""
     assert crawler.engine is not None  # requests come from a running engine
     return crawler.engine.downloader
-
-
-# Where download handlers that need no reactor keep the number of connections that they open at most.
-_POOLS = (
-    ("_session.connector", "_limit"),  # aiohttp's
-    ("_client._transport._pool", "_max_connections"),  # httpx's, until Scrapy 2.17
-    ("_default_client._transport._pool", "_max_connections"),
-)
-
-
-def widen_pool(crawler: Crawler, scheme: str, by: int) -> None:
-    """Have the download handler of a scheme open more connections, if it has a limit of its own to them.
-
-    That is `CONCURRENT_REQUESTS` without a reactor; who waits there for a connection is taken for slow.
-    """
-    handlers: Any = getattr(downloader(crawler), "handlers", None)
-    handler = handlers._get_handler(scheme) if hasattr(handlers, "_get_handler") else None  # noqa: SLF001
-    for path, name in _POOLS:
-        try:
-            pool = attrgetter(path)(handler)
-            limit = getattr(pool, name)
-        except Exception:  # noqa: S112  # a handler of another make
-            continue
-        if isinstance(limit, int) and limit > 0:
-            setattr(pool, name, limit + by)
-
-
-def download_slot(crawler: Crawler, request: Request) -> Any | None:
-    """Return the download slot that a request belongs to; None if the downloader has no such things."""
-    find = getattr(downloader(crawler), "_get_slot", None)
-    if find is None:
-        return None
-    _, slot = (
-        find(request, crawler.spider) if _needs_spider(getattr(find, "__func__", find)) else find(request)
-    )
-    return slot
-
-
-@cache
-def _needs_spider(find: Callable[..., object]) -> bool:
-    """Whether a function must be told the spider, as before Scrapy 2.14."""
-    spider = signature(find).parameters.get("spider")
-    return spider is not None and spider.default is Parameter.empty
-
-
-def transferring(crawler: Crawler, request: Request, key: str) -> object:
-    """Return the request for the same URL that the download handler has in hand, None if it has none.
-
-    A middleware may have put another in the request's place; the key in its meta tells that it is for it.
-    A downloader that has no slots is taken to have it in hand.
-    """
-    slot = download_slot(crawler, request)
-    if slot is None:
-        return request
-    return next((one for one in slot.transferring if key in one.meta and one.url == request.url), None)
 
 
 def look_for_next_request(crawler: Crawler) -> None:

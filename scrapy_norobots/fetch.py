@@ -11,8 +11,9 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotSupported
@@ -20,6 +21,7 @@ from scrapy.http.request import NO_CALLBACK
 from w3lib.url import safe_url_string
 
 from scrapy_norobots import compat
+from scrapy_norobots.downloader import ROBOTS_DOWNLOAD, being_sent, missing_internals
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
@@ -42,9 +44,6 @@ _KEPT_HEADERS = (
 
 # Which header asks whether an answer with which one is still good (RFC 9110, 13.1).
 _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
-
-# In the meta of a download of robots.txt, which tells it from a request that the user lets pass: the origin.
-OWN_REQUEST = "norobots_download"
 
 _NOT_SENT = ("Cookie", "Referer")
 
@@ -72,7 +71,6 @@ class Fetcher:
         self._config = config
         self._on_error = on_error
         self._unrendered = _unrendered(crawler.settings)
-        self._widened: set[str] = set()
 
     async def fetch(
         self, origin: Origin, page: Request, known: Snapshot | None = None, url: str | None = None
@@ -84,7 +82,6 @@ class Fetcher:
         """
         url = url or origin.robots_url
         for hops_left in range(self._config.redirect_max, -1, -1):
-            self._make_room(urlsplit(url).scheme)
             request = self._request(origin, url, page, known)
             try:
                 response = await self._download(request)
@@ -103,30 +100,30 @@ class Fetcher:
             self._on_error(exc)
             return _failed(origin, response.url, exc)
 
+    @cached_property
+    def _sees_slots(self) -> bool:
+        """Whether the downloader shows what it is sending."""
+        return not missing_internals(self._crawler)
+
     async def _download(self, request: Request) -> Response:
         """Download a request; raise `TimeoutError` if the download handler keeps no limit of time itself.
 
         Some have one for each read only, which a server that sends a byte now and then never meets. The time
-        that it waits in its download slot for others is not counted.
+        that it waits in its download slot for others is not counted, if the downloader shows it.
         """
         limit = self._config.timeout
         in_hand: object = None
 
         def is_late() -> bool:
             nonlocal in_hand
-            before, in_hand = in_hand, compat.transferring(self._crawler, request, OWN_REQUEST)
+            before = in_hand
+            in_hand = being_sent(compat.downloader(self._crawler), request) if self._sees_slots else request
             return in_hand is not None and in_hand is before  # for all of the time since
 
         try:
             return await compat.unless(is_late, limit, compat.download(self._crawler, request))
         except compat.LateError:
             raise TimeoutError(f"the download handler did not end it within {limit:g} s") from None
-
-    def _make_room(self, scheme: str) -> None:
-        """See to it that pages and downloads of robots.txt do not wait for each other's connections."""
-        if scheme not in self._widened:
-            self._widened.add(scheme)
-            compat.widen_pool(self._crawler, scheme, self._config.concurrent_fetches)
 
     def _request(self, origin: Origin, url: str, page: Request, known: Snapshot | None) -> Request:
         meta: dict[str, object] = {
@@ -139,7 +136,7 @@ class Fetcher:
             "download_maxsize": self._config.maxsize,
             "download_timeout": self._config.timeout,
             "max_retry_times": self._config.retry_times,
-            OWN_REQUEST: str(origin),
+            ROBOTS_DOWNLOAD: str(origin),
             **self._unrendered,
         }
         # A robots.txt is small, and what is not compressed cannot be cut off in a way that nobody notices.

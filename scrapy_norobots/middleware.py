@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -18,10 +19,9 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from scrapy_norobots import compat
 from scrapy_norobots.access import Access, AccessKind, Judge
+from scrapy_norobots.downloader import ROBOTS_DOWNLOAD, waiting_room
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
-from scrapy_norobots.fetch import OWN_REQUEST, Fetcher
-from scrapy_norobots.gate import Gate
-from scrapy_norobots.holding import Holding
+from scrapy_norobots.fetch import Fetcher
 from scrapy_norobots.identity import Identity
 from scrapy_norobots.metatag import RobotsMetaMiddleware
 from scrapy_norobots.origins import OriginRegistry
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
+    from scrapy_norobots.downloader import NoWaitingRoom, RobotsDownloader
     from scrapy_norobots.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
@@ -77,14 +78,6 @@ class NoRobotsMiddleware:
         reader = Reader(crawler, config.parser, config.also_obey, multivalue=config.multivalue)
         self._judge = Judge(config.status_policy, config.freshness, reader.read)
         self._fetcher = Fetcher(crawler, config, self._count_exception)
-        self._holding = Holding(
-            crawler,
-            OWN_REQUEST,
-            per_origin=config.held_per_origin,
-            total=config.held_max,
-            fetches=config.concurrent_fetches,
-        )
-        self._gate = Gate(crawler, self._holding, OWN_REQUEST)
         self._sharing = self._open_store()
         self._registry: OriginRegistry[Request] = OriginRegistry(
             self._load,
@@ -128,7 +121,7 @@ class NoRobotsMiddleware:
         if target == "/robots.txt":
             return await self._robotstxt(origin, request)
         access = self._registry.get(origin)
-        if access is None:
+        if access is None or self._waiting_room.must_wait(request):
             access = await self.access(origin, request, url)
             self._tally.use(origin, 1)
         robot = self._identity.robot(request)
@@ -150,6 +143,11 @@ class NoRobotsMiddleware:
         request.meta["dont_cache"] = True  # Scrapy's HTTP cache must not take it for the site's answer
         return answer_from(access.snapshot, request)
 
+    @cached_property
+    def _waiting_room(self) -> RobotsDownloader | NoWaitingRoom:
+        """Where requests wait; known from the first request on, when the engine is there."""
+        return waiting_room(self._crawler)
+
     def _goes_on(self, access: Access, request: Request, url: str | None) -> bool:
         if url is None:
             return not _can_answer(access)
@@ -162,19 +160,19 @@ class NoRobotsMiddleware:
         `url` is the URL that is judged; None for a robots.txt, which is answered if that is possible. If the
         request will go on, there is a place for it too.
         """
-        with self._holding.hold(origin, request):
-            access = self._registry.peek(origin) or await self._registry.wait(origin, request)
-            # What counted before the wait for a place may have had its time; and after another wait for what
-            # counts then, the place is no longer there. What comes then is not looked at again: if it counts
-            # for no time at all, that would have no end.
-            if self._goes_on(access, request, url) and await self._gate.has_waited(request):
-                known = self._registry.peek(origin)
-                if known is not None:
-                    return known
-                access = await self._registry.wait(origin, request)
-                if self._goes_on(access, request, url):
-                    await self._gate.has_waited(request)
-            return access
+        access = None
+        # Rules may expire while a request waits for its turn, so it looks them up again after that, but once
+        # only: with rules that are never fresh it would have no end.
+        for _ in range(2):
+            with self._waiting_room.hold(origin, request) as held:
+                access = self._registry.peek(origin) or await self._registry.wait(origin, request)
+                if not self._goes_on(access, request, url) or not await held.turn():
+                    break
+            known = self._registry.peek(origin)
+            if known is not None:
+                return known
+        assert access is not None
+        return access
 
     def judge(self, snapshot: Snapshot) -> Access:
         """Say what a download means by this crawl's settings."""
@@ -255,8 +253,7 @@ class NoRobotsMiddleware:
         """Download and judge the robots.txt of an origin."""
         self._stats.inc_value("robotstxt/request_count")
         earlier = known.snapshot if known is not None and known.rules is not None else None
-        with self._holding.fetch(origin):
-            snapshot = await self._fetcher.fetch(origin, request, earlier)
+        snapshot = await self._fetcher.fetch(origin, request, earlier)
         if snapshot.status is not None:
             self._stats.inc_value("robotstxt/response_count")
             self._stats.inc_value(f"robotstxt/response_status_count/{snapshot.status}")
@@ -318,7 +315,7 @@ class NoRobotsMiddleware:
         )
 
     def _count_override(self, request: Request) -> None:
-        if OWN_REQUEST not in request.meta:
+        if ROBOTS_DOWNLOAD not in request.meta:
             self._tally.overridden += 1
             self._stats.inc_value("norobots/overridden")
 

@@ -86,9 +86,7 @@ class Config:
     maxsize: int
     redirect_max: int
     copy_meta: tuple[str, ...]
-    held_per_origin: int
-    held_max: int
-    concurrent_fetches: int
+    waiting: WaitingConfig
     origins_max: int
     memory_max: int
     report: tuple[str, ...]  # paths, with placeholders
@@ -123,9 +121,7 @@ class Config:
             maxsize=_whole(settings, "NOROBOTS_MAXSIZE", "bytes", 1),
             redirect_max=_whole(settings, "NOROBOTS_REDIRECT_MAX", "redirects", 0),
             copy_meta=_names(settings, "NOROBOTS_COPY_META"),
-            held_per_origin=_whole(settings, "NOROBOTS_HELD_PER_ORIGIN", "requests", 0),
-            held_max=_whole(settings, "NOROBOTS_HELD_MAX", "requests", 0),
-            concurrent_fetches=_whole(settings, "NOROBOTS_CONCURRENT_FETCHES", "downloads", 0),
+            waiting=WaitingConfig.from_settings(settings),
             origins_max=_whole(settings, "NOROBOTS_ORIGINS_MAX", "origins", 1),
             memory_max=_whole(settings, "NOROBOTS_MEMORY_MAX", "bytes", 1),
             multivalue=_flag(settings, "NOROBOTS_MULTIVALUE"),
@@ -136,6 +132,24 @@ class Config:
             report=_report_paths(settings, "NOROBOTS_REPORT"),
             report_origins=_whole(settings, "NOROBOTS_REPORT_ORIGINS", "origins", 1),
             dry_run=_flag(settings, "NOROBOTS_DRY_RUN"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingConfig:
+    """How many requests take no place of the crawl while they wait for a robots.txt, or download one."""
+
+    held_per_origin: int
+    held_max: int
+    concurrent_fetches: int
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> WaitingConfig:
+        """Read and check them. Raises `ValueError` as `Config.from_settings` does."""
+        return cls(
+            held_per_origin=_whole(settings, "NOROBOTS_HELD_PER_ORIGIN", "requests", 0),
+            held_max=_whole(settings, "NOROBOTS_HELD_MAX", "requests", 0),
+            concurrent_fetches=_whole(settings, "NOROBOTS_CONCURRENT_FETCHES", "downloads", 0),
         )
 
 

@@ -19,6 +19,8 @@ import scrapy
 import scrapy.crawler
 from scrapy.settings import default_settings
 
+from scrapy_norobots import RobotsDownloader
+
 # The ways to run Scrapy that are tested. Tests that are not about one use the first.
 MODES = tuple(os.environ.get("CRAWL_MODES", "asyncio,select,no reactor").split(","))
 ADDON = {"ADDONS": {"scrapy_norobots.Addon": 500}}
@@ -118,13 +120,20 @@ def with_no_origin(url: str) -> dict[str, Any]:
     return request
 
 
+_EMPTY_AT_THE_END = ("_robots_downloads", "_held_in_all", "_held", "_held_in", "_free", "_slots_of", "_ready")
+
+
 def check_that_all_was_given_back(crawler: scrapy.crawler.Crawler) -> None:
     """Fail if the plugin has left anything of its own in the downloader, whatever the crawl was."""
     downloader: Any = getattr(crawler.engine, "downloader", None)
-    if hasattr(downloader, "total_concurrency"):
+    if hasattr(downloader, "slots"):
         limit = crawler.settings.getint("CONCURRENT_REQUESTS")
         assert downloader.total_concurrency == limit, f"{downloader.total_concurrency} and not {limit}"
         assert not [slot for slot in downloader.slots.values() if slot.active], downloader.slots
+    if isinstance(downloader, RobotsDownloader):
+        assert downloader.under_way() == 0
+        left = [name for name, value in vars(downloader).items() if name in _EMPTY_AT_THE_END and value]
+        assert not left, left
 
 
 def main() -> None:

@@ -42,9 +42,10 @@ def applied(times: int = 1, **own: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_it_changes_three_settings_and_no_more(times: int) -> None:
+def test_it_changes_four_settings_and_no_more(times: int) -> None:
     assert applied(times) == {
         "ROBOTSTXT_OBEY": True,
+        "DOWNLOADER": "scrapy_norobots.RobotsDownloader",
         "DOWNLOADER_MIDDLEWARES": {OURS: 100, BUILTIN: None},
         "SPIDER_MIDDLEWARES": {META: 100},
     }

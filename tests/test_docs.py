@@ -16,7 +16,7 @@ import scrapy
 from scrapy.settings import Settings
 
 from scrapy_norobots.access import PRESETS, StatusPolicy
-from scrapy_norobots.fetch import OWN_REQUEST
+from scrapy_norobots.downloader import ROBOTS_DOWNLOAD
 from scrapy_norobots.settings import DEFAULTS, Config, MetaConfig
 from tests.crawling import ADDON, ROOT
 from tests.sites import Answer, Site
@@ -120,7 +120,7 @@ def test_the_spider_that_waits_does_so(tmp_path: Path) -> None:
 
 
 def test_the_docs_have_every_meta_key_that_is_not_scrapys_own_business() -> None:
-    used = {OWN_REQUEST}
+    used = {ROBOTS_DOWNLOAD}
     for file in SOURCES:
         text = file.read_text()
         used.update(re.findall(r'\bmeta(?:\.get\(|\.pop\(|\[)"(\w+)"', text))

@@ -1,0 +1,43 @@
+"""``polite``: what robots.txt handling costs a crawl with the delays of ``scrapy startproject``.
+
+300 hosts of 2 pages that take 0.05 to 0.35 seconds for an answer, in mixed order; one request at a time to a host,
+a second (half a second to one and a half) between two. Measured: when the last page has come, and the shortest interval
+between two requests to a host, by the server's log.
+"""
+
+from __future__ import annotations
+
+import random
+
+from benchmarks.crawl import HANDLERS, NAMES, Measured, compare
+from benchmarks.report import table, with_ratio
+
+HOSTS, PAGES = 300, 2
+SETTINGS = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "DOWNLOAD_DELAY": 1}
+
+
+def mixed(network: str, hosts: int, pages: int) -> list[str]:
+    """Return the pages of hosts of a network of `benchmarks.server`, in an order that is mixed, and always the same."""
+    paths = [
+        f"{network}.{host // 250}.{host % 250 + 1}:{{port}}/{page}" for host in range(hosts) for page in range(pages)
+    ]
+    random.Random(1994).shuffle(paths)
+    return paths
+
+
+def show(title: str, seen: dict[str, list[Measured]]) -> None:
+    """Print when the last pages came, and how far apart requests were."""
+    base = [one.arrivals[-1] for one in seen["none"]]
+    rows = []
+    for handler in HANDLERS:
+        lasts = with_ratio([one.arrivals[-1] for one in seen[handler]], base)
+        cpu = with_ratio([one.cpu for one in seen[handler]], [one.cpu for one in seen["none"]])
+        shortest = min(one.shortest or 0 for one in seen[handler])
+        rows.append([NAMES[handler], lasts, f"{shortest:.2f}", cpu])
+    table(title, ["handler", "last page", "shortest interval [s]", "processor time"], rows)
+
+
+def run(rounds: int) -> None:
+    """Measure, and print the table."""
+    seen = compare(mixed("127.4", HOSTS, PAGES), SETTINGS, rounds)
+    show(f"polite: medians of {rounds} rounds", seen)
