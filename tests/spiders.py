@@ -6,6 +6,7 @@ import asyncio
 import logging
 import warnings
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -21,10 +22,22 @@ from twisted.internet.defer import CancelledError
 from twisted.python.failure import Failure
 
 from scrapy_norobots import NoRobotsMiddleware, compat
-from tests.crawling import Drop
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A request that did not come back: its URL, the exception's type and text, the rule's line, and
+    `RobotsUnreachable.retry_after`.
+    """
+
+    url: str
+    type: str
+    text: str
+    line: int | None = None
+    retry_after: float | None = None
 
 
 class Pages(Spider):

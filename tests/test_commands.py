@@ -16,7 +16,9 @@ from pathlib import Path
 import pytest
 from scrapy.settings import default_settings
 
-from tests.crawling import MODE_SETTINGS, ROOT, crawl
+from tests import processes
+from tests.crawling import MODE_SETTINGS, crawl
+from tests.processes import ROOT
 from tests.sites import Answer, Site
 
 ROBOTS = """\
@@ -47,18 +49,11 @@ def run(cwd: Path, name: str, *args: str, stdin: str | bytes = "", mode: str = "
     if mode == "no reactor" and not hasattr(default_settings, "TWISTED_REACTOR_ENABLED"):
         pytest.skip("this version of Scrapy cannot run without a reactor")
     options = [f"--set={key}={value}" for key, value in MODE_SETTINGS.get(mode, {}).items()]
-    done = subprocess.run(
-        command(name, *options, *args),
-        cwd=cwd,
-        env=environment(),
-        input=stdin if isinstance(stdin, bytes) else stdin.encode("utf-8", "surrogateescape"),
-        capture_output=True,
-        timeout=120,
-        check=False,
+    done = processes.run(
+        "scrapy", name, *options, *args, cwd=cwd, env=environment(), input=stdin, timeout=120
     )
-    out, err = done.stdout.decode("utf-8"), done.stderr.decode("utf-8")
-    assert "Traceback" not in out + err, err
-    return Done(done.args, done.returncode, out, err)
+    assert "Traceback" not in done.stdout + done.stderr, done.stderr
+    return done
 
 
 def errors(done: Done) -> list[str]:
@@ -535,10 +530,7 @@ def test_check_in_a_project_with_the_add_on_and_another_parser(project: Path) ->
 def test_check_says_so_if_the_crawl_does_not_start(project: Path) -> None:
     with (project / "town" / "settings.py").open("a") as settings:
         settings.write("DOWNLOADER_MIDDLEWARES = {'town.parts.Missing': 300}\n")
-    done = subprocess.run(
-        command("robots-check", "http://127.0.0.1:1/"),
-        cwd=project, env=environment(), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = processes.run("scrapy", "robots-check", "http://127.0.0.1:1/", cwd=project, env=environment())
     assert done.returncode == 2
     assert done.stdout == ""
     assert "town.parts" in done.stderr  # Scrapy's own words

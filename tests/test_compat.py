@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from scrapy.core.engine import ExecutionEngine
 
-from tests.crawling import ADDON, ROOT, crawl, run_crawl
+from tests.crawling import ADDON, crawl, run_crawl
+from tests.processes import ROOT
 from tests.sites import Site
 
 RULES = "User-agent: *\nDisallow: /back/\n"

@@ -10,7 +10,6 @@ import io
 import json
 import shutil
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests import processes
 from tests.components import make_project
 from tests.crawling import ADDON, crawl
 from tests.sites import Answer, ForwardProxy, Site, page
@@ -514,14 +514,7 @@ def test_crawls_of_one_process_have_settings_of_their_own(site: Site) -> None:
 
 def scrapy(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a command of Scrapy in a project."""
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", *arguments, "-s", "TELNETCONSOLE_ENABLED=0"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return processes.run("scrapy", *arguments, "-s", "TELNETCONSOLE_ENABLED=0", cwd=folder)
 
 
 def test_the_fetch_command_obeys(site: Site, tmp_path: Path) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,9 @@ from scrapy.settings import Settings
 from scrapy_norobots.access import PRESETS, StatusPolicy
 from scrapy_norobots.fetch import OWN_REQUEST
 from scrapy_norobots.settings import DEFAULTS, Config, MetaConfig
-from tests.crawling import ADDON, ROOT
+from tests import processes
+from tests.crawling import ADDON
+from tests.processes import ROOT
 from tests.sites import Answer, Site
 
 DOCS = ROOT / "docs"
@@ -110,11 +110,9 @@ def test_the_spider_that_waits_does_so(tmp_path: Path) -> None:
         file = tmp_path / "patient.py"
         file.write_text(code.replace("http://town.example", site.url))
         options = ["ADDONS=" + json.dumps(ADDON["ADDONS"]), "NOROBOTS_ERROR_TTL=0.5", "RETRY_ENABLED=0"]
-        command = [sys.executable, "-m", "scrapy", "runspider", str(file)]
-        done = subprocess.run(
-            [*command, *(word for option in options for word in ("-s", option))],
-            check=False, capture_output=True, text=True, timeout=60, cwd=tmp_path,
-        )  # fmt: skip
+        done = processes.run(
+            "scrapy", "runspider", str(file), *(word for one in options for word in ("-s", one)), cwd=tmp_path
+        )
     assert done.returncode == 0, done.stderr
     assert site.targets() == ["/robots.txt", "/robots.txt", "/"], done.stderr
 

@@ -18,6 +18,8 @@ from urllib.parse import unquote
 import pytest
 import scrapy
 
+from tests import processes
+
 ROOT = Path(__file__).parent.parent
 PROJECT = ROOT / "example_project"
 sys.path.insert(0, str(PROJECT))
@@ -50,7 +52,8 @@ def run(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def scrapy_crawl(url: str, *options: str) -> subprocess.CompletedProcess[str]:
-    return run("-m", "scrapy", "crawl", "site", "-a", f"url={url}", *FAST, *options, cwd=PROJECT)
+    arguments = ("scrapy", "crawl", "site", "-a", f"url={url}", *FAST, *options)
+    return processes.run(*arguments, cwd=PROJECT, env=environment())
 
 
 def items(file: Path) -> list[dict[str, object]]:

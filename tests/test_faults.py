@@ -6,8 +6,9 @@ import re
 
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 
-from tests.crawling import ADDON, ROOT, crawl
+from tests.crawling import ADDON, crawl
 from tests.faulttable import LIMITS, outcome
+from tests.processes import ROOT
 from tests.sites.faults import FAULTS, FaultLab
 
 # Where Scrapy cannot undo an encoding, older versions of it take the mark away, and nobody knows.

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from scrapy_norobots.settings import DEFAULTS
-from tests.crawling import ROOT, crawl
+from tests.crawling import crawl
+from tests.processes import ROOT
 from tests.sites import Answer, Site, page
 
 README = (ROOT / "README.md").read_text()

@@ -15,7 +15,8 @@ from scrapy.settings import Settings
 
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.settings import DEFAULTS, Config, MetaConfig
-from tests.crawling import ADDON, ROOT, run_crawl
+from tests.crawling import ADDON, run_crawl
+from tests.processes import ROOT
 from tests.sites import Site
 
 TIMES = ("TTL", "TTL_MIN", "TIMEOUT")

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.crawling import ADDON, ROOT, Crawl, Job, crawl, run_crawl
+from tests.crawling import ADDON, Crawl, crawl, run_crawl, started
 from tests.redisserver import RedisServer
 from tests.sites import Answer, Hit, Site, page
 
@@ -154,29 +149,6 @@ def test_two_crawls_of_one_process_ask_once(tmp_path: Path) -> None:
     assert site.pages() == ["/", "/"]
 
 
-@contextmanager
-def started(*urls: str, **job: Any) -> Iterator[subprocess.Popen[str]]:
-    """A crawl that goes on while the test does; it is killed at the end, if it still runs."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.crawling"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    assert process.stdin is not None
-    process.stdin.write(json.dumps(vars(Job(list(urls), **job))))
-    process.stdin.close()
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        assert process.stderr is not None
-        process.stderr.close()
-
-
 def test_who_dies_while_downloading_is_replaced(store: dict[str, Any]) -> None:
     asked, dead = threading.Event(), threading.Event()
 
@@ -191,8 +163,7 @@ def test_who_dies_while_downloading_is_replaced(store: dict[str, Any]) -> None:
         # The first may take long, so that its claim outlives it.
         with started(f"{site.url}/", settings={**quick, "NOROBOTS_REDIRECT_MAX": 2}) as first:
             assert asked.wait(30)
-            first.send_signal(signal.SIGKILL)
-            first.wait()
+            first.kill()
         dead.set()
         seen = crawl(f"{site.url}/", f"{site.url}/back/", settings=quick)
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]

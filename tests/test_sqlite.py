@@ -17,7 +17,7 @@ import pytest
 
 from scrapy_norobots.stores import Store
 from scrapy_norobots.stores.sqlite import NotOurFileError, SqliteStore
-from tests.crawling import ROOT
+from tests.processes import ROOT
 from tests.test_stores import FOUND, LOST, MAX_BYTES, ORIGIN, later
 
 

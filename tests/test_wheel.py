@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 import scrapy_norobots
-from tests.crawling import ROOT
+from tests.processes import ROOT
 from tests.sites import Site, page
 
 SPIDER = """
