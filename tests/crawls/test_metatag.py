@@ -6,7 +6,6 @@ import codecs
 import encodings.aliases
 import pickle
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from scrapy.http import HtmlResponse, Response, TextResponse, XmlResponse
 from scrapy_norobots.metatag import may_have_tags, read_response
 from scrapy_norobots.standard import RobotsMeta
 from tests.crawling import ADDON, Crawl, crawl, run_crawl
+from tests.processes import ROOT
 from tests.sites import Answer, Site
 
 META = {**ADDON, "NOROBOTS_META": True}
@@ -376,7 +376,7 @@ def test_the_log_says_what_was_dropped_and_what_decided() -> None:
 
 
 def test_the_page_on_meta_tags_shows_real_log_lines() -> None:
-    shown = (Path(__file__).parent.parent / "docs" / "meta.md").read_text().splitlines()
+    shown = (ROOT / "docs" / "meta.md").read_text().splitlines()
     answers = {"/": page(tagged("nofollow"), "/staff"), "/rota": page("", X_Robots_Tag="noindex")}
     with Site(answers=answers) as site:
         seen = follow(site, "/", "/rota")

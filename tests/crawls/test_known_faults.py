@@ -127,7 +127,8 @@ def test_the_index_names_tests_that_are_there(case: str) -> None:
             assert where.removeprefix("fault: ") in {fault.name for fault in FAULTS}
         else:
             module, _, function = where.partition(".")
-            assert callable(getattr(importlib.import_module(f"tests.{module}"), function))
+            folder = "unit" if module == "test_clauses" else "crawls"
+            assert callable(getattr(importlib.import_module(f"tests.{folder}.{module}"), function))
 
 
 def test_a_default_port_is_no_key_of_its_own() -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from scrapy_norobots.standard import RobotsTxt, rules
 from tests import nasty, oracle
-from tests.test_clauses import EXAMPLES, HOST
-from tests.test_properties import bodies, odd_text, robots_names, urls
+from tests.unit.test_clauses import EXAMPLES, HOST
+from tests.unit.test_properties import bodies, odd_text, robots_names, urls
 
 always = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

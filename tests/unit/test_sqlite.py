@@ -18,7 +18,7 @@ import pytest
 from scrapy_norobots.stores import Store
 from scrapy_norobots.stores.sqlite import NotOurFileError, SqliteStore
 from tests.processes import ROOT
-from tests.test_stores import FOUND, LOST, MAX_BYTES, ORIGIN, later
+from tests.unit.test_stores import FOUND, LOST, MAX_BYTES, ORIGIN, later
 
 
 async def fill(store: Store, count: int) -> list[bool]:
@@ -207,7 +207,7 @@ def test_a_disk_that_is_full_loses_nothing_that_was_there(tmp_path: Path) -> Non
     use(path, 20)
     program = (
         "import asyncio, resource, sys; from pathlib import Path\n"
-        "from tests.test_sqlite import fill, SqliteStore\n"
+        "from tests.unit.test_sqlite import fill, SqliteStore\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
         "async def work():\n"
         "    store = SqliteStore(sys.argv[1], 2**30)\n"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import FrozenInstanceError
-from pathlib import Path
 
 import pytest
 
 from scrapy_norobots.standard import KINDS, Finding, RobotsTxt, Severity, hints
 from scrapy_norobots.standard.findings import rules_of
+from tests.processes import ROOT
 from tests.variants import LINE_ENDS, with_line_ends
 
-DOCS = Path(__file__).parent.parent / "docs" / "standard.md"
+DOCS = ROOT / "docs" / "standard.md"
 
 
 def found(body: bytes | str) -> list[tuple[int, str]]:

@@ -20,7 +20,7 @@ import scrapy
 
 from tests import processes
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 PROJECT = ROOT / "example_project"
 sys.path.insert(0, str(PROJECT))
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
 from scrapy_norobots.standard import KINDS, Origin, Reason, RobotsMeta, RobotsTxt
+from tests.processes import ROOT
 from tests.variants import variants
 
-DOCS = Path(__file__).parent.parent / "docs" / "standard.md"
+DOCS = ROOT / "docs" / "standard.md"
 HOST = "http://garden.example"
 ALL = "User-agent: *\n"
 

@@ -18,8 +18,8 @@ from selenium.webdriver.common.keys import Keys
 from scrapy_norobots.report.page import to_html
 from tests.browser import chromium
 from tests.crawling import ADDON, Crawl, crawl, run_crawl, with_no_origin
+from tests.crawls.test_refresh import LONGER_THAN_TTL, RULES, SHORT
 from tests.sites import Answer, Site
-from tests.test_refresh import LONGER_THAN_TTL, RULES, SHORT
 
 FAULTY = "User-agent: *\nDisallow: /back/\nDisalow: /attic/\n\nDisallow: /cellar/\n"
 CLOSED = Answer(status=503)
