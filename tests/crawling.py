@@ -101,6 +101,10 @@ def _as_input(*requests: str | dict[str, Any], **job: Any) -> str:
     return json.dumps({**vars(what), "settings": {**MODE_SETTINGS[what.mode], **what.settings}})
 
 
+def with_report(*paths: Path, **settings: Any) -> dict[str, Any]:
+    return {**ADDON, "RETRY_TIMES": 1, "NOROBOTS_REPORT": [str(path) for path in paths], **settings}
+
+
 def with_no_origin(url: str) -> dict[str, Any]:
     """Return a request of a URL whose port is none; skip the test where there can be no such request."""
     request: dict[str, Any] = {

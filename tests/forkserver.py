@@ -45,7 +45,8 @@ def preload() -> None:
 
     for value in vars(default_settings).values():
         for path in [*value, *value.values()] if isinstance(value, dict) else [value]:
-            if isinstance(path, str) and path.startswith("scrapy."):
+            # Older versions of twisted.protocols.ftp import the reactor.
+            if isinstance(path, str) and path.startswith("scrapy.") and ".ftp." not in path:
                 import_module(path.rpartition(".")[0])
     with warnings.catch_warnings():
         if hasattr(ExecutionEngine, "download_async"):  # older versions warn of themselves

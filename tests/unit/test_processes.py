@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -9,7 +10,6 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
-from typing import IO
 
 import pytest
 
@@ -99,48 +99,51 @@ def test_what_a_process_changes_is_its_own(tmp_path: Path) -> None:
         assert processes.run(module(tmp_path, code), cwd=tmp_path).stdout == "False\n"
 
 
-@pytest.fixture
-def sign_of_life(tmp_path: Path) -> Path:
-    """A pipe that the program opens when it runs, and that ends when it ends."""
-    os.mkfifo(tmp_path / "pipe")
-    code = """
-import sys, time
-sys.stderr.write("asleep\\n")
-pipe = open("pipe", "w")
-time.sleep(60)
-pipe.write("awake")
+SLEEP = """
+import os, sys, time
+print("asleep", flush=True)
+open("pid", "w").write(str(os.getpid()))
+time.sleep(600)
 """
-    module(tmp_path, code)
-    return tmp_path / "pipe"
 
 
 def test_a_process_that_takes_too_long_is_killed_and_what_it_wrote_is_shown(
-    sign_of_life: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wait = processes.Process.wait
-    pipes: list[IO[str]] = []
 
-    def wait_from_then_on(process: processes.Process, timeout: float | None = None) -> int:
-        if not pipes:
-            pipes.append(sign_of_life.open())
+    def wait_until_it_sleeps(process: processes.Process, timeout: float | None = None) -> int:
+        while not (tmp_path / "pid").exists():
+            with contextlib.suppress(TimeoutError):
+                return wait(process, 0.01)
         return wait(process, timeout)
 
-    monkeypatch.setattr(processes.Process, "wait", wait_from_then_on)
+    monkeypatch.setattr(processes.Process, "wait", wait_until_it_sleeps)
     with pytest.raises(TimeoutError, match=r"(?s)^program -x took longer than 0.01 s and was killed.*asleep"):
-        processes.run("program", "-x", cwd=sign_of_life.parent, timeout=0.01)
-    with pipes[0] as pipe:
-        assert pipe.read() == ""
+        processes.run(module(tmp_path, SLEEP), "-x", cwd=tmp_path, timeout=0.01)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+RUN = """
+import pathlib, sys
+from tests.processes import Process
+with Process(
+    "program", stdin=sys.stdin.buffer, stdout=sys.stdout.buffer, stderr=sys.stderr.buffer,
+    cwd=pathlib.Path(sys.argv[1]),
+) as process:
+    process.wait()
+"""
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_process_ends_with_the_one_that_runs_it(sign_of_life: Path, number: signal.Signals) -> None:
-    code = (
-        "import sys, pathlib; from tests.processes import run; run('program', cwd=pathlib.Path(sys.argv[1]))"
-    )
+def test_a_process_ends_with_the_one_that_runs_it(tmp_path: Path, number: signal.Signals) -> None:
+    module(tmp_path, SLEEP)
     with subprocess.Popen(
-        [sys.executable, "-c", code, str(sign_of_life.parent)], cwd=processes.ROOT, stderr=subprocess.DEVNULL
-    ) as runs_it:
-        with sign_of_life.open() as pipe:
-            runs_it.send_signal(number)
-            assert pipe.read() == ""
-        runs_it.wait()
+        [sys.executable, "-c", RUN, str(tmp_path)],
+        cwd=processes.ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    ) as runs_it:  # fmt: skip
+        assert runs_it.stdout is not None
+        assert runs_it.stdout.readline() == b"asleep\n"
+        runs_it.send_signal(number)
+        assert runs_it.stdout.read() == b""  # which ends when nobody can write there any more

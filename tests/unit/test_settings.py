@@ -15,9 +15,7 @@ from scrapy.settings import Settings
 
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.settings import DEFAULTS, Config, MetaConfig
-from tests.crawling import ADDON, run_crawl
 from tests.processes import ROOT
-from tests.sites import Site
 
 TIMES = ("TTL", "TTL_MIN", "TIMEOUT")
 
@@ -134,8 +132,6 @@ def test_a_floor_over_the_ceiling_is_refused_and_a_low_ceiling_counts() -> None:
 def test_a_parser_that_cannot_be_had_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^ROBOTSTXT_PARSER = 'no\.such\.Parser': is not usable: "):
         config(ROBOTSTXT_PARSER="no.such.Parser")
-    done = run_crawl("data:,", settings={**ADDON, "ROBOTSTXT_PARSER": "tests.spiders.NotAParser"})
-    assert "ValueError: ROBOTSTXT_PARSER = 'tests.spiders.NotAParser': is not usable: " in done.stderr
 
 
 # Values of any type, and texts and numbers that almost make sense.
@@ -223,13 +219,6 @@ def test_a_name_that_does_not_exist_is_a_warning(caplog: pytest.LogCaptureFixtur
         "There is no setting NO_ROBOTS_TTL; is it NOROBOTS_TTL?",
         "There is no setting NOROBOT_STORE; is it NOROBOTS_STORE?",
     ]
-
-
-def test_a_crawl_with_a_bad_setting_does_not_start() -> None:
-    with Site() as site:
-        done = run_crawl(f"{site.url}/", settings={**ADDON, "NOROBOTS_TIMEOUT": "soon"})
-    assert site.targets() == []
-    assert "ValueError: NOROBOTS_TIMEOUT = 'soon': must be a number of seconds" in done.stderr
 
 
 def test_the_docs_have_every_setting_with_its_default() -> None:

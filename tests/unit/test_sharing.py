@@ -18,7 +18,7 @@ from scrapy_norobots.sharing import Sharing
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt
 from scrapy_norobots.stores.sqlite import SqliteStore
-from tests.unit.test_stores import can_wait_for_deferreds
+from tests.unit.test_guard import can_wait_for_deferreds
 
 ORIGIN = Origin("http", "town.example", 80)
 TIMES = Freshness(ttl_min=0, ttl=600, error_ttl=60, stale_ttl=3600)

@@ -18,7 +18,7 @@ import pytest
 from scrapy_norobots.stores import Store
 from scrapy_norobots.stores.sqlite import NotOurFileError, SqliteStore
 from tests.processes import ROOT
-from tests.unit.test_stores import FOUND, LOST, MAX_BYTES, ORIGIN, later
+from tests.snapshots import FOUND, LOST, MAX_BYTES, ORIGIN, later
 
 
 async def fill(store: Store, count: int) -> list[bool]:

@@ -1,13 +1,9 @@
-"""What every store does, and what a guarded one does when the store fails."""
+"""What every store does."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
-import math
 import sqlite3
-import sys
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
@@ -15,41 +11,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
-from twisted.internet.defer import Deferred
 
-from scrapy_norobots import compat
-from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import Store, entries, open_store, without_password
-from scrapy_norobots.stores import guard as guard_module
-from scrapy_norobots.stores.guard import PATIENCE, REST, Guarded
-from tests.redisserver import RedisServer
+from tests.snapshots import EMPTY, FOUND, LOST, MAX_BYTES, ORIGIN, OTHER, later
+from tests.unit.test_entries import HEADS_OF_OTHERS, WHOLE, sealed
 
 _T = TypeVar("_T")
-
-ORIGIN = Origin("http", "town.example", 8080)
-OTHER = Origin("https", "[::1]", 443)
-FOUND = Snapshot(
-    ORIGIN,
-    "http://www.town.example:8080/robots.txt?a=%C3%A4",
-    1_700_000_000.123,
-    status=200,
-    headers={"etag": '"\xe4\x00\u2028"', "cache-control": "max-age=600"},
-    body=b"User-agent: *\r\nDisallow: /back/\n\x00\xff\xfe\r",
-)
-LOST = Snapshot(ORIGIN, ORIGIN.robots_url, 1_700_000_700.5, error="TimeoutError: \u2026", failures=3)
-EMPTY = Snapshot(OTHER, OTHER.robots_url, 0.0, status=404)
-MAX_BYTES = 256 * 1024
-
-
-def run(coroutine: Coroutine[Any, Any, _T]) -> _T:
-    return asyncio.run(coroutine)
-
-
-def later() -> float:
-    return time.time() + 3600
 
 
 @dataclass
@@ -74,7 +42,7 @@ class Shelf:
             finally:
                 await store.close()
 
-        return run(using())
+        return asyncio.run(using())
 
 
 @pytest.fixture(params=["sqlite", "redis"])
@@ -225,25 +193,6 @@ def test_hundreds_of_calls_at_once_are_no_failure(shelf: Shelf) -> None:
     shelf.use(work)
 
 
-def test_a_redis_that_was_restarted_fails_no_call(redis_server: RedisServer) -> None:
-    """All connections that were open are dead then."""
-    pytest.importorskip("redis")
-
-    async def work() -> None:
-        store = open_store(redis_server.url, MAX_BYTES)
-        assert store is not None
-        origins = [Origin("http", f"{number}.town.example", 80) for number in range(40)]
-        await asyncio.gather(*(store.load(origin) for origin in origins))
-        redis_server.stop()
-        redis_server.start()
-        for _ in range(2):
-            assert await asyncio.gather(*(store.load(origin) for origin in origins)) == [()] * 40
-        assert await store.claim(ORIGIN, 60)
-        await store.close()
-
-    run(work())
-
-
 def test_of_many_at_once_one_gets_the_claim(shelf: Shelf) -> None:
     async def work(first: Store) -> None:
         stores = [first, *(shelf.open() for _ in range(7))]
@@ -253,45 +202,6 @@ def test_of_many_at_once_one_gets_the_claim(shelf: Shelf) -> None:
             await store.close()
 
     shelf.use(work)
-
-
-WHOLE = entries.encode((FOUND, LOST))
-
-
-def compact(head: object) -> bytes:
-    return json.dumps(head, separators=(",", ":")).encode()
-
-
-def sealed(head: object) -> bytes:
-    """An entry with a seal like ours and whatever head."""
-    content = compact(head) + b"\nbody"
-    return entries._MAGIC + entries._digest(content) + b"\n" + content
-
-
-FACTS = {"url": "", "time": 1.0, "status": 200, "error": "", "headers": {}, "failures": 0, "size": 4}
-WRONG_FACTS: list[dict[str, object]] = [
-    {"status": "200"},
-    {"time": None},
-    {"headers": []},
-    {"headers": {"etag": 7}},
-    {"size": "4"},
-    {"mood": "good"},
-    {"size": -1},
-    {"size": 3},
-    {"failures": -1},
-    {"status": True},
-    {"time": float("nan")},
-    {"own_fault": True},
-]
-HEADS_OF_OTHERS: list[object] = [
-    None,
-    [],
-    {},
-    {"origin": list(ORIGIN)},
-    {"origin": list(ORIGIN), "snapshots": 7},
-    {"origin": list(ORIGIN), "snapshots": [7]},
-    *({"origin": list(ORIGIN), "snapshots": [{**FACTS, **wrong}]} for wrong in WRONG_FACTS),
-]
 
 
 @pytest.mark.parametrize(
@@ -321,88 +231,6 @@ def test_an_entry_that_is_damaged_or_not_ours_is_a_miss(shelf: Shelf, entry: byt
         assert await store.load(ORIGIN) == (FOUND,)
 
     shelf.use(work)
-
-
-@given(st.data())
-def test_no_change_of_an_entry_goes_unnoticed(data: st.DataObject) -> None:
-    place = data.draw(st.integers(0, len(WHOLE) - 1))
-    changed = bytearray(WHOLE)
-    changed[place] ^= data.draw(st.integers(1, 255))
-    assert entries.decode(bytes(changed), ORIGIN) == ()
-
-
-@given(st.binary())
-def test_no_bytes_are_more_than_a_miss(entry: bytes) -> None:
-    assert entries.decode(entry, ORIGIN) == ()
-
-
-def test_what_the_wrong_ones_are_wrong_beside() -> None:
-    """Each of them is one step away from an entry that is read."""
-    found = entries.decode(sealed({"origin": list(ORIGIN), "snapshots": [FACTS]}), ORIGIN)
-    assert [snapshot.body for snapshot in found] == [b"body"]
-
-
-# Any JSON, and JSON that is almost what an entry begins with.
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=6,
-)
-RIGHT_FACTS: dict[str, st.SearchStrategy[Any]] = {
-    "url": st.text(),
-    "time": st.floats(),
-    "status": st.none() | st.integers(),
-    "error": st.text(),
-    "headers": st.dictionaries(st.text(max_size=5), st.text(max_size=5) | JSON, max_size=2),
-    "failures": st.integers(),
-    "size": st.integers(-1, 4),
-}
-LIKE_FACTS = st.fixed_dictionaries(
-    {}, optional={name: st.one_of(right, right, right, JSON) for name, right in RIGHT_FACTS.items()}
-) | st.fixed_dictionaries(RIGHT_FACTS, optional={"own_fault": JSON, "body": JSON})
-HEADS = st.fixed_dictionaries(
-    {"origin": st.just(list(ORIGIN)) | JSON, "snapshots": st.lists(LIKE_FACTS, max_size=2) | JSON}
-)
-
-
-@given(st.one_of(HEADS, HEADS, JSON).map(compact) | st.binary(), st.binary(max_size=4))
-@example(b"[" * 100_000, b"")
-def test_no_sealed_bytes_are_more_than_a_miss(line: bytes, bodies: bytes) -> None:
-    """Somebody else may know how to seal an entry: what it says is of the right types, or a miss."""
-    content = line + b"\n" + bodies
-    found = entries.decode(entries._MAGIC + entries._digest(content) + b"\n" + content, ORIGIN)
-    for snapshot in found:
-        assert snapshot.origin == ORIGIN
-        assert snapshot.status is None or type(snapshot.status) is int
-        assert snapshot.own_fault is False
-        assert snapshot.failures >= 0
-        assert math.isfinite(snapshot.time)
-        assert all(
-            isinstance(text, str) for text in [snapshot.url, snapshot.error, *snapshot.headers.values()]
-        )
-    assert not found or b"".join(snapshot.body for snapshot in found) == bodies
-
-
-@given(
-    st.lists(
-        st.builds(
-            Snapshot,
-            origin=st.just(ORIGIN),
-            url=st.text(),
-            time=st.floats(allow_nan=False, allow_infinity=False),
-            status=st.none() | st.integers(0, 999),
-            error=st.text(st.characters(codec=None)),
-            headers=st.dictionaries(st.text(), st.text()),
-            body=st.binary(),
-            failures=st.integers(0, 10**9),
-            exception=st.none(),
-        ),
-        min_size=1,
-        max_size=2,
-    )
-)
-def test_any_snapshots_come_back(snapshots: list[Snapshot]) -> None:
-    assert entries.decode(entries.encode(snapshots), ORIGIN) == tuple(snapshots)
 
 
 def test_size_is_bounded_and_the_oldest_go(shelf: Shelf) -> None:
@@ -468,197 +296,3 @@ def test_memory_needs_no_store() -> None:
 )
 def test_a_password_is_not_shown(value: str, shown: str) -> None:
     assert without_password(value) == shown
-
-
-class Moody:
-    """A store that fails when told to, and counts what it is asked."""
-
-    def __init__(self) -> None:
-        self.mood: Callable[[], Coroutine[Any, Any, object]] | None = None
-        self.calls = 0
-
-    async def _do(self, result: _T) -> _T:
-        self.calls += 1
-        if self.mood is not None:
-            await self.mood()
-        return result
-
-    async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
-        return await self._do((FOUND,))
-
-    async def save(self, snapshots: object, until: float) -> None:
-        await self._do(None)
-
-    async def claim(self, origin: Origin, seconds: float) -> bool:
-        return await self._do(False)
-
-    async def release(self, origin: Origin) -> None:
-        await self._do(None)
-
-    async def close(self) -> None:
-        await self._do(None)
-
-
-async def fail() -> None:
-    raise OSError("disk is on \x1b[31mfire")
-
-
-async def hang() -> None:
-    await asyncio.Event().wait()
-
-
-@dataclass
-class Guard:
-    store: Moody
-    guarded: Guarded
-    now: float = 1000.0
-    failures: int = 0
-
-
-@pytest.fixture
-def guard(monkeypatch: pytest.MonkeyPatch) -> Guard:
-    monkeypatch.setattr("scrapy_norobots.stores.guard.PATIENCE", 0.05)
-    guard = Guard(Moody(), None)  # type: ignore[arg-type]
-
-    def count() -> None:
-        guard.failures += 1
-
-    guard.guarded = Guarded(guard.store, "the store", count, clock=lambda: guard.now)
-    return guard
-
-
-@pytest.mark.parametrize("mood", [fail, hang])
-def test_a_store_that_fails_is_reported_once_and_left_alone(
-    guard: Guard, mood: Callable[[], Coroutine[Any, Any, None]], caplog: pytest.LogCaptureFixture
-) -> None:
-    async def work() -> None:
-        assert await guard.guarded.load(ORIGIN) == (FOUND,)
-        guard.store.mood = mood
-        for _ in range(3):
-            assert await guard.guarded.load(ORIGIN) == ()
-            assert await guard.guarded.claim(ORIGIN, 60)
-            await guard.guarded.save((FOUND,), 0)
-            await guard.guarded.release(ORIGIN)
-        assert guard.store.calls == 2  # one before, one in vain
-        guard.now += REST
-        assert await guard.guarded.load(ORIGIN) == ()
-        assert await guard.guarded.load(ORIGIN) == ()
-        assert guard.store.calls == 3
-        guard.store.mood = None
-        guard.now += REST + PATIENCE
-        assert await guard.guarded.load(ORIGIN) == (FOUND,)
-        assert not await guard.guarded.claim(ORIGIN, 60)
-        await guard.guarded.save((FOUND,), 0)
-        await guard.guarded.release(ORIGIN)
-
-    with caplog.at_level(logging.INFO):
-        run(work())
-    why = r"OSError: disk is on \x1b[31mfire" if mood is fail else "TimeoutError: no answer within 0.05 s"
-    assert [record.getMessage() for record in caplog.records] == [
-        f"the store failed ({why}); the crawl goes on from memory, and it is tried again from time to time",
-        "the store works again and is used",
-    ]
-    assert guard.failures == 2
-
-
-def test_many_that_fail_at_once_are_one_warning(guard: Guard, caplog: pytest.LogCaptureFixture) -> None:
-    async def work() -> None:
-        guard.store.mood = hang
-        assert await asyncio.gather(*(guard.guarded.load(ORIGIN) for _ in range(30))) == [()] * 30
-        guard.now += REST
-        guard.store.calls = 0
-        await asyncio.gather(*(guard.guarded.load(ORIGIN) for _ in range(30)))
-        assert guard.store.calls == 1  # one finds out, the others do not wait for it
-
-    run(work())
-    assert len(caplog.records) == 1
-
-
-def test_a_store_that_can_be_read_only_works_again_when_it_can_be_written(
-    guard: Guard, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def work() -> None:
-        for _ in range(5):
-            guard.store.mood = None
-            assert await guard.guarded.load(ORIGIN) == (FOUND,)
-            guard.store.mood = fail
-            await guard.guarded.save((FOUND,), 0)
-            guard.now += REST + PATIENCE
-        guard.store.mood = None
-        await guard.guarded.load(ORIGIN)
-        assert len(caplog.records) == 1
-        await guard.guarded.save((FOUND,), 0)
-
-    run(work())
-    assert [record.getMessage().rpartition("store ")[2][:5] for record in caplog.records] == [
-        "faile",
-        "works",
-    ]
-    assert guard.failures == 5
-
-
-def test_calls_that_wait_for_others_do_not_lose_patience(guard: Guard) -> None:
-    """A bounded number of calls is under way; the time of the others has not begun."""
-    if not can_wait_for_deferreds():
-        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
-    under_way = most = 0
-
-    async def slowly() -> None:
-        nonlocal under_way, most
-        under_way += 1
-        most = max(most, under_way)
-        await asyncio.sleep(0)
-        under_way -= 1
-
-    async def work() -> None:
-        guard.store.mood = slowly
-        await asyncio.gather(*(guard.guarded.load(ORIGIN) for _ in range(300)))
-
-    run(work())
-    assert guard.store.calls == 300
-    assert most == guard_module._AT_ONCE
-
-
-def can_wait_for_deferreds() -> bool:
-    async def work() -> None:
-        deferred: Deferred[None] = Deferred()
-        asyncio.get_running_loop().call_soon(deferred.callback, None)
-        await compat.waiting_for(deferred)
-
-    try:
-        run(work())
-    except RuntimeError:
-        return False
-    return True
-
-
-def test_after_closing_nothing_is_asked(guard: Guard) -> None:
-    async def work() -> None:
-        await guard.guarded.close()
-        assert await guard.guarded.load(ORIGIN) == ()
-        guard.store.mood = fail
-        await guard.guarded.close()
-
-    run(work())
-    assert guard.store.calls == 2
-    assert guard.failures == 0
-
-
-def test_a_redis_that_is_not_there_fails() -> None:
-    redis = pytest.importorskip("redis")
-    store = open_store("redis://127.0.0.1:1/0", MAX_BYTES)
-    assert store is not None
-
-    async def work() -> None:
-        with pytest.raises(redis.ConnectionError):
-            await store.load(ORIGIN)
-        await store.close()
-
-    run(work())
-
-
-def test_without_redis_py_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "redis.asyncio", None)
-    monkeypatch.delitem(sys.modules, "scrapy_norobots.stores.redis", raising=False)
-    with pytest.raises(ImportError, match=r"^needs redis-py: pip install 'scrapy-norobots\[redis\]'"):
-        open_store("redis://127.0.0.1/0", MAX_BYTES)
