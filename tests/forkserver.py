@@ -14,6 +14,7 @@ import contextlib
 import gc
 import json
 import os
+import re
 import runpy
 import select
 import signal
@@ -45,8 +46,8 @@ def preload() -> None:
 
     for value in vars(default_settings).values():
         for path in [*value, *value.values()] if isinstance(value, dict) else [value]:
-            # Older versions of twisted.protocols.ftp import the reactor.
-            if isinstance(path, str) and path.startswith("scrapy.") and ".ftp." not in path:
+            # With older versions of Twisted, these two import the reactor.
+            if isinstance(path, str) and re.match(r"scrapy\.(?!.*\.(ftp|telnet)\.)", path):
                 import_module(path.rpartition(".")[0])
     with warnings.catch_warnings():
         if hasattr(ExecutionEngine, "download_async"):  # older versions warn of themselves
