@@ -1,8 +1,9 @@
 # `make demo` and `make test` set up all that they need in .venv; nothing is installed elsewhere.
-# PYTHON: which Python to build .venv with, 3.10 or newer. WORKERS: how many tests run at once.
+# PYTHON: which Python to build .venv with, 3.10 or newer.
+# WORKERS: how many tests run at once. Tests of crawls wait about as long as they compute.
 
 PYTHON ?= python3
-WORKERS ?= 2
+WORKERS ?= 4
 # Pythons that need not be on the PATH; tox gives up at one that is too old for it.
 PYENV := $(wildcard $(HOME)/.pyenv/versions/3.1[0-9].*/bin/python)
 # The oldest supported Python that is here and runs: 10 is Python 3.10.

@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from tests.crawling import ADDON, crawl
-from tests.sites import Answer, ForwardProxy, Site, page
+from tests.sites import Answer, ForwardProxy, Hit, Site, page
 from tests.sites.faults import FAULTS
 
 RULES = "User-agent: *\nDisallow: /back/\n"
@@ -206,13 +206,19 @@ def test_two_crawls_in_a_process_share_nothing() -> None:
 
 
 def test_a_crawl_that_is_stopped_ends(mode: str) -> None:
-    over = threading.Event()
-    try:
-        with Site(Answer(RULES, before=lambda: over.wait(60))) as site:
-            settings = {**ADDON, "RETRY_ENABLED": False, "NOROBOTS_TIMEOUT": 3, "CLOSESPIDER_TIMEOUT": 1}
-            seen = crawl(*(f"{site.url}/{i}" for i in range(40)), settings=settings, mode=mode, timeout=30)
-    finally:
+    asked, over = threading.Event(), threading.Event()
+
+    def robots(hit: Hit) -> Answer:
+        asked.set()
+        over.wait(60)
+        return Answer(RULES)
+
+    settings = {**ADDON, "RETRY_ENABLED": False, "NOROBOTS_TIMEOUT": 1}
+    with Site(robots) as site, Site(answers={"/": Answer(before=lambda: asked.wait(60))}) as other:
+        stops = {"url": f"{other.url}/", "meta": {"dont_obey_robotstxt": True}}
+        urls = [f"{site.url}/{i}" for i in range(40)]
+        seen = crawl(stops, *urls, settings=settings, mode=mode, spider="tests.spiders.StopsEarly")
         over.set()
     assert site.pages() == []
-    assert seen.stats["finish_reason"] == "closespider_timeout"
+    assert seen.stats["finish_reason"] == "enough"
     assert len(site.robots_hits()) == 1

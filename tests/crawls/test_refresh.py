@@ -12,11 +12,11 @@ OTHER_RULES = "User-agent: *\nDisallow: /attic/\n"
 SHORT = {
     **ADDON,
     "RETRY_ENABLED": False,
-    "NOROBOTS_TTL": 0.2,
+    "NOROBOTS_TTL": 200,
     "NOROBOTS_TTL_MIN": 0,
-    "NOROBOTS_ERROR_TTL": 0.1,
+    "NOROBOTS_ERROR_TTL": 100,
 }
-LONGER_THAN_TTL = 0.25
+LONGER_THAN_TTL = 250
 FORBIDDEN, CLOSED = "RobotsForbidden", "RobotsUnreachable"
 
 
@@ -32,7 +32,7 @@ class Changing(Site):
 
 
 def ask(site: Site, *plan: tuple[float, str], **settings: Any) -> Crawl:
-    """Ask about targets of a site, after a pause each."""
+    """Ask about targets of a site, each some seconds later by the plugin's clocks."""
     with Site() as start:
         return crawl(
             f"{start.url}/",
@@ -76,8 +76,8 @@ def test_a_refresh_is_conditional_and_a_304_renews() -> None:
 
 
 def test_the_answers_own_freshness_counts() -> None:
-    with Site(Answer(RULES, headers={"Cache-Control": "max-age=60"})) as site:
-        ask(site, (0, "/"), (LONGER_THAN_TTL, "/"), NOROBOTS_TTL=3600)
+    with Site(Answer(RULES, headers={"Cache-Control": "max-age=3600"})) as site:
+        ask(site, (0, "/"), (LONGER_THAN_TTL, "/"), NOROBOTS_TTL=7200)
     assert len(site.robots_hits()) == 1
     with Site(Answer(RULES, headers={"Cache-Control": "max-age=0"})) as site:
         ask(site, (0, "/"), (0.01, "/"), NOROBOTS_TTL=3600)
@@ -93,13 +93,13 @@ def test_a_failed_refresh_leaves_good_rules_in_force_and_says_so_once() -> None:
     assert seen.notes["told"] == [FORBIDDEN, FORBIDDEN, "passed", FORBIDDEN, "passed"]
     (line,) = seen.log_lines("[scrapy_norobots", "WARNING", " at http")
     assert f"Rules stay in force at {site.url}: {site.url}/robots.txt answered 503, and " in line
-    assert "NOROBOTS_STALE_TTL lets the copy at hand count; it is asked again in 0.1 s" in line
+    assert "NOROBOTS_STALE_TTL lets the copy at hand count; it is asked again in 100 s" in line
     assert seen.stats["norobots/stale"] == len(site.robots_hits()) - 1 >= 1
 
 
 def test_good_rules_do_not_stay_for_ever() -> None:
     with Changing(Answer(RULES), Answer(status=503)) as site:
-        seen = ask(site, (0, "/"), (LONGER_THAN_TTL, "/"), NOROBOTS_STALE_TTL=0.1)
+        seen = ask(site, (0, "/"), (LONGER_THAN_TTL, "/"), NOROBOTS_STALE_TTL=100)
     assert seen.notes["told"] == ["passed", CLOSED]
     assert seen.log_lines("WARNING: Nothing is fetched at", "answered 503")
 

@@ -311,13 +311,7 @@ def test_an_interrupted_crawl_does_not_wait_for_others(tmp_path: Path) -> None:
     from scrapy_norobots.stores.sqlite import SqliteStore
 
     path = tmp_path / "robots.sqlite"
-    requested = threading.Event()
-
-    def start(hit: Hit) -> Answer:
-        requested.set()
-        return page(f"{site.url}/")
-
-    with Site(RULES) as site, Site(answers={"/": start}) as other:
+    with Site(RULES) as site, Site(answers={"/": page(f"{site.url}/")}) as other:
 
         async def claim() -> None:
             store = SqliteStore(str(path), 2**20)
@@ -327,7 +321,8 @@ def test_an_interrupted_crawl_does_not_wait_for_others(tmp_path: Path) -> None:
             await store.close()
 
         asyncio.run(claim())
-        settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{path}", "CLOSESPIDER_TIMEOUT": 2}
-        crawl(f"{other.url}/", settings=settings, arguments={"follow": True}, timeout=60)
-    assert requested.is_set()
+        settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{path}"}
+        spider, arguments = "tests.spiders.StopsEarly", {"pause": 1}
+        seen = crawl(f"{other.url}/", settings=settings, spider=spider, arguments=arguments)
+    assert seen.stats["finish_reason"] == "enough"
     assert len(site.robots_hits()) <= 1

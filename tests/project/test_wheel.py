@@ -113,9 +113,9 @@ def wheel(built: Path) -> Path:
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of programs of a new environment with the wheel, and nothing but what it needs."""
     folder = tmp_path_factory.mktemp("installed")
-    venv.create(folder / "env", with_pip=True)
+    venv.create(folder / "env")
     programs = folder / "env" / "bin"
-    run(programs / "python", "-m", "pip", "install", "--quiet", wheel)
+    run(sys.executable, "-m", "pip", "--python", programs / "python", "install", "--quiet", wheel)
     return programs
 
 

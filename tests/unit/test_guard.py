@@ -67,8 +67,7 @@ class Guard:
 
 
 @pytest.fixture
-def guard(monkeypatch: pytest.MonkeyPatch) -> Guard:
-    monkeypatch.setattr("scrapy_norobots.stores.guard.PATIENCE", 0.05)
+def guard() -> Guard:
     guard = Guard(Moody(), None)  # type: ignore[arg-type]
 
     def count() -> None:
@@ -80,11 +79,16 @@ def guard(monkeypatch: pytest.MonkeyPatch) -> Guard:
 
 @pytest.mark.parametrize("mood", [fail, hang])
 def test_a_store_that_fails_is_reported_once_and_left_alone(
-    guard: Guard, mood: Callable[[], Coroutine[Any, Any, None]], caplog: pytest.LogCaptureFixture
+    guard: Guard,
+    mood: Callable[[], Coroutine[Any, Any, None]],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def work() -> None:
         assert await guard.guarded.load(ORIGIN) == (FOUND,)
         guard.store.mood = mood
+        if mood is hang:
+            monkeypatch.setattr(guard_module, "PATIENCE", 0.05)
         for _ in range(3):
             assert await guard.guarded.load(ORIGIN) == ()
             assert await guard.guarded.claim(ORIGIN, 60)
@@ -96,6 +100,7 @@ def test_a_store_that_fails_is_reported_once_and_left_alone(
         assert await guard.guarded.load(ORIGIN) == ()
         assert guard.store.calls == 3
         guard.store.mood = None
+        monkeypatch.setattr(guard_module, "PATIENCE", PATIENCE)
         guard.now += REST + PATIENCE
         assert await guard.guarded.load(ORIGIN) == (FOUND,)
         assert not await guard.guarded.claim(ORIGIN, 60)
@@ -112,7 +117,11 @@ def test_a_store_that_fails_is_reported_once_and_left_alone(
     assert guard.failures == 2
 
 
-def test_many_that_fail_at_once_are_one_warning(guard: Guard, caplog: pytest.LogCaptureFixture) -> None:
+def test_many_that_fail_at_once_are_one_warning(
+    guard: Guard, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard_module, "PATIENCE", 0.05)
+
     async def work() -> None:
         guard.store.mood = hang
         assert await asyncio.gather(*(guard.guarded.load(ORIGIN) for _ in range(30))) == [()] * 30
@@ -149,20 +158,24 @@ def test_a_store_that_can_be_read_only_works_again_when_it_can_be_written(
 
 
 def test_calls_that_wait_for_others_do_not_lose_patience(guard: Guard) -> None:
-    """A bounded number of calls is under way; the time of the others has not begun."""
+    """A bounded number of calls is under way; the time of the others has not begun. The event loop's clock
+    goes on with each call, so that all of them take longer than each has.
+    """
     if not can_wait_for_deferreds():
         pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
-    under_way = most = 0
+    under_way, most, now = 0, 0, 0.0
 
     async def slowly() -> None:
-        nonlocal under_way, most
+        nonlocal under_way, most, now
         under_way += 1
         most = max(most, under_way)
         await asyncio.sleep(0)
         under_way -= 1
+        now += PATIENCE / 100
 
     async def work() -> None:
         guard.store.mood = slowly
+        asyncio.get_running_loop().time = lambda: now  # type: ignore[method-assign]
         await asyncio.gather(*(guard.guarded.load(ORIGIN) for _ in range(300)))
 
     asyncio.run(work())

@@ -137,12 +137,22 @@ def test_a_claim_is_renewed_while_the_download_goes_on(
 ) -> None:
     if not can_wait_for_deferreds():
         pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
-    monkeypatch.setattr(sharing, "CLAIM", 1.5)
-    monkeypatch.setattr(sharing, "_RENEWAL", 0.1)
+    monkeypatch.setattr(sharing, "_RENEWAL", 0.01)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now)
 
     async def work() -> None:
+        nonlocal now
         async with crawls(tmp_path, 2) as (first, second):
-            going_on, done = asyncio.Event(), asyncio.Event()
+            going_on, done, renewed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+            claim = first.store.claim
+
+            async def claim_and_tell(origin: Origin, seconds: float) -> bool:
+                has_claimed = await claim(origin, seconds)
+                renewed.set()
+                return has_claimed
+
+            monkeypatch.setattr(first.store, "claim", claim_and_tell)
 
             async def slowly(known: Access | None) -> Access:
                 going_on.set()
@@ -151,11 +161,15 @@ def test_a_claim_is_renewed_while_the_download_goes_on(
 
             loading = asyncio.create_task(first.sharing.load(ORIGIN, None, slowly))
             await going_on.wait()
-            await asyncio.sleep(2)
-            assert not await second.store.claim(ORIGIN, 60)
+            for _ in range(3):
+                now += 0.9 * sharing.CLAIM
+                for _ in range(2):  # one may have looked at the clock before
+                    renewed.clear()
+                    await asyncio.wait_for(renewed.wait(), 30)
+                assert not await second.store.claim(ORIGIN, 60)
             done.set()
             await loading
-            await asyncio.sleep(0.3)  # and no longer than that
+            await asyncio.sleep(0.1)  # and no longer than that
             assert await second.store.claim(ORIGIN, 60)
 
     asyncio.run(work())
@@ -212,14 +226,25 @@ def test_what_is_known_is_not_replaced_by_something_older(tmp_path: Path) -> Non
     asyncio.run(work())
 
 
-def test_what_came_while_waiting_counts_even_if_it_is_fresh_for_no_time(tmp_path: Path) -> None:
+def test_what_came_while_waiting_counts_even_if_it_is_fresh_for_no_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     judge = replace(JUDGE, freshness=replace(TIMES, ttl=0))
 
     async def work() -> None:
         async with crawls(tmp_path, 2, judge=judge) as (first, second):
             assert await second.store.claim(ORIGIN, 60)
+            waits = asyncio.Event()
+            claim = first.store.claim
+
+            async def claim_in_vain(origin: Origin, seconds: float) -> bool:
+                has_claimed = await claim(origin, seconds)
+                waits.set()
+                return has_claimed
+
+            monkeypatch.setattr(first.store, "claim", claim_in_vain)
             loading = asyncio.create_task(first.load())
-            await asyncio.sleep(0.1)
+            await asyncio.wait_for(waits.wait(), 30)
             await second.store.save((found(SHUT),), time.time() + 60)
             await second.store.release(ORIGIN)
             access, is_kept = await loading

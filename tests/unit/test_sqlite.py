@@ -9,6 +9,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -313,10 +314,12 @@ def test_closing_that_nobody_waits_for_closes_all_the_same(tmp_path: Path) -> No
     async def work() -> SqliteStore:
         store = SqliteStore(str(path), MAX_BYTES)
         await store.load(ORIGIN)
-        slow = asyncio.create_task(store._run(lambda db: time.sleep(0.3)))
+        closed_in_vain = threading.Event()
+        slow = asyncio.create_task(store._run(lambda db: closed_in_vain.wait()))
         await asyncio.sleep(0)
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(store.close(), 0.01)
+        closed_in_vain.set()
         await slow
         return store
 
