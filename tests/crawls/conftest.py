@@ -1,10 +1,21 @@
-"""What the tests of both commands share."""
+"""What tests of crawls share."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+
+from tests.crawling import MODES
+from tests.redisserver import RedisServer
+
+
+@pytest.fixture
+def redis_server(redis_server: RedisServer) -> RedisServer:
+    """A Redis server of the test's own, where crawls can use it."""
+    if MODES[0] == "select":
+        pytest.skip("Redis needs asyncio")
+    return redis_server
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def dropped(seen: Any) -> list[str]:
     return sorted(drop.url for drop in seen.drops)
 
 
-# Download handlers that render
+# Download handlers that render; all of them need the asyncio reactor
 
 
 def playwright(**settings: Any) -> dict[str, Any]:
@@ -82,6 +82,7 @@ def test_playwright_renders_pages_and_no_robots_txt(scheme: str, tls: tuple[Path
             {"url": f"{site.url}/back/1", "meta": {"playwright": True}},
             f"{site.url}/plain",
             settings=playwright(),
+            mode="asyncio",
         )
     assert {hit.target: was_rendered(hit) for hit in site.hits} == {
         "/robots.txt": False,
@@ -95,7 +96,7 @@ def test_playwright_renders_pages_and_no_robots_txt(scheme: str, tls: tuple[Path
 
 def test_a_middleware_that_renders_by_default_renders_no_robots_txt(site: Site) -> None:
     settings = playwright(DOWNLOADER_MIDDLEWARES={"tests.components.RenderAll": 543})
-    seen = crawl(f"{site.url}/open", f"{site.url}/back/1", settings=settings)
+    seen = crawl(f"{site.url}/open", f"{site.url}/back/1", settings=settings, mode="asyncio")
     assert {hit.target: was_rendered(hit) for hit in site.hits} == {"/robots.txt": False, "/open": True}
     assert dropped(seen) == [f"{site.url}/back/1"]
 
@@ -111,6 +112,7 @@ def test_what_a_browser_fetches_on_its_own_is_not_seen(aborts: bool, site: Site)
     seen = crawl(
         *({"url": site.url + path, "meta": {"playwright": True}} for path in ("/moved", "/open")),
         settings=playwright(**settings),
+        mode="asyncio",
     )
     assert set(site.pages()) == {"/back/1", "/moved", "/open"} | (set() if aborts else {"/back/2"})
     assert seen.drops == []
@@ -121,7 +123,10 @@ def test_a_handler_that_renders_by_default_can_tell_a_robots_txt(site: Site) -> 
     plainly = {"DOWNLOADER_MIDDLEWARES": {"tests.components.RobotsTxtPlainly": 200}}
     meta = {"render": True}
     seen = crawl(
-        f"{site.url}/open", {"url": f"{site.url}/1", "meta": meta}, settings={**ADDON, **handlers, **plainly}
+        f"{site.url}/open",
+        {"url": f"{site.url}/1", "meta": meta},
+        settings={**ADDON, **handlers, **plainly},
+        mode="asyncio",
     )
     assert len(seen.pages) == 2
     assert {hit.target: was_rendered(hit) for hit in site.hits} == {
@@ -172,6 +177,7 @@ def test_zyte_api_is_asked_for_the_bytes_of_a_robots_txt(
                 "ZYTE_API_TRANSPARENT_MODE": transparent,
                 "ZYTE_API_AUTOMAP_PARAMS": params,
             },
+            mode="asyncio",
         )
     assert dropped(seen) == [f"{site.url}/back/1"]
     assert site.targets() == ["/robots.txt", "/open"]
