@@ -1,17 +1,14 @@
 # `make demo` and `make test` set up all that they need in .venv; nothing is installed elsewhere.
-# PYTHON: which Python to build .venv with, 3.10 or newer. WORKERS: how many tests run at once.
+# PYTHON: which Python to build .venv with, 3.10 or newer.
+# WORKERS: how many tests run at once. Tests of crawls wait about as long as they compute.
 
 PYTHON ?= python3
-WORKERS ?= 2
+WORKERS ?= 4
 # Pythons that need not be on the PATH; tox gives up at one that is too old for it.
 PYENV := $(wildcard $(HOME)/.pyenv/versions/3.1[0-9].*/bin/python)
 # The oldest supported Python that is here and runs: 10 is Python 3.10.
 OLDEST = $(firstword $(foreach minor,10 11 12 13,$(shell for python in python3.$(minor) \
 	$(HOME)/.pyenv/versions/3.$(minor).*/bin/python; do "$$python" -c "" 2>/dev/null && echo $(minor) && break; done)))
-# The tests whose crawls meet what differs between Scrapy's versions and reactors: the engine, the downloader,
-# signals, settings, exceptions. They are some 250 of 2,400, and take a third of the time of all.
-CRAWLS := $(addprefix tests/test_,addon.py middleware.py fetch.py holding.py known_faults.py \
-	meta_keys.py outcomes.py readings.py refresh.py serving.py)
 VENV := .venv
 BIN := $(VENV)/bin
 TOX = $(BIN)/tox $(if $(PYENV),--discover $(PYENV))
@@ -35,14 +32,14 @@ test: $(READY) ## Run the tests
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 test-select: $(READY) ## Run the tests of crawls with another reactor than asyncio's
-	CRAWL_MODES=select $(BIN)/python -m pytest -n $(WORKERS) $(CRAWLS)
+	CRAWL_MODES=select $(BIN)/python -m pytest -n $(WORKERS) tests/crawls
 
 test-no-reactor: $(READY) ## Run the tests of crawls without a reactor
-	CRAWL_MODES="no reactor" $(BIN)/python -m pytest -n $(WORKERS) $(CRAWLS)
+	CRAWL_MODES="no reactor" $(BIN)/python -m pytest -n $(WORKERS) tests/crawls
 
 test-oldest: $(READY) ## Run the tests of crawls on the oldest Scrapy, and the oldest Python there is
 	@echo "The oldest Scrapy is tested on Python 3.$(OLDEST), the oldest that is here; 3.10 is the oldest supported."
-	$(TOX) -e py3$(OLDEST)-scrapy211 -- -n $(WORKERS) $(CRAWLS)
+	$(TOX) -e py3$(OLDEST)-scrapy211 -- -n $(WORKERS) tests/crawls
 
 check: $(READY) ## Lint, check types, build the package and check its metadata
 	$(BIN)/ruff check

@@ -1,4 +1,4 @@
-"""Components such as users have, for the crawls of `tests.test_components`."""
+"""Components such as users have, for the crawls of `tests.crawls.test_components`."""
 
 from __future__ import annotations
 

@@ -6,12 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from scrapy.settings import default_settings
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 
 from tests.crawling import MODES
 from tests.redisserver import NoRedisError, RedisServer
 from tests.sites.certificate import make_certificate
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 
 try:
     is_asyncio_reactor_installed()

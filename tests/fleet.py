@@ -17,7 +17,7 @@ SETTINGS = {
     "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
     "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
     "SCHEDULER_PERSIST": True,
-    "MAX_IDLE_TIME_BEFORE_CLOSE": 6,
+    "MAX_IDLE_TIME_BEFORE_CLOSE": 1,
 }
 
 

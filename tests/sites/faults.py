@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
@@ -59,7 +59,7 @@ class Fault:
 
     `outcome`, by the default policy, is ``rules`` (of /open and /back/, the second is dropped), ``open``
     (neither is) or ``closed`` (both are); `host` and `port` say where to connect if not to the lab's own:
-    port ``closed`` is one that nobody listens on.
+    port ``closed`` is one that nobody listens on. One that `hangs` ends with the crawler's timeout only.
     """
 
     name: str
@@ -68,13 +68,14 @@ class Fault:
     scheme: str = "http"
     host: str = ""
     port: str = ""
+    hangs: bool = False
 
 
 FAULTS: list[Fault] = []
 
 
 def fault(
-    name: str, outcome: str, **where: str
+    name: str, outcome: str, **where: Any
 ) -> Callable[[Callable[[Exchange], None]], Callable[[Exchange], None]]:
     def register(play: Callable[[Exchange], None]) -> Callable[[Exchange], None]:
         FAULTS.append(Fault(name, outcome, play, **where))
@@ -155,20 +156,20 @@ def endless_chunks(exchange: Exchange) -> None:
         exchange.send(b"1000\r\n" + b"#" * 4096 + b"\r\n")
 
 
-@fault("a byte a second", "closed")
+@fault("a byte a second", "closed", hangs=True)
 def drip(exchange: Exchange) -> None:
     exchange.answer("200 OK", b"", f"Content-Length: {len(RULES)}")
     for _ in exchange.slowly(RULES):
         pass
 
 
-@fault("headers at a byte a second", "closed")
+@fault("headers at a byte a second", "closed", hangs=True)
 def drip_headers(exchange: Exchange) -> None:
     for _ in exchange.slowly(b"HTTP/1.1 200 OK\r\nX-Padding: " + b"." * 1000):
         pass
 
 
-@fault("no answer", "closed")
+@fault("no answer", "closed", hangs=True)
 def silence(exchange: Exchange) -> None:
     exchange.lab.closing.wait(60)
 
@@ -204,20 +205,20 @@ def huge_header(exchange: Exchange) -> None:
 
 FAULTS += [
     Fault("nobody listens", "closed", hang_up, port="closed"),
-    Fault("TLS where there is none", "closed", hang_up, scheme="https"),
+    Fault("TLS where there is none", "closed", hang_up, scheme="https", hangs=True),
     # A label of over 63 characters: no resolver has to be asked to know that there is no such name.
     Fault("a name that does not resolve", "closed", hang_up, host="a" * 64 + ".example"),
 ]
 
 
 # Redirects.
-def redirects(name: str, outcome: str, to: str) -> None:
+def redirects(name: str, outcome: str, to: str, *, hangs: bool = False) -> None:
     """`to` may name the address and port of another fault: ``{healthy}``."""
 
     def play(exchange: Exchange) -> None:
         exchange.answer("302 Found", RULES, f"Location: {exchange.lab.fill_in(to)}")
 
-    FAULTS.append(Fault(name, outcome, play))
+    FAULTS.append(Fault(name, outcome, play, hangs=hangs))
 
 
 redirects("redirects to itself", "open", "/robots.txt")
@@ -225,7 +226,7 @@ redirects("redirects to a file that is not there", "open", "{gone}/robots.txt")
 redirects("redirects to a host that has one", "rules", "{healthy}/robots.txt")
 redirects("redirects to a name that is not ASCII", "rules", "{healthy}/robots.txt?\u00e9")
 redirects("redirects to a host that is closed", "closed", "{forbidden}/robots.txt")
-redirects("redirects to a host that does not answer", "closed", "{no answer}/robots.txt")
+redirects("redirects to a host that does not answer", "closed", "{no answer}/robots.txt", hangs=True)
 redirects("redirects to ftp", "open", "ftp://127.0.0.1/robots.txt")
 redirects("redirects to a file of this machine", "open", "file:///etc/passwd")
 redirects("redirects to no URL", "open", "http://[")
@@ -248,15 +249,15 @@ class FaultLab:
         self._listener = socket.create_server(("0.0.0.0", 0), backlog=256)
         self._listener.settimeout(0.05)
         self.port: int = self._listener.getsockname()[1]
-        with socket.create_server(("127.0.0.1", 0)) as unused:
-            self._closed_port: int = unused.getsockname()[1]
+        self._unused = socket.socket()  # nobody else gets its port, and nobody listens
+        self._unused.bind(("127.0.0.1", 0))
         self._of_address = {f"127.0.3.{number}": fault for number, fault in enumerate(self.faults, 1)}
         self._thread = threading.Thread(target=self._accept, daemon=True)
 
     def origin(self, fault: Fault) -> str:
         """The URL of a fault's host, without a slash at the end."""
         address = next(address for address, one in self._of_address.items() if one is fault)
-        port = self._closed_port if fault.port == "closed" else self.port
+        port = self._unused.getsockname()[1] if fault.port == "closed" else self.port
         return f"{fault.scheme}://{fault.host or address}:{port}"
 
     def fill_in(self, url: str) -> str:
@@ -275,6 +276,7 @@ class FaultLab:
         self.closing.set()
         self._thread.join()
         self._listener.close()
+        self._unused.close()
 
     def _accept(self) -> None:
         while not self.closing.is_set():

@@ -1,0 +1,71 @@
+"""The commands of the package, run as users run them: in a project or outside one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scrapy.settings import default_settings
+
+from tests import processes
+from tests.crawling import MODE_SETTINGS
+
+ROBOTS = """\
+User-agent: FooBot
+Disallow: /foo/
+
+User-agent: *
+Disallow: /staff/
+Allow: /staff/open
+Disallow: /*.gif
+"""
+
+
+Done = subprocess.CompletedProcess[str]
+
+
+def command(name: str, *args: str) -> list[str]:
+    return [sys.executable, "-m", "scrapy", name, *args]
+
+
+def environment(**changes: str) -> dict[str, str]:
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
+    ours.pop("NO_COLOR", None)
+    return {**ours, "TERM": "xterm", "PYTHONIOENCODING": "utf-8", **changes}
+
+
+def run(cwd: Path, name: str, *args: str, stdin: str | bytes = "", mode: str = "") -> Done:
+    """Run a command; whatever becomes of it, it must not show a traceback."""
+    if mode == "no reactor" and not hasattr(default_settings, "TWISTED_REACTOR_ENABLED"):
+        pytest.skip("this version of Scrapy cannot run without a reactor")
+    options = [f"--set={key}={value}" for key, value in MODE_SETTINGS.get(mode, {}).items()]
+    done = processes.run(
+        "scrapy", name, *options, *args, cwd=cwd, env=environment(), input=stdin, timeout=120
+    )
+    assert "Traceback" not in done.stdout + done.stderr, done.stderr
+    return done
+
+
+def errors(done: Done) -> list[str]:
+    """Return what is on standard error, but for retries: older versions of Scrapy always log them."""
+    quiet = hasattr(default_settings, "RETRY_GIVE_UP_LOG_LEVEL")
+    return [line for line in done.stderr.splitlines() if quiet or "Gave up retrying" not in line]
+
+
+def words(done: Done) -> list[str]:
+    return [line.split()[0] for line in done.stdout.splitlines()]
+
+
+def run_in_shell(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-c", line],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )

@@ -1,0 +1,75 @@
+"""One crawl, in a process of its own: ``python -m tests.crawler``, which `tests.crawling` runs.
+
+The job comes as JSON on standard input. What the crawl saw goes as JSON to standard output, its log to
+standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from typing import Any
+
+import scrapy.crawler
+from scrapy.core.engine import ExecutionEngine
+from scrapy.downloadermiddlewares import cookies
+from scrapy.exceptions import ScrapyDeprecationWarning
+from scrapy.utils.misc import load_object
+from tldextract import TLDExtract
+
+from scrapy_norobots import RobotsDownloader
+
+# Attributes of `RobotsDownloader` that a crawl must not leave anything in.
+EMPTY_AT_THE_END = ("_robots_downloads", "_held_in_all", "_held", "_held_in", "_free", "_slots_of", "_ready")
+QUIET = {"LOG_LEVEL": "DEBUG", "TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False}
+
+
+def check_that_all_was_given_back(crawler: scrapy.crawler.Crawler) -> None:
+    """Fail if the plugin has left anything of its own in the downloader, whatever the crawl was."""
+    downloader: Any = getattr(crawler.engine, "downloader", None)
+    if hasattr(downloader, "slots"):
+        limit = crawler.settings.getint("CONCURRENT_REQUESTS")
+        assert downloader.total_concurrency == limit, f"{downloader.total_concurrency} and not {limit}"
+        assert not [slot for slot in downloader.slots.values() if slot.active], downloader.slots
+    if isinstance(downloader, RobotsDownloader):
+        assert downloader.under_way() == 0
+        left = [name for name, value in vars(downloader).items() if name in EMPTY_AT_THE_END and value]
+        assert not left, left
+
+
+def main() -> None:
+    """Do the job on standard input."""
+    job = json.load(sys.stdin)
+    # Nothing leaves this machine: the list of public suffixes is the one that comes with tldextract.
+    cookies._split_domain = TLDExtract(suffix_list_urls=(), include_psl_private_domains=True)
+    if hasattr(ExecutionEngine, "download_async"):  # older versions warn of themselves
+        warnings.filterwarnings("error", category=ScrapyDeprecationWarning)
+    warnings.filterwarnings("ignore", job["deprecated"], ScrapyDeprecationWarning)
+    settings = {**QUIET, **job["settings"]}
+    name = "AsyncCrawlerProcess" if job["mode"] == "no reactor" else "CrawlerProcess"
+    process = getattr(scrapy.crawler, name)(settings)
+    crawler = process.create_crawler(load_object(job["spider"]))
+    process.crawl(crawler, requests=job["requests"], **job["arguments"])
+    if job["beside"] is not None:
+        other = scrapy.crawler.Crawler(load_object(job["spider"]), {**settings, **job["beside"]})
+        process.crawl(other, requests=job["requests"], **job["arguments"])
+    process.start()
+    check_that_all_was_given_back(crawler)
+    if process.bootstrap_failed:
+        sys.exit("the crawl did not start")
+    spider = crawler.spider
+    json.dump(
+        {
+            "pages": spider.pages,
+            "drops": [vars(drop) for drop in spider.drops],
+            "stats": crawler.stats.get_stats(),
+            "notes": spider.notes,
+        },
+        sys.stdout,
+        default=str,
+    )
+
+
+if __name__ == "__main__":
+    main()

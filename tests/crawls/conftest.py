@@ -1,0 +1,50 @@
+"""What tests of crawls share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.crawling import MODES
+from tests.redisserver import RedisServer
+
+
+@pytest.fixture
+def redis_server(redis_server: RedisServer) -> RedisServer:
+    """A Redis server of the test's own, where crawls can use it."""
+    if MODES[0] == "select":
+        pytest.skip("Redis needs asyncio")
+    return redis_server
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project that does what a check must not: a pipeline, a feed, a job, requests of its own."""
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = town.settings\n")
+    (tmp_path / "town").mkdir()
+    (tmp_path / "town" / "__init__.py").touch()
+    (tmp_path / "town" / "settings.py").write_text(
+        "BOT_NAME = 'town'\n"
+        "ROBOTSTXT_OBEY = False\n"
+        "USER_AGENT = 'FooBot/1.0'\n"
+        "LOG_STDOUT = True\n"
+        "JOBDIR = 'job'\n"
+        "CLOSESPIDER_TIMEOUT = 1\n"
+        "FEEDS = {'items.json': {'format': 'json', 'overwrite': True}}\n"
+        "ITEM_PIPELINES = {'town.parts.Pipeline': 300}\n"
+        "SPIDER_MIDDLEWARES = {'town.parts.Starter': 300}\n"
+        "DOWNLOADER_MIDDLEWARES = {'town.parts.Signer': 300}\n"
+    )
+    (tmp_path / "town" / "parts.py").write_text(
+        "from pathlib import Path\n"
+        "class Pipeline:\n"
+        "    def open_spider(self, spider): Path('opened').touch()\n"
+        "    def process_item(self, item, spider): return item\n"
+        "class Starter:\n"
+        "    def __init__(self): Path('started').touch()\n"
+        "class Signer:\n"
+        "    def process_request(self, request, spider=None): request.headers['X-Signed'] = 'yes'\n"
+    )
+    (tmp_path / "items.json").write_text("[]")
+    return tmp_path

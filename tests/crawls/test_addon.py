@@ -1,0 +1,79 @@
+"""The add-on and other ways to enable the plugin, in real crawls."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crawling import ADDON, MODES, crawl, run_crawl
+from tests.sites import Site
+from tests.unit.test_addon import BUILTIN, META, OURS, OURS_IN_FULL
+
+ENABLED = {
+    "add-on": ADDON,
+    "add-on as a class": {"ADDONS": {"scrapy_norobots.addon.Addon": 0}},
+    "by hand": {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": {OURS: 100, BUILTIN: None}},
+    "over an order of the user's own": {**ADDON, "DOWNLOADER_MIDDLEWARES": {BUILTIN: 543}},
+    "beside one that inherits": {**ADDON, "DOWNLOADER_MIDDLEWARES": {"tests.components.OurOwn": 100}},
+}
+
+
+@pytest.mark.parametrize(
+    ("way", "spider"),
+    [
+        *((way, "tests.spiders.Pages") for way in ENABLED),
+        ("add-on", "tests.spiders.OrdersTheClass"),
+        ("add-on", "tests.spiders.SwitchesTheClassOff"),
+    ],
+)
+def test_each_way_to_enable_it_gives_one_middleware_and_one_download(way: str, spider: str) -> None:
+    with Site("User-agent: *\nDisallow: /back/\n") as site:
+        seen = crawl(f"{site.url}/back/", f"{site.url}/", settings=ENABLED[way], spider=spider)
+    assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
+    assert site.targets() == ["/robots.txt", "/"]
+
+
+@pytest.mark.parametrize("key", [BUILTIN, "tests.components.ScrapysOwn"])
+def test_scrapys_own_beside_it_is_a_warning_that_names_its_key(key: str) -> None:
+    by_hand = {OURS: 100, BUILTIN: None, key: 110}
+    with Site("User-agent: *\nDisallow: /back/\n") as site:
+        seen = crawl(f"{site.url}/", settings={"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": by_hand})
+    (line,) = seen.log_lines("WARNING: Scrapy's own robots.txt middleware is enabled too")
+    assert line.endswith(f"set {key!r} to None in DOWNLOADER_MIDDLEWARES")
+
+
+@pytest.mark.parametrize(
+    ("setting", "key", "place"),
+    [
+        ("ADDONS", OURS, "DOWNLOADER_MIDDLEWARES"),
+        ("EXTENSIONS", OURS, "DOWNLOADER_MIDDLEWARES"),
+        ("SPIDER_MIDDLEWARES", OURS_IN_FULL, "DOWNLOADER_MIDDLEWARES"),
+        ("DOWNLOADER_MIDDLEWARES", META, "SPIDER_MIDDLEWARES"),
+        ("DOWNLOADER_MIDDLEWARES", "scrapy_norobots.Addon", "ADDONS"),
+        ("EXTENSIONS", "scrapy_norobots.Addon", "ADDONS"),
+    ],
+)
+def test_what_stands_in_the_wrong_setting_is_an_error_that_names_the_right_one(
+    setting: str, key: str, place: str
+) -> None:
+    with Site() as site:
+        done = run_crawl(f"{site.url}/", settings={setting: {key: 100}})
+    assert f"ValueError: {setting} = {{{key!r}: 100}}: {key!r} belongs into {place}" in done.stderr
+    assert site.targets() == []
+
+
+@pytest.mark.skipif(MODES[0] == "no reactor", reason="no module may import a reactor there")
+def test_modules_that_import_the_reactor_are_not_imported_before_it_is_there() -> None:
+    theirs = {
+        "EXTENSIONS": {"tests.importing.Extension": 1},
+        "DOWNLOADER_MIDDLEWARES": {"tests.importing.Middleware": 7},
+        "SPIDER_MIDDLEWARES": {"tests.importing.Middleware": 7},
+    }
+    with Site("User-agent: *\nDisallow: /back/\n") as site:
+        seen = crawl(f"{site.url}/", settings={**ADDON, **theirs})
+    assert len(seen.pages) == 1
+
+
+def test_a_spider_that_does_not_obey_wins_over_the_add_on() -> None:
+    with Site("User-agent: *\nDisallow: /\n") as site:
+        crawl(f"{site.url}/back/", spider="tests.spiders.Unruly")
+    assert site.targets() == ["/back/"]

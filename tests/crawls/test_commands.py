@@ -1,0 +1,234 @@
+"""What both commands do: their options, their input, and what they write on a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.commands import ROBOTS, command, environment, run
+from tests.processes import ROOT
+from tests.sites import Answer, Site
+
+
+@pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
+def test_options_of_a_crawl_write_over_nothing(tmp_path: Path, name: str) -> None:
+    """As when a user puts them behind the command of a crawl that is paused."""
+    queue = tmp_path / "job" / "requests.queue"
+    queue.mkdir(parents=True)
+    (queue / "active.json").write_text('{"0": "what is left to do"}')
+    options = {
+        "JOBDIR": "job",
+        "FEEDS": '{"items.json": {"format": "json"}}',
+        "ITEM_PIPELINES": '{"no.such.Pipeline": 1}',
+        "SPIDER_MIDDLEWARES": '{"no.such.Middleware": 1}',
+        "SCHEDULER": "no.such.Scheduler",
+        "ROBOTSTXT_OBEY": "False",
+        "NOROBOTS_DRY_RUN": "True",
+        "NOROBOTS_REPORT": "report.json",
+        "NOROBOTS_STORE": "sqlite:///robots.sqlite",
+    }
+    with Site(ROBOTS) as site:
+        done = run(
+            tmp_path,
+            name,
+            *(f"--set={key}={value}" for key, value in options.items()),
+            f"{site.url}/robots.txt",
+        )
+    assert done.returncode in (0, 1), done.stderr
+    assert site.targets() == ["/robots.txt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["job"]
+    assert [path.name for path in (tmp_path / "job").iterdir()] == ["requests.queue"]
+    assert (queue / "active.json").read_text() == '{"0": "what is left to do"}'
+
+
+def test_scrapy_lists_both_outside_a_project(tmp_path: Path) -> None:
+    listed = run(tmp_path, "-h").stdout
+    assert "no active project" in listed
+    assert re.search(r"^  robots-check +\w.*\n  robots-lint +\w", listed, re.MULTILINE)
+
+
+def test_scrapy_lists_both_inside_a_project(project: Path) -> None:
+    listed = run(project, "-h").stdout
+    assert "active project: town" in listed
+    assert re.search(r"^  robots-check +\w.*\n  robots-lint +\w", listed, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
+def test_help_says_how_it_ends(tmp_path: Path, name: str) -> None:
+    done = run(tmp_path, name, "-h")
+    assert "exit status is 2 if" in " ".join(done.stdout.split())
+    assert "--json" in done.stdout
+
+
+def test_loading_them_installs_no_reactor() -> None:
+    code = (
+        "import sys, scrapy_norobots.commands.robots_check, scrapy_norobots.commands.robots_lint; "
+        "sys.exit('twisted.internet.reactor' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+BAD_INPUT = {
+    "robots-check": "nothing to do: give URL... ('-' is standard input)",
+    "robots-check --nonsense http://a/": "no such option: --nonsense",
+    "robots-check - -": "standard input can be read once only",
+    "robots-check --file - -": "standard input cannot be both a robots.txt and a list of URLs",
+    "robots-check --robot '' http://a/": "--robot names no robot: ''",
+    "robots-check --file missing http://a/": "missing: No such file or directory",
+    "robots-check --file . http://a/": ".: Is a directory",
+    "robots-check --file big.txt -s NOROBOTS_MAXSIZE=9 http://a/": "big.txt: has more than 9 bytes",
+    "robots-check -": "<stdin>: there is no URL",
+    "robots-check -s NOROBOTS_TIMEOUT=soon http://a/": "NOROBOTS_TIMEOUT = 'soon': must be a number",
+    "robots-check -s NOROBOTS http://a/": "Invalid -s value",
+    "robots-lint": "nothing to do: give FILE|URL... ('-' is standard input)",
+    "robots-lint --nonsense big.txt": "no such option: --nonsense",
+    "robots-lint missing": "missing: No such file or directory",
+    "robots-lint 'a\x1b[31m'": "a\\x1b[31m: No such file or directory",
+    "robots-lint .": ".: Is a directory",
+    "robots-lint big.txt -s NOROBOTS_MAXSIZE=9": "big.txt: has more than 9 bytes",
+    "robots-lint ftp://a/robots.txt": "ftp://a/robots.txt: only http and https URLs",
+    "robots-lint http://a:b/": "http://a:b/: 'b' is no port",
+    "robots-lint http:///": "http:///: only http and https URLs with a host",
+    "robots-lint http://127.0.0.1:1/": "http://127.0.0.1:1/robots.txt: could not be had (",
+    "robots-lint -s NOROBOTS_MAXSIZE=0 big.txt": "NOROBOTS_MAXSIZE = '0': must be a number",
+}
+
+
+@pytest.mark.parametrize("line", BAD_INPUT)
+def test_bad_input_gets_a_clear_answer(tmp_path: Path, line: str) -> None:
+    (tmp_path / "big.txt").write_text(ROBOTS)
+    done = run(tmp_path, *shlex.split(line))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert BAD_INPUT[line] in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").touch(mode=0)
+    for args in (["robots-lint", "robots.txt"], ["robots-check", "--file", "robots.txt", "http://a/"]):
+        done = run(tmp_path, *args)
+        assert (done.returncode, done.stderr) == (2, "robots.txt: Permission denied\n")
+
+
+def test_a_setting_that_does_not_exist_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    done = run(tmp_path, "robots-lint", "-s", "NOROBOTS_MAXSIZ=1", "robots.txt")
+    assert done.stderr == "There is no setting NOROBOTS_MAXSIZ; is it NOROBOTS_MAXSIZE?\n"
+
+
+def test_a_closed_standard_input(tmp_path: Path) -> None:
+    for name in ("robots-check", "robots-lint"):
+        done = subprocess.run(
+            ["sh", "-c", f"exec {shlex.join(command(name, '-'))} <&-"],
+            cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (2, "<stdin>: is closed\n")
+
+
+@pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
+def test_a_reader_who_has_seen_enough(tmp_path: Path, name: str) -> None:
+    # More than a pipe holds.
+    text = "".join(f"http://a.example/{number}\n" for number in range(20_000))
+    (tmp_path / "robots.txt").write_text(text)
+    args = ["--file", os.devnull, "-"] if name == "robots-check" else ["-"]
+    with (
+        (tmp_path / "robots.txt").open() as file,
+        (tmp_path / "err").open("w") as err,
+        subprocess.Popen(
+            command(name, *args),
+            cwd=tmp_path,
+            env=environment(),
+            stdin=file,
+            stdout=subprocess.PIPE,
+            stderr=err,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(60) == 0
+    assert (tmp_path / "err").read_text() == ""
+
+
+def on_terminal(cwd: Path, *command: str, **variables: str) -> str:
+    """Run a command whose output and errors go to a terminal, and return what it wrote there."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        command, cwd=cwd, env=environment(**variables), stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs
+    ):
+        os.close(theirs)
+        seen = b""
+        while True:
+            try:
+                data = os.read(ours, 65536)
+            except OSError:  # how Linux says that the other end was closed
+                break
+            if not data:
+                break
+            seen += data
+    os.close(ours)
+    return seen.decode()
+
+
+def test_colours_and_progress_are_for_terminals(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("hm\n")
+    with Site("User-agent: *\nDisallow: /x") as one, Site(Answer(status=503)) as two:
+        check = command("robots-check", f"{one.url}/", f"{one.url}/x", f"{two.url}/")
+        seen = on_terminal(tmp_path, *check)
+        plain = on_terminal(tmp_path, *check, NO_COLOR="1")
+        no_ansi = on_terminal(tmp_path, *check, TERM="dumb")
+    assert re.findall("\x1b\\[(\\d+)m(\\w+) *\x1b\\[0m", seen) == [
+        ("32", "allowed"),
+        ("31", "forbidden"),
+        ("33", "unknown"),
+    ]
+    assert "1 of 2 to go" in seen
+    assert "\x1b[3" not in plain + no_ansi
+    assert "\x1b" not in no_ansi
+    lint = command("robots-lint", "robots.txt")
+    assert ": \x1b[31merror\x1b[0m: " in on_terminal(tmp_path, *lint)
+    assert "\x1b" not in on_terminal(tmp_path, *lint, NO_COLOR="1")
+
+
+HOSTILE = (
+    "User-agent: \x1b]0;gone\x07*\nDisallow: /\x1b[2J\x9b2J\n\nUser-agent: *\n"
+    "Disallow: /a\u202e \x1b[31m /b\nDissallow: /\x1b[1m\n\x1b[0m\n"
+)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_text_from_a_site_never_gets_through_as_it_is(tmp_path: Path, options: list[str]) -> None:
+    with Site(HOSTILE) as site:
+        check = run(
+            tmp_path, "robots-check", *options, f"{site.url}/a%E2%80%AE%20%1B[31m%20/b", f"{site.url}/"
+        )
+        lint = run(tmp_path, "robots-lint", *options, site.url)
+    assert (check.returncode, lint.returncode) == (1, 1)
+    assert "line 5" in check.stdout
+    assert lint.stdout
+    for text in (check.stdout, lint.stdout, check.stderr, lint.stderr):
+        assert all(line.isprintable() for line in text.splitlines()), text
+        assert not set(text) & set("\x1b\x07\x9b\u202e")
+
+
+# The page about them
+
+PAGE = (ROOT / "docs" / "commands.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("shown", re.findall(r"^```console\n\$ (.*?)```", PAGE, re.DOTALL | re.MULTILINE))
+def test_the_page_shows_what_they_write(tmp_path: Path, shown: str) -> None:
+    (robots,) = re.findall(r"^```robots.txt\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE)
+    (tmp_path / "robots.txt").write_text(robots)
+    line, _, expected = shown.partition("\n")
+    with Site(robots) as site:
+        done = run(tmp_path, *shlex.split(line.replace("http://town.example", site.url))[1:])
+    assert done.stdout.replace(site.url, "http://town.example") == expected

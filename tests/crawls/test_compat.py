@@ -1,0 +1,69 @@
+"""Nothing that the newest version of Scrapy calls deprecated is used; and if it were, tests would fail."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scrapy.core.engine import ExecutionEngine
+
+from tests.crawling import ADDON, crawl, run_crawl
+from tests.processes import ROOT
+from tests.sites import Site
+
+RULES = "User-agent: *\nDisallow: /back/\n"
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(ExecutionEngine, "download_async"), reason="older versions of Scrapy warn of themselves"
+)
+
+
+def test_a_crawl_that_does_what_is_deprecated_fails_the_test(mode: str) -> None:
+    """So that no other test passes where the plugin does it."""
+    with Site() as site:
+        done = run_crawl(f"{site.url}/", spider="tests.spiders.Outdated", mode=mode)
+    assert "ScrapyDeprecationWarning: the old way" in done.stderr
+    assert "Traceback" in done.stderr  # what `crawl` takes for a failure
+
+
+def test_with_all_that_the_plugin_has_nothing_is_warned_of(mode: str, tmp_path: Path) -> None:
+    settings = {
+        **ADDON,
+        "NOROBOTS_ALSO_OBEY": ["scrapy.robotstxt.ProtegoRobotParser"],
+        "NOROBOTS_META": True,
+        "NOROBOTS_REPORT": str(tmp_path / "report.html"),
+        "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
+        "USER_AGENT": "FooBot/1.0",
+    }
+    with Site(RULES) as site:
+        seen = crawl(
+            f"{site.url}/", f"{site.url}/back/", f"{site.url}/robots.txt", settings=settings, mode=mode
+        )
+    assert len(seen.pages) == 2
+    assert len(seen.drops) == 1
+    assert "Deprecat" not in seen.log
+
+
+def test_a_command_warns_of_nothing_deprecated() -> None:
+    with Site(RULES) as site:
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-W",
+                "default",
+                "-m",
+                "scrapy",
+                "robots-check",
+                f"{site.url}/",
+                f"{site.url}/back/",
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=ROOT,
+        )
+    assert done.returncode == 1, done.stderr
+    assert "scrapy_norobots" not in done.stderr
+    assert "ScrapyDeprecationWarning" not in done.stderr

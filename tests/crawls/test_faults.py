@@ -1,0 +1,79 @@
+"""Lines of robots.txt files without effect: the warning that a crawl logs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.crawling import ADDON, crawl, with_report
+from tests.crawls.test_refresh import LONGER_THAN_TTL, SHORT
+from tests.sites import Site
+
+FAULTY = "User-agent: *\nDisallow: /back/\nDisalow: /attic/\n\nDisallow: /cellar/\n"
+
+
+def test_lines_that_count_for_nobody_are_one_warning(mode: str) -> None:
+    with Site(FAULTY) as site:
+        seen = crawl(f"{site.url}/", f"{site.url}/attic/", f"{site.url}/cellar/", mode=mode)
+    (line,) = seen.log_lines("WARNING: ", "without effect")
+    assert f"{site.url}/robots.txt has lines without effect: 2 of 3 Disallow lines, so that more" in line
+    assert "(line 3, " in line
+    assert "'Disalow: /attic/'" in line
+    assert "line 5, 'Disallow: /cellar/'" in line
+
+
+def test_they_are_told_when_another_reading_counts_too() -> None:
+    settings = {**ADDON, "NOROBOTS_ALSO_OBEY": ["scrapy.robotstxt.ProtegoRobotParser"]}
+    with Site(FAULTY) as site:
+        seen = crawl(f"{site.url}/", settings=settings)
+    assert seen.log_lines("WARNING: ", "without effect: 2 of 3 Disallow lines")
+
+
+def test_they_are_told_once_however_often_the_file_comes() -> None:
+    with Site() as start, Site(FAULTY) as site:
+        seen = crawl(
+            f"{start.url}/",
+            spider="tests.spiders.Asking",
+            settings=SHORT,
+            arguments={"plan": [(0, f"{site.url}/"), (LONGER_THAN_TTL, f"{site.url}/")]},
+        )
+    assert len(site.robots_hits()) == 2
+    assert len(seen.log_lines("without effect")) == 1
+
+
+def test_they_do_not_fill_the_log(tmp_path: Path) -> None:
+    with Site(FAULTY, host="0.0.0.0") as site:
+        urls = [f"{site.url_of(f'127.2.0.{number}')}/" for number in range(1, 26)]
+        seen = crawl(*urls, settings=with_report(tmp_path / "report.json"))
+    assert len(seen.log_lines("WARNING: ", "without effect")) == 20
+    (last,) = seen.log_lines("WARNING: 20 files with such lines have been told of")
+    assert "NOROBOTS_REPORT" in last
+    rows = json.loads((tmp_path / "report.json").read_text())["rows"]
+    assert [row["ignored_lines"] for row in rows] == [2] * 25
+    assert rows[0]["findings"] == "misspelt-field (line 3), stray-disallow (line 5)"
+
+
+def test_a_parser_of_the_users_own_has_no_such_lines() -> None:
+    settings = {**ADDON, "ROBOTSTXT_PARSER": "scrapy.robotstxt.ProtegoRobotParser"}
+    with Site(FAULTY) as site:
+        seen = crawl(f"{site.url}/", f"{site.url}/back/", settings=settings)
+    assert not seen.log_lines("without effect")
+    assert "ProtegoRobotParser\n" in seen.log.partition("robots.txt in this crawl (pages)\n")[2]
+
+
+def test_what_harms_nobody_is_no_warning() -> None:
+    with Site("User-agent: *\nDisallow: /robots.txt\nDisallow: /back/\n") as site:
+        seen = crawl(f"{site.url}/")
+    assert not seen.log_lines("effect")
+
+
+def test_a_file_that_is_a_page_has_no_rules_to_count() -> None:
+    with Site("<html><body>Not found\nDisallow: /x</body></html>") as site:
+        seen = crawl(f"{site.url}/")
+    assert seen.log_lines("WARNING: ", f"{site.url}/robots.txt has lines without effect: 1 line (line 1, ")
+
+
+def test_only_the_beginning_of_a_long_file_is_looked_through() -> None:
+    with Site("User-agent: *\n" + "Disalow: /x\n" * 5000) as site:
+        seen = crawl(f"{site.url}/")
+    assert seen.log_lines("WARNING: ", "without effect: 1999 of 1999 Disallow lines at its beginning, so")

@@ -1,0 +1,243 @@
+"""Robots META tags and ``X-Robots-Tag``, obeyed in real crawls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.crawling import ADDON, Crawl, crawl, run_crawl
+from tests.processes import ROOT
+from tests.sites import Answer, Site
+
+META = {**ADDON, "NOROBOTS_META": True}
+TAG = "<meta name=robots content=noindex>"
+
+
+# --- where a tag is found
+
+
+# --- what is not parsed
+
+
+# --- what is read
+
+
+# --- in crawls
+
+
+def page(head: str, *links: str, **headers: str) -> Answer:
+    anchors = "".join(f'<a href="{link}">x</a>' for link in links)
+    fields = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(f"<head>{head}</head><body>{anchors}", headers={"Content-Type": "text/html", **fields})
+
+
+def tagged(content: str, name: str = "robots") -> str:
+    return f'<meta name="{name}" content="{content}">'
+
+
+def town() -> Site:
+    """A site whose pages say what they want, and link to a page that only they link to."""
+    pages = {
+        "/": page("", "/nofollow", "/noindex", "/none", "/all", "/header", "/ours", "/theirs", "/mirror"),
+        "/nofollow": page(tagged("nofollow"), "/nofollow/next", "/marked/next"),
+        "/noindex": page(tagged("NOINDEX"), "/noindex/next"),
+        "/none": page(tagged("none"), "/none/next"),
+        "/all": page(tagged("all, noindex"), "/all/next"),
+        # Two headers: names of headers have no case, but those of dictionaries do.
+        "/header": page("", "/header/next", X_Robots_Tag="potto: noindex", x_robots_tag="nofollow"),
+        "/ours": page(tagged("nofollow", "tamarin"), "/ours/next", X_Robots_Tag="tamarin: noindex"),
+        "/theirs": page(tagged("none", "potto"), "/theirs/next", X_Robots_Tag="potto: none"),
+        "/mirror": page(tagged("dynamic", "document-state") + tagged("http://main.example/", "url")),
+    }
+    return Site(answers=pages)
+
+
+SETTINGS = {**META, "USER_AGENT": "Tamarin/1.0 (+http://town.example/tamarin)"}
+
+FOLLOWED = {"/noindex/next", "/all/next", "/theirs/next", "/marked/next"}
+NOT_FOLLOWED = {"/nofollow/next", "/none/next", "/header/next", "/ours/next"}
+INDEXED = {"/", "/nofollow", "/all", "/header", "/theirs", "/mirror"}
+NOT_INDEXED = {"/noindex", "/none", "/ours"}
+
+
+def follow(site: Site, *paths: str, spider: str = "Collecting", **job: Any) -> Crawl:
+    requests = [f"{site.url}{path}" for path in paths or ("/",)]
+    job = {"settings": SETTINGS, **job}
+    return crawl(*requests, spider=f"tests.spiders.{spider}", arguments={"follow": True}, **job)
+
+
+@pytest.mark.parametrize("spider", ["Collecting", "CollectingSlowly"])
+def test_a_crawl_obeys(spider: str, mode: str) -> None:
+    with town() as site:
+        seen = follow(site, spider=spider, mode=mode)
+    assert set(site.pages()) == INDEXED | NOT_INDEXED | FOLLOWED
+    assert set(seen.notes["items"]) == INDEXED | FOLLOWED
+    assert seen.notes["asked"] == {
+        **{path: [True, True, "STATIC", None] for path in {"/", "/all", "/theirs"} | FOLLOWED},
+        "/nofollow": [True, False, "STATIC", None],
+        "/noindex": [False, True, "STATIC", None],
+        "/none": [False, False, "STATIC", None],
+        "/header": [True, False, "STATIC", None],
+        "/ours": [False, False, "STATIC", None],
+        "/mirror": [True, True, "DYNAMIC", "http://main.example/"],
+    }
+    assert seen.stats["norobots/meta/nofollow"] == len(NOT_FOLLOWED)
+    assert seen.stats["norobots/meta/noindex"] == len(NOT_INDEXED)
+
+
+def test_the_log_says_what_was_dropped_and_what_decided() -> None:
+    with town() as site:
+        seen = follow(site)
+    for line in (
+        f"DEBUG: Not followed: <GET {site.url}/none/next> ({tagged('none')} of {site.url}/none)",
+        f"DEBUG: Not followed: <GET {site.url}/header/next> (X-Robots-Tag: nofollow of {site.url}/header)",
+        f"DEBUG: Not indexed: an item (dict) ({tagged('NOINDEX')} of {site.url}/noindex)",
+        f"DEBUG: Not indexed: an item (dict) (X-Robots-Tag: tamarin: noindex of {site.url}/ours)",
+    ):
+        assert len(seen.log_lines(line)) == 1, line
+
+
+def test_the_page_on_meta_tags_shows_real_log_lines() -> None:
+    shown = (ROOT / "docs" / "meta.md").read_text().splitlines()
+    answers = {"/": page(tagged("nofollow"), "/staff"), "/rota": page("", X_Robots_Tag="noindex")}
+    with Site(answers=answers) as site:
+        seen = follow(site, "/", "/rota")
+    lines = [line for line in shown if line.startswith("DEBUG: ")]
+    assert len(lines) == 2
+    for line in lines:
+        assert len(seen.log_lines(line.replace("http://town.example", site.url))) == 1, line
+
+
+def test_a_start_request_comes_from_no_page() -> None:
+    with town() as site:
+        seen = follow(site, "/none", "/none/next")
+    assert site.pages() == ["/none", "/none/next"]
+    assert seen.notes["items"] == ["/none/next"]
+
+
+@pytest.mark.parametrize("switch", ["FOLLOW", "INDEX"])
+def test_each_of_the_two_can_be_switched_off(switch: str) -> None:
+    with town() as site:
+        seen = follow(site, settings={**SETTINGS, f"NOROBOTS_META_{switch}": False})
+    followed = FOLLOWED | NOT_FOLLOWED if switch == "FOLLOW" else FOLLOWED
+    indexed = INDEXED | NOT_INDEXED if switch == "INDEX" else INDEXED
+    assert set(site.pages()) == INDEXED | NOT_INDEXED | followed
+    assert set(seen.notes["items"]) == indexed | followed
+    assert ("norobots/meta/nofollow" in seen.stats) == (switch == "INDEX")
+    assert ("norobots/meta/noindex" in seen.stats) == (switch == "FOLLOW")
+    assert seen.notes["asked"]["/none"] == [False, False, "STATIC", None]
+
+
+def test_it_is_off_unless_it_is_switched_on() -> None:
+    with town() as site:
+        seen = follow(site, settings=ADDON)
+    assert set(seen.notes["items"]) == INDEXED | NOT_INDEXED | FOLLOWED | NOT_FOLLOWED
+    assert set(seen.notes["asked"].values()) == {None}
+    assert not [name for name in seen.stats if name.startswith("norobots/meta")]
+    assert not seen.log_lines("RobotsMetaMiddleware")
+
+
+ENABLED: dict[str, dict[str, Any]] = {
+    "a spider's own settings": {"spider": "Considerate", "settings": ADDON},
+    "no robots.txt": {"settings": {**META, "ROBOTSTXT_OBEY": False}},
+    "by hand": {
+        "settings": {
+            "NOROBOTS_META": True,
+            "SPIDER_MIDDLEWARES": {"scrapy_norobots.RobotsMetaMiddleware": 950},
+        }
+    },
+    "a name for rules": {"settings": {**META, "ROBOTSTXT_USER_AGENT": "Potto", "USER_AGENT": "Tamarin"}},
+}
+
+
+@pytest.mark.parametrize("way", ENABLED)
+def test_ways_to_switch_it_on(way: str) -> None:
+    answers = {
+        "/": page(tagged("noindex"), "/next"),
+        "/next": page(tagged("noindex", "potto") + tagged("none", "tamarin"), "/last"),
+    }
+    with Site(answers=answers) as site:
+        seen = follow(site, **ENABLED[way])
+    potto = way == "a name for rules"
+    assert site.pages() == ["/", "/last", "/next"]
+    assert set(seen.notes["items"]) == ({"/last"} if potto else {"/next", "/last"})
+
+
+def test_a_page_requested_with_the_mark_is_indexed_and_its_links_need_their_own() -> None:
+    with Site(answers={"/": page(tagged("none"), "/next", "/marked")}) as site:
+        start = {"url": f"{site.url}/", "meta": {"dont_obey_robotstxt": True}}
+        seen = crawl(start, settings=SETTINGS, spider="tests.spiders.Collecting", arguments={"follow": True})
+    assert site.pages() == ["/", "/marked"]
+    assert sorted(seen.notes["items"]) == ["/", "/marked"]
+
+
+def test_the_target_of_a_redirect_counts() -> None:
+    answers = {
+        "/old": Answer(status=302, headers={"Location": "/new", "X-Robots-Tag": "none"}),
+        "/new": page(tagged("nofollow"), "/next"),
+    }
+    with Site(answers=answers) as site:
+        seen = follow(site, "/old")
+    assert site.pages() == ["/new", "/old"]
+    assert seen.notes["items"] == ["/new"]
+
+
+def test_what_an_errback_yields_comes_from_no_page(mode: str) -> None:
+    gone = Answer(tagged("none"), status=404, headers={"Content-Type": "text/html"})
+    with Site(answers={"/": page("", "/gone"), "/gone": gone}) as site:
+        seen = follow(site, mode=mode)
+        handled = follow(site, settings={**SETTINGS, "HTTPERROR_ALLOWED_CODES": [404]}, mode=mode)
+    assert seen.notes["items"] == ["/", "failure of /gone"]
+    assert handled.notes["items"] == ["/"]
+
+
+def test_pages_of_any_bytes_do_not_disturb_a_crawl(mode: str) -> None:
+    bodies = (b"", b"\xff\xfe<\0m", bytes(range(256)) * 9, TAG.encode()[:-1] + b"\xff" * 99)
+    kinds = ("text/html; charset=utf-16", "text/html; charset=hex", "text/plain", "application/pdf")
+    answers = {
+        f"/{body}/{kind}": Answer(bodies[body], headers={"Content-Type": kinds[kind]})
+        for body in range(len(bodies))
+        for kind in range(len(kinds))
+    }
+    # Scrapy's middleware for <meta http-equiv="refresh"> raises at charsets that are none.
+    settings = {**SETTINGS, "METAREFRESH_ENABLED": False}
+    with Site(answers=answers) as site:
+        requests = [f"{site.url}{path}" for path in answers]
+        seen = crawl(*requests, settings=settings, spider="tests.spiders.Collecting", mode=mode)
+    assert sorted(seen.notes["items"]) == sorted(answers)
+
+
+def test_a_bad_switch_stops_the_start() -> None:
+    with town() as site:
+        done = run_crawl(f"{site.url}/", settings={**ADDON, "NOROBOTS_META": "perhaps"})
+    assert "ValueError: NOROBOTS_META = 'perhaps': must be True or False" in done.stderr
+    assert site.targets() == []
+
+
+def test_a_dry_run_tells_and_drops_nothing() -> None:
+    with Site() as site:
+        html = '<meta name="robots" content="none"><a href="/next">next</a>'
+        site.answers["/"] = Answer(html, headers={"Content-Type": "text/html"})
+        seen = crawl(
+            f"{site.url}/",
+            settings={**ADDON, "NOROBOTS_META": True, "NOROBOTS_DRY_RUN": True},
+            arguments={"follow": True},
+        )
+    assert site.pages() == ["/", "/next"]
+    assert seen.stats["norobots/meta/nofollow"] == 1
+    assert seen.log_lines(f"DEBUG: Would not be followed: <GET {site.url}/next>")
+
+
+def test_an_override_that_a_redirect_has_ended_keeps_no_item() -> None:
+    with Site() as site, Site(host="127.0.0.2") as other:
+        html = '<meta name="robots" content="nofollow"><a href="/next">next</a>'
+        other.answers["/"] = Answer(html, headers={"Content-Type": "text/html", "X-Robots-Tag": "noindex"})
+        site.answers["/"] = Answer(status=302, headers={"Location": f"{other.url}/"})
+        meta = {"dont_obey_robotstxt": True}
+        seen = crawl(
+            {"url": f"{site.url}/", "meta": meta},
+            spider="tests.spiders.Items",
+            settings={**ADDON, "NOROBOTS_META": True},
+        )
+    assert seen.stats["norobots/meta/noindex"] == 1

@@ -1,0 +1,138 @@
+"""Refreshing, in real crawls: what is asked again when, and what counts meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.crawling import ADDON, Crawl, crawl
+from tests.sites import Answer, Hit, Site
+
+RULES = "User-agent: *\nDisallow: /back/\n"
+OTHER_RULES = "User-agent: *\nDisallow: /attic/\n"
+SHORT = {
+    **ADDON,
+    "RETRY_ENABLED": False,
+    "NOROBOTS_TTL": 200,
+    "NOROBOTS_TTL_MIN": 0,
+    "NOROBOTS_ERROR_TTL": 100,
+}
+LONGER_THAN_TTL = 250
+FORBIDDEN, CLOSED = "RobotsForbidden", "RobotsUnreachable"
+
+
+class Changing(Site):
+    """A site whose robots.txt has another answer each time; the last one stays."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self._answers = list(answers)
+        super().__init__(self._next)
+
+    def _next(self, hit: Hit) -> Answer:
+        return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+
+
+def ask(site: Site, *plan: tuple[float, str], **settings: Any) -> Crawl:
+    """Ask about targets of a site, each some seconds later by the plugin's clocks."""
+    with Site() as start:
+        return crawl(
+            f"{start.url}/",
+            spider="tests.spiders.Asking",
+            settings={**SHORT, **settings},
+            arguments={"plan": [(pause, site.url + target) for pause, target in plan]},
+        )
+
+
+def test_rules_that_change_count_from_the_next_refresh_on() -> None:
+    with Changing(Answer(RULES), Answer(OTHER_RULES)) as site:
+        seen = ask(
+            site,
+            (0, "/back/"),
+            (0, "/attic/"),
+            (LONGER_THAN_TTL, "/back/"),
+            (0, "/attic/"),
+        )
+    assert seen.notes["told"] == [FORBIDDEN, "passed", "passed", FORBIDDEN]
+    assert len(site.robots_hits()) == 2
+
+
+def test_a_refresh_is_conditional_and_a_304_renews() -> None:
+    def robots(hit: Hit) -> Answer:
+        if hit.headers.get("if-none-match") == '"v1"':
+            return Answer(status=304)
+        headers = {"ETag": '"v1"', "Last-Modified": "Thu, 30 Jun 1994 12:00:00 GMT"}
+        return Answer(RULES, headers=headers)
+
+    with Site(robots) as site:
+        seen = ask(site, (0, "/back/"), (0, "/"), *[(LONGER_THAN_TTL, "/back/"), (0, "/")] * 2)
+    assert seen.notes["told"] == [FORBIDDEN, "passed"] * 3
+    first, *later = site.robots_hits()
+    assert not {"if-none-match", "if-modified-since"} & first.headers.keys()
+    assert len(later) == 2
+    for hit in later:
+        assert hit.headers["if-none-match"] == '"v1"'
+        assert hit.headers["if-modified-since"] == "Thu, 30 Jun 1994 12:00:00 GMT"
+    assert seen.stats["robotstxt/response_status_count/304"] == 2
+    assert not seen.log_lines("[scrapy_norobots", "WARNING", " at http")
+
+
+def test_the_answers_own_freshness_counts() -> None:
+    with Site(Answer(RULES, headers={"Cache-Control": "max-age=3600"})) as site:
+        ask(site, (0, "/"), (LONGER_THAN_TTL, "/"), NOROBOTS_TTL=7200)
+    assert len(site.robots_hits()) == 1
+    with Site(Answer(RULES, headers={"Cache-Control": "max-age=0"})) as site:
+        ask(site, (0, "/"), (0.01, "/"), NOROBOTS_TTL=3600)
+    assert len(site.robots_hits()) == 2
+    with Site(Answer(RULES, headers={"Cache-Control": "max-age=0"})) as site:
+        ask(site, (0, "/"), (LONGER_THAN_TTL, "/"), NOROBOTS_TTL=3600, NOROBOTS_TTL_MIN=600)
+    assert len(site.robots_hits()) == 1
+
+
+def test_a_failed_refresh_leaves_good_rules_in_force_and_says_so_once() -> None:
+    with Changing(Answer(RULES), Answer(status=503)) as site:
+        seen = ask(site, (0, "/back/"), *[(LONGER_THAN_TTL, "/back/"), (0, "/")] * 2)
+    assert seen.notes["told"] == [FORBIDDEN, FORBIDDEN, "passed", FORBIDDEN, "passed"]
+    (line,) = seen.log_lines("[scrapy_norobots", "WARNING", " at http")
+    assert f"Rules stay in force at {site.url}: {site.url}/robots.txt answered 503, and " in line
+    assert "NOROBOTS_STALE_TTL lets the copy at hand count; it is asked again in 100 s" in line
+    assert seen.stats["norobots/stale"] == len(site.robots_hits()) - 1 >= 1
+
+
+def test_good_rules_do_not_stay_for_ever() -> None:
+    with Changing(Answer(RULES), Answer(status=503)) as site:
+        seen = ask(site, (0, "/"), (LONGER_THAN_TTL, "/"), NOROBOTS_STALE_TTL=100)
+    assert seen.notes["told"] == ["passed", CLOSED]
+    assert seen.log_lines("WARNING: Nothing is fetched at", "answered 503")
+
+
+def test_what_comes_back_counts_and_is_said() -> None:
+    with Changing(Answer(status=503), Answer(RULES)) as site:
+        seen = ask(site, (0, "/"), (0.01, "/"), (LONGER_THAN_TTL, "/"), (0, "/back/"))
+    assert seen.notes["told"] == [CLOSED, CLOSED, "passed", FORBIDDEN]
+    assert len(site.robots_hits()) == 2
+    assert seen.log_lines(f"INFO: Rules count at {site.url}: {site.url}/robots.txt answered 200.")
+
+
+def test_the_cause_reaches_the_errback() -> None:
+    with Site(Answer(RULES, headers={"Content-Length": "999"})) as site:
+        seen = ask(site, (0, "/"))
+    (told,) = seen.notes["told"]
+    assert told.startswith(f"{CLOSED} from ")
+    assert "Loss" in told or "Failed" in told
+
+
+def test_retries_are_those_of_the_setting() -> None:
+    for retries in (0, 2):
+        with Site(Answer(status=503)) as site:
+            ask(site, (0, "/"), RETRY_ENABLED=True, RETRY_TIMES=7, NOROBOTS_RETRY_TIMES=retries)
+        assert len(site.robots_hits()) == 1 + retries
+
+
+def test_the_bounds_of_memory_are_those_of_the_settings() -> None:
+    with Site(RULES) as one, Site(RULES) as other, Site() as start:
+        plan = [(0, f"{site.url}/") for site in (one, other, one, other)]
+        for bounds in ({"NOROBOTS_ORIGINS_MAX": 1}, {"NOROBOTS_MEMORY_MAX": 1}):
+            spider, arguments = "tests.spiders.Asking", {"plan": plan}
+            crawl(f"{start.url}/", spider=spider, settings={**ADDON, **bounds}, arguments=arguments)
+            assert len(one.robots_hits()) == len(other.robots_hits()) == 2
+            one.hits.clear()
+            other.hits.clear()

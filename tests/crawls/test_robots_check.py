@@ -1,0 +1,298 @@
+"""``scrapy robots-check``: what it answers, asks and leaves alone."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests import processes
+from tests.commands import ROBOTS, command, environment, errors, run, run_in_shell, words
+from tests.crawling import crawl
+from tests.sites import Answer, Site
+
+
+def test_check_says_by_which_line_of_which_record(tmp_path: Path, mode: str) -> None:
+    with Site(ROBOTS) as site:
+        urls = [f"{site.url}{path}" for path in ("/", "/staff/rota?day=1", "/%73taff/#top", "/robots.txt")]
+        done = run(tmp_path, "robots-check", *urls, mode=mode)
+    source = f"{site.url}/robots.txt"
+    record = "in the record of line 4 for '*'"
+    rule = f"line 5 of {source}, 'Disallow: /staff/', {record}"
+    assert done.stdout.splitlines() == [
+        f"allowed   {urls[0]} for 'Scrapy': no line of {source} forbids it, {record}",
+        f"forbidden {urls[1]} for 'Scrapy': {rule}",
+        f"forbidden {urls[2]} for 'Scrapy': {rule}",
+        f"allowed   {urls[3]} for 'Scrapy': robots.txt itself may always be fetched",
+    ]
+    assert done.stderr == ""
+    assert done.returncode == 1
+    assert site.targets() == ["/robots.txt"]
+
+
+def test_check_decides_as_a_crawl_does(tmp_path: Path, mode: str) -> None:
+    paths = ("/", "/x.gif", "/staff/open", "/a/../%73taff/;", "/sta%66f/b", "/staff;", "/FOO/", "/staff%2F")
+    with Site(ROBOTS) as site:
+        urls = [site.url + path for path in paths]
+        done = run(tmp_path, "robots-check", *urls, mode=mode)
+        assert site.pages() == []
+        seen = crawl(*urls, mode=mode)
+    dropped = {drop.url for drop in seen.drops}
+    told = dict(zip(urls, words(done), strict=True))
+    assert dropped == {url for url, word in told.items() if word == "forbidden"}
+    assert len(dropped) == 3
+    assert set(told.values()) == {"allowed", "forbidden"}
+
+
+STATUSES = {
+    "rules": (Answer("User-agent: *\nDisallow: /x"), 0, "allowed", "no line of "),
+    "no record": (Answer("User-agent: FooBot\nDisallow: /"), 0, "allowed", "no record for this robot"),
+    "missing": (Answer(status=404), 0, "allowed", "answered 404, and NOROBOTS_STATUS_POLICY allows '4xx'"),
+    "locked": (Answer(status=403), 1, "forbidden", "answered 403, and NOROBOTS_STATUS_POLICY denies '403'"),
+    "busy": (Answer(status=429), 2, "unknown", "answered 429, and NOROBOTS_STATUS_POLICY denies '429'"),
+    "broken": (Answer(status=503), 2, "unknown", "answered 503, and NOROBOTS_STATUS_POLICY denies '5xx'"),
+}
+
+
+@pytest.mark.parametrize("name", STATUSES)
+def test_check_says_why_there_is_no_rule(tmp_path: Path, name: str) -> None:
+    answer, status, word, why = STATUSES[name]
+    with Site(answer) as site:
+        done = run(tmp_path, "robots-check", f"{site.url}/")
+    assert done.stdout.startswith(f"{word:<9} {site.url}/ for 'Scrapy': ")
+    assert why in done.stdout
+    assert done.returncode == status
+    assert errors(done) == []
+    assert site.pages() == []
+
+
+def test_check_goes_by_the_settings_of_a_crawl(tmp_path: Path) -> None:
+    with Site(Answer(status=503)) as site:
+        options = ["-s", "NOROBOTS_STATUS_POLICY=allow", "-s", "RETRY_ENABLED=0"]
+        done = run(tmp_path, "robots-check", *options, f"{site.url}/")
+    assert words(done) == ["allowed"]
+    assert "answered 503, and NOROBOTS_STATUS_POLICY allows '5xx'" in done.stdout
+    assert (done.returncode, len(site.hits)) == (0, 1)
+
+
+def test_check_of_a_site_that_does_not_answer(tmp_path: Path, mode: str) -> None:
+    release = threading.Event()
+    with Site(Answer("", before=release.wait)) as site:
+        options = ["-s", "NOROBOTS_TIMEOUT=0.5", "-s", "NOROBOTS_RETRY_TIMES=0"]
+        done = run(tmp_path, "robots-check", *options, f"{site.url}/", "http://127.0.0.1:1/", mode=mode)
+        release.set()
+    assert words(done) == ["unknown", "unknown"]
+    assert done.stdout.count("could not be had (") == 2
+    assert done.returncode == 2
+
+
+def test_check_follows_a_redirect_and_names_where_it_led(tmp_path: Path) -> None:
+    with Site(ROBOTS) as other, Site(Answer(status=301, headers={"Location": f"{other.url}/r.txt"})) as site:
+        other.answers["/r.txt"] = Answer(ROBOTS)
+        done = run(tmp_path, "robots-check", f"{site.url}/staff/")
+    assert f": line 5 of {other.url}/r.txt, " in done.stdout
+    assert (site.targets(), other.targets()) == (["/robots.txt"], ["/r.txt"])
+
+
+def test_check_tells_bad_urls_from_good_ones(tmp_path: Path) -> None:
+    bad = [
+        "a.example/x",
+        "/x",
+        "",
+        "http://[::1/",
+        "http://127.0.0.1:99999/",
+        "ftp://a.example/",
+        "http:///x",
+    ]
+    with Site("User-agent: *\nDisallow: /") as site:
+        done = run(tmp_path, "robots-check", *bad, f"{site.url}/")
+    assert words(done) == ["unknown"] * len(bad) + ["forbidden"]
+    assert done.stdout.count("this is no URL that can be crawled (") == 5
+    assert done.stdout.count("only http and https URLs with a host have a robots.txt") == 2
+    assert done.returncode == 2
+
+
+def test_check_reads_urls_from_standard_input_and_keeps_their_order(tmp_path: Path) -> None:
+    with Site(ROBOTS) as one, Site("User-agent: *\nDisallow: /a") as two:
+        urls = [f"{site.url}/{path}" for path in ("a", "staff/", "\udce9") for site in (one, two)]
+        listed = "\ufeff" + "\r\n\n  ".join(urls[1:]) + "\n"
+        done = run(tmp_path, "robots-check", urls[0], "-", stdin=listed)
+    assert words(done) == ["allowed", "forbidden", "forbidden", "allowed", "unknown", "unknown"]
+    assert [line.split()[1] for line in done.stdout.splitlines()[:4]] == urls[:4]
+    assert one.targets() == two.targets() == ["/robots.txt"]
+
+
+def test_check_of_many_urls_downloads_each_robots_txt_once(tmp_path: Path, mode: str) -> None:
+    with Site(ROBOTS, host="0.0.0.0") as site:
+        urls = [f"{site.url_of(f'127.0.1.{n % 40 + 1}')}/{'staff/' * (n % 3 == 0)}{n}" for n in range(2000)]
+        done = run(tmp_path, "robots-check", "-", stdin="\n".join(urls), mode=mode)
+    assert [line.split()[:2] for line in done.stdout.splitlines()] == [
+        ["forbidden" if "/staff/" in url else "allowed", url] for url in urls
+    ]
+    assert sorted(hit.host for hit in site.hits) == sorted(f"127.0.1.{n + 1}" for n in range(40))
+    assert site.pages() == []
+
+
+@pytest.mark.parametrize("robot", ["FooBot", "Mozilla/5.0 (compatible; foobot/1.2; +http://foo.example/)"])
+def test_check_asks_as_another_robot(tmp_path: Path, robot: str) -> None:
+    with Site(ROBOTS) as site:
+        done = run(tmp_path, "robots-check", "--robot", robot, f"{site.url}/staff/", f"{site.url}/foo/")
+    assert words(done) == ["allowed", "forbidden"]
+    assert "in the record of line 1 for 'FooBot'" in done.stdout
+    (hit,) = site.hits
+    assert hit.headers["user-agent"].startswith("Scrapy/")  # it does not pretend to be that robot
+
+
+@pytest.mark.parametrize("path", ["my robots.txt", "-"])
+def test_check_by_a_local_file(tmp_path: Path, path: str) -> None:
+    (tmp_path / "my robots.txt").write_text(ROBOTS)
+    with Site("User-agent: *\nDisallow: /") as site:
+        urls = [f"{site.url}/", "http://nowhere.invalid/staff/"]
+        done = run(tmp_path, "robots-check", "--file", path, *urls, stdin=ROBOTS)
+    name = "<stdin>" if path == "-" else path
+    assert words(done) == ["allowed", "forbidden"]
+    assert f": line 5 of {name}, 'Disallow: /staff/'" in done.stdout
+    assert (done.returncode, done.stderr, site.hits) == (1, "", [])
+
+
+def test_check_compares_with_rfc_9309(tmp_path: Path) -> None:
+    with Site(ROBOTS) as site, Site(Answer(status=403)) as locked, Site(Answer(status=503)) as broken:
+        urls = [site.url + path for path in ("/", "/staff/", "/staff/open", "/x.gif")]
+        urls += [f"{locked.url}/", f"{broken.url}/", "nonsense"]
+        done = run(tmp_path, "robots-check", "--compare", *urls)
+        as_json = run(tmp_path, "robots-check", "--compare", "--json", *urls)
+        only_robots = run(tmp_path, "robots-check", "--compare", f"{broken.url}/robots.txt")
+    same = "[RFC 9309: the same]"
+    assert [line.partition(" [RFC")[1:] for line in done.stdout.splitlines()] == [
+        (" [RFC", same.removeprefix("[RFC")),
+        (" [RFC", same.removeprefix("[RFC")),
+        (" [RFC", " 9309 differs: allowed]"),
+        (" [RFC", " 9309 differs: forbidden]"),
+        (" [RFC", " 9309 differs: allowed]"),
+        (" [RFC", same.removeprefix("[RFC")),
+        ("", ""),
+    ]
+    facts = list(map(json.loads, as_json.stdout.splitlines()))
+    assert [fact["rfc9309"] for fact in facts] == [
+        "allowed", "forbidden", "allowed", "forbidden", "allowed", "unknown", None,
+    ]  # fmt: skip
+    assert [fact["differs"] for fact in facts] == [False, False, True, True, True, False, False]
+    assert (done.returncode, as_json.returncode) == (2, 2)
+    assert only_robots.stdout.rstrip().endswith(same)
+
+
+def test_check_answers_programs(tmp_path: Path) -> None:
+    with Site(ROBOTS) as site:
+        done = run(tmp_path, "robots-check", "--json", f"{site.url}/staff/#x", f"{site.url}/", "\u2028")
+    forbidden, allowed, bad = map(json.loads, done.stdout.splitlines())
+    source = f"{site.url}/robots.txt"
+    record = {"line": 4, "names": ["*"]}
+    assert forbidden == {
+        "url": f"{site.url}/staff/#x",
+        "answer": "forbidden",
+        "robot": "Scrapy",
+        "reason": "rule",
+        "why": f"line 5 of {source}, 'Disallow: /staff/', in the record of line 4 for '*'",
+        "source": source,
+        "rule": {"line": 5, "value": "/staff/"},
+        "record": record,
+        "rfc9309": None,
+        "differs": False,
+    }
+    assert (allowed["answer"], allowed["reason"], allowed["rule"]) == ("allowed", "no_rule_matches", None)
+    assert allowed["record"] == record
+    assert (bad["answer"], bad["reason"], bad["url"]) == ("unknown", "bad_url", "\u2028")
+    assert list(bad) == list(allowed) == list(forbidden)
+
+
+def test_check_in_a_project_goes_by_it_and_leaves_it_alone(project: Path) -> None:
+    before = sorted(path for path in project.rglob("*") if "__pycache__" not in path.parts)
+    with Site(ROBOTS) as site:
+        done = run(project, "robots-check", f"{site.url}/foo/", f"{site.url}/staff/")
+    assert words(done) == ["forbidden", "allowed"]  # FooBot's record: USER_AGENT counts
+    assert "for 'FooBot'" in done.stdout
+    (hit,) = site.hits
+    assert (hit.headers["user-agent"], hit.headers["x-signed"]) == ("FooBot/1.0", "yes")
+    after = sorted(path for path in project.rglob("*") if "__pycache__" not in path.parts)
+    assert after == before
+    assert (project / "items.json").read_text() == "[]"
+
+
+def test_check_in_a_project_with_the_add_on_and_another_parser(project: Path) -> None:
+    with (project / "town" / "settings.py").open("a") as settings:
+        settings.write(
+            "ADDONS = {'scrapy_norobots.Addon': 500}\n"
+            "ROBOTSTXT_PARSER = 'scrapy.robotstxt.ProtegoRobotParser'\n"
+        )
+    (project / "robots.txt").write_text("User-agent: *\nDisallow: /a*z\n")
+    with Site("User-agent: *\nDisallow: /a*z\n") as site:
+        downloaded = run(project, "robots-check", "--compare", f"{site.url}/abcz")
+        read = run(project, "robots-check", "--file", "robots.txt", "http://a.example/abcz")
+    assert words(downloaded) == words(read) == ["forbidden"]
+    assert "robots.txt as read by ProtegoRobotParser [RFC 9309: the same]" in downloaded.stdout
+    assert site.targets() == ["/robots.txt"]
+
+
+def test_check_says_so_if_the_crawl_does_not_start(project: Path) -> None:
+    with (project / "town" / "settings.py").open("a") as settings:
+        settings.write("DOWNLOADER_MIDDLEWARES = {'town.parts.Missing': 300}\n")
+    done = processes.run("scrapy", "robots-check", "http://127.0.0.1:1/", cwd=project, env=environment())
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "town.parts" in done.stderr  # Scrapy's own words
+    assert "the crawl did not start; its log says why" in done.stderr
+
+
+def test_check_that_is_interrupted_tells_what_it_knows(tmp_path: Path) -> None:
+    asked, release = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        asked.set()
+        release.wait()
+
+    with Site(Answer(ROBOTS, before=wait)) as slow, Site(ROBOTS) as other:
+        args = ["-s", "CONCURRENT_REQUESTS=1", f"{slow.url}/", f"{other.url}/"]
+        with subprocess.Popen(
+            command("robots-check", *args, "-L", "INFO"),
+            cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            assert asked.wait(60)
+            process.send_signal(signal.SIGINT)
+            assert process.stderr is not None
+            log = ""
+            while "Closing spider" not in log and (line := process.stderr.readline()):
+                log += line
+            release.set()
+            out, _ = process.communicate(timeout=60)
+    assert "SIGINT" in log
+    assert [line.split()[0] for line in out.splitlines()] == ["allowed", "unknown"]
+    assert "the crawl was stopped before its robots.txt was had" in out
+    assert process.returncode == 2
+    assert other.hits == []
+
+
+def test_a_page_limit_of_the_project_ends_no_check(tmp_path: Path) -> None:
+    options = [
+        "--set=CLOSESPIDER_PAGECOUNT=1",
+        "--set=CLOSESPIDER_ITEMCOUNT=1",
+        "--set=CONCURRENT_REQUESTS=1",
+    ]
+    with Site(ROBOTS, host="0.0.0.0") as site:
+        done = run(
+            tmp_path, "robots-check", *options, *(f"{site.url_of(f'127.0.0.{n}')}/" for n in range(2, 6))
+        )
+    assert words(done) == ["allowed"] * 4
+
+
+def test_the_status_is_that_of_all_answers_read_or_not(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /x\n")
+    urls = [f"http://town.example/{number}" for number in range(5000)] + ["http://town.example/x"]
+    (tmp_path / "urls").write_text("\n".join(urls))
+    shell = f"{shlex.join(command('robots-check', '--file', 'robots.txt', '-'))} < urls | head -1; "
+    done = run_in_shell(tmp_path, shell + 'echo "${PIPESTATUS[0]}"')
+    assert done.stdout.splitlines()[-1] == "1", done.stderr

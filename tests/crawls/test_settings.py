@@ -1,0 +1,18 @@
+"""A crawl with a setting that makes no sense does not start, and says which."""
+
+from __future__ import annotations
+
+from tests.crawling import ADDON, run_crawl
+from tests.sites import Site
+
+
+def test_a_parser_that_cannot_be_had_is_refused() -> None:
+    done = run_crawl("data:,", settings={**ADDON, "ROBOTSTXT_PARSER": "tests.spiders.NotAParser"})
+    assert "ValueError: ROBOTSTXT_PARSER = 'tests.spiders.NotAParser': is not usable: " in done.stderr
+
+
+def test_a_crawl_with_a_bad_setting_does_not_start() -> None:
+    with Site() as site:
+        done = run_crawl(f"{site.url}/", settings={**ADDON, "NOROBOTS_TIMEOUT": "soon"})
+    assert site.targets() == []
+    assert "ValueError: NOROBOTS_TIMEOUT = 'soon': must be a number of seconds" in done.stderr

@@ -1,0 +1,328 @@
+"""One download for all who share a store, in real crawls: after restarts, side by side, and when one dies."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crawling import ADDON, Crawl, crawl, run_crawl, started
+from tests.redisserver import RedisServer
+from tests.sites import Answer, Hit, Site, page
+
+RULES = "User-agent: *\nDisallow: /back/\n"
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    """Settings with each kind of store."""
+    if request.param == "sqlite":
+        return {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    return {**ADDON, "NOROBOTS_STORE": request.getfixturevalue("redis_server").url}
+
+
+def stats_of(seen: Crawl) -> dict[str, Any]:
+    return {
+        name.removeprefix("norobots/store/"): value
+        for name, value in seen.stats.items()
+        if name.startswith("norobots/store/")
+    }
+
+
+def test_a_restart_asks_no_host_again(mode: str, tmp_path: Path) -> None:
+    settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    with Site(RULES) as site:
+        urls = [f"{site.url}/", f"{site.url}/back/"]
+        first = crawl(*urls, mode=mode, settings=settings)
+        second = crawl(*urls, mode=mode, settings=settings)
+    assert len(site.robots_hits()) == 1
+    assert site.pages() == ["/", "/"]
+    assert first.drops == second.drops
+    assert stats_of(first) == {"misses": 1}
+    assert stats_of(second) == {"hits": 1}
+    assert "robotstxt/request_count" not in second.stats
+    assert second.log_lines("INFO: NOROBOTS_STORE is sqlite:///")
+
+
+def test_a_restart_with_redis_asks_no_host_again(redis_server: RedisServer) -> None:
+    settings = {**ADDON, "NOROBOTS_STORE": redis_server.url}
+    for mode in ("asyncio", "no reactor"):
+        with Site(RULES) as site:
+            urls = [f"{site.url}/", f"{site.url}/back/"]
+            seen = [crawl(*urls, mode=mode, settings=settings) for _ in range(2)]
+        assert [drop.line for drop in seen[1].drops] == [2]
+        assert len(site.robots_hits()) == 1
+
+
+def test_redis_needs_asyncio() -> None:
+    done = run_crawl(
+        "data:,", mode="select", settings={**ADDON, "NOROBOTS_STORE": "redis://:secret@127.0.0.1:1/0"}
+    )
+    assert (
+        "ValueError: NOROBOTS_STORE = 'redis://:***@127.0.0.1:1/0': needs asyncio: use the asyncio reactor"
+        in done.stderr
+    )
+    assert "secret" not in done.stderr
+
+
+def test_a_store_that_makes_no_sense_is_refused() -> None:
+    done = run_crawl("data:,", settings={**ADDON, "NOROBOTS_STORE": "disk"})
+    assert "ValueError: NOROBOTS_STORE = 'disk': is no store; write memory, sqlite:///path" in done.stderr
+
+
+HOSTS = [f"127.0.0.{number}" for number in range(2, 12)]
+
+
+def test_a_job_that_is_stopped_and_resumed_asks_no_host_again(tmp_path: Path) -> None:
+    """Each page leads to the next host's; the crawl stops after three, again and again."""
+
+    def next_page(hit: Hit) -> Answer:
+        place = HOSTS.index(hit.host)
+        return page(*(f"{site.url_of(host)}/{place}" for host in HOSTS[place + 1 : place + 3]))
+
+    settings = {
+        **ADDON,
+        "JOBDIR": str(tmp_path / "job"),
+        "CLOSESPIDER_PAGECOUNT": 3,
+        "CONCURRENT_REQUESTS": 1,
+    }
+    with Site(RULES, host="0.0.0.0") as site:
+        site.answer = lambda hit: (  # type: ignore[method-assign]
+            Answer(RULES) if hit.target == "/robots.txt" else next_page(hit)
+        )
+        runs = 0
+        pages: list[str] = []
+        while runs < 20:
+            runs += 1
+            seen = crawl(f"{site.url_of(HOSTS[0])}/", settings=settings, arguments={"follow": True})
+            pages += seen.pages
+            if seen.stats["finish_reason"] == "finished":
+                break
+    assert runs > 2
+    assert {hit.host for hit in site.hits} == set(HOSTS)
+    assert sorted(hit.host for hit in site.robots_hits()) == sorted(HOSTS)
+    assert (tmp_path / "job" / "robots.sqlite").exists()
+
+
+def test_a_job_may_keep_nothing(tmp_path: Path) -> None:
+    settings = {**ADDON, "JOBDIR": str(tmp_path / "job"), "NOROBOTS_STORE": "memory"}
+    with Site(RULES) as site:
+        for path in ("/", "/again"):
+            crawl(f"{site.url}{path}", settings=settings)
+    assert len(site.robots_hits()) == 2
+    assert not (tmp_path / "job" / "robots.sqlite").exists()
+
+
+def test_processes_side_by_side_ask_once(store: dict[str, Any]) -> None:
+    """All of them are there before the robots.txt is answered."""
+    everybody_asks = threading.Barrier(4)
+    answered = threading.Event()
+
+    def robots(hit: Hit) -> Answer:
+        answered.wait(10)
+        return Answer(RULES)
+
+    def start(hit: Hit) -> Answer:
+        everybody_asks.wait(30)
+        answered.set()
+        return page(f"{site.url}/", f"{site.url}/back/")
+
+    with Site(robots) as site, Site(answers={"/": start}) as other, ThreadPoolExecutor(4) as pool:
+        seen = list(
+            pool.map(lambda _: crawl(f"{other.url}/", settings=store, arguments={"follow": True}), range(4))
+        )
+    assert len(site.robots_hits()) == 1
+    assert site.pages() == ["/"] * 4
+    assert [[drop.type for drop in one.drops] for one in seen] == [["RobotsForbidden"]] * 4
+    assert sum(stats_of(one).get("hits", 0) for one in seen) == 3 * 2  # both sites
+
+
+def test_two_crawls_of_one_process_ask_once(tmp_path: Path) -> None:
+    settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    with Site(RULES) as site:
+        seen = crawl(f"{site.url}/", settings=settings, beside={"USER_AGENT": "other"})
+    assert len(site.robots_hits()) == 1, seen.log
+    assert site.pages() == ["/", "/"]
+
+
+def test_who_dies_while_downloading_is_replaced(store: dict[str, Any]) -> None:
+    asked, dead = threading.Event(), threading.Event()
+
+    def robots(hit: Hit) -> Answer:
+        if not asked.is_set():
+            asked.set()
+            dead.wait(30)
+        return Answer(RULES)
+
+    quick = {**store, "NOROBOTS_TIMEOUT": 1, "NOROBOTS_RETRY_TIMES": 0, "NOROBOTS_REDIRECT_MAX": 0}
+    with Site(robots) as site:
+        # The first may take long, so that its claim outlives it.
+        with started(f"{site.url}/", settings={**quick, "NOROBOTS_REDIRECT_MAX": 2}) as first:
+            assert asked.wait(30)
+            first.kill()
+        dead.set()
+        seen = crawl(f"{site.url}/", f"{site.url}/back/", settings=quick)
+    assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
+    assert len(site.robots_hits()) == 2
+    assert site.pages() == ["/"]
+
+
+def test_a_failing_host_is_left_alone_by_all(store: dict[str, Any]) -> None:
+    settings = {**store, "RETRY_ENABLED": False}
+    with Site(Answer(status=503)) as site:
+        seen = [crawl(f"{site.url}/", settings=settings) for _ in range(3)]
+    assert len(site.robots_hits()) == 1
+    assert [one.drops[0].type for one in seen] == ["RobotsUnreachable"] * 3
+    assert "answered 503" in seen[2].drops[0].text
+    again = [line.rpartition("again in ")[2] for one in seen for line in one.log_lines("asked again in")]
+    assert float(again[0].partition(" ")[0]) == 60
+    assert 0 < float(again[2].partition(" ")[0]) < 60
+
+
+def test_failures_in_a_row_are_counted_by_all(store: dict[str, Any]) -> None:
+    settings = {**store, "RETRY_ENABLED": False, "NOROBOTS_ERROR_TTL": 0.01}
+    with Site(Answer(status=503)) as site:
+        seen = [crawl(f"{site.url}/", settings=settings) for _ in range(3)]
+    assert len(site.robots_hits()) == 3
+    assert [one.log_lines("asked again in")[0].rpartition("again in ")[2] for one in seen] == [
+        "0.01 s.",
+        "0.02 s.",
+        "0.04 s.",
+    ]
+
+
+def test_a_copy_of_the_last_crawl_counts_while_a_host_fails(store: dict[str, Any]) -> None:
+    answers = [Answer(RULES, headers={"ETag": '"1"'}), Answer(status=503), Answer(status=304)]
+    settings = {**store, "RETRY_ENABLED": False, "NOROBOTS_TTL": 0, "NOROBOTS_ERROR_TTL": 0}
+    with Site(lambda hit: answers.pop(0)) as site:
+        seen = [crawl(f"{site.url}/", f"{site.url}/back/", settings=settings) for _ in range(3)]
+    assert [[drop.type for drop in one.drops] for one in seen] == [["RobotsForbidden"]] * 3
+    assert seen[1].stats["norobots/stale"] == 1
+    assert seen[1].log_lines("WARNING", "Rules stay in force", "answered 503")
+    assert [hit.headers.get("if-none-match") for hit in site.robots_hits()] == [None, '"1"', '"1"']
+
+
+def test_a_failure_of_ones_own_parser_is_no_news_for_others(tmp_path: Path) -> None:
+    settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    with Site(RULES) as site:
+        broken = crawl(
+            f"{site.url}/", settings={**settings, "ROBOTSTXT_PARSER": "tests.spiders.BrokenParser"}
+        )
+        mended = crawl(f"{site.url}/", settings=settings)
+    assert [drop.type for drop in broken.drops] == ["RobotsUnreachable"]
+    assert mended.pages == [f"{site.url}/"]
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        {"DOWNLOADER_MIDDLEWARES": {"tests.spiders.NoRobotsTxt": 50}},
+        {"DOWNLOADER_MIDDLEWARES": {"tests.spiders.DeadProxy": 50}, "RETRY_ENABLED": False},
+        {"DOWNLOAD_HANDLERS": {"http": None}},
+    ],
+    ids=["a middleware", "a proxy", "no handler"],
+)
+def test_a_failure_of_ones_own_means_is_no_news_for_others(tmp_path: Path, trouble: dict[str, Any]) -> None:
+    settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    with Site(RULES) as site:
+        broken = crawl(f"{site.url}/", settings={**settings, **trouble})
+        mended = crawl(f"{site.url}/", settings=settings)
+    assert [drop.type for drop in broken.drops] == ["RobotsUnreachable"]
+    assert mended.pages == [f"{site.url}/"]
+    assert len(site.robots_hits()) == 1
+
+
+def test_what_is_fresh_for_no_time_is_still_asked_once_by_those_who_wait(store: dict[str, Any]) -> None:
+    settings = {**store, "NOROBOTS_TTL": 0}
+    with Site(RULES) as site:
+        crawl(*(f"{site.url}/{number}" for number in range(5)), settings=settings)
+    assert 1 <= len(site.robots_hits()) <= 5
+
+
+def chain(site: Site, goes_on: Callable[[str], bool]) -> Callable[[Hit], Answer]:
+    """Answer with pages of one host after another, as long as `goes_on` says of a host that it does."""
+
+    def answer(hit: Hit) -> Answer:
+        if hit.target == "/robots.txt":
+            return Answer(RULES)
+        number = int(hit.host.rpartition(".")[2]) + 256 * int(hit.host.split(".")[2])
+        if not goes_on(hit.host):
+            return page()
+        following = number + 1
+        return page(f"{site.url_of(f'127.0.{following // 256}.{following % 256}')}/")
+
+    return answer
+
+
+def test_redis_that_stops_and_starts_again_stops_no_crawl(redis_server: RedisServer) -> None:
+    """The crawl goes from host to host until the server that was started again is in use.
+
+    The first call to be tried again may be one that saves: two snapshots tell of a look-up as well.
+    """
+    import redis
+
+    def goes_on(host: str) -> bool:
+        if host == "127.0.0.10":
+            redis_server.stop()
+        elif host == "127.0.0.20":
+            redis_server.start()
+        elif int(host.rpartition(".")[2]) > 20 or not host.startswith("127.0.0."):
+            with redis.Redis.from_url(redis_server.url) as client:
+                return len(client.keys("norobots:snapshots:*")) < 2
+        return True
+
+    settings = {**ADDON, "NOROBOTS_STORE": redis_server.url, "DOWNLOAD_DELAY": 0.02}
+    with Site(host="0.0.0.0") as site:
+        site.answer = chain(site, goes_on)  # type: ignore[assignment, method-assign]
+        seen = crawl(f"{site.url_of('127.0.0.2')}/", settings=settings, arguments={"follow": True})
+    hosts = {hit.host for hit in site.hits}
+    assert len(hosts) > 20
+    assert len(seen.pages) == len(hosts)
+    assert len(site.robots_hits()) == len(hosts)
+    assert len(seen.log_lines("WARNING", "the crawl goes on from memory")) == 1
+    assert len(seen.log_lines("WARNING", "works again and is used")) == 1
+    assert seen.stats["norobots/store/failures"] >= 1
+
+
+def test_a_store_that_cannot_be_opened_stops_no_crawl(mode: str, tmp_path: Path) -> None:
+    with Site(RULES) as site:
+        seen = crawl(
+            f"{site.url}/",
+            f"{site.url}/back/",
+            mode=mode,
+            settings={**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}"},
+        )
+    assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
+    assert seen.pages == [f"{site.url}/"]
+    [line] = seen.log_lines("WARNING", "the crawl goes on from memory")
+    assert f"NOROBOTS_STORE sqlite:///{tmp_path} failed (IsADirectoryError: " in line
+    assert seen.stats["norobots/store/failures"] == 1
+
+
+def test_an_interrupted_crawl_does_not_wait_for_others(tmp_path: Path) -> None:
+    """Another process holds the claim of the one host, and will for minutes."""
+    import asyncio
+
+    from scrapy_norobots.standard import Origin
+    from scrapy_norobots.stores.sqlite import SqliteStore
+
+    path = tmp_path / "robots.sqlite"
+    with Site(RULES) as site, Site(answers={"/": page(f"{site.url}/")}) as other:
+
+        async def claim() -> None:
+            store = SqliteStore(str(path), 2**20)
+            origin = Origin.of(site.url)
+            assert origin is not None
+            assert await store.claim(origin, 150)
+            await store.close()
+
+        asyncio.run(claim())
+        settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{path}"}
+        spider, arguments = "tests.spiders.StopsEarly", {"pause": 1}
+        seen = crawl(f"{other.url}/", settings=settings, spider=spider, arguments=arguments)
+    assert seen.stats["finish_reason"] == "enough"
+    assert len(site.robots_hits()) <= 1

@@ -1,0 +1,149 @@
+"""The process that `tests.processes` forks others from: ``python -m tests.forkserver CONTROL``.
+
+It imports what crawls import, then forks for each `Job` that comes through the socket CONTROL. With a job
+come four file descriptors: a connection, and the standard files of the fork. The connection carries the exit
+status back; when the other side closes it, the fork is killed. When it closes CONTROL, all forks are.
+
+The server runs one thread and installs no reactor. A fork returns from `Server.serve` and runs its module as
+the main program of its process, so that it ends as any Python does: threads, `atexit`, exit status.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import re
+import runpy
+import select
+import signal
+import socket
+import sys
+import threading
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a fork is to be: ``python -m arguments`` in a folder, with an environment."""
+
+    arguments: list[str]
+    cwd: str
+    environment: dict[str, str]
+
+
+def preload() -> None:
+    """Import Scrapy, the modules of its default components, this package, and the tests' spiders."""
+    import warnings
+    from importlib import import_module
+    from pkgutil import walk_packages
+
+    import scrapy.crawler  # noqa: F401
+    from scrapy.core.engine import ExecutionEngine
+    from scrapy.exceptions import ScrapyDeprecationWarning
+    from scrapy.settings import default_settings
+
+    for value in vars(default_settings).values():
+        for path in [*value, *value.values()] if isinstance(value, dict) else [value]:
+            # With older versions of Twisted, these two import the reactor.
+            if isinstance(path, str) and re.match(r"scrapy\.(?!.*\.(ftp|telnet)\.)", path):
+                import_module(path.rpartition(".")[0])
+    with warnings.catch_warnings():
+        if hasattr(ExecutionEngine, "download_async"):  # older versions warn of themselves
+            warnings.simplefilter("error", ScrapyDeprecationWarning)
+        import scrapy_norobots
+
+        for module in walk_packages(scrapy_norobots.__path__, "scrapy_norobots."):
+            with contextlib.suppress(ImportError):  # an optional dependency
+                import_module(module.name)
+        import_module("tests.spiders")
+    assert "twisted.internet.reactor" not in sys.modules
+    assert threading.active_count() == 1
+
+
+@dataclass
+class Server:
+    """Forks, and the connections that they are waited for at."""
+
+    control: socket.socket
+    _running: dict[socket.socket, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._woken, self._waker = socket.socketpair()
+        self._waker.setblocking(False)
+        signal.set_wakeup_fd(self._waker.fileno())
+        self._handlers = {
+            signal.SIGCHLD: signal.signal(signal.SIGCHLD, lambda *_: None),  # it is to wake `select`
+            signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),  # the tests' process decides
+        }
+
+    def serve(self) -> Job:
+        """Fork for each job, and return it in the fork; never return in the server."""
+        while True:
+            ready, _, _ = select.select([self.control, self._woken, *self._running], [], [])
+            for connection in self._running.keys() & set(ready):
+                os.kill(self._running[connection], signal.SIGKILL)
+                self._reap(connection, 0)
+            if self._woken in ready:
+                self._woken.recv(4096)
+                for connection in list(self._running):
+                    self._reap(connection, os.WNOHANG)
+            if self.control in ready:
+                job, connection, files = self._receive()
+                pid = os.fork()
+                if pid == 0:
+                    self._leave(connection, files)
+                    return job
+                self._running[connection] = pid
+                for file in files:
+                    os.close(file)
+
+    def _receive(self) -> tuple[Job, socket.socket, list[int]]:
+        size, fds, _, _ = socket.recv_fds(self.control, 4, 4)
+        if not size:
+            for pid in self._running.values():
+                os.kill(pid, signal.SIGKILL)
+            sys.exit()
+        body = self.control.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL)
+        return Job(**json.loads(body)), socket.socket(fileno=fds[0]), fds[1:]
+
+    def _reap(self, connection: socket.socket, options: int) -> None:
+        """Send the exit status of a fork, if it has ended."""
+        pid, status = os.waitpid(self._running[connection], options)
+        if pid:
+            with contextlib.suppress(OSError):  # nobody waits for it
+                connection.send(os.waitstatus_to_exitcode(status).to_bytes(4, "big", signed=True))
+            connection.close()
+            del self._running[connection]
+
+    def _leave(self, connection: socket.socket, files: list[int]) -> None:
+        """Let go, in a fork, of what is the server's, and take the standard files."""
+        signal.set_wakeup_fd(-1)
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        for end in (self.control, self._woken, self._waker, connection, *self._running):
+            end.close()
+        for place, file in enumerate(files):
+            os.dup2(file, place)
+            os.close(file)
+
+
+def begin(job: Job) -> None:
+    """Run a job as the program of this process."""
+    os.chdir(job.cwd)
+    os.environ.clear()
+    os.environ.update(job.environment)
+    if encoding := os.environ.get("PYTHONIOENCODING"):
+        sys.stdin.reconfigure(encoding=encoding)  # type: ignore[union-attr]
+        sys.stdout.reconfigure(encoding=encoding)  # type: ignore[union-attr]
+        sys.stderr.reconfigure(encoding=encoding, errors="backslashreplace")  # type: ignore[union-attr]
+    sys.argv = job.arguments
+    sys.path[0] = job.cwd
+    runpy.run_module(job.arguments[0], run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    preload()
+    gc.freeze()  # no fork's garbage collector has to go through all that was imported, twice at its end
+    begin(Server(socket.socket(fileno=int(sys.argv[1]))).serve())

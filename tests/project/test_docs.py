@@ -1,0 +1,169 @@
+"""The docs say what is so: log lines, meta keys, presets, examples of settings; and no link leads nowhere."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scrapy
+from scrapy.settings import Settings
+
+from scrapy_norobots.access import PRESETS, StatusPolicy
+from scrapy_norobots.downloader import ROBOTS_DOWNLOAD
+from scrapy_norobots.settings import DEFAULTS, Config, MetaConfig
+from tests import processes
+from tests.crawling import ADDON
+from tests.processes import ROOT
+from tests.sites import Answer, Site
+
+DOCS = ROOT / "docs"
+PAGES = [*ROOT.glob("*.md"), *DOCS.glob("*.md")]
+SOURCES = [*(ROOT / "scrapy_norobots").rglob("*.py")]
+QUIET = {"debug"}
+LEVELS = {"info", "warning", "error"}
+
+
+def names(pages: list[Path]) -> list[str]:
+    return [page.relative_to(ROOT).as_posix() for page in pages]
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_the_index_lists_every_page_once() -> None:
+    listed = re.findall(r"^- \[.+?\]\(([\w-]+\.md)\)", (DOCS / "README.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(page.name for page in DOCS.glob("*.md") if page.name != "README.md")
+
+
+def sections(page: str) -> dict[str, str]:
+    return dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL))
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_each_setting_has_an_example_that_is_valid_and_not_the_default(name: str) -> None:
+    (example,) = re.findall(
+        r"^```python\n(.*?)^```", sections((DOCS / "settings.md").read_text())[name], re.MULTILINE | re.DOTALL
+    )
+    lines = example.splitlines()
+    assert lines
+    for line in lines:
+        assigned: dict[str, Any] = {}
+        exec(line, {}, assigned)
+        assert list(assigned) == [name]
+        given = Settings(assigned)
+        assert (Config.from_settings(given), MetaConfig.from_settings(given)) != (
+            Config.from_settings(Settings()),
+            MetaConfig.from_settings(Settings()),
+        )
+
+
+def test_the_docs_have_every_preset() -> None:
+    page = (DOCS / "failures.md").read_text()
+    (head, _, *rows) = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in page.splitlines()
+        if line.startswith("|")
+    ]
+    assert [name.strip("`") for name in head[1:]] == list(PRESETS)
+    samples = {
+        "401, 403": (401, 403),
+        "429": (429,),
+        "other": (404, 304),
+        "5xx": (503, 999),
+        "`error`": (None,),
+    }
+    told = {row[0]: row[1:] for row in rows if row[0] != "2xx"}
+    for start, statuses in samples.items():
+        (actions,) = (cells for key, cells in told.items() if key.startswith(start))
+        for preset, action in zip(PRESETS, actions, strict=True):
+            policy = StatusPolicy.of(preset)
+            assert {policy.look_up(status)[1] for status in statuses} == {action.partition(",")[0]}, start
+    assert len(told) == len(samples)
+
+
+@pytest.mark.skipif(not hasattr(scrapy.Spider, "start"), reason="spiders have no start() here")
+def test_the_spider_that_waits_does_so(tmp_path: Path) -> None:
+    (code,) = re.findall(
+        r"^```python\n(import.*?)^```", (DOCS / "failures.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    statuses = iter([503])
+    with Site(lambda _: Answer(status=next(statuses, 200))) as site:
+        file = tmp_path / "patient.py"
+        file.write_text(code.replace("http://town.example", site.url))
+        options = ["ADDONS=" + json.dumps(ADDON["ADDONS"]), "NOROBOTS_ERROR_TTL=0.5", "RETRY_ENABLED=0"]
+        done = processes.run(
+            "scrapy", "runspider", str(file), *(word for one in options for word in ("-s", one)), cwd=tmp_path
+        )
+    assert done.returncode == 0, done.stderr
+    assert site.targets() == ["/robots.txt", "/robots.txt", "/"], done.stderr
+
+
+def test_the_docs_have_every_meta_key_that_is_not_scrapys_own_business() -> None:
+    used = {ROBOTS_DOWNLOAD}
+    for file in SOURCES:
+        text = file.read_text()
+        used.update(re.findall(r'\bmeta(?:\.get\(|\.pop\(|\[)"(\w+)"', text))
+        used.update(re.findall(r'"(\w+)" (?:not )?in \w+\.meta\b', text))
+    scrapys = "".join(file.read_text() for file in Path(scrapy.__file__).parent.rglob("*.py"))
+    ours = {key for key in used if f'"{key}"' not in scrapys and f"'{key}'" not in scrapys}
+    page = (DOCS / "meta-keys.md").read_text()
+    documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    # Scrapy's own keys: one that its older versions do not know, one that means a little less here.
+    assert documented == ours - {"is_start_request"} | {"dont_obey_robotstxt"}
+    assert "dont_obey_robotstxt" in used
+
+
+def templates() -> Iterator[tuple[str, str]]:
+    """Each level and message of the package's log calls; the level is "any" where it is worked out."""
+    for file in SOURCES:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+                continue
+            name, arguments = node.func.attr, node.args
+            if name in LEVELS and ast.unparse(node.func.value) == "logger":
+                yield name.upper(), message(arguments[0])
+            elif name in ("log", "_log") and isinstance(arguments[1], ast.Constant):
+                level = arguments[0]
+                yield level.attr if isinstance(level, ast.Attribute) else "any", message(arguments[1])
+
+
+def message(node: ast.expr) -> str:
+    assert isinstance(node, ast.Constant), ast.unparse(node)
+    return str(node.value)
+
+
+def matches(template: str, line: str) -> bool:
+    if template == "%s":  # the summary, whose first line the docs show
+        return line == "robots.txt in this crawl (town)"
+    literal = re.split(r"%(?:\(\w+\))?[sdgr]", template)
+    return re.fullmatch(".*".join(map(re.escape, literal)), line) is not None
+
+
+def test_the_docs_have_every_log_line_and_no_other() -> None:
+    page = (DOCS / "log-lines.md").read_text()
+    lines = re.findall(r"^\| `(INFO|WARNING|ERROR): (.+?)` \|", page, re.MULTILINE)
+    logged = list(templates())
+    assert len(logged) > 10
+    for level, template in logged:
+        assert any(level in ("any", said) and matches(template, line) for said, line in lines), template
+    for said, line in lines:
+        assert any(level in ("any", said) and matches(template, line) for level, template in logged), line

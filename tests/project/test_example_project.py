@@ -1,0 +1,258 @@
+"""The example project: its demo, its spider, and the site that judges them both."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+import scrapy
+
+from tests import processes
+
+ROOT = Path(__file__).parent.parent.parent
+PROJECT = ROOT / "example_project"
+sys.path.insert(0, str(PROJECT))
+
+from example_site import OFF_LIMITS, Library, Page, Site, off_limits, open_site, place  # noqa: E402
+
+FAST = ("-s", "DOWNLOAD_DELAY=0", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=16")
+ROW = re.compile(r"│ +(?P<line>\d+) │ Disallow: (?P<rule>\S+) +│ +(?P<count>\d+) │ (?P<sample>\S+)")
+
+
+def environment() -> dict[str, str]:
+    """Return one in which the plugin is found and output is as wide as the table needs."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        ours.pop(name, None)
+    path = os.pathsep.join(filter(None, [str(ROOT), ours.get("PYTHONPATH")]))
+    return {**ours, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8", "COLUMNS": "100"}
+
+
+def run(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=cwd,
+        env=environment(),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+
+
+def scrapy_crawl(url: str, *options: str) -> subprocess.CompletedProcess[str]:
+    arguments = ("scrapy", "crawl", "site", "-a", f"url={url}", *FAST, *options)
+    return processes.run(*arguments, cwd=PROJECT, env=environment())
+
+
+def items(file: Path) -> list[dict[str, object]]:
+    return [dict(item) for item in json.loads(file.read_text("utf-8"))]
+
+
+def strays(site: Site) -> set[str]:
+    return {visit.target for visit in site.visits if off_limits(visit.target)}
+
+
+# The demo
+
+
+def test_the_demo_tells_what_the_site_saw(tmp_path: Path) -> None:
+    done = run(str(PROJECT / "demo.py"), cwd=tmp_path)
+    library = Library()
+    pages = len(library.open_pages())
+    assert done.returncode == 0, done.stderr
+    if scrapy.version_info >= (2, 12):  # 2.11 always warns of the fingerprints of its own default
+        (warning,) = done.stderr.splitlines()
+        assert "robots.txt has lines without effect: 1 of 9 Disallow lines" in warning
+    assert f"Pages fetched: {pages} of {pages} " in done.stdout
+    # Beside the pages: robots.txt and the redirect.
+    assert f"own log of {pages + 2} requests: no forbidden URL, and /robots.txt exactly once" in done.stdout
+
+    lines = (PROJECT / "example_site" / "robots.txt").read_text("utf-8").splitlines()
+    told = {}
+    for row in ROW.finditer(done.stdout):
+        area = unquote(row["rule"])
+        assert lines[int(row["line"]) - 1].startswith(f"Disallow: {row['rule']} ".rstrip())
+        assert off_limits(row["sample"]) == area
+        told[area] = int(row["count"])
+    assert told == Counter(off_limits(door) for door in library.doors())
+    assert set(told) == set(OFF_LIMITS)
+    page = tmp_path / "demo-report.html"
+    assert done.stdout.endswith(f"\nThe report of this crawl: {page.as_uri()}\n")
+    assert f"<dd>{pages + 1}</dd>" in page.read_text("utf-8")  # a page for each, and the redirect
+
+
+def test_the_demo_takes_notice_of_a_crawler_that_disobeys(tmp_path: Path) -> None:
+    done = run(str(PROJECT / "demo.py"), "--disobey", "--books", "12", cwd=tmp_path)
+    doors = Library(12).doors()
+    assert done.returncode == 1
+    assert f"{len(doors)} forbidden URLs were fetched:" in done.stdout
+    assert all(f"\n  {door.replace(' ', '%20')}\n" in done.stdout for door in doors)
+    assert "/robots.txt was requested 0 times" in done.stdout
+
+
+def test_the_demo_takes_notice_of_a_crawler_that_misses_pages(tmp_path: Path) -> None:
+    # Another name for the robot: the record for everyone else then counts, and shuts the catalogue.
+    settings = (PROJECT / "example" / "settings.py").read_text("utf-8")
+    shutil.copytree(PROJECT, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "example" / "settings.py").write_text(settings.replace("ExampleBot", "Somebody"), "utf-8")
+    done = run(str(tmp_path / "demo.py"), cwd=tmp_path)
+    assert done.returncode == 1
+    assert "open pages were not fetched:" in done.stdout
+    assert "\n  /catalogue/\n" in done.stdout
+
+
+def test_the_demo_does_not_fill_a_pipe_with_progress(tmp_path: Path) -> None:
+    done = run(str(PROJECT / "demo.py"), "--books", "30", "--log", "crawl.log", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith("Pages fetched: ")
+    assert len(done.stdout.splitlines()) < 20
+    assert not set(done.stdout) & set("\r\x1b")
+    assert "Crawled (200)" in (tmp_path / "crawl.log").read_text("utf-8")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C cannot be sent there without a console")
+def test_the_demo_can_be_interrupted(tmp_path: Path) -> None:
+    log = tmp_path / "crawl.log"
+    command = [sys.executable, str(PROJECT / "demo.py"), "--books", "20000", "--log", str(log)]
+    with subprocess.Popen(
+        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
+    ) as demo:
+        deadline = time.monotonic() + 60
+        while not (log.exists() and "Crawled (200)" in log.read_text("utf-8")):
+            assert time.monotonic() < deadline, "the crawl does not begin"
+            time.sleep(0.05)
+        demo.send_signal(signal.SIGINT)
+        output, _ = demo.communicate(timeout=60)
+    assert demo.returncode == 130
+    assert re.fullmatch(r"Interrupted after \d+ pages\.\n", output)
+
+
+# The spider
+
+
+def test_the_spider_fetches_what_is_open_and_nothing_else(tmp_path: Path) -> None:
+    file = tmp_path / "pages.json"
+    with open_site(Library(48)) as site:
+        done = scrapy_crawl(site.url + "/", "-O", str(file))
+        assert done.returncode == 0, done.stderr
+        assert strays(site) == set()
+        assert {visit.user_agent.partition("/")[0] for visit in site.visits} == {"ExampleBot"}
+        assert [visit.target for visit in site.visits].count("/robots.txt") == 1
+    got = Counter(place(str(item["url"]).removeprefix(site.url)) for item in items(file))
+    assert got == Counter(site.collection.open_pages())  # each of them once
+    assert "Dropped for robots.txt (line 19, Disallow: '/staff/'): 17\n" in done.stderr
+
+
+def test_the_judge_sees_a_crawl_that_disobeys() -> None:
+    with open_site(Library(48)) as site:
+        done = scrapy_crawl(site.url + "/", "-s", "ROBOTSTXT_OBEY=False")
+    assert done.returncode == 0, done.stderr
+    assert strays(site) == {door.replace(" ", "%20") for door in site.collection.doors()}
+    assert {visit.status for visit in site.visits} == {200, 302}  # the doors do open
+
+
+def test_the_spider_copes_with_an_odd_site(tmp_path: Path) -> None:
+    links = (
+        "http://[broken/ http://127.0.0.1:x/ http://127.0.0.1:9/ http://elsewhere.invalid/ "
+        "mailto:clerk@library.invalid ftp:///plan javascript:void(0) #top "
+        "/missing /plan /opening-hours.txt /empty /away"
+    )
+    home = "<title>  Two\n lines </title>" + "".join(f"<a href='{link}'>" for link in links.split())
+    library = Library(0)
+    library.pages = {path: library.pages[path] for path in ("/plan", "/opening-hours.txt")} | {
+        "/": Page("", data=home.encode()),
+        "/empty": Page("", data=b" "),
+        "/away": Page("", moved_to="http://elsewhere.invalid/"),
+    }
+    file = tmp_path / "pages.json"
+    with open_site(library) as site:
+        done = scrapy_crawl(site.url, "-O", str(file))
+    assert "Traceback" not in done.stderr
+    assert not {host for host in ("elsewhere.invalid", "127.0.0.1:9") if f"{host}/robots" in done.stderr}
+    got = [(place(str(item["url"])[len(site.url) :]), item["title"], item["status"]) for item in items(file)]
+    assert sorted(got) == [
+        ("/", "Two lines", 200),
+        ("/empty", "", 200),
+        ("/missing", "Error response", 404),
+        ("/opening-hours.txt", "", 200),
+        ("/plan", "", 200),
+    ]
+
+
+def test_the_spider_tells_why_where_there_is_no_rule() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # and does not listen
+        done = scrapy_crawl(f"http://127.0.0.1:{unused.getsockname()[1]}/", "-s", "RETRY_ENABLED=False")
+    assert re.search(r"\[site\] INFO: Dropped for robots.txt \(.*\): 1\n", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "library.example", "ftp://library.example/", "http://", "http://[::1", "http://a:b/", "http:/a"],
+)
+def test_the_spider_asks_for_a_url_in_one_line(url: str) -> None:
+    done = scrapy_crawl(url)
+    (line,) = [line for line in done.stderr.splitlines() if "] ERROR: " in line]
+    assert line.endswith(f"Nothing to crawl: give the site's URL as -a url=http://host/ (got {url!r})")
+    assert "Traceback" not in done.stderr
+    assert "Crawled (" not in done.stderr
+
+
+# The project
+
+
+def test_the_project_is_laid_out_as_scrapy_does_it(tmp_path: Path) -> None:
+    done = run("-m", "scrapy", "startproject", "example", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    made = {path.relative_to(tmp_path / "example") for path in (tmp_path / "example").rglob("*.*")}
+    assert {path for path in made if not (PROJECT / path).exists()} == set()
+
+
+def test_the_project_needs_no_more_than_the_add_on() -> None:
+    settings: dict[str, object] = {}
+    exec((PROJECT / "example" / "settings.py").read_text("utf-8"), settings)
+    assert settings["ADDONS"] == {"scrapy_norobots.Addon": 500}
+    assert settings["ROBOTSTXT_OBEY"] is True
+    assert "DOWNLOADER_MIDDLEWARES" not in settings
+
+
+# The judge
+
+
+@pytest.mark.parametrize(
+    ("target", "area"),
+    [
+        ("/staff/", "/staff/"),
+        ("/staff", None),
+        ("/staffing.html", None),
+        ("/st%61ff/keys", "/staff/"),
+        ("/catalogue/../staff/keys", "/staff/"),
+        ("/catalogue/%2E%2e/staff/keys", "/staff/"),
+        ("/catalogue/./../../staff/.", "/staff/"),
+        ("/staff/../catalogue/", None),
+        ("//staff/", "/staff/"),
+        ("/accounts/", "/account"),
+        ("/search?q=a", "/search"),
+        ("/catalogue/?next=/staff/", None),
+        ("/%7eclerk/", "/~clerk/"),
+        ("/~clerk", None),
+        ("/reading room/", "/reading room/"),
+        ("/reading%20room/", "/reading room/"),
+        ("/", None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_the_judge_goes_by_the_page_that_is_meant(target: str, area: str | None) -> None:
+    assert off_limits(target) == area

@@ -1,0 +1,55 @@
+"""The README says what is so: its settings, its log lines, and its code runs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from scrapy_norobots.settings import DEFAULTS
+from tests.crawling import crawl
+from tests.processes import ROOT
+from tests.sites import Answer, Site, page
+
+README = (ROOT / "README.md").read_text()
+
+
+def test_it_has_every_setting_with_its_default() -> None:
+    table = dict(re.findall(r"^\| `(NOROBOTS_\w+)` \| `(.+?)` \|", README, re.MULTILINE))
+    assert {name: eval(default) for name, default in table.items()} == dict(DEFAULTS)
+
+
+def code_blocks() -> list[str]:
+    return re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("block", code_blocks(), ids=lambda block: block.split("\n")[0])
+def test_its_code_runs(block: str, capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {}
+    exec(block, names)
+    if "findings" in block:
+        assert capsys.readouterr().out.splitlines() == [
+            (
+                "http://town.example/staff/rota is forbidden for 'FooBot': line 2 of robots.txt, "
+                "'Disallow: /staff/', in the record of line 1 for '*'"
+            ),
+            "3 error The field is not known, so the line is ignored; is it Disallow?",
+        ]
+
+
+def addons_block() -> dict[str, Any]:
+    (block,) = (block for block in code_blocks() if "ADDONS" in block)
+    names: dict[str, Any] = {}
+    exec(block, names)
+    return {"ADDONS": names["ADDONS"]}
+
+
+def test_its_one_line_gives_the_log_lines_it_shows() -> None:
+    robots = "#\n" * 9 + "User-agent: *\n#\nDisallow: /staff/\n"
+    settings = {**addons_block(), "RETRY_ENABLED": False}
+    with Site(robots, {"/": page("/staff/rota")}) as site, Site(Answer(status=503)) as broken:
+        seen = crawl(f"{site.url}/", f"{broken.url}/", settings=settings, arguments={"follow": True})
+    for shown in re.findall(r"```\n((?:DEBUG|WARNING): .*)\n```", README):
+        real = site.url if shown.startswith("DEBUG") else broken.url
+        assert seen.log_lines(shown.replace("http://town.example", real)), shown

@@ -1,0 +1,130 @@
+"""`Addon`: it changes what it must and nothing else, and the user's own settings win."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.settings import Settings
+
+from scrapy_norobots import Addon, NoRobotsMiddleware, RobotsMetaMiddleware
+
+OURS = "scrapy_norobots.NoRobotsMiddleware"
+
+
+OURS_IN_FULL = "scrapy_norobots.middleware.NoRobotsMiddleware"
+
+
+META = "scrapy_norobots.RobotsMetaMiddleware"
+
+
+META_IN_FULL = "scrapy_norobots.metatag.RobotsMetaMiddleware"
+
+
+BUILTIN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+
+
+def plain(settings: Settings) -> dict[str, Any]:
+    """Settings as values that can be compared; classes as keys are named by their path."""
+
+    def path(key: Any) -> Any:
+        return f"{key.__module__}.{key.__qualname__}" if isinstance(key, type) else key
+
+    return {
+        name: {path(key): item for key, item in value.items()} if isinstance(value, Mapping) else value
+        for name, value in settings.items()
+    }
+
+
+def applied(times: int = 1, **own: Any) -> dict[str, Any]:
+    """What the add-on changes in the settings of a project, as a difference to them."""
+    settings = Settings(own)
+    before = plain(settings)
+    for _ in range(times):
+        Addon().update_settings(settings)
+    return {name: value for name, value in plain(settings).items() if before.get(name) != value}
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_it_changes_four_settings_and_no_more(times: int) -> None:
+    assert applied(times) == {
+        "ROBOTSTXT_OBEY": True,
+        "DOWNLOADER": "scrapy_norobots.RobotsDownloader",
+        "DOWNLOADER_MIDDLEWARES": {OURS: 100, BUILTIN: None},
+        "SPIDER_MIDDLEWARES": {META: 100},
+    }
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        ({"my.Middleware": 7}, {"my.Middleware": 7, OURS: 100, BUILTIN: None}),
+        ({BUILTIN: 450}, {BUILTIN: None, OURS: 450}),
+        ({RobotsTxtMiddleware: 450}, {BUILTIN: None, OURS: 450}),
+        ({BUILTIN: None}, {BUILTIN: None, OURS: 100}),
+        ({OURS: 600}, {OURS: 600, BUILTIN: None}),
+        ({OURS_IN_FULL: 600}, {OURS_IN_FULL: 600, BUILTIN: None}),
+        ({NoRobotsMiddleware: 600}, {OURS_IN_FULL: 600, BUILTIN: None}),
+        ({OURS: None}, {OURS: None}),
+        ({"no.such.Middleware": 1}, {"no.such.Middleware": 1, OURS: 100, BUILTIN: None}),
+    ],
+    ids=[
+        "others stay",
+        "its place as a path",
+        "its place as a class",
+        "switched off",
+        "ours placed",
+        "ours by its full path",
+        "ours as a class",
+        "ours switched off",
+        "a broken one",
+    ],
+)
+@pytest.mark.parametrize("times", [1, 2])
+def test_middlewares(own: dict[Any, Any], expected: dict[str, Any], times: int) -> None:
+    changed = applied(times, DOWNLOADER_MIDDLEWARES=own)
+    assert changed.get("DOWNLOADER_MIDDLEWARES", own) == expected
+    # Where ours is switched off, Scrapy's own stays, and so does what the project says of it.
+    assert ("ROBOTSTXT_OBEY" in changed) == (own != {OURS: None})
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        ({"my.Middleware": 7}, {"my.Middleware": 7, META: 100}),
+        ({META: 600}, {META: 600}),
+        ({META: None}, {META: None}),
+        ({META_IN_FULL: 600}, {META_IN_FULL: 600}),
+        ({RobotsMetaMiddleware: 600}, {META_IN_FULL: 600}),
+    ],
+    ids=["others stay", "placed", "switched off", "by its full path", "as a class"],
+)
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("other", [{}, {OURS: None}], ids=["both", "the other one off"])
+def test_spider_middlewares(
+    own: dict[Any, Any], expected: dict[str, Any], times: int, other: dict[Any, Any]
+) -> None:
+    changed = applied(times, SPIDER_MIDDLEWARES=own, DOWNLOADER_MIDDLEWARES=other)
+    assert changed.get("SPIDER_MIDDLEWARES", plain(Settings({"own": own}))["own"]) == expected
+
+
+@pytest.mark.parametrize("setting", ["DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES"])
+def test_it_leaves_the_projects_dictionary_alone(setting: str) -> None:
+    own = {"my.Middleware": 7}
+    Addon().update_settings(Settings({setting: own}))
+    assert own == {"my.Middleware": 7}
+
+
+@pytest.mark.parametrize("obey", [True, False])
+def test_what_the_project_says_of_obeying_counts(obey: bool) -> None:
+    settings = Settings({"ROBOTSTXT_OBEY": obey})
+    Addon().update_settings(settings)
+    assert settings.getbool("ROBOTSTXT_OBEY") is obey
+
+
+def test_it_stands_before_what_has_the_same_order() -> None:
+    settings = Settings({"DOWNLOADER_MIDDLEWARES": {"my.Middleware": 100}})
+    Addon().update_settings(settings)
+    assert next(iter(settings.getdict("DOWNLOADER_MIDDLEWARES"))) == OURS

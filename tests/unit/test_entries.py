@@ -1,0 +1,144 @@
+"""The entries of a store: what is written is read again, and anything else is a miss."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.stores import entries
+from tests.snapshots import FOUND, LOST, ORIGIN
+
+WHOLE = entries.encode((FOUND, LOST))
+
+
+def compact(head: object) -> bytes:
+    return json.dumps(head, separators=(",", ":")).encode()
+
+
+def sealed(head: object) -> bytes:
+    """An entry with a seal like ours and whatever head."""
+    content = compact(head) + b"\nbody"
+    return entries._MAGIC + entries._digest(content) + b"\n" + content
+
+
+FACTS = {"url": "", "time": 1.0, "status": 200, "error": "", "headers": {}, "failures": 0, "size": 4}
+
+
+WRONG_FACTS: list[dict[str, object]] = [
+    {"status": "200"},
+    {"time": None},
+    {"headers": []},
+    {"headers": {"etag": 7}},
+    {"size": "4"},
+    {"mood": "good"},
+    {"size": -1},
+    {"size": 3},
+    {"failures": -1},
+    {"status": True},
+    {"time": float("nan")},
+    {"own_fault": True},
+]
+
+
+HEADS_OF_OTHERS: list[object] = [
+    None,
+    [],
+    {},
+    {"origin": list(ORIGIN)},
+    {"origin": list(ORIGIN), "snapshots": 7},
+    {"origin": list(ORIGIN), "snapshots": [7]},
+    *({"origin": list(ORIGIN), "snapshots": [{**FACTS, **wrong}]} for wrong in WRONG_FACTS),
+]
+
+
+@given(st.data())
+def test_no_change_of_an_entry_goes_unnoticed(data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(WHOLE) - 1))
+    changed = bytearray(WHOLE)
+    changed[place] ^= data.draw(st.integers(1, 255))
+    assert entries.decode(bytes(changed), ORIGIN) == ()
+
+
+@given(st.binary())
+def test_no_bytes_are_more_than_a_miss(entry: bytes) -> None:
+    assert entries.decode(entry, ORIGIN) == ()
+
+
+def test_what_the_wrong_ones_are_wrong_beside() -> None:
+    """Each of them is one step away from an entry that is read."""
+    found = entries.decode(sealed({"origin": list(ORIGIN), "snapshots": [FACTS]}), ORIGIN)
+    assert [snapshot.body for snapshot in found] == [b"body"]
+
+
+# Any JSON, and JSON that is almost what an entry begins with.
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+RIGHT_FACTS: dict[str, st.SearchStrategy[Any]] = {
+    "url": st.text(),
+    "time": st.floats(),
+    "status": st.none() | st.integers(),
+    "error": st.text(),
+    "headers": st.dictionaries(st.text(max_size=5), st.text(max_size=5) | JSON, max_size=2),
+    "failures": st.integers(),
+    "size": st.integers(-1, 4),
+}
+
+
+LIKE_FACTS = st.fixed_dictionaries(
+    {}, optional={name: st.one_of(right, right, right, JSON) for name, right in RIGHT_FACTS.items()}
+) | st.fixed_dictionaries(RIGHT_FACTS, optional={"own_fault": JSON, "body": JSON})
+
+
+HEADS = st.fixed_dictionaries(
+    {"origin": st.just(list(ORIGIN)) | JSON, "snapshots": st.lists(LIKE_FACTS, max_size=2) | JSON}
+)
+
+
+@given(st.one_of(HEADS, HEADS, JSON).map(compact) | st.binary(), st.binary(max_size=4))
+@example(b"[" * 100_000, b"")
+def test_no_sealed_bytes_are_more_than_a_miss(line: bytes, bodies: bytes) -> None:
+    """Somebody else may know how to seal an entry: what it says is of the right types, or a miss."""
+    content = line + b"\n" + bodies
+    found = entries.decode(entries._MAGIC + entries._digest(content) + b"\n" + content, ORIGIN)
+    for snapshot in found:
+        assert snapshot.origin == ORIGIN
+        assert snapshot.status is None or type(snapshot.status) is int
+        assert snapshot.own_fault is False
+        assert snapshot.failures >= 0
+        assert math.isfinite(snapshot.time)
+        assert all(
+            isinstance(text, str) for text in [snapshot.url, snapshot.error, *snapshot.headers.values()]
+        )
+    assert not found or b"".join(snapshot.body for snapshot in found) == bodies
+
+
+@given(
+    st.lists(
+        st.builds(
+            Snapshot,
+            origin=st.just(ORIGIN),
+            url=st.text(),
+            time=st.floats(allow_nan=False, allow_infinity=False),
+            status=st.none() | st.integers(0, 999),
+            error=st.text(st.characters(codec=None)),
+            headers=st.dictionaries(st.text(), st.text()),
+            body=st.binary(),
+            failures=st.integers(0, 10**9),
+            exception=st.none(),
+        ),
+        min_size=1,
+        max_size=2,
+    )
+)
+def test_any_snapshots_come_back(snapshots: list[Snapshot]) -> None:
+    assert entries.decode(entries.encode(snapshots), ORIGIN) == tuple(snapshots)

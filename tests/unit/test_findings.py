@@ -1,0 +1,514 @@
+"""Findings: each kind where it belongs and nowhere else, and the page's table of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from scrapy_norobots.standard import KINDS, Finding, RobotsTxt, Severity, hints
+from scrapy_norobots.standard.findings import rules_of
+from tests.processes import ROOT
+from tests.variants import LINE_ENDS, with_line_ends
+
+DOCS = ROOT / "docs" / "standard.md"
+
+
+def found(body: bytes | str) -> list[tuple[int, str]]:
+    """Return line and kind of all findings of a file."""
+    data = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
+    return [(finding.line, finding.kind) for finding in RobotsTxt.parse(data).findings]
+
+
+def of_name(value: str) -> list[str]:
+    """Return the kinds of findings of a ``User-agent`` value, alone in its file."""
+    findings = found(f"User-agent: {value}\nDisallow: /")
+    assert all(line == 1 for line, _ in findings)
+    return [kind for _, kind in findings]
+
+
+def of_path(value: str) -> list[str]:
+    """Return the kinds of findings of a ``Disallow`` value, alone in its record."""
+    findings = found(f"User-agent: *\nDisallow: {value}")
+    assert all(line == 2 for line, _ in findings)
+    return [kind for _, kind in findings]
+
+
+# kind: the shortest good example, the line it is found on, and what its message says of the case.
+EXAMPLES: dict[str, tuple[bytes | str, int, str]] = {
+    "byte-order-mark": (b"\xef\xbb\xbf", 1, ""),
+    "utf-16": (b"\xff\xfe", 1, ""),
+    "not-utf-8": (b"# 1\n# \xe9\n# \xe9\n", 2, ""),
+    "odd-line-break": ("# 1\n# \x0c\n", 2, ""),
+    "misspelt-field": ("Dissallow: /", 1, "Disallow"),
+    "unknown-field": ("\nColour: green", 2, ""),
+    "later-field": ("Allow: /", 1, ""),
+    "no-colon": ("# 1\nhello", 2, ""),
+    "html-page": ("\n<html>\n", 1, ""),
+    "no-blank-line": ("User-agent: a\nDisallow: /\nUser-agent: b\nDisallow: /", 3, ""),
+    "no-disallow": ("# 1\nUser-agent: a\nUser-agent: b\n", 2, ""),
+    "stray-disallow": ("Disallow: /", 1, ""),
+    "second-default": ("User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /b", 4, "line 1"),
+    "version-in-name": ("User-agent: Tamarin/1.0\nDisallow: /", 1, "'Tamarin'"),
+    "name-taken": ("\nUser-agent: tam\nDisallow: /\n\nUser-agent: tamarin\nDisallow: /", 5, "line 2"),
+    "empty-name": ("User-agent:\nDisallow: /", 1, ""),
+    "star-in-name": ("User-agent: tam*\nDisallow: /", 1, ""),
+    "several-names": ("User-agent: tamarin potto\nDisallow: /", 1, ""),
+    "wildcard": ("User-agent: *\nDisallow: /*.gif$", 2, ""),
+    "whole-url": ("User-agent: *\nDisallow: http://garden.example/a", 2, ""),
+    "foreign-url": ("User-agent: *\nDisallow: ftp://garden.example/a", 2, ""),
+    "relative-path": ("User-agent: *\nDisallow: nest", 2, ""),
+    "unescaped": ("User-agent: *\nDisallow: /é", 2, "%XX"),
+    "bad-escape": ("User-agent: *\nDisallow: /50%", 2, ""),
+    "several-paths": ("User-agent: *\nDisallow: /a /b", 2, ""),
+    "robots-txt": ("User-agent: *\nDisallow: /robots.txt", 2, ""),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind(kind: str) -> None:
+    body, line, says = EXAMPLES[kind]
+    data = body.encode() if isinstance(body, str) else body
+    (finding,) = RobotsTxt.parse(data).findings
+    assert (finding.kind, finding.line) == (kind, line)
+    assert (finding.severity, finding.clause) == KINDS[kind][:2]
+    assert says in finding.message
+    if not says:
+        assert finding.message == KINDS[kind].meaning
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_each_kind_means_is_one_sentence(kind: str) -> None:
+    meaning = KINDS[kind].meaning
+    assert meaning.endswith((".", "?"))
+    assert meaning.format("x", "y").isprintable()
+    assert len(meaning) < 100
+    assert "{1}" not in meaning
+
+
+def test_the_page_has_the_same_table() -> None:
+    row = re.compile(r"^\| `([a-z0-9-]+)` \| (\w+) \| (\w+) \| (.+) \|$", re.MULTILINE)
+    rows = row.findall(DOCS.read_text(encoding="utf-8"))
+    assert rows == [(name, kind.severity.value, kind.clause, kind.meaning) for name, kind in KINDS.items()]
+
+
+# What is found: what was probably meant. Kinds that are not here have one hint, or none.
+HINTS: dict[str, tuple[str, str]] = {
+    "misspelt-field": ("dissalow : /x y#z", "Write 'Disallow: /x y'."),
+    "misspelt-field, name": ("User Agent:*", "Write 'User-agent: *'."),
+    "misspelt-field, long": ("Dissallow: /" + "x" * 500, ""),
+    "no-colon": ("Disallow /x", "Write 'Disallow: /x'."),
+    "no-colon, equals": ("user_agent = FooBot # or Bar", "Write 'User-agent: FooBot'."),
+    "no-colon, alone": ("Disallow", "Write 'Disallow: '."),
+    "no-colon, sentence": ("Disallowed for everybody", ""),
+    "no-colon, text": ("hm", ""),
+    "stray-disallow, no record": (
+        "Disallow: /",
+        "Write 'User-agent: *' above it, if it is meant for all robots.",
+    ),
+    "stray-disallow": (
+        "User-agent: a\nDisallow: /\n\nDisallow: /b\n\nUser-agent: c\nDisallow: /",
+        "Take out the blank line before it, if it is meant for the robots of line 1.",
+    ),
+    "second-default": (
+        "User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /b",
+        "Move its rules into the record of line 1.",
+    ),
+    "version-in-name": ("User-agent: Tam/1.0 (x)\nDisallow: /", "Write 'User-agent: Tam'."),
+    "name-taken, same": (
+        "User-agent: Tam\nDisallow: /\n\nUser-agent: tam\nDisallow: /a",
+        "Move its rules into the record of line 1.",
+    ),
+    "name-taken, part": (
+        "User-agent: tam\nDisallow: /\n\nUser-agent: Tamarin\nDisallow: /a",
+        "Put this record above that of line 1.",
+    ),
+    "star-in-name": ("User-agent: tam*\nDisallow: /", "Write 'User-agent: tam'."),
+    "star-in-name, within": ("User-agent: t*m\nDisallow: /", ""),
+    "star-in-name, only": ("User-agent: **\nDisallow: /", ""),
+    "several-names": (
+        "User-agent: a, b;c  d\nDisallow: /",
+        "Write a line for each: 'User-agent: a', 'User-agent: b', 'User-agent: c', 'User-agent: d'.",
+    ),
+    "several-names, many": (
+        "User-agent: a b c d e f\nDisallow: /",
+        (
+            "Write a line for each: 'User-agent: a', 'User-agent: b', 'User-agent: c', 'User-agent: d', "
+            "'User-agent: e', …."
+        ),
+    ),
+    "wildcard, end": (
+        "User-agent: *\nDisallow: /a*",
+        "Write 'Disallow: /a': a rule counts for all that begins with it.",
+    ),
+    "wildcard": ("User-agent: *\nDisallow: /*.gif$", ""),
+    "whole-url": ("User-agent: *\nDisallow: http://garden.example:80/a?b", "Write 'Disallow: /a?b'."),
+    "whole-url, no path": ("User-agent: *\nDisallow: http://garden.example", ""),
+    "foreign-url": ("User-agent: *\nDisallow: ftp://garden.example/a", "Write 'Disallow: /a'."),
+    "foreign-url, no host": ("User-agent: *\nDisallow: mailto:tam@garden.example", ""),
+    "relative-path": ("User-agent: *\nDisallow: nest/ # eggs", "Write 'Disallow: /nest/'."),
+    "unescaped": ("User-agent: *\nDisallow: /é b", "Write 'Disallow: /%C3%A9%20b'."),
+    "bad-escape": ("User-agent: *\nDisallow: /50%/%41", "Write 'Disallow: /50%25/%41'."),
+    "several-paths": (
+        "User-agent: *\nDisallow: /a b, /c\t/d",
+        "Write a line for each: 'Disallow: /a b', 'Disallow: /c', 'Disallow: /d'.",
+    ),
+    "several-paths, terminal": (
+        "User-agent: *\nDisallow: /\x1b[2J /b",
+        "Write a line for each: 'Disallow: /\\x1b[2J', 'Disallow: /b'.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HINTS)
+def test_hints(case: str) -> None:
+    text, hint = HINTS[case]
+    kind = case.partition(",")[0]
+    (finding,) = (finding for finding in RobotsTxt.parse(text.encode()).findings if finding.kind == kind)
+    assert finding.hint == hint
+
+
+def test_what_a_hint_says_to_write_is_read_as_it_should_be() -> None:
+    asked = 0
+    for text, hint in HINTS.values():
+        for line in re.findall(r"'((?:User-agent|Disallow): [^']*)'", hint):
+            asked += 1
+            alone = RobotsTxt.parse(
+                f"User-agent: z\n{line}" if line.startswith("D") else f"{line}\nDisallow: /"
+            )
+            kinds = {finding.kind for finding in alone.findings} - {
+                "unescaped",
+                "bad-escape",
+                "no-blank-line",
+            }
+            assert not kinds, (text, line)
+    assert asked > 20
+
+
+def test_every_hint_belongs_to_a_kind() -> None:
+    assert set(hints.HINTS) <= set(KINDS)
+
+
+def test_rules_are_counted_and_so_are_those_without_effect() -> None:
+    text = (
+        "Disallow: /stray\nUser-agent: tam\nDisallow:\nDisallow: /a\nDissallow: /b\nDisallow /c\n"
+        "Disallow: mailto:x\nDisallow: /robots.txt\nhm\nUser agent: x\n\n"
+        "User-agent: tamarin\nUser-agent: TAM\nDisallow: /d\nDisallow:\n\n"
+        "User-agent: tam\nUser-agent: potto\nDisallow: /e\n"
+    )
+    robots = RobotsTxt.parse(text)
+    rules, idle = rules_of(robots.findings, robots.records)
+    assert rules == [1, 4, 5, 6, 7, 8, 14, 19]
+    assert idle == [1, 5, 6, 7, 8, 14]
+
+
+def test_a_good_file_has_none() -> None:
+    text = (
+        "# Garden rules\n\nUser-agent: tamarin\nUser-agent: potto\nDisallow: /nest/ # eggs\n"
+        "Disallow: /q?a=b\n# more\nDisallow: /50%25\nDisallow: //x\nDisallow: /a$b\n\n\n"
+        "User-agent: *\nDisallow:\n  # end\n\t\n"
+    )
+    for ends in LINE_ENDS:
+        assert found(with_line_ends(text, ends)) == []
+
+
+def test_order_lines_and_texts() -> None:
+    body = (
+        b"\xef\xbb\xbfDisallow: /x \xe9\r\n"
+        b"\tUser-agent : Tam*/1.0 # v\r"
+        b"\r\n"
+        b"Allow: / # all\n"
+        b"Disallow: nest /*$ \t\n"
+    )
+    findings = RobotsTxt.parse(body).findings
+    assert isinstance(findings, tuple)
+    assert [finding.line for finding in findings] == sorted(finding.line for finding in findings)
+    assert {(finding.line, finding.text) for finding in findings} == {
+        (1, "Disallow: /x \udce9"),
+        (2, "\tUser-agent : Tam*/1.0 # v"),
+        (4, "Allow: / # all"),
+        (5, "Disallow: nest /*$ \t"),
+    }
+    assert [kind for _, kind in found(body)].count("stray-disallow") == 2
+
+
+def test_a_finding_is_an_immutable_value() -> None:
+    (finding,) = RobotsTxt.parse(b"hm").findings
+    assert finding == Finding("no-colon", 1, "hm", KINDS["no-colon"].meaning)
+    assert hash(finding) == hash(RobotsTxt.parse(b"hm").findings[0])
+    with pytest.raises(FrozenInstanceError):
+        finding.line = 2  # type: ignore[misc]
+
+
+def test_findings_are_worked_out_once() -> None:
+    robots = RobotsTxt.parse(b"hm")
+    assert robots.findings is robots.findings
+
+
+def test_a_message_is_printable_whatever_the_file_says() -> None:
+    body = "User-agent: a\x1b[31m\u202eb\x00/1.0\nDisallow: /\n\nUser-agent: \x9bc/1 #\nDisallow: /"
+    findings = [finding for finding in RobotsTxt.parse(body.encode()).findings if "name" in finding.kind]
+    assert findings
+    for finding in findings:
+        assert finding.message.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        *(
+            (f"{name}: x", "later-field")
+            for name in ("Allow", "SITEMAP", "crawl-delay", "Host", "Clean-param")
+        ),
+        *(
+            (f"{name}: x", "later-field")
+            for name in ("Request-rate", "Visit-time", "NoIndex", "Robot-version")
+        ),
+        *(
+            (f"{name} : x", "later-field")
+            for name in ("Content-Signal", "content-usage", "nofollow", "Cache-delay", " \tallow")
+        ),
+        *((f"{name}: x", "misspelt-field") for name in ("Dissallow", "User agent", "useragent", "diallow")),
+        *(
+            (f"{name}: x", "misspelt-field")
+            for name in ("User-agnet", "Disallowed", "-Disallow", "U s e r - a g e n t")
+        ),
+        *(
+            (f"{name}: x", "unknown-field")
+            for name in ("Noarchive", "http", "", "Agent", "Di", "é", "Allows-not")
+        ),
+        ("hello", "no-colon"),
+        ("hello # you: there", "no-colon"),
+        ("\x00", "no-colon"),
+    ],
+)
+def test_lines_that_are_ignored(line: str, kind: str) -> None:
+    assert found(f"#\n{line}\n") == [(2, kind)]
+
+
+@pytest.mark.parametrize("line", ["", " \t", "#", " # a: b", "#hello", "# Disallow: /"])
+def test_lines_without_a_finding(line: str) -> None:
+    assert found(f"{line}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("value", "kinds"),
+    [
+        ("Tamarin", []),
+        ("*", []),
+        ("* # all", []),
+        ("tamarin_(leo)", []),
+        ("Tamarin/1.0", ["version-in-name"]),
+        ("Tamarin 1.0", ["version-in-name"]),
+        ("Tamarin (a remark)", ["version-in-name"]),
+        ("", ["empty-name"]),
+        ("\t # x", ["empty-name"]),
+        ("/1.0", ["empty-name"]),
+        ("**", ["star-in-name"]),
+        ("tam*", ["star-in-name"]),
+        ("* tamarin", ["star-in-name", "several-names"]),
+        ("tamarin potto", ["several-names"]),
+        ("tamarin\tpotto", ["several-names"]),
+        ("tamarin, potto", ["several-names"]),
+    ],
+)
+def test_names(value: str, kinds: list[str]) -> None:
+    assert of_name(value) == kinds
+
+
+@pytest.mark.parametrize(
+    ("value", "kinds"),
+    [
+        ("", []),
+        ("# none", []),
+        ("/", []),
+        ("/a?b=c&d#e", []),
+        ("/a/../b", []),
+        ("/%7e", []),
+        ("/a$b", []),
+        ("/?", []),
+        ("//a", []),
+        ("/*", ["wildcard"]),
+        ("/a$", ["wildcard"]),
+        ("/a$ # x", ["wildcard"]),
+        ("*", ["relative-path", "wildcard"]),
+        ("a", ["relative-path"]),
+        ("a*", ["relative-path", "wildcard"]),
+        ("?a", ["relative-path"]),
+        ("Help:x", ["relative-path"]),
+        ("http:/a", ["relative-path"]),
+        ("http://garden.example/", ["whole-url"]),
+        ("https://garden.example:8080", ["whole-url"]),
+        ("http://garden.example/*", ["whole-url", "wildcard"]),
+        ("http://garden.example/é", ["whole-url", "unescaped"]),
+        ("ftp://garden.example/", ["foreign-url"]),
+        ("FTP:x", ["foreign-url"]),
+        ("mailto:jo@garden.example", ["foreign-url"]),
+        ("mailto:*", ["foreign-url"]),
+        ("http://", ["foreign-url"]),
+        ("http://garden.example:x/", ["foreign-url"]),
+        ("x://y", ["foreign-url"]),
+        ("/a b", ["unescaped"]),
+        ("/a\tb", ["unescaped"]),
+        ("/é", ["unescaped"]),
+        ("/\x00", ["unescaped"]),
+        ("/\x7f", ["unescaped"]),
+        ("/a /b", ["several-paths"]),
+        ("/a\t/b", ["several-paths"]),
+        ("/a b/c", ["unescaped"]),
+        ("/a  b /c", ["several-paths"]),
+        ("/%", ["bad-escape"]),
+        ("/%4", ["bad-escape"]),
+        ("/%4g", ["bad-escape"]),
+        ("/%%41", ["bad-escape"]),
+        ("/%C3%a9%00", []),
+        ("/robots.txt", ["robots-txt"]),
+        ("/%72obots.txt", ["robots-txt"]),
+        ("robots.txt", ["relative-path", "robots-txt"]),
+        ("/robots.txt.bak", []),
+        ("/robots.txt/", []),
+        ("/robots.txt?a", []),
+        ("/robots.tx", []),
+        ("/robots", []),
+        ("/a/robots.txt", []),
+    ],
+    ids=ascii,
+)
+def test_paths(value: str, kinds: list[str]) -> None:
+    assert of_path(value) == kinds
+
+
+def test_bytes_that_are_not_utf8() -> None:
+    assert found(b"User-agent: *\nDisallow: /\xe9\nDisallow: /\xe8") == [
+        (2, "not-utf-8"),
+        (2, "unescaped"),
+        (3, "unescaped"),
+    ]
+    assert found("\ufeff#".encode("utf-16-be")) == [(1, "utf-16")]
+    assert found(b"#\xef\xbb\xbf") == []
+
+
+@pytest.mark.parametrize("char", list("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"), ids=ascii)
+def test_odd_line_breaks_are_found_in_comments_too(char: str) -> None:
+    assert found(f"# a{char}b\nUser-agent: a # {char}{char}\nDisallow: /") == [
+        (1, "odd-line-break"),
+        (2, "odd-line-break"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param("User-agent: a\nDisallow: /\n \t\nUser-agent: b\nDisallow: /", [], id="blank"),
+        pytest.param("User-agent: a\nDisallow: /\n#\n\nUser-agent: b\nDisallow: /", [], id="comment, blank"),
+        pytest.param("User-agent: a\nDisallow: /\n\n#\nUser-agent: b\nDisallow: /", [], id="blank, comment"),
+        pytest.param(
+            "User-agent: a\nDisallow: /\n#\nUser-agent: b\nDisallow: /",
+            [(4, "no-blank-line")],
+            id="comment only",
+        ),
+        pytest.param(
+            "User-agent: a\nDisallow: /\nUser-agent: b\n\nUser-agent: c\nDisallow: /",
+            [(3, "no-blank-line"), (3, "no-disallow")],
+            id="and no rule",
+        ),
+        pytest.param("User-agent: a\nUser-agent: b\nDisallow: /\nDisallow: /", [], id="one record"),
+        pytest.param(
+            "User-agent: a\nDisallow: /\n\nDisallow: /\nUser-agent: b\nDisallow: /",
+            [(4, "stray-disallow")],
+            id="stray between",
+        ),
+        pytest.param(
+            "User-agent: a\n\nDisallow: /\n", [(1, "no-disallow"), (3, "stray-disallow")], id="blank inside"
+        ),
+        pytest.param(
+            "Disallow:\n\nDisallow: nest\n",
+            [(1, "stray-disallow"), (3, "relative-path"), (3, "stray-disallow")],
+            id="strays",
+        ),
+    ],
+)
+def test_where_records_end(body: str, expected: list[tuple[int, str]]) -> None:
+    assert found(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        pytest.param(["tamarin", "TAMARIN"], ["name-taken"], id="same"),
+        pytest.param(
+            ["tamarin/1", "tamarin/2"], ["version-in-name", "version-in-name", "name-taken"], id="versions"
+        ),
+        pytest.param(["tam", "golden-tamarin"], ["name-taken"], id="part"),
+        pytest.param(["golden-tamarin", "tam"], [], id="longer first"),
+        pytest.param(["tam", "potto"], [], id="others"),
+        pytest.param(["t" * 40, "t" * 41], [], id="too long to be a robot's"),
+        pytest.param(["t" * 41, "t" * 41], ["name-taken"], id="too long, same"),
+        pytest.param(["t", "a" * 39 + "t"], ["name-taken"], id="last of 40"),
+        pytest.param(["", ""], ["empty-name", "empty-name"], id="empty"),
+        pytest.param(["*", "tam"], [], id="default first"),
+        pytest.param(["*", "a*b"], ["star-in-name"], id="star is no part"),
+    ],
+)
+def test_names_that_are_taken(names: list[str], expected: list[str]) -> None:
+    findings = found("\n\n".join(f"User-agent: {name}\nDisallow: /" for name in names))
+    assert [kind for _, kind in findings] == expected
+
+
+def test_names_of_one_record_do_not_take_each_other() -> None:
+    assert found("User-agent: tam\nUser-agent: tamarin\nUser-agent: tam\nDisallow: /") == []
+
+
+def test_of_many_that_have_taken_a_name_the_first_is_told() -> None:
+    record = "User-agent: {}\nDisallow: /\n\n"
+    body = "".join(map(record.format, ["rin", "tam", "x\nUser-agent: tamarin"]))
+    (finding,) = RobotsTxt.parse(body.encode()).findings
+    assert (finding.kind, finding.line) == ("name-taken", 8)
+    assert "line 1 " in finding.message
+
+
+def test_default_records() -> None:
+    record = "User-agent: x{0}\nUser-agent: *\nDisallow: /\n\n"
+    body = record.format(1) + record.format(2) + record.format(3)
+    findings = RobotsTxt.parse(body.encode()).findings
+    assert [(finding.kind, finding.line) for finding in findings] == [
+        ("second-default", 6),
+        ("second-default", 10),
+    ]
+    assert all("of line 1 " in finding.message for finding in findings)
+
+
+def test_a_page_has_one_finding_beside_those_of_its_encoding() -> None:
+    page = b"<html>\nDisallow: /\n\xe9 a: b\nUser-agent: x/1\n"
+    assert found(page) == [(1, "html-page"), (3, "not-utf-8")]
+    assert found(b"\xef\xbb\xbf" + page) == [(1, "byte-order-mark"), (1, "html-page"), (3, "not-utf-8")]
+
+
+def test_severities() -> None:
+    """What has no effect is an error; what a later extension brought is a piece of information."""
+    assert {name for name, kind in KINDS.items() if kind.severity is Severity.INFO} == {
+        "later-field",
+        "wildcard",
+    }
+    for kind in ("stray-disallow", "misspelt-field", "html-page", "foreign-url", "empty-name", "name-taken"):
+        assert KINDS[kind].severity is Severity.ERROR
+    for kind in ("no-blank-line", "relative-path", "second-default", "version-in-name", "no-disallow"):
+        assert KINDS[kind].severity is Severity.WARNING
+
+
+# What once took quadratic time, or more, is here long enough to be noticed.
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(" " * 2000 + "x", id="blanks before"),
+        pytest.param("x" + " " * 40000 + "x", id="blanks inside"),
+        pytest.param("x" + "\t " * 20000, id="blanks after"),
+        pytest.param("Disallow: /x" + " " * 40000 + "x", id="blanks in a path"),
+        pytest.param("User-agent: x" + " " * 40000 + "x", id="blanks in a name"),
+        pytest.param("Disallow: /" + "%" * 40000, id="percent signs"),
+        pytest.param("x" * 40000 + ":", id="long field"),
+    ],
+)
+def test_long_lines(line: str) -> None:
+    assert all(finding.line == 1 for finding in RobotsTxt.parse(line).findings)

@@ -1,0 +1,208 @@
+"""`Guarded`: what becomes of a store that fails or hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import pytest
+from twisted.internet.defer import Deferred
+
+from scrapy_norobots import compat
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import Origin
+from scrapy_norobots.stores import guard as guard_module
+from scrapy_norobots.stores.guard import PATIENCE, REST, Guarded
+from tests.snapshots import FOUND, ORIGIN
+
+_T = TypeVar("_T")
+
+
+class Moody:
+    """A store that fails when told to, and counts what it is asked."""
+
+    def __init__(self) -> None:
+        self.mood: Callable[[], Coroutine[Any, Any, object]] | None = None
+        self.calls = 0
+
+    async def _do(self, result: _T) -> _T:
+        self.calls += 1
+        if self.mood is not None:
+            await self.mood()
+        return result
+
+    async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
+        return await self._do((FOUND,))
+
+    async def save(self, snapshots: object, until: float) -> None:
+        await self._do(None)
+
+    async def claim(self, origin: Origin, seconds: float) -> bool:
+        return await self._do(False)
+
+    async def release(self, origin: Origin) -> None:
+        await self._do(None)
+
+    async def close(self) -> None:
+        await self._do(None)
+
+
+async def fail() -> None:
+    raise OSError("disk is on \x1b[31mfire")
+
+
+async def hang() -> None:
+    await asyncio.Event().wait()
+
+
+@dataclass
+class Guard:
+    store: Moody
+    guarded: Guarded
+    now: float = 1000.0
+    failures: int = 0
+
+
+@pytest.fixture
+def guard() -> Guard:
+    guard = Guard(Moody(), None)  # type: ignore[arg-type]
+
+    def count() -> None:
+        guard.failures += 1
+
+    guard.guarded = Guarded(guard.store, "the store", count, clock=lambda: guard.now)
+    return guard
+
+
+@pytest.mark.parametrize("mood", [fail, hang])
+def test_a_store_that_fails_is_reported_once_and_left_alone(
+    guard: Guard,
+    mood: Callable[[], Coroutine[Any, Any, None]],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def work() -> None:
+        assert await guard.guarded.load(ORIGIN) == (FOUND,)
+        guard.store.mood = mood
+        if mood is hang:
+            monkeypatch.setattr(guard_module, "PATIENCE", 0.05)
+        for _ in range(3):
+            assert await guard.guarded.load(ORIGIN) == ()
+            assert await guard.guarded.claim(ORIGIN, 60)
+            await guard.guarded.save((FOUND,), 0)
+            await guard.guarded.release(ORIGIN)
+        assert guard.store.calls == 2  # one before, one in vain
+        guard.now += REST
+        assert await guard.guarded.load(ORIGIN) == ()
+        assert await guard.guarded.load(ORIGIN) == ()
+        assert guard.store.calls == 3
+        guard.store.mood = None
+        monkeypatch.setattr(guard_module, "PATIENCE", PATIENCE)
+        guard.now += REST + PATIENCE
+        assert await guard.guarded.load(ORIGIN) == (FOUND,)
+        assert not await guard.guarded.claim(ORIGIN, 60)
+        await guard.guarded.save((FOUND,), 0)
+        await guard.guarded.release(ORIGIN)
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(work())
+    why = r"OSError: disk is on \x1b[31mfire" if mood is fail else "TimeoutError: no answer within 0.05 s"
+    assert [record.getMessage() for record in caplog.records] == [
+        f"the store failed ({why}); the crawl goes on from memory, and it is tried again from time to time",
+        "the store works again and is used",
+    ]
+    assert guard.failures == 2
+
+
+def test_many_that_fail_at_once_are_one_warning(
+    guard: Guard, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard_module, "PATIENCE", 0.05)
+
+    async def work() -> None:
+        guard.store.mood = hang
+        assert await asyncio.gather(*(guard.guarded.load(ORIGIN) for _ in range(30))) == [()] * 30
+        guard.now += REST
+        guard.store.calls = 0
+        await asyncio.gather(*(guard.guarded.load(ORIGIN) for _ in range(30)))
+        assert guard.store.calls == 1  # one finds out, the others do not wait for it
+
+    asyncio.run(work())
+    assert len(caplog.records) == 1
+
+
+def test_a_store_that_can_be_read_only_works_again_when_it_can_be_written(
+    guard: Guard, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work() -> None:
+        for _ in range(5):
+            guard.store.mood = None
+            assert await guard.guarded.load(ORIGIN) == (FOUND,)
+            guard.store.mood = fail
+            await guard.guarded.save((FOUND,), 0)
+            guard.now += REST + PATIENCE
+        guard.store.mood = None
+        await guard.guarded.load(ORIGIN)
+        assert len(caplog.records) == 1
+        await guard.guarded.save((FOUND,), 0)
+
+    asyncio.run(work())
+    assert [record.getMessage().rpartition("store ")[2][:5] for record in caplog.records] == [
+        "faile",
+        "works",
+    ]
+    assert guard.failures == 5
+
+
+def test_calls_that_wait_for_others_do_not_lose_patience(guard: Guard) -> None:
+    """A bounded number of calls is under way; the time of the others has not begun. The event loop's clock
+    goes on with each call, so that all of them take longer than each has.
+    """
+    if not can_wait_for_deferreds():
+        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
+    under_way, most, now = 0, 0, 0.0
+
+    async def slowly() -> None:
+        nonlocal under_way, most, now
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0)
+        under_way -= 1
+        now += PATIENCE / 100
+
+    async def work() -> None:
+        guard.store.mood = slowly
+        asyncio.get_running_loop().time = lambda: now  # type: ignore[method-assign]
+        await asyncio.gather(*(guard.guarded.load(ORIGIN) for _ in range(300)))
+
+    asyncio.run(work())
+    assert guard.store.calls == 300
+    assert most == guard_module._AT_ONCE
+
+
+def can_wait_for_deferreds() -> bool:
+    async def work() -> None:
+        deferred: Deferred[None] = Deferred()
+        asyncio.get_running_loop().call_soon(deferred.callback, None)
+        await compat.waiting_for(deferred)
+
+    try:
+        asyncio.run(work())
+    except RuntimeError:
+        return False
+    return True
+
+
+def test_after_closing_nothing_is_asked(guard: Guard) -> None:
+    async def work() -> None:
+        await guard.guarded.close()
+        assert await guard.guarded.load(ORIGIN) == ()
+        guard.store.mood = fail
+        await guard.guarded.close()
+
+    asyncio.run(work())
+    assert guard.store.calls == 2
+    assert guard.failures == 0

@@ -1,0 +1,310 @@
+"""Robots META tags and ``X-Robots-Tag``: found in whatever a site sends."""
+
+from __future__ import annotations
+
+import codecs
+import encodings.aliases
+import pickle
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scrapy.http import HtmlResponse, Response, TextResponse, XmlResponse
+
+from scrapy_norobots.metatag import may_have_tags, read_response
+from scrapy_norobots.standard import RobotsMeta
+
+URL = "http://town.example/"
+TAG = "<meta name=robots content=noindex>"
+
+
+def html(body: str | bytes, **headers: Any) -> HtmlResponse:
+    return HtmlResponse(URL, body=body.encode() if isinstance(body, str) else body, headers=headers)
+
+
+def forbids(response: Response, robot: str = "Tamarin") -> str:
+    """Return the directives of a response that forbid something, with a blank between them."""
+    meta = read_response(response, robot)
+    return " ".join(["noindex"] * (not meta.index) + ["nofollow"] * (not meta.follow))
+
+
+PAGES = {
+    "head": (f"<html><head>{TAG}</head><body></body></html>", "noindex"),
+    "nothing but the tag": (TAG, "noindex"),
+    "body": (f"<html><head></head><body><p>x{TAG}</body></html>", "noindex"),
+    "after the end": (f"<html><body></body></html>{TAG}", "noindex"),
+    "a comment after the end": (f"<html></html><!-- x -->{TAG}", "noindex"),
+    "two pages in one": (f"<html><body><p></p></body></html><html><head>{TAG}</head></html>", "noindex"),
+    "capitals": ("<META NAME='ROBOTS' CONTENT='NoFollow'>", "nofollow"),
+    "content first": ('<meta content="none" name="robots">', "noindex nofollow"),
+    "blanks and lines": (
+        "<meta\n\tname = \n'robots'\n content\t=\n\" noindex ,\n nofollow \">",
+        "noindex nofollow",
+    ),
+    "no quotes": ("<meta name=robots content=noindex,nofollow>", "noindex nofollow"),
+    "mixed quotes": ("<meta name='robots' content=\"noindex\">", "noindex"),
+    "blanks in the name": ("<meta name=' robots ' content=noindex>", "noindex"),
+    "entities": ("<meta name=robots content='no&#105;ndex&#44;nofollow'>", "noindex nofollow"),
+    "a > within": ("<meta name=robots data-x='a>b' content='noindex'>", "noindex"),
+    "XHTML": (
+        (
+            "<?xml version='1.0' encoding='utf-8'?><!DOCTYPE html><html xmlns='http://www.w3.org/1999/xhtml'>"
+            "<head><meta name='robots' content='noindex' /></head><body/></html>"
+        ),
+        "noindex",
+    ),
+    "noscript": (f"<head><noscript>{TAG}</noscript></head>", "noindex"),
+    "two tags": (
+        "<meta name=robots content=nofollow><p><meta name=robots content=noindex>",
+        "noindex nofollow",
+    ),
+    "two that contradict": (f"{TAG}<meta name=robots content='index,follow'>", "noindex"),
+    "broken tags around": (f"<html><<p/ <div title='x<b></i></p>'>{TAG}<", "noindex"),
+    "no end": (f"<html><head><title>x</title>{TAG}<script>", "noindex"),
+    "tables": (f"<table>{TAG}<tr>", "noindex"),
+    "after a template": (f"<template><p></template>{TAG}", "noindex"),
+    "zeros": (f"<p>\0</p>{TAG}", "noindex"),
+    "our own name": ("<meta name=Tamarin content=nofollow>", "nofollow"),
+    "part of our name": ("<meta name=tama content=nofollow>", "nofollow"),
+    "another's name": ("<meta name=potto content=none>", ""),
+    "comment": (f"<!-- {TAG} -->", ""),
+    "conditional comment": (f"<!--[if IE]>{TAG}<![endif]-->", ""),
+    "script": (f"<script>document.write('{TAG}')</script>", ""),
+    "style": (f"<style>{TAG}</style>", ""),
+    "template": (f"<template><div>{TAG}</div></template>", ""),
+    "template in a template": (f"<template><template></template>{TAG}</template>", ""),
+    "text area": (f"<textarea>{TAG}</textarea>", ""),
+    "title": (f"<title>{TAG}</title>", ""),
+    "iframe": (f"<iframe>{TAG}</iframe>", ""),
+    "escaped": ("<p>&lt;meta name=robots content=noindex&gt;</p>", ""),
+    "an attribute": (f'<p title="{TAG}">', ""),
+    "property": ("<meta property=robots content=noindex>", ""),
+    "another element": ("<input name=robots content=noindex value=noindex>", ""),
+    "no content": ("<meta name=robots>", ""),
+    "no name": ("<meta content=noindex><p>name=robots</p>", ""),
+    "empty page": ("", ""),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_tags_of_a_page(name: str) -> None:
+    body, expected = PAGES[name]
+    assert forbids(html(body)) == expected
+
+
+ENCODED = {
+    "UTF-8 with a mark": (codecs.BOM_UTF8, "utf-8", None),
+    "UTF-16 LE with a mark": (codecs.BOM_UTF16_LE, "utf-16-le", None),
+    "UTF-16 BE with a mark": (codecs.BOM_UTF16_BE, "utf-16-be", None),
+    "UTF-16 LE by its header": (b"", "utf-16-le", "utf-16-le"),
+    "UTF-16 BE by its header": (b"", "utf-16-be", "utf-16-be"),
+    "UTF-32 with a mark": (codecs.BOM_UTF32_LE, "utf-32-le", None),
+    "UTF-7 by its header": (b"", "utf-7", "utf-7"),
+    "EBCDIC by its header": (b"", "cp037", "cp037"),
+    "Shift JIS by its header": (b"", "shift_jis", "shift_jis"),
+    "ISO-2022-JP by its header": (b"", "iso2022_jp", "iso-2022-jp"),
+    "KOI8-R by its header": (b"", "koi8-r", "koi8-r"),
+    "a charset that does not exist": (b"", "utf-8", "no-such-thing"),
+    "a charset that is none": (b"", "utf-8", "base64"),
+}
+
+
+@pytest.mark.parametrize("name", ENCODED)
+@pytest.mark.parametrize("text", ["", "Обезьяны", "猿"])
+def test_encodings(name: str, text: str) -> None:
+    mark, codec, charset = ENCODED[name]
+    body = mark + f"<html><head><title>{text}</title>{TAG.upper()}</head>".encode(codec, "ignore")
+    headers = {"Content-Type": f"text/html; charset={charset}"} if charset else {}
+    assert forbids(html(body, **headers)) == "noindex"
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "windows-1251", "shift_jis"])
+def test_a_charset_declared_in_the_page(charset: str) -> None:
+    body = f"<meta charset={charset}>{TAG}".encode() + b"<p>\xce\xe1\xff\x81</p>"
+    assert forbids(html(body)) == "noindex"
+
+
+def test_text_that_cannot_be_encoded_again() -> None:
+    body = TAG.encode() + b"+2AA-"  # half a pair of surrogates, in UTF-7
+    assert forbids(html(body, **{"Content-Type": "text/html; charset=utf-7"})) == "noindex"
+
+
+def test_a_large_page() -> None:
+    rows = '<tr><td name="n1"><a href="/a?b=c">name = robot</a></td></tr>\n' * 85_000
+    page = html(f"<html><body><table>{rows}</table></body></html>")
+    assert len(page.body) > 5_000_000
+    assert forbids(page) == ""
+    assert page._cached_selector is None
+    assert forbids(html(f"{rows}{TAG}")) == "noindex"
+
+
+UNMARKED: dict[str, str | bytes] = {
+    "an ordinary page": "<html><head><meta name=viewport content=x></head><body>name=x</body>",
+    "a page about robots": "<html><a href=/robots.txt>robots</a> noindex nofollow",
+    "another robot's tag": "<meta name=potto content=noindex>",
+    "an ordinary page in UTF-16": "\ufeff<html><head><meta name=viewport content=x>".encode("utf-16-le"),
+}
+
+
+@pytest.mark.parametrize("name", UNMARKED)
+def test_a_page_without_a_tag_is_not_parsed(name: str) -> None:
+    page = html(UNMARKED[name])
+    assert forbids(page) == ""
+    assert not may_have_tags(page.body, "Tamarin")
+    assert page._cached_selector is None
+
+
+def test_a_page_with_a_tag_is_parsed_once_for_the_callback_too() -> None:
+    page = html(TAG)
+    assert forbids(page) == "noindex"
+    assert page._cached_selector is page.selector
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"name=" + b" " * 3_000_000 + b">",
+        b"name=" * 600_000,
+        b"name='\" " * 400_000,
+        b"<meta name=robots content='" + b"noindex " * 400_000 + b"'>",
+        b"<meta name=robots content='" + b"a" * 3_000_000 + b" noindex'>",
+        b"<meta name=robots content='" + b": " * 1_500_000 + b" noindex'>",
+        b"<meta name=robots content='a" + b" " * 3_000_000 + b"noindex'>",
+        b"<template>" * 1_000 + TAG.encode() * 60_000,
+        b"<meta name=robots content=noindex>" * 60_000,
+        b"<div>" * 500_000 + TAG.encode(),
+    ],
+    ids=range(10),
+)
+def test_pages_made_to_cost_time_do_not(body: bytes) -> None:
+    read_response(html(body), "Tamarin")  # quadratic time would be minutes
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        Response(URL, body=b"\x89PNG" + TAG.encode()),
+        TextResponse(URL, body=TAG.encode()),
+        XmlResponse(URL, body=f"<html>{TAG}</html>".encode()),
+    ],
+    ids=["binary", "text", "XML"],
+)
+def test_other_types_are_looked_at_for_the_header_only(response: Response) -> None:
+    assert forbids(response) == ""
+    response.headers["X-Robots-Tag"] = ["nofollow", "tamarin: noindex"]
+    assert forbids(response) == "noindex nofollow"
+
+
+def test_what_decided_can_be_told_in_a_line() -> None:
+    page = html(
+        "<meta name='Robots' content='noindex \x1b[31m\n\u202e'>",
+        **{"X-Robots-Tag": [b"potto: none", b"noindex, \xff nofollow", b"nofollow"]},
+    )
+    meta = read_response(page, "Tamarin")
+    assert meta.noindex_by == r'<meta name="Robots" content="noindex \x1b[31m\n\u202e">'
+    assert meta.nofollow_by == "X-Robots-Tag: noindex, ÿ nofollow"
+    long = read_response(html("<meta name=robots content='none" + " x" * 9_999 + "'>"), "Tamarin").noindex_by
+    assert long is not None
+    assert len(long) < 250
+
+
+def test_the_robots_name_comes_from_a_whole_header_too() -> None:
+    page = html("<meta name=tamarin content=noindex>", **{"X-Robots-Tag": "TAMARIN: nofollow"})
+    assert (
+        forbids(page, "Mozilla/5.0 (compatible; Golden-Tamarin/1.2; +http://town.example)")
+        == "noindex nofollow"
+    )
+    assert forbids(page, "Potto/1.0 (like Tamarin)") == ""
+    assert forbids(page, "") == ""
+    assert read_response(page, b"Tamarin/1.0") == read_response(page, "Tamarin")
+
+
+def test_document_state_and_url_come_from_the_page() -> None:
+    page = html("<meta name=document-state content=Dynamic><meta name=url content='http://main.example/a'>")
+    assert read_response(page, "Tamarin") == RobotsMeta(document_state="DYNAMIC", url="http://main.example/a")
+    assert read_response(html("<META CONTENT=/a NAME=URL>"), "Tamarin") == RobotsMeta(url="/a")
+
+
+def test_it_can_be_put_away_with_a_requests_meta() -> None:
+    meta = RobotsMeta("x", None, "DYNAMIC", URL)
+    assert pickle.loads(pickle.dumps(meta)) == meta
+
+
+always = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+PIECES = st.sampled_from(
+    [
+        TAG,
+        "<meta name=",
+        "robots",
+        " content='",
+        "noindex",
+        "'>",
+        "<!--",
+        "-->",
+        "<template>",
+        "</template>",
+        "&#",
+    ]
+)
+
+
+BYTES = st.one_of(
+    st.binary(),
+    st.lists(st.one_of(PIECES.map(str.encode), st.binary(max_size=9))).map(b"".join),
+    st.builds(
+        lambda texts, codec: "".join(texts).encode(codec),
+        st.lists(st.one_of(PIECES, st.text(max_size=9))),
+        st.sampled_from(["utf-8", "utf-16", "utf-32", "utf-7"]),
+    ),
+)
+
+
+CHARSETS = st.sampled_from(["", *sorted(set(encodings.aliases.aliases.values()))])
+
+
+@always
+@given(body=BYTES, charset=CHARSETS, header=st.binary(), robot=st.text())
+def test_nothing_raises_whatever_comes(body: bytes, charset: str, header: bytes, robot: str) -> None:
+    headers = {"Content-Type": f"text/html; charset={charset}", "X-Robots-Tag": header}
+    assert isinstance(read_response(html(body, **headers), robot), RobotsMeta)
+
+
+@always
+@given(st.binary(), st.binary())
+def test_a_tag_is_found_whatever_text_is_around_it(before: bytes, after: bytes) -> None:
+    markup = b"<>&\0"  # what may make the tag something else
+    around = [bytes(byte for byte in noise if byte not in markup) for noise in (before, after)]
+    body = b"<html>" + around[0] + f"<p>{TAG}".encode() + around[1]
+    assert forbids(html(body, **{"Content-Type": "text/html; charset=latin-1"})) == "noindex"
+
+
+@always
+@given(st.text(), st.lists(st.text()))
+def test_headers_and_tags_of_any_text(robot: str, texts: list[str]) -> None:
+    plain = RobotsMeta.read(robot, pairwise(texts), texts)
+    both = RobotsMeta.read(robot, pairwise(texts), [*texts, "none"])
+    assert (both.index, both.follow) == (False, False)
+    assert plain.index >= both.index
+    assert plain.follow >= both.follow
+
+
+def test_a_header_for_robots_is_for_everybody() -> None:
+    assert not RobotsMeta.read("FooBot", headers=["otherbot: nofollow, robots: noindex"]).index
+    assert RobotsMeta.read("FooBot", headers=["otherbot: nofollow, robots: noindex"]).follow
+
+
+@pytest.mark.parametrize("name", ["author", "Description", " generator "])
+def test_what_all_pages_have_is_no_robots_name(name: str) -> None:
+    assert RobotsMeta.read(f"{name.strip()}Bot/1.0", [(name, "None")]).index
+
+
+@pytest.mark.parametrize(
+    "page",
+    [b'<input name="s">', b'<input name="url">', b'<a name="scrapy">', b"<p>robots</p><input name=robots>"],
+)
+def test_other_elements_names_cost_no_parsing(page: bytes) -> None:
+    assert not may_have_tags(b"<html><meta charset=utf-8>" + page, "Scrapy")

@@ -1,0 +1,89 @@
+"""The parser against `tests.oracle`, which reads the same clauses in the plainest way: both decide alike."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scrapy_norobots.standard import RobotsTxt, rules
+from tests import nasty, oracle
+from tests.unit.test_clauses import EXAMPLES, HOST
+from tests.unit.test_properties import bodies, odd_text, robots_names, urls
+
+always = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_files(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if seed % 2:
+        monkeypatch.setattr(rules, "_FEW", 0)  # as files of many rules are looked at
+    some = random.Random(seed)
+    for _ in range(2_000):
+        assert not list(oracle.differences(nasty.case(some)))
+
+
+@always
+@given(st.randoms(use_true_random=False))
+def test_random_files_by_hypothesis(some: random.Random) -> None:
+    """The same files again, but made smaller by Hypothesis where they differ."""
+    assert not list(oracle.differences(nasty.case(some, questions=1)))
+
+
+@always
+@given(bodies, st.lists(st.tuples(st.one_of(urls, odd_text), robots_names), max_size=4))
+def test_files_of_other_making(body: bytes, questions: list[tuple[str, str | bytes]]) -> None:
+    as_text = [(url, robot if isinstance(robot, str) else robot.decode()) for url, robot in questions]
+    assert not list(oracle.differences(nasty.Case(body, as_text)))
+
+
+# --- the oracle itself
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_oracle_knows_the_examples_of_the_sources(name: str) -> None:
+    text, forbidden, allowed = EXAMPLES[name]
+    for robot, targets in forbidden.items():
+        for target in targets.split():
+            assert not oracle.allowed(text, HOST + target, robot)
+        for target in set(allowed.split()) - set(targets.split()):
+            assert oracle.allowed(text, HOST + target, robot)
+
+
+def test_both_answers_occur() -> None:
+    """Files on which all is allowed would prove nothing."""
+    some = random.Random(0)
+    cases = [nasty.case(some) for _ in range(1_000)]
+    answers = [
+        oracle.answer(lambda: oracle.allowed(body, url, robot))  # noqa: B023
+        for body, questions in cases
+        for url, robot in questions
+    ]
+    for answer, at_least in {"True": 0.3, "False": 0.15, "ValueError": 0.01}.items():
+        assert answers.count(answer) > at_least * len(answers)
+
+
+def test_a_slip_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slipping(RobotsTxt):
+        def allowed(self, url: str, robot: str | bytes) -> bool:
+            return super().allowed(re.sub("%7e", "~", url), robot)
+
+    some = random.Random(0)
+    cases = [nasty.case(some) for _ in range(4_000)]
+    monkeypatch.setattr(oracle, "RobotsTxt", Slipping)
+    found = [difference for case in cases for difference in oracle.differences(case)]
+    assert found
+    assert all(difference.startswith("allowed ") and "%7e" in difference for difference in found)
+
+
+def test_the_oracle_shares_no_code_with_the_package() -> None:
+    """It may hold the parser against itself, but not read by it."""
+    names = {
+        name
+        for name, value in vars(oracle).items()
+        if getattr(value, "__module__", "").startswith("scrapy_norobots")
+    }
+    assert names == {"RobotsTxt"}

@@ -1,0 +1,149 @@
+"""Processes that are forked are as fresh as those that are started."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests import processes
+
+# What a process finds when it begins.
+LOOK = """
+import json, os, signal, sys, threading
+files = (sys.stdin, sys.stdout, sys.stderr)
+print(json.dumps({
+    "arguments": sys.argv,
+    "name": [__name__, __spec__.name, sys.modules[__name__].__file__],
+    "path": sys.path[0],
+    "folder": os.getcwd(),
+    "environment": dict(os.environ),
+    "input": sys.stdin.read(),
+    "encodings": [[file.encoding, file.errors, file.line_buffering] for file in files],
+    "open files": [number for number in range(100) if os.path.exists(f"/dev/fd/{number}")],
+    "signals": [str(signal.getsignal(number)) for number in sorted(signal.valid_signals())],
+    "blocked": list(signal.pthread_sigmask(signal.SIG_BLOCK, [])),
+    "woken by signals": signal.set_wakeup_fd(-1),
+    "threads": threading.active_count(),
+    "umask": os.umask(0o22),
+}))
+"""
+
+
+def module(folder: Path, code: str) -> str:
+    """Write a module and return its name."""
+    (folder / "program.py").write_text(code)
+    return "program"
+
+
+@pytest.mark.parametrize("encoding", ["", "utf-8", "ascii"])
+def test_a_forked_process_finds_what_a_started_one_finds(tmp_path: Path, encoding: str) -> None:
+    env = {**os.environ, "TOWN": "yes", "PYTHONIOENCODING": encoding}
+    arguments = (module(tmp_path, LOOK), "--one", "two")
+    forked = processes.run(*arguments, input="a\n", cwd=tmp_path, env=env)
+    started = subprocess.run(
+        [sys.executable, "-m", *arguments],
+        input="a\n", cwd=tmp_path, env=env, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert forked.returncode == 0, forked.stderr
+    assert json.loads(forked.stdout) == json.loads(started.stdout)
+
+
+PROGRAMS = {
+    "ends": "print('out')",
+    "exits": "import sys; print('out'); sys.exit(3)",
+    "says why it exits": "import sys; sys.exit('why')",
+    "fails": "raise RuntimeError('a bug')",
+    "is killed by a signal": "import os, signal; os.kill(os.getpid(), signal.SIGTERM)",
+    "runs what was registered": "import atexit; atexit.register(print, 'at exit')",
+    "waits for its threads": "import threading, time; threading.Timer(0.05, print, ['thread']).start()",
+    "cannot write": "import os; os.close(1); os.open('/dev/full', os.O_WRONLY); print('out')",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_forked_process_ends_as_a_started_one_does(tmp_path: Path, name: str) -> None:
+    program = module(tmp_path, PROGRAMS[name])
+    forked = processes.run(program, cwd=tmp_path)
+    started = subprocess.run(
+        [sys.executable, "-m", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert forked.returncode == started.returncode
+    assert forked.stdout == started.stdout
+    assert forked.stderr.splitlines()[-1:] == started.stderr.splitlines()[-1:]
+
+
+def test_there_is_no_reactor_but_all_that_crawls_import(tmp_path: Path) -> None:
+    code = "import sys; print(*(name in sys.modules for name in sys.argv[1:]))"
+    names = ("twisted.internet.reactor", "scrapy.core.downloader.handlers.http11", "scrapy_norobots.addon")
+    assert processes.run(module(tmp_path, code), *names, cwd=tmp_path).stdout == "False True True\n"
+
+
+def test_two_processes_in_a_row_share_neither_hashes_nor_random_numbers(tmp_path: Path) -> None:
+    code = "import os, random; print(hash('x'), random.random())"
+    seen = [processes.run(module(tmp_path, code), cwd=tmp_path).stdout.split() for _ in range(4)]
+    assert all(one[0] != two[0] for one, two in pairwise(seen))
+    assert len({number for _, number in seen}) == 4
+
+
+def test_what_a_process_changes_is_its_own(tmp_path: Path) -> None:
+    code = "import scrapy; print(hasattr(scrapy, 'mark')); scrapy.mark = 1"
+    for _ in range(4):
+        assert processes.run(module(tmp_path, code), cwd=tmp_path).stdout == "False\n"
+
+
+SLEEP = """
+import os, sys, time
+print("asleep", flush=True)
+open("pid", "w").write(str(os.getpid()))
+time.sleep(600)
+"""
+
+
+def test_a_process_that_takes_too_long_is_killed_and_what_it_wrote_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait = processes.Process.wait
+
+    def wait_until_it_sleeps(process: processes.Process, timeout: float | None = None) -> int:
+        while not (tmp_path / "pid").exists():
+            with contextlib.suppress(TimeoutError):
+                return wait(process, 0.01)
+        return wait(process, timeout)
+
+    monkeypatch.setattr(processes.Process, "wait", wait_until_it_sleeps)
+    with pytest.raises(TimeoutError, match=r"(?s)^program -x took longer than 0.01 s and was killed.*asleep"):
+        processes.run(module(tmp_path, SLEEP), "-x", cwd=tmp_path, timeout=0.01)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+RUN = """
+import pathlib, sys
+from tests.processes import Process
+with Process(
+    "program", stdin=sys.stdin.buffer, stdout=sys.stdout.buffer, stderr=sys.stderr.buffer,
+    cwd=pathlib.Path(sys.argv[1]),
+) as process:
+    process.wait()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_process_ends_with_the_one_that_runs_it(tmp_path: Path, number: signal.Signals) -> None:
+    module(tmp_path, SLEEP)
+    with subprocess.Popen(
+        [sys.executable, "-c", RUN, str(tmp_path)],
+        cwd=processes.ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    ) as runs_it:  # fmt: skip
+        assert runs_it.stdout is not None
+        assert runs_it.stdout.readline() == b"asleep\n"
+        runs_it.send_signal(number)
+        assert runs_it.stdout.read() == b""  # which ends when nobody can write there any more

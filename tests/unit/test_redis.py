@@ -1,0 +1,52 @@
+"""The Redis store: a server that is restarted or not there, and a client that is not installed."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import pytest
+
+from scrapy_norobots.standard import Origin
+from scrapy_norobots.stores import open_store
+from tests.redisserver import RedisServer
+from tests.snapshots import MAX_BYTES, ORIGIN
+
+
+def test_a_redis_that_was_restarted_fails_no_call(redis_server: RedisServer) -> None:
+    """All connections that were open are dead then."""
+    pytest.importorskip("redis")
+
+    async def work() -> None:
+        store = open_store(redis_server.url, MAX_BYTES)
+        assert store is not None
+        origins = [Origin("http", f"{number}.town.example", 80) for number in range(40)]
+        await asyncio.gather(*(store.load(origin) for origin in origins))
+        redis_server.stop()
+        redis_server.start()
+        for _ in range(2):
+            assert await asyncio.gather(*(store.load(origin) for origin in origins)) == [()] * 40
+        assert await store.claim(ORIGIN, 60)
+        await store.close()
+
+    asyncio.run(work())
+
+
+def test_a_redis_that_is_not_there_fails() -> None:
+    redis = pytest.importorskip("redis")
+    store = open_store("redis://127.0.0.1:1/0", MAX_BYTES)
+    assert store is not None
+
+    async def work() -> None:
+        with pytest.raises(redis.ConnectionError):
+            await store.load(ORIGIN)
+        await store.close()
+
+    asyncio.run(work())
+
+
+def test_without_redis_py_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "redis.asyncio", None)
+    monkeypatch.delitem(sys.modules, "scrapy_norobots.stores.redis", raising=False)
+    with pytest.raises(ImportError, match=r"^needs redis-py: pip install 'scrapy-norobots\[redis\]'"):
+        open_store("redis://127.0.0.1/0", MAX_BYTES)

@@ -1,0 +1,238 @@
+"""Settings: defaults, what is refused and how it is said, and what the docs say of each."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from scrapy.settings import Settings
+
+from scrapy_norobots.freshness import Freshness
+from scrapy_norobots.settings import DEFAULTS, Config, MetaConfig
+from tests.processes import ROOT
+
+TIMES = ("TTL", "TTL_MIN", "TIMEOUT")
+
+
+def config(**settings: Any) -> Config:
+    return Config.from_settings(Settings(settings))
+
+
+def test_defaults_are_valid() -> None:
+    assert config() == config(**DEFAULTS)
+    assert config().freshness == Freshness(600, 86_400, 60, 7 * 86_400)
+    assert config().robot is None
+    assert config().parser is None
+
+
+@pytest.mark.parametrize("name", [name for name in DEFAULTS if name.endswith(TIMES)])
+def test_times_may_be_fractions_and_text(name: str) -> None:
+    field = name.removeprefix("NOROBOTS_").lower()
+    read = config(**{name: "0.5"})
+    assert getattr(read if field == "timeout" else read.freshness, field) == 0.5
+
+
+@pytest.mark.parametrize(
+    "value", ["403", {"403": "open"}, '{"403": "open"}', '{"403": ', {"2xx": "deny"}, 7, None]
+)
+def test_a_bad_policy_is_refused(value: object) -> None:
+    if value is None:
+        assert config(NOROBOTS_STATUS_POLICY=None) == config()  # None is "not set", as everywhere in Scrapy
+        return
+    with pytest.raises(ValueError, match=f"^NOROBOTS_STATUS_POLICY = {re.escape(repr(value))}: "):
+        config(NOROBOTS_STATUS_POLICY=value)
+
+
+def test_a_policy_may_come_from_the_command_line() -> None:
+    assert config(NOROBOTS_STATUS_POLICY=' {"403": "allow"}') == config(
+        NOROBOTS_STATUS_POLICY={"403": "allow"}
+    )
+    assert config(NOROBOTS_STATUS_POLICY="rfc9309") != config()
+
+
+FLAGS = [name for name, default in DEFAULTS.items() if isinstance(default, bool)]
+NUMBERS = [name for name, default in DEFAULTS.items() if isinstance(default, int) and name not in FLAGS]
+WHOLE = [name for name in NUMBERS if not name.endswith(TIMES)]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("value", [-1, "soon", float("nan"), float("inf"), True, [], "1e999"])
+def test_a_number_that_makes_no_sense_is_refused(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}: must be a number of "):
+        config(**{name: value})
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_half_a_thing_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{name} = 1.5: must be a whole number of "):
+        config(**{name: 1.5})
+
+
+@pytest.mark.parametrize("name", ["ROBOTSTXT_OBEY", *FLAGS])
+@pytest.mark.parametrize("value", ["maybe", [], {}, float("inf")])
+def test_a_switch_that_makes_no_sense_is_refused(name: str, value: object) -> None:
+    reads = MetaConfig if name.startswith("NOROBOTS_META") else Config
+    with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}: must be True or False$"):
+        reads.from_settings(Settings({name: value}))
+
+
+def test_switches() -> None:
+    assert MetaConfig.from_settings(Settings()) == MetaConfig(
+        False, follow=True, index=True, dry_run=False, robot=None
+    )
+    given = {"NOROBOTS_META": "1", "NOROBOTS_META_FOLLOW": "False", "NOROBOTS_META_INDEX": 0}
+    read = MetaConfig.from_settings(Settings({**given, "ROBOTSTXT_USER_AGENT": "FooBot"}))
+    assert read == MetaConfig(True, follow=False, index=False, dry_run=False, robot="FooBot")
+
+
+@pytest.mark.parametrize("value", [7, {"proxy": 1}, [1], None])
+def test_names_of_meta_keys(value: object) -> None:
+    assert config(NOROBOTS_COPY_META="proxy, other").copy_meta == ("proxy", "other")
+    assert config(NOROBOTS_COPY_META=' ["proxy", "other"]').copy_meta == ("proxy", "other")
+    assert config(NOROBOTS_COPY_META=[]).copy_meta == ()
+    if value is not None:
+        with pytest.raises(ValueError, match=r"^NOROBOTS_COPY_META = .*: must be a list of names"):
+            config(NOROBOTS_COPY_META=value)
+
+
+@pytest.mark.parametrize("name", ["NOROBOTS_COPY_META", "NOROBOTS_ALSO_OBEY"])
+@pytest.mark.parametrize("value", ["[", "[" * 100_000, '["a" "b"]'])
+def test_a_list_in_bad_json_is_refused(name: str, value: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{name} = .*: is not valid JSON \("):
+        config(**{name: value})
+
+
+def test_a_report_goes_to_no_url() -> None:
+    with pytest.raises(ValueError, match=r"^NOROBOTS_REPORT = 'file:///a.html': 'file:///a.html' is a URL; "):
+        config(NOROBOTS_REPORT="file:///a.html")
+
+
+@pytest.mark.parametrize("value", [7, {"a.html": 1}, [7], True])
+def test_paths_of_reports(value: object) -> None:
+    assert config(NOROBOTS_REPORT=" a.html, b/c.JSON ").report == ("a.html", "b/c.JSON")
+    assert config(NOROBOTS_REPORT=[Path("a.html"), "b,c.json"]).report == ("a.html", "b,c.json")
+    assert config(NOROBOTS_REPORT=Path("a.htm")).report == ("a.htm",)
+    assert config(NOROBOTS_REPORT=None).report == config(NOROBOTS_REPORT=[]).report == ()
+    with pytest.raises(ValueError, match=rf"^NOROBOTS_REPORT = {re.escape(repr(value))}: must be a path or"):
+        config(NOROBOTS_REPORT=value)
+
+
+def test_a_floor_over_the_ceiling_is_refused_and_a_low_ceiling_counts() -> None:
+    with pytest.raises(ValueError, match=r"^NOROBOTS_TTL_MIN = 20.0: is more than NOROBOTS_TTL = 10.0"):
+        config(NOROBOTS_TTL=10, NOROBOTS_TTL_MIN=20)
+    assert config(NOROBOTS_TTL=10).freshness.ttl == 10
+
+
+def test_a_parser_that_cannot_be_had_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^ROBOTSTXT_PARSER = 'no\.such\.Parser': is not usable: "):
+        config(ROBOTSTXT_PARSER="no.such.Parser")
+
+
+# Values of any type, and texts and numbers that almost make sense.
+TEXTS = [
+    "",
+    "1",
+    "-1",
+    "1e999",
+    "nan",
+    "True",
+    "{",
+    '{"403": "allow"}',
+    "a.html,b",
+    "memory",
+    "redis://",
+    "a.b.c",
+]
+ANYTHING = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.text(max_size=8),
+        st.binary(max_size=8),
+        st.sampled_from(
+            [*TEXTS, 10**400, 1e308, object(), int, Path("a.html"), Decimal("sNaN"), Fraction(1, 3)]
+        ),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.tuples(inner, inner),
+        st.dictionaries(st.text(max_size=4) | st.integers(), inner, max_size=3),
+    ),
+    max_leaves=4,
+)
+OTHERS = ["ROBOTSTXT_OBEY", "ROBOTSTXT_USER_AGENT", "ROBOTSTXT_PARSER", "JOBDIR"]
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.dictionaries(st.sampled_from([*DEFAULTS, *OTHERS]), ANYTHING, min_size=1, max_size=4))
+@example({"ROBOTSTXT_USER_AGENT": b"\x80"})
+@example({"NOROBOTS_STATUS_POLICY": '{"403": ' + "[" * 100_000})
+@example({"JOBDIR": 1})
+def test_any_values_are_read_or_refused(values: dict[str, object]) -> None:
+    """A value that is refused is named, with its setting, and nothing but `ValueError` comes."""
+    for reads in (Config, MetaConfig):
+        try:
+            reads.from_settings(Settings(values))
+        except ValueError as error:
+            name, equals, _ = str(error).partition(" = ")
+            assert equals
+            assert name in values
+
+
+def test_how_long_a_download_can_take() -> None:
+    assert config().longest_download == 15 * 2 * 6
+    times = {"NOROBOTS_TIMEOUT": 2, "NOROBOTS_RETRY_TIMES": 0, "NOROBOTS_REDIRECT_MAX": 2}
+    assert config(**times).longest_download == 6
+
+
+def test_where_things_are_kept() -> None:
+    assert config().store == config(NOROBOTS_STORE="").store == "memory"
+    assert config(JOBDIR="jobs/1").store == "sqlite:///jobs/1/robots.sqlite"
+    assert config(JOBDIR="/jobs/1").store == "sqlite:////jobs/1/robots.sqlite"
+    assert config(JOBDIR="jobs/1", NOROBOTS_STORE="memory").store == "memory"
+    with pytest.raises(ValueError, match=r"^NOROBOTS_STORE = 7: must be a text: memory, sqlite:///path or"):
+        config(NOROBOTS_STORE=7)
+
+
+def test_a_robots_name_is_a_text() -> None:
+    assert config(ROBOTSTXT_USER_AGENT=b"FooBot").robot == "FooBot"
+    assert config(ROBOTSTXT_USER_AGENT="").robot is None
+    with pytest.raises(ValueError, match=r"^ROBOTSTXT_USER_AGENT = 7: must be a text"):
+        config(ROBOTSTXT_USER_AGENT=7)
+    with pytest.raises(ValueError, match=r"^ROBOTSTXT_OBEY = 'maybe': "):
+        config(ROBOTSTXT_OBEY="maybe")
+
+
+def test_a_name_that_does_not_exist_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    config(NOROBOTS_TIMEOUTS=3, NOROBOTS_XYZ=1, NO_ROBOTS_TTL=1, NOROBOT_STORE="memory")
+    assert [record.getMessage() for record in caplog.records] == [
+        "There is no setting NOROBOTS_TIMEOUTS; is it NOROBOTS_TIMEOUT?",
+        "There is no setting NOROBOTS_XYZ",
+        "There is no setting NO_ROBOTS_TTL; is it NOROBOTS_TTL?",
+        "There is no setting NOROBOT_STORE; is it NOROBOTS_STORE?",
+    ]
+
+
+def test_the_docs_have_every_setting_with_its_default() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text()
+    documented = dict(re.findall(r"^### `(NOROBOTS_\w+)`\n+Default: `(.+?)`", page, re.MULTILINE))
+    assert {name: eval(default) for name, default in documented.items()} == dict(DEFAULTS)
+
+
+def test_the_docs_have_every_stat_that_the_code_counts() -> None:
+    counted = set()
+    for file in Path(ROOT / "scrapy_norobots").rglob("*.py"):
+        counted.update(re.findall(r'"((?:norobots|robotstxt)/[\w/]+)', file.read_text()))
+    page = (ROOT / "docs" / "stats.md").read_text()
+    documented = {
+        name.partition("<")[0].rstrip("/") for name in re.findall(r"^\| `(.+?)`", page, re.MULTILINE)
+    }
+    assert {name.rstrip("/") for name in counted} == documented

@@ -1,0 +1,329 @@
+"""The SQLite store's file: killed writers, damage, newer versions, other programs', a full disk."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scrapy_norobots.stores import Store
+from scrapy_norobots.stores.sqlite import NotOurFileError, SqliteStore
+from tests.processes import ROOT
+from tests.snapshots import FOUND, LOST, MAX_BYTES, ORIGIN, later
+
+
+async def fill(store: Store, count: int) -> list[bool]:
+    """Save snapshots of some origins, and return whether each is there."""
+    snapshots = [replace(FOUND, origin=ORIGIN._replace(port=n), body=bytes(2000)) for n in range(count)]
+    for snapshot in snapshots:
+        await store.save((snapshot,), later())
+    return [await store.load(snapshot.origin) == (snapshot,) for snapshot in snapshots]
+
+
+def use(path: Path, count: int = 50) -> None:
+    """Open a file, see that it works, and close it."""
+
+    async def work() -> None:
+        store = SqliteStore(str(path), MAX_BYTES)
+        assert all(await fill(store, count))
+        await store.close()
+
+    asyncio.run(work())
+
+
+def aside(path: Path) -> list[Path]:
+    """The files that made way for another, without their logs."""
+    others = ("-wal", "-shm", ".lock")
+    return [file for file in path.parent.glob(f"{path.name}.*") if not file.name.endswith(others)]
+
+
+def test_killed_a_hundred_times_it_keeps_all_that_was_committed(tmp_path: Path) -> None:
+    """The children tell of each entry after it was saved; none of these may be missing."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.killing", str(tmp_path / "robots.sqlite"), "100"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    kills, committed = map(int, done.stdout.split())
+    assert kills == 100
+    assert committed > kills
+    assert not aside(tmp_path / "robots.sqlite")
+
+
+@pytest.mark.parametrize("content", [b"User-agent: *\n" * 1000, b"SQLite format 3\x00" + bytes(5000)])
+def test_what_is_no_database_is_moved_aside(
+    tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "robots.sqlite"
+    path.write_bytes(content)
+    use(path)
+    [moved] = aside(path)
+    assert moved.read_bytes() == content
+    [record] = caplog.records
+    assert record.levelno == logging.WARNING
+    assert record.getMessage() == (
+        f"{path} is damaged (file is not a database): it was moved aside to {moved}, and a new one is begun"
+    )
+
+
+def test_a_file_that_was_damaged_later_is_moved_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "robots.sqlite"
+    use(path)
+    content = bytearray(path.read_bytes())
+    for place in range(4096 * 2, len(content) - 64, 64):
+        content[place : place + 48] = os.urandom(48)
+    path.write_bytes(content)
+    use(path)
+    [moved] = aside(path)
+    assert moved.stat().st_size > 50_000
+    [record] = caplog.records
+    assert "is damaged (database disk image is malformed): it was moved aside" in record.getMessage()
+
+
+def test_a_newer_version_is_moved_aside_and_left_as_it_is(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "robots.sqlite"
+    use(path)
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 7")
+        db.execute("CREATE TABLE news (text)")
+    db.close()
+    use(path)
+    [moved] = aside(path)
+    with sqlite3.connect(moved) as db:
+        assert db.execute("SELECT count(*) FROM entries").fetchone() == (50,)
+        assert db.execute("SELECT count(*) FROM news").fetchone() == (0,)
+    db.close()
+    assert "was written by a newer version (7; this one knows 1)" in caplog.text
+
+
+def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.sqlite"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE theirs (text)")
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(NotOurFileError, match=r"theirs\.sqlite is another program's database"):
+        use(path)
+    assert path.read_bytes() == before
+    assert not aside(path)
+
+
+def test_two_that_find_the_damage_move_it_aside_once(tmp_path: Path) -> None:
+    path = tmp_path / "robots.sqlite"
+
+    async def work() -> None:
+        first, second = SqliteStore(str(path), MAX_BYTES), SqliteStore(str(path), MAX_BYTES)
+        assert all(await fill(first, 50))
+        assert all(await fill(second, 50))
+        for file in (path, Path(f"{path}-wal")):
+            file.write_bytes(b"\xff" * file.stat().st_size)
+        assert all(await fill(first, 50))
+        assert all(await fill(second, 5))
+        await first.save((LOST,), later())
+        assert await second.load(ORIGIN) == (LOST,)
+        await first.close()
+        await second.close()
+
+    asyncio.run(work())
+    assert len(aside(path)) == 1
+
+
+def test_a_file_that_was_removed_is_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "robots.sqlite"
+
+    async def work() -> None:
+        store = SqliteStore(str(path), MAX_BYTES)
+        await store.save((FOUND,), later())
+        for file in tmp_path.iterdir():
+            file.unlink()
+        assert await store.load(ORIGIN) == ()
+        await store.save((LOST,), later())
+        await store.close()
+
+    asyncio.run(work())
+    use(path)
+
+
+def test_only_the_owner_can_read_what_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "robots.sqlite"
+
+    async def work() -> list[Path]:
+        store = SqliteStore(str(path), MAX_BYTES)
+        await store.save((FOUND,), later())
+        files = list(tmp_path.iterdir())
+        assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600] * len(files)
+        await store.close()
+        return files
+
+    before = os.umask(0)
+    try:
+        assert len(asyncio.run(work())) == 3
+    finally:
+        os.umask(before)
+
+
+def test_a_path_that_cannot_be_used_fails(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        use(tmp_path)
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises((FileExistsError, NotADirectoryError)):
+        use(file / "robots.sqlite")
+
+
+def test_a_writer_who_never_ends_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrapy_norobots.stores.sqlite._BUSY", 0.1)
+    path = tmp_path / "robots.sqlite"
+    use(path)
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        use(path)
+    db.close()
+    use(path)
+    assert not aside(path)
+
+
+def test_a_disk_that_is_full_loses_nothing_that_was_there(tmp_path: Path) -> None:
+    """The operating system refuses to let the file grow, in a process of its own."""
+    path = tmp_path / "robots.sqlite"
+    use(path, 20)
+    program = (
+        "import asyncio, resource, sys; from pathlib import Path\n"
+        "from tests.unit.test_sqlite import fill, SqliteStore\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        "async def work():\n"
+        "    store = SqliteStore(sys.argv[1], 2**30)\n"
+        "    await fill(store, 500)\n"
+        "asyncio.run(work())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(path)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "sqlite3.OperationalError: " in done.stderr
+
+    async def work() -> None:
+        store = SqliteStore(str(path), MAX_BYTES)
+        for n in range(20):
+            assert len(await store.load(ORIGIN._replace(port=n))) == 1
+        await store.close()
+
+    asyncio.run(work())
+    assert not aside(path)
+
+
+@pytest.mark.parametrize(("ahead", "is_free"), [(-1, True), (1, False), (80_000, False), (10**6, True)])
+def test_a_claim_is_believed_unless_its_clock_was_wrong(tmp_path: Path, ahead: int, is_free: bool) -> None:
+    """One that was made while another waited for the file ends later than the other's own would."""
+    path = tmp_path / "robots.sqlite"
+    use(path)
+    with sqlite3.connect(path) as db:
+        db.execute("INSERT INTO claims VALUES (?, 'other', ?)", (str(ORIGIN), time.time() + ahead))
+    db.close()
+
+    async def work() -> None:
+        store = SqliteStore(str(path), MAX_BYTES)
+        assert await store.claim(ORIGIN, 20) is is_free
+        await store.close()
+
+    asyncio.run(work())
+
+
+def test_a_second_store_in_a_process_takes_no_locks_away(tmp_path: Path) -> None:
+    """Closing a file ends a process's locks on it; a third process would then remove the log in use."""
+    path = tmp_path / "robots.sqlite"
+    program = (
+        "import sqlite3, sys\n"
+        "db = sqlite3.connect(sys.argv[1])\n"
+        "print(db.execute('SELECT count(*) FROM entries').fetchone()[0])\n"
+        "db.close()\n"
+    )
+
+    def look() -> str:
+        return subprocess.run(
+            [sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    async def work() -> None:
+        first, second = SqliteStore(str(path), MAX_BYTES), SqliteStore(str(path), MAX_BYTES)
+        assert all(await fill(first, 20))
+        assert await second.load(ORIGIN) == ()
+        assert look() == "20"
+        assert Path(f"{path}-wal").exists()
+        assert all(await fill(first, 40))
+        assert look() == "40"
+        await first.close()
+        await second.close()
+
+    asyncio.run(work())
+    with sqlite3.connect(path) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    db.close()
+
+
+def test_what_would_take_the_room_of_all_others_is_not_kept(tmp_path: Path) -> None:
+    async def work() -> None:
+        store = SqliteStore(str(tmp_path / "robots.sqlite"), MAX_BYTES)
+        assert all(await fill(store, 20))
+        huge = replace(FOUND, body=bytes(MAX_BYTES))
+        await store.save((huge,), later())
+        assert await store.load(ORIGIN) == ()
+        assert all([await store.load(ORIGIN._replace(port=n)) for n in range(20)])
+        half = replace(FOUND, body=bytes(MAX_BYTES // 2 - 2000))
+        await store.save((half,), later())
+        assert await store.load(ORIGIN) == (half,)
+        assert await store.load(ORIGIN._replace(port=19))  # no more went than had to
+        await store.close()
+
+    asyncio.run(work())
+
+
+def test_a_bound_that_nothing_fits_keeps_nothing_and_ends(tmp_path: Path) -> None:
+    async def work() -> None:
+        store = SqliteStore(str(tmp_path / "robots.sqlite"), 4000)
+        await store.save((LOST,), later())
+        assert await store.load(ORIGIN) == ()
+        await store.close()
+
+    asyncio.run(work())
+
+
+def test_closing_that_nobody_waits_for_closes_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "robots.sqlite"
+    use(path)
+
+    async def work() -> SqliteStore:
+        store = SqliteStore(str(path), MAX_BYTES)
+        await store.load(ORIGIN)
+        closed_in_vain = threading.Event()
+        slow = asyncio.create_task(store._run(lambda db: closed_in_vain.wait()))
+        await asyncio.sleep(0)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(store.close(), 0.01)
+        closed_in_vain.set()
+        await slow
+        return store
+
+    store = asyncio.run(work())
+    store._thread.shutdown(wait=True)
+    assert store._connection is None
+    assert not Path(f"{path}-wal").exists()

@@ -1,0 +1,299 @@
+"""What every store does."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from scrapy_norobots.standard import Origin
+from scrapy_norobots.stores import Store, entries, open_store, without_password
+from tests.snapshots import EMPTY, FOUND, LOST, MAX_BYTES, ORIGIN, OTHER, later
+from tests.unit.test_entries import HEADS_OF_OTHERS, WHOLE, sealed
+
+_T = TypeVar("_T")
+
+
+@dataclass
+class Shelf:
+    """One place where a kind of store keeps things, for any number of stores."""
+
+    value: str
+    put: Callable[[Origin, bytes], None]
+
+    def open(self) -> Store:
+        store = open_store(self.value, MAX_BYTES)
+        assert store is not None
+        return store
+
+    def use(self, work: Callable[[Store], Coroutine[Any, Any, _T]]) -> _T:
+        """Open the place, do some work with it, and close it."""
+
+        async def using() -> _T:
+            store = self.open()
+            try:
+                return await work(store)
+            finally:
+                await store.close()
+
+        return asyncio.run(using())
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Shelf:
+    """Each kind of store."""
+    if request.param == "sqlite":
+        path = tmp_path / "deep" / "er" / "robots.sqlite"
+
+        def put(origin: Origin, entry: bytes) -> None:
+            with sqlite3.connect(path) as db:
+                db.execute("REPLACE INTO entries VALUES (?, ?, 0, ?)", (str(origin), entry, later()))
+            db.close()
+
+        return Shelf(f"sqlite:///{path}", put)
+    redis = pytest.importorskip("redis")
+    server = request.getfixturevalue("redis_server")
+
+    def set_key(origin: Origin, entry: bytes) -> None:
+        with redis.Redis.from_url(server.url) as client:
+            client.set(f"norobots:snapshots:{origin}", entry)
+
+    return Shelf(server.url, set_key)
+
+
+def test_what_is_saved_is_loaded_byte_by_byte(shelf: Shelf) -> None:
+    async def work(store: Store) -> None:
+        assert await store.load(ORIGIN) == ()
+        await store.save((FOUND, LOST), later())
+        await store.save((EMPTY,), later())
+        assert await store.load(ORIGIN) == (FOUND, LOST)
+        assert await store.load(OTHER) == (EMPTY,)
+        assert await store.load(Origin("http", "town.example", 80)) == ()
+
+    shelf.use(work)
+
+
+def test_what_is_saved_later_counts(shelf: Shelf) -> None:
+    async def work(store: Store) -> None:
+        await store.save((FOUND, LOST), later())
+        await store.save((replace(FOUND, body=b""),), later())
+        assert await store.load(ORIGIN) == (replace(FOUND, body=b""),)
+
+    shelf.use(work)
+
+
+def test_an_exception_stays_in_its_process(shelf: Shelf) -> None:
+    async def work(store: Store) -> None:
+        await store.save((replace(LOST, exception=TimeoutError()),), later())
+        [snapshot] = await store.load(ORIGIN)
+        assert snapshot.exception is None
+
+    shelf.use(work)
+
+
+def test_an_entry_ends_with_its_time(shelf: Shelf) -> None:
+    async def work(store: Store) -> None:
+        await store.save((FOUND,), time.time() - 1)
+        assert await store.load(ORIGIN) == ()
+        await store.save((FOUND,), later())
+        assert await store.load(ORIGIN) == (FOUND,)
+        await store.save((FOUND,), time.time() + 0.1)
+        while await store.load(ORIGIN):  # nothing tells of its end
+            await asyncio.sleep(0.02)
+
+    shelf.use(work)
+
+
+def test_it_is_all_there_after_reopening(shelf: Shelf) -> None:
+    shelf.use(lambda store: store.save((FOUND, LOST), later()))
+    assert shelf.use(lambda store: store.load(ORIGIN)) == (FOUND, LOST)
+
+
+def test_two_see_what_either_saves(shelf: Shelf) -> None:
+    async def work(first: Store) -> None:
+        second = shelf.open()
+        await first.save((FOUND,), later())
+        assert await second.load(ORIGIN) == (FOUND,)
+        await second.save((LOST,), later())
+        await second.close()
+        assert await first.load(ORIGIN) == (LOST,)
+
+    shelf.use(work)
+
+
+def test_many_writers_lose_nothing(shelf: Shelf) -> None:
+    async def work(first: Store) -> None:
+        stores = [first, *(shelf.open() for _ in range(3))]
+        snapshots = [replace(FOUND, origin=Origin("http", f"{n}.town.example", 80)) for n in range(80)]
+        await asyncio.gather(*(stores[n % 4].save((one,), later()) for n, one in enumerate(snapshots)))
+        for n, one in enumerate(snapshots):
+            assert await stores[(n + 1) % 4].load(one.origin) == (one,)
+        for store in stores[1:]:
+            await store.close()
+
+    shelf.use(work)
+
+
+def test_a_claim_is_one_users_until_it_is_released(shelf: Shelf) -> None:
+    async def work(first: Store) -> None:
+        second = shelf.open()
+        assert await first.claim(ORIGIN, 60)
+        assert not await second.claim(ORIGIN, 60)
+        assert await second.claim(OTHER, 60)
+        await second.release(ORIGIN)  # it is not theirs
+        assert not await second.claim(ORIGIN, 60)
+        await first.release(ORIGIN)
+        assert await second.claim(ORIGIN, 60)
+        await second.close()
+
+    shelf.use(work)
+
+
+def test_a_claim_whose_holder_died_ends_by_itself(shelf: Shelf) -> None:
+    shelf.use(lambda store: store.claim(ORIGIN, 0.3))
+
+    async def work(store: Store) -> None:
+        while not await store.claim(ORIGIN, 60):  # nothing tells of it
+            await asyncio.sleep(0.02)
+        first = shelf.open()
+        await first.release(ORIGIN)
+        assert not await first.claim(ORIGIN, 60)
+        await first.close()
+
+    shelf.use(work)
+
+
+def test_who_holds_a_claim_can_renew_it(shelf: Shelf) -> None:
+    async def work(first: Store) -> None:
+        second = shelf.open()
+        assert await first.claim(ORIGIN, 0.3)
+        assert await first.claim(ORIGIN, 60)
+        await asyncio.sleep(0.4)
+        assert not await second.claim(ORIGIN, 60)
+        await first.release(ORIGIN)
+        assert await second.claim(ORIGIN, 60)
+        await second.close()
+
+    shelf.use(work)
+
+
+def test_hundreds_of_calls_at_once_are_no_failure(shelf: Shelf) -> None:
+    """As in a broad crawl, where as many hosts answer at the same time."""
+
+    async def work(store: Store) -> None:
+        origins = [Origin("http", f"{number}.town.example", 80) for number in range(300)]
+        assert all(await asyncio.gather(*(store.claim(origin, 60) for origin in origins)))
+        await asyncio.gather(*(store.release(origin) for origin in origins))
+
+    shelf.use(work)
+
+
+def test_of_many_at_once_one_gets_the_claim(shelf: Shelf) -> None:
+    async def work(first: Store) -> None:
+        stores = [first, *(shelf.open() for _ in range(7))]
+        got = await asyncio.gather(*(store.claim(ORIGIN, 60) for store in stores))
+        assert sorted(got) == [False] * 7 + [True]
+        for store in stores[1:]:
+            await store.close()
+
+    shelf.use(work)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        b"",
+        b"norobots 1 ",
+        b"\x80\x04}q\x00.",  # a pickle
+        b"{}",
+        WHOLE[:-1],
+        WHOLE + b"\n",
+        WHOLE.replace(b"/back/", b"/bach/"),
+        WHOLE.replace(b"norobots 1 ", b"norobots 2 "),
+        entries.encode((replace(FOUND, origin=OTHER),)),
+        *(sealed(head) for head in HEADS_OF_OTHERS),
+    ],
+)
+def test_an_entry_that_is_damaged_or_not_ours_is_a_miss(shelf: Shelf, entry: bytes) -> None:
+    shelf.use(lambda store: store.save((EMPTY,), later()))
+    shelf.put(ORIGIN, WHOLE)
+    assert shelf.use(lambda store: store.load(ORIGIN)) == (FOUND, LOST)
+    shelf.put(ORIGIN, entry)
+
+    async def work(store: Store) -> None:
+        assert await store.load(ORIGIN) == ()
+        await store.save((FOUND,), later())
+        assert await store.load(ORIGIN) == (FOUND,)
+
+    shelf.use(work)
+
+
+def test_size_is_bounded_and_the_oldest_go(shelf: Shelf) -> None:
+    """Redis bounds itself, by `maxmemory` and a policy; here by time to live, which is by age."""
+
+    async def work(store: Store) -> None:
+        if shelf.value.startswith("redis"):
+            client = store._redis  # type: ignore[attr-defined]
+            used = (await client.info("memory"))["used_memory"]
+            await client.config_set("maxmemory", used + MAX_BYTES)
+            await client.config_set("maxmemory-policy", "volatile-ttl")
+            await client.config_set("maxmemory-samples", 64)
+        body = bytes(8192)
+        origins = [Origin("http", f"{number}.town.example", 80) for number in range(100)]
+        for number, origin in enumerate(origins):
+            await store.save((replace(FOUND, origin=origin, body=body),), later() + 100 * number)
+        kept = [bool(await store.load(origin)) for origin in origins]
+        assert not any(kept[:50])
+        assert all(kept[-8:])
+
+    shelf.use(work)
+    if shelf.value.startswith("sqlite"):
+        assert Path(shelf.value.removeprefix("sqlite:///")).stat().st_size < 2 * MAX_BYTES
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("sqlite", "is no store; write memory, sqlite:///path or redis://host:port/db"),
+        ("sqlite://", "names no file; write sqlite:///relative/path or sqlite:////absolute/path"),
+        ("sqlite:///", "names no file"),
+        ("sqlite://robots.sqlite", "names no file"),
+        ("mysql://x", "is no store"),
+        ("Memory", "is no store"),
+        ("redis://host:port/0", "is no URL of a Redis database: Port could not be cast"),
+        ("redis://:sec/ret@host", "is no URL of a Redis database: its port must be a number, and special"),
+        ("redis://host:6379/abc", "'abc' is no number of a Redis database"),
+        ("redis://host?decode_responses=True", "decode_responses cannot be used"),
+    ],
+)
+def test_a_value_that_names_no_store_is_refused(value: str, problem: str) -> None:
+    if value.startswith("redis"):
+        pytest.importorskip("redis")
+    with pytest.raises(ValueError, match=f"^{problem}"):
+        open_store(value, MAX_BYTES)
+
+
+def test_memory_needs_no_store() -> None:
+    assert open_store("memory", MAX_BYTES) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("sqlite:////a/b?c", "sqlite:////a/b?c"),
+        ("redis://127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"),
+        ("redis://me:secret@127.0.0.1:6379/0", "redis://me:***@127.0.0.1:6379/0"),
+        ("redis://:secret@127.0.0.1", "redis://:***@127.0.0.1"),
+        ("unix:///run/redis.sock?db=1&password=secret", "unix:///run/redis.sock?db=1&password=***"),
+        ("redis://:sec/r@e:t@[::1", "redis://:***@[::1"),
+        ("redis://me@host:6379?password=a@b&db=1", "redis://me@host:6379?password=***&db=1"),
+    ],
+)
+def test_a_password_is_not_shown(value: str, shown: str) -> None:
+    assert without_password(value) == shown
