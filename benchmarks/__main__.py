@@ -5,7 +5,21 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks import broad, check, fleet, hosts, linear, memory, parse, polite, readings, single, soak, stores, throttled
+from benchmarks import (
+    broad,
+    check,
+    fleet,
+    hosts,
+    linear,
+    memory,
+    parse,
+    polite,
+    readings,
+    single,
+    soak,
+    stores,
+    throttled,
+)
 
 BENCHMARKS = {
     "broad": broad,

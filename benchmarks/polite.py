@@ -1,8 +1,8 @@
 """``polite``: what robots.txt handling costs a crawl with the delays of ``scrapy startproject``.
 
-300 hosts of 2 pages that take 0.05 to 0.35 seconds for an answer, in mixed order; one request at a time to a host,
-a second (half a second to one and a half) between two. Measured: when the last page has come, and the shortest interval
-between two requests to a host, by the server's log.
+300 hosts of 2 pages that take 0.05 to 0.35 seconds for an answer, in mixed order; one request at a time to a
+host, half a second to one and a half between two. Measured: when the last page has come, and the shortest
+interval between two requests to a host, by the server's log.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ SETTINGS = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "DOWNLOAD_DELAY": 1}
 
 
 def mixed(network: str, hosts: int, pages: int) -> list[str]:
-    """Return the pages of hosts of a network of `benchmarks.server`, in an order that is mixed, and always the same."""
+    """Return pages of a network of `benchmarks.server`, in an order that is mixed, and the same each time."""
     paths = [
-        f"{network}.{host // 250}.{host % 250 + 1}:{{port}}/{page}" for host in range(hosts) for page in range(pages)
+        f"{network}.{host // 250}.{host % 250 + 1}:{{port}}/{page}"
+        for host in range(hosts)
+        for page in range(pages)
     ]
     random.Random(1994).shuffle(paths)
     return paths

@@ -1,7 +1,8 @@
 """``throttled``: what robots.txt handling costs a broad crawl with AutoThrottle.
 
-1,000 hosts of 5 pages that take 0.2 to 5 seconds for an answer, in mixed order; 120 requests at once. Measured: when the
-last page has come, and the shortest interval between two requests to a host, by the server's log.
+1,000 hosts of 5 pages that take 0.2 to 5 seconds for an answer, in mixed order; 120 requests at once.
+Measured: when the last page has come, and the shortest interval between two requests to a host, by the
+server's log.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """`RobotsDownloader`: Scrapy's downloader, in which waiting for a robots.txt takes no place of the crawl.
 
-Scrapy counts every request in its downloader against `CONCURRENT_REQUESTS`, whether it is being sent or waits:
-it takes a *place*. This subclass does not count what robots.txt handling adds, within the bounds of
-`WaitingConfig`: downloads of a robots.txt, requests that are *held* until one has come, and requests that then
-stand *in line* until their download slot can send them and the crawl has a place for them. It never changes
-the limit itself, nor the delays that Scrapy keeps.
+Each request in Scrapy's downloader takes one of the `CONCURRENT_REQUESTS` places of the crawl, whether it is
+being sent or waits. Here three kinds of requests take none, within the bounds of `WaitingConfig`: downloads of
+a robots.txt; requests that are *held* until one has come; and requests that then stand *in line* until their
+download slot can send them and the crawl has a place for them. Neither the limit nor the delays that Scrapy
+keeps are ever changed.
 
-`INTERNALS` lists what the plugin uses of Scrapy's internals. `waiting_room` returns the downloader of a crawl,
-or `NoWaitingRoom` if that is another one or lacks a name of the list: requests that wait then take places, as
+`INTERNALS` lists what the plugin uses of Scrapy's internals. `waiting_room` returns a crawl's downloader, or
+`NoWaitingRoom` if that is another one or lacks a name of the list. Requests that wait then take places, as
 with Scrapy's own robots.txt middleware.
 """
 
@@ -92,7 +92,7 @@ class Held:
 
     __slots__ = ("_downloader", "is_counted", "origin", "slot", "waiter")
 
-    def __init__(self, downloader: RobotsDownloader, origin: Origin, slot: Any) -> None:
+    def __init__(self, downloader: RobotsDownloader, origin: Origin | None, slot: Any) -> None:
         self._downloader = downloader
         self.origin = origin
         self.slot = slot
@@ -112,11 +112,13 @@ class RobotsDownloader(Downloader):
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler  # Scrapy sets it from 2.14 on
+        # Whether requests wait here. `waiting_room` says so, unless something is missing.
+        self.is_in_use = False
         self._config = WaitingConfig.from_settings(crawler.settings)
         self._robots_downloads = 0
         # Held requests: all, by origin, by slot; and how many of them are free by the bound of their origin.
         self._held_in_all = 0
-        self._held: Counter[Origin] = Counter()
+        self._held: Counter[Origin | None] = Counter()
         self._held_in: Counter[Any] = Counter()
         self._free = 0
         # The slot in which each request stands that has been held, until it leaves.
@@ -150,7 +152,7 @@ class RobotsDownloader(Downloader):
 
     def fetch(self, request: Request, *args: Any) -> Deferred[Any]:
         """Download a request, as Scrapy's downloader does. Until Scrapy 2.13 the spider comes with it."""
-        is_robots = ROBOTS_DOWNLOAD in request.meta
+        is_robots = self.is_in_use and ROBOTS_DOWNLOAD in request.meta
         self._robots_downloads += is_robots
         if is_robots:
             self._widen_pool(urlsplit(request.url).scheme)
@@ -195,7 +197,7 @@ class RobotsDownloader(Downloader):
     # Requests that are held
 
     @contextmanager
-    def hold(self, origin: Origin, request: Request) -> Iterator[Held | NoWaitingRoom]:
+    def hold(self, origin: Origin | None, request: Request) -> Iterator[Held | NoWaitingRoom]:
         """Hold a request of an origin inside the ``with``: it takes no place until it has had its turn."""
         if request not in self.active:  # somebody asks the middleware, and downloads nothing
             yield _NO_WAITING_ROOM
@@ -206,6 +208,7 @@ class RobotsDownloader(Downloader):
         self._slots_of[request] = slot
         held = Held(self, origin, slot)
         self._count(held, is_counted=True)
+        self._admit()
         compat.look_for_next_request(self.crawler)
         try:
             yield held
@@ -225,7 +228,7 @@ class RobotsDownloader(Downloader):
                 del counter[key]
         self._free += self._free_of(held.origin)
 
-    def _free_of(self, origin: Origin) -> int:
+    def _free_of(self, origin: Origin | None) -> int:
         return min(self._held[origin], self._config.held_per_origin)
 
     # Requests in line
@@ -270,7 +273,7 @@ class RobotsDownloader(Downloader):
             return 0 if under_way < slot.concurrency else None
         if len(slot.transferring) >= slot.concurrency:
             return None
-        # Scrapy waits for half to one and a half times the delay. What is under way and not yet sent goes first.
+        # Scrapy waits for half to one and a half times the delay. What is under way but not sent goes first.
         last = slot.lastseen if under_way <= len(slot.transferring) else _now()
         seconds: float = last + slot.delay / 2 - _now()
         return max(0.0, seconds)
@@ -353,7 +356,7 @@ class NoWaitingRoom:
         return False
 
     @contextmanager
-    def hold(self, origin: Origin, request: Request) -> Iterator[NoWaitingRoom]:
+    def hold(self, origin: Origin | None, request: Request) -> Iterator[NoWaitingRoom]:
         """Do nothing."""
         yield self
 
@@ -373,6 +376,7 @@ def waiting_room(crawler: Crawler) -> RobotsDownloader | NoWaitingRoom:
     elif missing := missing_internals(crawler):
         problem = f"Scrapy {scrapy.__version__} has no {', no '.join(missing)}"
     else:
+        downloader.is_in_use = True
         return downloader
     logger.warning(
         "Requests that wait for a robots.txt count against CONCURRENT_REQUESTS, so a slow host can stall the "

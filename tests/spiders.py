@@ -23,7 +23,7 @@ from scrapy.spiders import SitemapSpider
 from twisted.internet.defer import CancelledError
 from twisted.python.failure import Failure
 
-from scrapy_norobots import NoRobotsMiddleware, compat
+from scrapy_norobots import NoRobotsMiddleware, RobotsDownloader, compat
 from scrapy_norobots.origins import OriginRegistry
 
 if TYPE_CHECKING:
@@ -343,6 +343,25 @@ class OtherDownloader:
         self.needs_backout = self._inner.needs_backout
         self.fetch = self._inner.fetch
         self.close = self._inner.close
+
+
+class DerivedDownloader(RobotsDownloader):
+    """A downloader of the user's own that is derived from the plugin's."""
+
+
+class DownloaderWithoutSlots(RobotsDownloader):
+    """What the plugin's downloader is on a Scrapy that has no download slots."""
+
+    async def _enqueue_request(self, request: Request) -> Response:
+        return await self.handlers.download_request_async(request)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("slots", "_get_slot"):
+            raise AttributeError(name)
+        return super().__getattribute__(name)
+
+    def close(self) -> None:
+        pass
 
 
 class ParserWithSettings(PythonRobotParser):

@@ -1,7 +1,6 @@
-"""Holding: requests that wait stall no other host, and all that is taken for them is given back.
+"""`RobotsDownloader` in crawls: requests that wait for a robots.txt stall no other host.
 
-That the downloader's limit and its slots are left as they were is checked at the end of every crawl of these
-tests: see `tests.crawling.check_that_all_was_given_back`.
+Every crawl of the tests checks at its end that nothing is left in the downloader: see `tests.crawler`.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 from scrapy.core.downloader import Downloader
+from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.settings import default_settings
 
 from tests.crawling import ADDON, MODES, Crawl, crawl
@@ -158,18 +158,67 @@ def test_a_download_slot_of_the_users_own() -> None:
     assert len(site.robots_hits()) == 1
 
 
-def test_a_downloader_of_another_make_is_told_of_once() -> None:
-    settings = {
-        "DOWNLOADER": "tests.spiders.OtherDownloader",
-        "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE,
-    }
+BY_HAND = {
+    "ROBOTSTXT_OBEY": True,
+    "DOWNLOADER_MIDDLEWARES": {
+        "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+        "scrapy_norobots.NoRobotsMiddleware": 100,
+    },
+}
+NOT_OURS = "DOWNLOADER is not scrapy_norobots.RobotsDownloader"
+
+
+def crawl_with_any_downloader(settings: dict[str, Any], mode: str) -> Crawl:
     with Site(RULES) as site, Site(RULES) as other:
         urls = [f"{one.url}{target}" for one in (site, other) for target in ("/1", "/2", "/back/")]
-        seen = crawl(*urls, settings={**ADDON, **settings})
-    assert len(seen.pages) == 4
-    assert len(seen.drops) == 2
-    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: The downloader in use")
-    assert "can stall the crawl of others" in line
+        seen = crawl(*urls, settings=settings, mode=mode)
+        assert [len(one.robots_hits()) for one in (site, other)] == [1, 1]
+        assert sorted(site.pages() + other.pages()) == ["/1", "/1", "/2", "/2"]
+    assert [drop.type for drop in seen.drops] == ["RobotsForbidden"] * 2
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        pytest.param(BY_HAND, NOT_OURS, id="listed by hand"),
+        pytest.param({**ADDON, "DOWNLOADER": "scrapy.core.downloader.Downloader"}, NOT_OURS, id="Scrapy's"),
+        pytest.param(
+            {**ADDON, "DOWNLOADER": "tests.spiders.OtherDownloader", "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE},
+            NOT_OURS,
+            id="the user's",
+        ),
+        pytest.param(
+            {
+                **ADDON,
+                "DOWNLOADER": "tests.spiders.DownloaderWithoutSlots",
+                "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE,
+            },
+            "has no downloader.slots, no downloader._get_slot",
+            id="of a Scrapy without download slots",
+            marks=pytest.mark.skipif(
+                not hasattr(DownloadHandlers, "download_request_async"),
+                reason="its handlers have another API",
+            ),
+        ),
+    ],
+)
+def test_obeys_with_any_downloader(settings: dict[str, Any], problem: str, mode: str) -> None:
+    seen = crawl_with_any_downloader(settings, mode)
+    (line,) = seen.log_lines("WARNING: Requests that wait for a robots.txt count against CONCURRENT_REQUESTS")
+    assert line.endswith(problem)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({**BY_HAND, "DOWNLOADER": "scrapy_norobots.RobotsDownloader"}, id="listed by hand"),
+        pytest.param({**ADDON, "DOWNLOADER": "tests.spiders.DerivedDownloader"}, id="derived from it"),
+    ],
+)
+def test_needs_no_warning_with_its_downloader(settings: dict[str, Any]) -> None:
+    seen = crawl_with_any_downloader(settings, MODES[0])
+    assert not seen.log_lines("WARNING", "CONCURRENT_REQUESTS")
 
 
 class InHand:
