@@ -1,8 +1,8 @@
 """`RobotsDownloader`: Scrapy's downloader, in which waiting for a robots.txt takes no place of the crawl.
 
 Each request in Scrapy's downloader takes one of the `CONCURRENT_REQUESTS` places of the crawl, whether it is
-being sent or waits. Here three kinds of requests take none, within the bounds of `WaitingConfig`: downloads of
-a robots.txt; requests that are *held* until one has come; and requests that then stand *in line* until their
+being sent or waits. Here three kinds of requests take none, within the bounds of `WaitingConfig`: downloads
+of a robots.txt; requests that are *held* until one has come; and requests that then stand *in line* until their
 download slot can send them and the crawl has a place for them. Neither the limit nor the delays that Scrapy
 keeps are ever changed.
 
