@@ -151,7 +151,7 @@ def crawl(port: int, minutes: float, store: str) -> None:
             "came": Walker.came,
             "dropped": Walker.dropped,
             "origins": HOSTS + Walker.new,
-            "held": len(middleware._registry._flights) + sum(middleware._holding._held.values()),
+            "held": len(middleware._loader._loads) + sum(middleware._holding._held.values()),
             "limit": engine.downloader.total_concurrency - crawler.settings.getint("CONCURRENT_REQUESTS"),
             "memory": memory,
             "stats": crawler.stats.get_stats(),

@@ -1,4 +1,4 @@
-"""What every store does, and what a guarded one does when the store fails."""
+"""What every store does, and what a circuit breaker does when the store fails."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from twisted.internet.defer import Deferred
 from scrapy_norobots import compat
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import Store, entries, open_store, without_password
-from scrapy_norobots.stores import guard as guard_module
-from scrapy_norobots.stores.guard import PATIENCE, REST, Guarded
+from scrapy_norobots.stores import Store, circuit_breaker, entries, open_store, without_password
+from scrapy_norobots.stores.circuit_breaker import PAUSE, TIMEOUT, CircuitBreaker
 from tests.redisserver import RedisServer
 
 _T = TypeVar("_T")
@@ -60,9 +59,7 @@ class Shelf:
     put: Callable[[Origin, bytes], None]
 
     def open(self) -> Store:
-        store = open_store(self.value, MAX_BYTES)
-        assert store is not None
-        return store
+        return open_store(self.value, MAX_BYTES)
 
     def use(self, work: Callable[[Store], Coroutine[Any, Any, _T]]) -> _T:
         """Open the place, do some work with it, and close it."""
@@ -171,44 +168,44 @@ def test_many_writers_lose_nothing(shelf: Shelf) -> None:
     shelf.use(work)
 
 
-def test_a_claim_is_one_users_until_it_is_released(shelf: Shelf) -> None:
+def test_a_lock_is_one_users_until_it_is_released(shelf: Shelf) -> None:
     async def work(first: Store) -> None:
         second = shelf.open()
-        assert await first.claim(ORIGIN, 60)
-        assert not await second.claim(ORIGIN, 60)
-        assert await second.claim(OTHER, 60)
-        await second.release(ORIGIN)  # it is not theirs
-        assert not await second.claim(ORIGIN, 60)
-        await first.release(ORIGIN)
-        assert await second.claim(ORIGIN, 60)
+        assert await first.acquire_lock(ORIGIN, 60)
+        assert not await second.acquire_lock(ORIGIN, 60)
+        assert await second.acquire_lock(OTHER, 60)
+        await second.release_lock(ORIGIN)  # it is not theirs
+        assert not await second.acquire_lock(ORIGIN, 60)
+        await first.release_lock(ORIGIN)
+        assert await second.acquire_lock(ORIGIN, 60)
         await second.close()
 
     shelf.use(work)
 
 
-def test_a_claim_whose_holder_died_ends_by_itself(shelf: Shelf) -> None:
-    shelf.use(lambda store: store.claim(ORIGIN, 0.3))
+def test_a_lock_whose_holder_died_expires(shelf: Shelf) -> None:
+    shelf.use(lambda store: store.acquire_lock(ORIGIN, 0.3))
 
     async def work(store: Store) -> None:
-        while not await store.claim(ORIGIN, 60):  # nothing tells of it
+        while not await store.acquire_lock(ORIGIN, 60):  # nothing tells of it
             await asyncio.sleep(0.02)
         first = shelf.open()
-        await first.release(ORIGIN)
-        assert not await first.claim(ORIGIN, 60)
+        await first.release_lock(ORIGIN)
+        assert not await first.acquire_lock(ORIGIN, 60)
         await first.close()
 
     shelf.use(work)
 
 
-def test_who_holds_a_claim_can_renew_it(shelf: Shelf) -> None:
+def test_the_holder_of_a_lock_can_extend_it(shelf: Shelf) -> None:
     async def work(first: Store) -> None:
         second = shelf.open()
-        assert await first.claim(ORIGIN, 0.3)
-        assert await first.claim(ORIGIN, 60)
+        assert await first.acquire_lock(ORIGIN, 0.3)
+        assert await first.acquire_lock(ORIGIN, 60)
         await asyncio.sleep(0.4)
-        assert not await second.claim(ORIGIN, 60)
-        await first.release(ORIGIN)
-        assert await second.claim(ORIGIN, 60)
+        assert not await second.acquire_lock(ORIGIN, 60)
+        await first.release_lock(ORIGIN)
+        assert await second.acquire_lock(ORIGIN, 60)
         await second.close()
 
     shelf.use(work)
@@ -219,8 +216,8 @@ def test_hundreds_of_calls_at_once_are_no_failure(shelf: Shelf) -> None:
 
     async def work(store: Store) -> None:
         origins = [Origin("http", f"{number}.town.example", 80) for number in range(300)]
-        assert all(await asyncio.gather(*(store.claim(origin, 60) for origin in origins)))
-        await asyncio.gather(*(store.release(origin) for origin in origins))
+        assert all(await asyncio.gather(*(store.acquire_lock(origin, 60) for origin in origins)))
+        await asyncio.gather(*(store.release_lock(origin) for origin in origins))
 
     shelf.use(work)
 
@@ -231,23 +228,22 @@ def test_a_redis_that_was_restarted_fails_no_call(redis_server: RedisServer) -> 
 
     async def work() -> None:
         store = open_store(redis_server.url, MAX_BYTES)
-        assert store is not None
         origins = [Origin("http", f"{number}.town.example", 80) for number in range(40)]
         await asyncio.gather(*(store.load(origin) for origin in origins))
         redis_server.stop()
         redis_server.start()
         for _ in range(2):
             assert await asyncio.gather(*(store.load(origin) for origin in origins)) == [()] * 40
-        assert await store.claim(ORIGIN, 60)
+        assert await store.acquire_lock(ORIGIN, 60)
         await store.close()
 
     run(work())
 
 
-def test_of_many_at_once_one_gets_the_claim(shelf: Shelf) -> None:
+def test_of_many_at_once_one_gets_the_lock(shelf: Shelf) -> None:
     async def work(first: Store) -> None:
         stores = [first, *(shelf.open() for _ in range(7))]
-        got = await asyncio.gather(*(store.claim(ORIGIN, 60) for store in stores))
+        got = await asyncio.gather(*(store.acquire_lock(ORIGIN, 60) for store in stores))
         assert sorted(got) == [False] * 7 + [True]
         for store in stores[1:]:
             await store.close()
@@ -450,10 +446,6 @@ def test_a_value_that_names_no_store_is_refused(value: str, problem: str) -> Non
         open_store(value, MAX_BYTES)
 
 
-def test_memory_needs_no_store() -> None:
-    assert open_store("memory", MAX_BYTES) is None
-
-
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
@@ -489,10 +481,10 @@ class Moody:
     async def save(self, snapshots: object, until: float) -> None:
         await self._do(None)
 
-    async def claim(self, origin: Origin, seconds: float) -> bool:
+    async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
         return await self._do(False)
 
-    async def release(self, origin: Origin) -> None:
+    async def release_lock(self, origin: Origin) -> None:
         await self._do(None)
 
     async def close(self) -> None:
@@ -508,48 +500,48 @@ async def hang() -> None:
 
 
 @dataclass
-class Guard:
+class Circuit:
     store: Moody
-    guarded: Guarded
+    breaker: CircuitBreaker
     now: float = 1000.0
     failures: int = 0
 
 
 @pytest.fixture
-def guard(monkeypatch: pytest.MonkeyPatch) -> Guard:
-    monkeypatch.setattr("scrapy_norobots.stores.guard.PATIENCE", 0.05)
-    guard = Guard(Moody(), None)  # type: ignore[arg-type]
+def circuit(monkeypatch: pytest.MonkeyPatch) -> Circuit:
+    monkeypatch.setattr("scrapy_norobots.stores.circuit_breaker.TIMEOUT", 0.05)
+    circuit = Circuit(Moody(), None)  # type: ignore[arg-type]
 
     def count() -> None:
-        guard.failures += 1
+        circuit.failures += 1
 
-    guard.guarded = Guarded(guard.store, "the store", count, clock=lambda: guard.now)
-    return guard
+    circuit.breaker = CircuitBreaker(circuit.store, "the store", count, clock=lambda: circuit.now)
+    return circuit
 
 
 @pytest.mark.parametrize("mood", [fail, hang])
 def test_a_store_that_fails_is_reported_once_and_left_alone(
-    guard: Guard, mood: Callable[[], Coroutine[Any, Any, None]], caplog: pytest.LogCaptureFixture
+    circuit: Circuit, mood: Callable[[], Coroutine[Any, Any, None]], caplog: pytest.LogCaptureFixture
 ) -> None:
     async def work() -> None:
-        assert await guard.guarded.load(ORIGIN) == (FOUND,)
-        guard.store.mood = mood
+        assert await circuit.breaker.load(ORIGIN) == (FOUND,)
+        circuit.store.mood = mood
         for _ in range(3):
-            assert await guard.guarded.load(ORIGIN) == ()
-            assert await guard.guarded.claim(ORIGIN, 60)
-            await guard.guarded.save((FOUND,), 0)
-            await guard.guarded.release(ORIGIN)
-        assert guard.store.calls == 2  # one before, one in vain
-        guard.now += REST
-        assert await guard.guarded.load(ORIGIN) == ()
-        assert await guard.guarded.load(ORIGIN) == ()
-        assert guard.store.calls == 3
-        guard.store.mood = None
-        guard.now += REST + PATIENCE
-        assert await guard.guarded.load(ORIGIN) == (FOUND,)
-        assert not await guard.guarded.claim(ORIGIN, 60)
-        await guard.guarded.save((FOUND,), 0)
-        await guard.guarded.release(ORIGIN)
+            assert await circuit.breaker.load(ORIGIN) == ()
+            assert await circuit.breaker.acquire_lock(ORIGIN, 60)
+            await circuit.breaker.save((FOUND,), 0)
+            await circuit.breaker.release_lock(ORIGIN)
+        assert circuit.store.calls == 2  # one before, one in vain
+        circuit.now += PAUSE
+        assert await circuit.breaker.load(ORIGIN) == ()
+        assert await circuit.breaker.load(ORIGIN) == ()
+        assert circuit.store.calls == 3
+        circuit.store.mood = None
+        circuit.now += PAUSE + TIMEOUT
+        assert await circuit.breaker.load(ORIGIN) == (FOUND,)
+        assert not await circuit.breaker.acquire_lock(ORIGIN, 60)
+        await circuit.breaker.save((FOUND,), 0)
+        await circuit.breaker.release_lock(ORIGIN)
 
     with caplog.at_level(logging.INFO):
         run(work())
@@ -558,46 +550,46 @@ def test_a_store_that_fails_is_reported_once_and_left_alone(
         f"the store failed ({why}); the crawl goes on from memory, and it is tried again from time to time",
         "the store works again and is used",
     ]
-    assert guard.failures == 2
+    assert circuit.failures == 2
 
 
-def test_many_that_fail_at_once_are_one_warning(guard: Guard, caplog: pytest.LogCaptureFixture) -> None:
+def test_many_that_fail_at_once_are_one_warning(circuit: Circuit, caplog: pytest.LogCaptureFixture) -> None:
     async def work() -> None:
-        guard.store.mood = hang
-        assert await asyncio.gather(*(guard.guarded.load(ORIGIN) for _ in range(30))) == [()] * 30
-        guard.now += REST
-        guard.store.calls = 0
-        await asyncio.gather(*(guard.guarded.load(ORIGIN) for _ in range(30)))
-        assert guard.store.calls == 1  # one finds out, the others do not wait for it
+        circuit.store.mood = hang
+        assert await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(30))) == [()] * 30
+        circuit.now += PAUSE
+        circuit.store.calls = 0
+        await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(30)))
+        assert circuit.store.calls == 1  # one finds out, the others do not wait for it
 
     run(work())
     assert len(caplog.records) == 1
 
 
 def test_a_store_that_can_be_read_only_works_again_when_it_can_be_written(
-    guard: Guard, caplog: pytest.LogCaptureFixture
+    circuit: Circuit, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def work() -> None:
         for _ in range(5):
-            guard.store.mood = None
-            assert await guard.guarded.load(ORIGIN) == (FOUND,)
-            guard.store.mood = fail
-            await guard.guarded.save((FOUND,), 0)
-            guard.now += REST + PATIENCE
-        guard.store.mood = None
-        await guard.guarded.load(ORIGIN)
+            circuit.store.mood = None
+            assert await circuit.breaker.load(ORIGIN) == (FOUND,)
+            circuit.store.mood = fail
+            await circuit.breaker.save((FOUND,), 0)
+            circuit.now += PAUSE + TIMEOUT
+        circuit.store.mood = None
+        await circuit.breaker.load(ORIGIN)
         assert len(caplog.records) == 1
-        await guard.guarded.save((FOUND,), 0)
+        await circuit.breaker.save((FOUND,), 0)
 
     run(work())
     assert [record.getMessage().rpartition("store ")[2][:5] for record in caplog.records] == [
         "faile",
         "works",
     ]
-    assert guard.failures == 5
+    assert circuit.failures == 5
 
 
-def test_calls_that_wait_for_others_do_not_lose_patience(guard: Guard) -> None:
+def test_calls_that_wait_for_others_do_not_lose_patience(circuit: Circuit) -> None:
     """A bounded number of calls is under way; the time of the others has not begun."""
     if not can_wait_for_deferreds():
         pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
@@ -611,12 +603,12 @@ def test_calls_that_wait_for_others_do_not_lose_patience(guard: Guard) -> None:
         under_way -= 1
 
     async def work() -> None:
-        guard.store.mood = slowly
-        await asyncio.gather(*(guard.guarded.load(ORIGIN) for _ in range(300)))
+        circuit.store.mood = slowly
+        await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(300)))
 
     run(work())
-    assert guard.store.calls == 300
-    assert most == guard_module._AT_ONCE
+    assert circuit.store.calls == 300
+    assert most == circuit_breaker._CONCURRENT_CALLS
 
 
 def can_wait_for_deferreds() -> bool:
@@ -632,22 +624,21 @@ def can_wait_for_deferreds() -> bool:
     return True
 
 
-def test_after_closing_nothing_is_asked(guard: Guard) -> None:
+def test_after_closing_nothing_is_asked(circuit: Circuit) -> None:
     async def work() -> None:
-        await guard.guarded.close()
-        assert await guard.guarded.load(ORIGIN) == ()
-        guard.store.mood = fail
-        await guard.guarded.close()
+        await circuit.breaker.close()
+        assert await circuit.breaker.load(ORIGIN) == ()
+        circuit.store.mood = fail
+        await circuit.breaker.close()
 
     run(work())
-    assert guard.store.calls == 2
-    assert guard.failures == 0
+    assert circuit.store.calls == 2
+    assert circuit.failures == 0
 
 
 def test_a_redis_that_is_not_there_fails() -> None:
     redis = pytest.importorskip("redis")
     store = open_store("redis://127.0.0.1:1/0", MAX_BYTES)
-    assert store is not None
 
     async def work() -> None:
         with pytest.raises(redis.ConnectionError):

@@ -37,6 +37,7 @@ _APPLICATION_ID = 0x6E6F726F  # "noro"
 _VERSION = 1
 
 _SCHEMA = (
+    # Locks are in "claims", as version 0.1 called them: processes of both may share the file.
     """CREATE TABLE IF NOT EXISTS entries
         (origin TEXT PRIMARY KEY, entry BLOB NOT NULL, saved REAL NOT NULL, until REAL NOT NULL)""",
     "CREATE INDEX IF NOT EXISTS entries_by_age ON entries (saved)",
@@ -97,11 +98,11 @@ class SqliteStore:
 
         await self._run(save)
 
-    async def claim(self, origin: Origin, seconds: float) -> bool:
-        """Whether an origin's robots.txt may be downloaded here."""
+    async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
+        """Acquire the lock of an origin, or extend it."""
 
-        def claim(db: sqlite3.Connection) -> bool:
-            # A claim that ends more than a day ahead was made by a clock that was wrong.
+        def acquire(db: sqlite3.Connection) -> bool:
+            # A lock that expires more than a day ahead was acquired by a clock that was wrong.
             statement = """
                 INSERT INTO claims VALUES (:origin, :owner, :now + :seconds) ON CONFLICT (origin)
                 DO UPDATE SET owner = :owner, until = :now + :seconds
@@ -110,10 +111,10 @@ class SqliteStore:
             values = {"origin": str(origin), "owner": self._owner, "now": time.time(), "seconds": seconds}
             return bool(db.execute(statement, values).rowcount)
 
-        return await self._run(claim)
+        return await self._run(acquire)
 
-    async def release(self, origin: Origin) -> None:
-        """End a claim."""
+    async def release_lock(self, origin: Origin) -> None:
+        """Release the lock of an origin."""
         what = (str(origin), self._owner)
         await self._run(lambda db: db.execute("DELETE FROM claims WHERE origin = ? AND owner = ?", what))
 
