@@ -100,12 +100,12 @@ class Fetcher:
         that it waits in its download slot for others is not counted.
         """
         limit = self._config.timeout
-        in_hand: object = None
+        transferring: object = None
 
         def is_late() -> bool:
-            nonlocal in_hand
-            before, in_hand = in_hand, compat.transferring(self._crawler, request, OWN_REQUEST)
-            return in_hand is not None and in_hand is before  # for all of the time since
+            nonlocal transferring
+            before, transferring = transferring, compat.transferring(self._crawler, request, OWN_REQUEST)
+            return transferring is not None and transferring is before  # for all of the time since
 
         try:
             return await compat.unless(is_late, limit, compat.download(self._crawler, request))
@@ -170,10 +170,10 @@ def _unrendered(settings: BaseSettings) -> dict[str, object]:
     marks: dict[str, object] = {"playwright": False}
     if settings.getbool("ZYTE_API_TRANSPARENT_MODE"):
         # Texts say where from (a country, say), all else what to make of a page, so that is taken back.
-        wanted = settings.getdict("ZYTE_API_AUTOMAP_PARAMS").items()
-        undone = {name: None for name, value in wanted if not isinstance(value, str)}
-        if undone:
-            marks["zyte_api_automap"] = {**undone, "httpResponseBody": True}
+        automap = settings.getdict("ZYTE_API_AUTOMAP_PARAMS").items()
+        reset = {name: None for name, value in automap if not isinstance(value, str)}
+        if reset:
+            marks["zyte_api_automap"] = {**reset, "httpResponseBody": True}
     return marks
 
 

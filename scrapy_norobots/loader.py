@@ -1,7 +1,7 @@
 """`RobotsLoader`: from an origin to what may be fetched there.
 
-It asks memory first, then the store, then the network, and names the source in its result. Requests for one
-origin share a load. Processes that share a store share a download: the first to get the lock of an origin
+It asks memory, then the store, then the network, and names the source in its result. Requests for an origin
+share a load. Processes that share a store share a download: the first to get the lock of an origin
 downloads its robots.txt and saves the outcome, failures too; the others look into the store again from time
 to time, but no longer than that download can take. A failure is an `Access` too, so nothing is raised but
 bugs.
@@ -24,9 +24,8 @@ from scrapy_norobots.access import Access, Judge
 from scrapy_norobots.fetch import Fetcher
 from scrapy_norobots.origins import OriginCache, SharedLoads
 from scrapy_norobots.parser import Reader, as_parser
-from scrapy_norobots.stores import MEMORY, Store, open_store, without_password
+from scrapy_norobots.stores import MEMORY, Store, hold_lock, open_store, without_password
 from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
-from scrapy_norobots.stores.lock import hold_lock
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -135,7 +134,7 @@ class RobotsLoader:
                     return Loaded(access, Source.NETWORK)
             if waited >= _LONG_WAIT and not has_logged:
                 has_logged = True
-                logger.info("Another process has claimed the robots.txt of %s; waiting for it", origin)
+                logger.info("Another process is downloading the robots.txt of %s; waiting for it", origin)
             await compat.sleep(pause)
             waited += pause
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -177,9 +176,8 @@ class RobotsLoader:
         except (ImportError, ValueError) as exc:
             raise ValueError(f"NOROBOTS_STORE = {shown!r}: {exc}") from None
         logger.info("NOROBOTS_STORE is %s", shown)
-        breaker = CircuitBreaker(store, f"NOROBOTS_STORE {shown}", self._count_store_failure)
+        breaker = CircuitBreaker(
+            store, f"NOROBOTS_STORE {shown}", lambda: self._stats.inc_value("norobots/store/failures")
+        )
         self._crawler.signals.connect(breaker.close, signals.spider_closed)
         return breaker
-
-    def _count_store_failure(self) -> None:
-        self._stats.inc_value("norobots/store/failures")

@@ -104,17 +104,9 @@ class RobotsMetaMiddleware:
         return self._config.dry_run
 
     def _log_drop(self, what: str, which: object, by: str | None, response: Response) -> None:
-        logger.debug(
-            "%(not)s %(what)s: %(which)s (%(by)s of %(page)s)",
-            {
-                "not": "Would not be" if self._config.dry_run else "Not",
-                "what": what,
-                "which": which,
-                "by": by,
-                "page": printable(response.url),
-            },
-            extra={"spider": self._crawler.spider},
-        )
+        verb = "Would not be" if self._config.dry_run else "Not"
+        extra = {"spider": self._crawler.spider}
+        logger.debug("%s %s: %s (%s of %s)", verb, what, which, by, printable(response.url), extra=extra)
 
 
 def read_response(response: Response, robot: str | bytes) -> RobotsMeta:

@@ -172,13 +172,9 @@ class NoRobotsMiddleware:
             raise error
 
     def _bad_url(self, request: Request, exc: ValueError) -> Decision:
-        return Decision(
-            verdict=Verdict.FORBIDDEN,
-            url=request.url,
-            robot=to_name(self._identity.robot(request)),
-            reason=Reason.BAD_URL,
-            detail=f"the URL has no origin: {exc}",
-        )
+        robot = to_name(self._identity.robot(request))
+        detail = f"the URL has no origin: {exc}"
+        return Decision(Verdict.FORBIDDEN, request.url, robot, Reason.BAD_URL, detail=detail)
 
     def _spider_closed(self, reason: str) -> None:
         self._origins.clear()  # it has counted requests

@@ -34,8 +34,9 @@ class _Entry:
 class OriginCache:
     """What may be fetched at each origin, for the lifetime of each access.
 
-    `origins_max` and `memory_max` (bytes) bound it. `on_leave` is called with each origin that is replaced or
-    evicted, and with how often `get` returned it. `clock` returns seconds that never go back.
+    `origins_max` and `memory_max` (bytes) bound it. `on_leave` is called with each origin that is replaced
+    or evicted, and with how often `get` returned it. `clock` returns seconds that never go back. `size` is
+    about how much memory the origins take, in bytes.
     """
 
     def __init__(
@@ -51,15 +52,10 @@ class OriginCache:
         self._on_leave = on_leave
         self._clock = clock
         self._entries: OrderedDict[Origin, _Entry] = OrderedDict()
-        self._size = 0
+        self.size = 0
 
     def __len__(self) -> int:
         return len(self._entries)
-
-    @property
-    def size(self) -> int:
-        """About how much memory the origins take, in bytes."""
-        return self._size
 
     def get(self, origin: Origin) -> Access | None:
         """Return the access of an origin, or None if there is none that is fresh."""
@@ -91,9 +87,9 @@ class OriginCache:
             self._remove(origin)
         entry = _Entry(access, access.size, self._clock() + access.lifetime)
         self._entries[origin] = entry
-        self._size += entry.size
+        self.size += entry.size
         while len(self._entries) > self._origins_max or (
-            self._size > self._memory_max and len(self._entries) > 1
+            self.size > self._memory_max and len(self._entries) > 1
         ):
             self._remove(next(iter(self._entries)))
 
@@ -104,14 +100,13 @@ class OriginCache:
 
     def _remove(self, origin: Origin) -> None:
         entry = self._entries.pop(origin)
-        self._size -= entry.size
+        self.size -= entry.size
         self._on_leave(origin, entry.uses)
 
 
 @dataclass(slots=True)
 class _Load(Generic[_T]):
-    # In the order in which they came; the values mean nothing.
-    waiters: dict[Deferred[_T], None] = field(default_factory=dict)
+    waiters: list[Deferred[_T]] = field(default_factory=list)
     task: Deferred[None] | None = None
 
 
@@ -129,26 +124,20 @@ class SharedLoads(Generic[_T]):
 
         Its exceptions propagate to every waiter.
         """
-        shared = self._loads.get(origin)
         waiter: Deferred[_T] = Deferred()
-        if shared is not None:
-            shared.waiters[waiter] = None
+        if origin in self._loads:
+            self._loads[origin].waiters.append(waiter)
         else:
-            shared = self._loads[origin] = _Load({waiter: None})
-            shared.task = compat.spawn(self._run(shared, origin, load))
-        try:
-            return await compat.waiting_for(waiter)
-        finally:
-            shared.waiters.pop(waiter, None)
+            shared = self._loads[origin] = _Load([waiter])
+            shared.task = compat.spawn(self._run(origin, load))
+        return await compat.waiting_for(waiter)
 
-    async def _run(
-        self, shared: _Load[_T], origin: Origin, load: Callable[[], Coroutine[Any, Any, _T]]
-    ) -> None:
+    async def _run(self, origin: Origin, load: Callable[[], Coroutine[Any, Any, _T]]) -> None:
         try:
             result = await load()
         except BaseException as exc:
             # A bug, or the event loop is being torn down. Either way nobody may be left waiting.
-            for waiter in self._end(shared, origin):
+            for waiter in self._end(origin):
                 if isinstance(exc, Exception):
                     waiter.errback(exc)
                 else:
@@ -156,12 +145,9 @@ class SharedLoads(Generic[_T]):
             if isinstance(exc, (KeyboardInterrupt, SystemExit)):
                 raise  # every waiter has been called
         else:
-            for waiter in self._end(shared, origin):
+            for waiter in self._end(origin):
                 waiter.callback(result)
 
-    def _end(self, shared: _Load[_T], origin: Origin) -> Iterator[Deferred[_T]]:
-        """End a load and yield the waiters: what one of them does next can cancel another."""
-        del self._loads[origin]
-        for waiter in tuple(shared.waiters):
-            if not waiter.called:
-                yield waiter
+    def _end(self, origin: Origin) -> Iterator[Deferred[_T]]:
+        """End a load and yield the waiters, one by one: what one does next can cancel another."""
+        return (waiter for waiter in self._loads.pop(origin).waiters if not waiter.called)

@@ -219,15 +219,21 @@ def _freshness(settings: BaseSettings) -> Freshness:
     return freshness
 
 
+def _decoded(settings: BaseSettings, name: str, bracket: str) -> Any:
+    """Return a value; decode it if it is in JSON, as on the command line."""
+    value = _value(settings, name)
+    if not isinstance(value, str) or not value.lstrip().startswith(bracket):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError) as exc:
+        raise _error(name, value, f"is not valid JSON ({exc})") from None
+
+
 def _list(settings: BaseSettings, name: str) -> Sequence[Any] | None:
     """Return the items of a list, or of a text, JSON or with commas; None if the value is neither."""
-    value = _value(settings, name)
-    if isinstance(value, str) and value.lstrip().startswith("["):  # from the command line
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError) as exc:
-            raise _error(name, value, f"is not valid JSON ({exc})") from None
-    elif isinstance(value, str):
+    value = _decoded(settings, name, "[")
+    if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     return tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else None
 
@@ -294,17 +300,11 @@ def _report_paths(settings: BaseSettings, name: str) -> tuple[str, ...]:
 
 
 def _policy(settings: BaseSettings, name: str) -> StatusPolicy:
-    value = _value(settings, name)
-    decoded = value
-    if isinstance(value, str) and value.lstrip().startswith("{"):  # from the command line
-        try:
-            decoded = json.loads(value)
-        except (ValueError, RecursionError) as exc:
-            raise _error(name, value, f"is not valid JSON ({exc})") from None
+    value = _decoded(settings, name, "{")
     try:
-        return StatusPolicy.of(decoded)
+        return StatusPolicy.of(value)
     except ValueError as exc:
-        raise _error(name, value, str(exc)) from None
+        raise _error(name, _value(settings, name), str(exc)) from None
 
 
 def _parser(settings: BaseSettings) -> type[RobotParser] | None:

@@ -15,13 +15,13 @@ import pytest
 from scrapy import Request
 from scrapy.settings import Settings
 
+from scrapy_norobots import stores
 from scrapy_norobots.access import Access
 from scrapy_norobots.loader import Loaded, RobotsLoader, Source
 from scrapy_norobots.report import CrawlReport
 from scrapy_norobots.settings import Config
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import lock
 from scrapy_norobots.stores.sqlite import SqliteStore
 from tests.test_stores import can_wait_for_deferreds
 
@@ -187,8 +187,8 @@ def test_a_lock_is_extended_while_the_download_goes_on(
 ) -> None:
     if not can_wait_for_deferreds():
         pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
-    monkeypatch.setattr(lock, "LOCK_SECONDS", 1.5)
-    monkeypatch.setattr(lock, "_EXTEND_EVERY", 0.1)
+    monkeypatch.setattr(stores, "LOCK_SECONDS", 1.5)
+    monkeypatch.setattr(stores, "_EXTEND_EVERY", 0.1)
 
     async def work() -> None:
         async with crawls(tmp_path, 2) as (first, second):

@@ -189,7 +189,7 @@ def test_a_path_that_cannot_be_used_fails(tmp_path: Path) -> None:
 
 
 def test_a_writer_who_never_ends_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_norobots.stores.sqlite._BUSY", 0.1)
+    monkeypatch.setattr("scrapy_norobots.stores.sqlite._BUSY_TIMEOUT", 0.1)
     path = tmp_path / "robots.sqlite"
     use(path)
     db = sqlite3.connect(path, isolation_level=None)

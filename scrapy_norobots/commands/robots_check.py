@@ -26,9 +26,9 @@ from scrapy_norobots.commands.base import (
     YELLOW,
     InputError,
     RobotsCommand,
-    painted,
+    coloured,
+    display_name,
     read_input,
-    shown,
     to_json,
 )
 from scrapy_norobots.commands.spider import CommandError, run_spider
@@ -102,7 +102,7 @@ class RobotsCheck(RobotsCommand):
         file = None
         try:
             if opts.file is not None:
-                file = shown(opts.file), read_input(opts.file, self.config.maxsize)
+                file = display_name(opts.file), read_input(opts.file, self.config.maxsize)
             urls = list(_urls(args))
         except InputError as exc:
             self.fail(str(exc))
@@ -136,13 +136,13 @@ class Answer:
     def line(self) -> str:
         """Return it as a line of text."""
         robot = f" for {quoted(self.decision.robot)}" if self.decision.robot else ""
-        word = painted(f"{self.word:<9}", _COLOUR[self.word])
+        word = coloured(f"{self.word:<9}", _COLOUR[self.word])
         line = f"{word} {printable(self.url)}{robot}: {self.decision.why}"
         if self.rfc9309 is None:
             return line
         if self.rfc9309 == self.word:
             return f"{line} [RFC 9309: the same]"
-        return f"{line} {painted(f'[RFC 9309 differs: {self.rfc9309}]', YELLOW)}"
+        return f"{line} {coloured(f'[RFC 9309 differs: {self.rfc9309}]', YELLOW)}"
 
     def facts(self) -> dict[str, object]:
         """Return it as what JSON can say."""

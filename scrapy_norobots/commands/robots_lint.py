@@ -20,9 +20,9 @@ from scrapy_norobots.commands.base import (
     YELLOW,
     InputError,
     RobotsCommand,
-    painted,
+    coloured,
+    display_name,
     read_input,
-    shown,
     to_json,
 )
 from scrapy_norobots.commands.spider import CommandError, run_spider
@@ -89,7 +89,7 @@ class RobotsLint(RobotsCommand):
     def _read(self, arg: str, snapshots: dict[str, Snapshot]) -> tuple[str, bytes]:
         """Return where the text of an argument stands, and its bytes; raise `InputError` if there is none."""
         if not _URL.match(arg):
-            return shown(arg), read_input(arg, self.config.maxsize)
+            return display_name(arg), read_input(arg, self.config.maxsize)
         try:
             url = _robots_url(arg)
         except ValueError as exc:
@@ -143,10 +143,10 @@ def _robots_url(url: str) -> str:
 def _lines(path: str, robots: RobotsTxt) -> Iterator[str]:
     where = printable(path)
     for finding in robots.findings:
-        severity = painted(finding.severity.value, _COLOUR[finding.severity])
+        severity = coloured(finding.severity.value, _COLOUR[finding.severity])
         yield f"{where}:{finding.line}: {severity}: {finding.message} [{finding.kind}]"
         if finding.hint:
-            yield f"{where}:{finding.line}: {painted('hint', BLUE)}: {finding.hint}"
+            yield f"{where}:{finding.line}: {coloured('hint', BLUE)}: {finding.hint}"
     rules, idle = rules_of(robots.findings, robots.records)
     counts = Counter(finding.severity for finding in robots.findings)
     found = ", ".join(_counted(counts[severity], severity.value) for severity in Severity if counts[severity])

@@ -38,12 +38,13 @@ class CommandSpider(Spider, Generic[_T]):
 
     def __init__(self, prepare: Prepare[_T], items: Collection[_T]) -> None:
         super().__init__()
+        self.has_started = False
         self.failure: Exception | None = None
         self._prepare = prepare
         self._pending = deque(items)
         self._total = len(self._pending)
         self._running = 0
-        self._workers: list[Deferred[None]] | None = None
+        self._workers: list[Deferred[None]] = []
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> CommandSpider[_T]:
@@ -52,23 +53,18 @@ class CommandSpider(Spider, Generic[_T]):
         crawler.signals.connect(spider.on_idle, signals.spider_idle)
         return spider
 
-    @property
-    def has_started(self) -> bool:
-        """Whether the crawl got as far as that."""
-        return self._workers is not None
-
     def on_idle(self) -> None:
         """Start the workers, and keep the spider open until they have finished."""
-        if self._workers is None:
-            self._workers = []
+        if not self.has_started:
+            self.has_started = True
             try:
                 work = self._prepare(self.crawler)
             except ValueError as exc:  # a setting is invalid
-                self.failure = exc
+                self.failure = CommandError(str(exc))
                 return
             limit = self.crawler.settings.getint("CONCURRENT_REQUESTS") or self._total
             self._running = min(limit, self._total)
-            self._workers += [compat.spawn(self._work(work)) for _ in range(self._running)]
+            self._workers = [compat.spawn(self._work(work)) for _ in range(self._running)]
         if self._running:
             raise DontCloseSpider
 
@@ -109,7 +105,5 @@ def run_spider(process: Any, prepare: Prepare[_T], items: Collection[_T]) -> Non
     spider = crawler.spider
     if spider is None or not spider.has_started:
         raise CommandError("the crawl did not start; its log says why")
-    if isinstance(spider.failure, ValueError):
-        raise CommandError(str(spider.failure)) from spider.failure
     if spider.failure is not None:
         raise spider.failure

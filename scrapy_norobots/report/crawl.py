@@ -110,9 +110,11 @@ class CrawlReport:
 
     def finish(self, reason: str) -> None:
         """Sum up the crawl: in the stats, in the log, and in the files that `NOROBOTS_REPORT` names."""
+        from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
+
         self._stats.set_value("norobots/passed", self.counters.passed)
         crawl = {
-            "generator": f"scrapy-norobots {_version()}",
+            "generator": f"scrapy-norobots {__version__}",
             "spider": printable(self._spider_name),
             "started": self._started.isoformat(),
             "finished": _now().isoformat(),
@@ -145,16 +147,9 @@ class CrawlReport:
             return
         else:
             what, level = "Rules count", logging.INFO
-        self._log(
-            level,
-            "%(what)s at %(origin)s: %(detail)s%(again)s.",
-            {
-                "what": what,
-                "origin": printable(str(access.snapshot.origin)),
-                "detail": access.explanation,
-                "again": f"; it is asked again in {access.lifetime:g} s" if access.temporary else "",
-            },
-        )
+        origin = printable(str(access.snapshot.origin))
+        again = f"; it is asked again in {access.lifetime:g} s" if access.temporary else ""
+        self._log(level, "%s at %s: %s%s.", what, origin, access.explanation, again)
 
     def _log_drop(self, request: Request, why: str) -> None:
         level = logging.DEBUG
@@ -164,11 +159,7 @@ class CrawlReport:
             if self._start_drops <= _START_DROPS_MAX:
                 level = logging.WARNING
         verdict = "Would be forbidden" if self._dry_run else "Forbidden"
-        self._log(
-            level,
-            "%(verdict)s by robots.txt: %(request)s (%(why)s)",
-            {"verdict": verdict, "request": request, "why": why},
-        )
+        self._log(level, "%s by robots.txt: %s (%s)", verdict, request, why)
         if level == logging.WARNING and self._start_drops == _START_DROPS_MAX:
             self._log(
                 logging.WARNING,
@@ -180,12 +171,8 @@ class CrawlReport:
         if origin in self._with_ineffective or len(self._with_ineffective) >= _INEFFECTIVE_MAX:
             return
         self._with_ineffective.add(origin)
-        self._log(
-            logging.WARNING,
-            "%s has lines without effect: %s.",
-            printable(access.snapshot.url),
-            ineffective,
-        )
+        url = printable(access.snapshot.url)
+        self._log(logging.WARNING, "%s has lines without effect: %s.", url, ineffective)
         if len(self._with_ineffective) == _INEFFECTIVE_MAX:
             self._log(
                 logging.WARNING,
@@ -199,9 +186,3 @@ class CrawlReport:
 
 def _now() -> datetime:
     return datetime.now(timezone.utc).replace(microsecond=0)
-
-
-def _version() -> str:
-    from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
-
-    return __version__

@@ -27,7 +27,7 @@ class IneffectiveRules:
     """How many lines have no effect, and the kinds of findings, in short and at length.
 
     `rules` is how many lines are meant as rules, `idle` how many of these have no effect, or not for the
-    robots they were meant for. If `is_cut`, only the start of the file was searched.
+    robots they were meant for. If `is_truncated`, only the start of the file was searched.
     """
 
     lines: int
@@ -35,12 +35,12 @@ class IneffectiveRules:
     idle: int
     kinds: str
     details: str
-    is_cut: bool = False
+    is_truncated: bool = False
 
     @classmethod
     def of(cls, body: bytes, *, multivalue: bool = False) -> IneffectiveRules | None:
         """Search the first 32 KiB of a file; return None if every line has its effect."""
-        text, is_cut = _start(body)
+        text, is_truncated = _start(body)
         robots = RobotsTxt.parse(text, multivalue=multivalue)
         errors = [
             finding
@@ -59,11 +59,11 @@ class IneffectiveRules:
             lines=len({finding.line for finding in errors}),
             kinds=", ".join(f"{kind}{_places(found)}" for kind, found in kinds.items()),
             details="; ".join(_detail(found) for found in kinds.values()),
-            is_cut=is_cut,
+            is_truncated=is_truncated,
         )
 
     def __str__(self) -> str:
-        beginning = " at its beginning" if self.is_cut else ""
+        beginning = " at its beginning" if self.is_truncated else ""
         if not self.idle:
             what = "1 line" if self.lines == 1 else f"{self.lines} lines"
             return f"{what}{beginning} ({self.details})"

@@ -3,16 +3,20 @@
 `Store` is the contract. A store keeps, for each origin, the snapshots that its access was judged from, and
 a lock, so that of all processes that share the store one downloads a robots.txt while the others wait for
 it. It knows nothing of rules or freshness; memory is in front of it, and it is asked only for origins that
-are not there. `open_store` opens the store that `NOROBOTS_STORE` names.
+are not there. `open_store` opens the store that `NOROBOTS_STORE` names; `hold_lock` holds a lock for the
+time of a download.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from scrapy_norobots import compat
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from scrapy_norobots.snapshot import Snapshot
     from scrapy_norobots.standard import Origin
@@ -24,6 +28,10 @@ _PASSWORD = re.compile(r"(?<=://)([^:@/]*):.*@")
 _PASSWORD_IN_QUERY = re.compile(r"(?<=[?&]password=)[^&]*")
 
 FORMS = "memory, sqlite:///path or redis://host:port/db"
+
+# How long a lock lasts, and how often its holder extends it, in seconds: that of a dead process soon expires.
+LOCK_SECONDS = 30.0
+_EXTEND_EVERY = LOCK_SECONDS / 3
 
 
 class Store(Protocol):
@@ -77,6 +85,31 @@ def open_store(value: str, max_bytes: int, *, has_asyncio: bool = True) -> Store
             raise ImportError(f"needs redis-py: pip install 'scrapy-norobots[redis]' ({exc})") from exc
         return RedisStore(value)
     raise ValueError(f"is no store; write {FORMS}")
+
+
+@asynccontextmanager
+async def hold_lock(store: Store, origin: Origin) -> AsyncIterator[bool]:
+    """Hold the lock of an origin inside the ``async with``, if it is free; yield whether it is held."""
+    if not await store.acquire_lock(origin, LOCK_SECONDS):
+        yield False
+        return
+    extending = compat.spawn(_extend_lock(store, origin))
+    can_await = True
+    try:
+        yield True
+    except BaseException as exc:
+        can_await = isinstance(exc, Exception)  # not while the event loop is torn down: the lock expires
+        raise
+    finally:
+        compat.cancel(extending)
+        if can_await:
+            await store.release_lock(origin)
+
+
+async def _extend_lock(store: Store, origin: Origin) -> None:
+    while True:
+        await compat.sleep(_EXTEND_EVERY)
+        await store.acquire_lock(origin, LOCK_SECONDS)
 
 
 def without_password(value: str) -> str:

@@ -47,7 +47,7 @@ _SCHEMA = (
 )
 
 # How long to wait for another process that writes, in seconds.
-_BUSY = 4.0
+_BUSY_TIMEOUT = 4.0
 
 _OPENING = threading.Lock()
 
@@ -140,7 +140,7 @@ class SqliteStore:
                     self._connection = self._open()
                 return work(self._connection)
             except _UnusableError as exc:
-                self._make_way(str(exc))
+                self._move_aside(str(exc))
             except sqlite3.OperationalError:
                 if self._is_in_place():
                     raise
@@ -149,7 +149,7 @@ class SqliteStore:
                 # Other subclasses are about the call; this class itself is about the file.
                 if type(exc) is not sqlite3.DatabaseError:
                     raise
-                self._make_way(f"is damaged ({exc})")
+                self._move_aside(f"is damaged ({exc})")
         raise NotOurFileError(f"{self._path} cannot be made to work")
 
     def _open(self) -> sqlite3.Connection:
@@ -166,7 +166,7 @@ class SqliteStore:
 
     def _connect(self) -> sqlite3.Connection:
         self._inode = self._path.stat().st_ino
-        db = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(self._path, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(db)
         except BaseException:
@@ -191,10 +191,10 @@ class SqliteStore:
         # A killed process loses nothing; a machine that loses its power, the last moments.
         db.execute("PRAGMA synchronous = NORMAL")
 
-    def _make_way(self, why: str) -> None:
+    def _move_aside(self, why: str) -> None:
         """Move the file aside, unless another process has done so."""
         self._close_file()
-        with self._alone():
+        with self._exclusively():
             if not self._is_in_place():
                 return
             stamp = f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:6]}"
@@ -206,7 +206,7 @@ class SqliteStore:
         logger.warning("%s %s: it was moved aside to %s, and a new one is begun", self._path, why, aside)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _exclusively(self) -> Iterator[None]:
         """Let one process at a time move the file."""
         if sys.platform == "win32":  # where a file that is in use cannot be moved anyway
             yield
@@ -248,12 +248,12 @@ class SqliteStore:
 
 def _use_wal(db: sqlite3.Connection) -> None:
     """Have the file in WAL mode. To change the mode, SQLite does not wait for others by itself."""
-    patience = time.monotonic() + _BUSY
+    deadline = time.monotonic() + _BUSY_TIMEOUT
     while True:
         try:
             db.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError:
-            if time.monotonic() > patience:
+            if time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
         else:
