@@ -1,12 +1,11 @@
 """``memory``: what 200,000 origins take at the default bounds.
 
-They go through the registry as in a broad crawl, each with a robots.txt of its own, judged as a download is
+They go through the cache as in a broad crawl, each with a robots.txt of its own, judged as a download is
 and asked about one URL. Memory is that of the process, less what it had before the first origin.
 """
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import os
 import random
@@ -16,9 +15,9 @@ from pathlib import Path
 from benchmarks.files import a_file, page_urls
 from benchmarks.peers import ROBOT
 from benchmarks.report import progress, table
-from scrapy_norobots.access import Access, Judge, StatusPolicy
+from scrapy_norobots.access import Judge, StatusPolicy
 from scrapy_norobots.freshness import Freshness
-from scrapy_norobots.origins import OriginRegistry
+from scrapy_norobots.origins import OriginCache
 from scrapy_norobots.settings import DEFAULTS
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt
@@ -32,22 +31,20 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-async def fill(origins_max: int, memory_max: int) -> list[list[str]]:
-    """Let all origins through a registry with its bounds, and return the rows of the table."""
+def fill(origins_max: int, memory_max: int) -> list[list[str]]:
+    """Let all origins through a cache with its bounds, and return the rows of the table."""
     some = random.Random(1994)
     judge = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
     target = page_urls(1)[0].partition(".example")[2]
 
-    async def load(origin: Origin, _asker: None, known: Access | None) -> Access:
-        snapshot = Snapshot(origin, origin.robots_url, time.time(), 200, body=a_file(some))
-        return judge.judge(snapshot, known)
-
-    registry: OriginRegistry[None] = OriginRegistry(load, origins_max=origins_max, memory_max=memory_max)
+    cache = OriginCache(origins_max=origins_max, memory_max=memory_max)
     before = resident()
     rows = []
     for number in range(1, ORIGINS + 1):
         origin = Origin("http", f"{number}.town.example", 80)
-        access = await registry.wait(origin, None)
+        snapshot = Snapshot(origin, origin.robots_url, time.time(), 200, body=a_file(some))
+        access = judge.judge(snapshot)
+        cache.put(origin, access)
         access.allowed(f"{origin}{target}", ROBOT)
         if number % STEP == 0:
             grown = resident() - before
@@ -55,10 +52,10 @@ async def fill(origins_max: int, memory_max: int) -> list[list[str]]:
             rows.append(
                 [
                     f"{number:,}",
-                    f"{len(registry):,}",
-                    f"{registry.size / 1e6:.1f} MB",
+                    f"{len(cache):,}",
+                    f"{cache.size / 1e6:.1f} MB",
                     f"{grown / 1e6:.1f} MB",
-                    f"{grown / len(registry) / 1e3:.2f} kB",
+                    f"{grown / len(cache) / 1e3:.2f} kB",
                 ]
             )
     return rows
@@ -71,6 +68,6 @@ def run(rounds: int) -> None:
         int(str(DEFAULTS["NOROBOTS_MEMORY_MAX"])),
     )
     for _ in range(rounds):
-        rows = asyncio.run(fill(origins_max, memory_max))
+        rows = fill(origins_max, memory_max)
         columns = ["origins met", "kept", "by its own count", "resident memory, grown by", "an origin kept"]
         table(f"memory: at most {origins_max:,} origins and {memory_max / 2**20:.0f} MiB", columns, rows)

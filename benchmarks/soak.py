@@ -151,8 +151,7 @@ def crawl(port: int, minutes: float, store: str) -> None:
             "came": Walker.came,
             "dropped": Walker.dropped,
             "origins": HOSTS + Walker.new,
-            "held": len(middleware._registry._flights) + sum(middleware._holding._held.values()),
-            "limit": engine.downloader.total_concurrency - crawler.settings.getint("CONCURRENT_REQUESTS"),
+            "held": len(middleware._loader._loads) + engine.downloader._held_in_all,
             "memory": memory,
             "stats": crawler.stats.get_stats(),
         },
@@ -220,7 +219,7 @@ def _say(minutes: float, seen: dict[str, Any], site: dict[str, int], restarts: i
         "requests for what is always forbidden": str(site["forbidden"]),
         "memory": f"{median(used[sixth : 2 * sixth]):.1f} MB in the second sixth, "
         f"{median(used[-sixth:]):.1f} MB in the last, {max(used):.1f} MB at most",
-        "held at the end": f"{seen['held']} requests, {seen['limit']} above the downloader's limit",
+        "held at the end": f"{seen['held']} requests",
         "errors in the log": str(sum(" ERROR: " in line or "Traceback" in line for line in lines)),
     }
     table(f"soak: {minutes:g} minutes", ["", ""], [[name, text] for name, text in rows.items()])

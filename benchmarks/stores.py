@@ -50,19 +50,18 @@ async def rate(work: Callable[[int], Awaitable[object]], at_once: int) -> float:
 async def measure(value: str) -> dict[str, float]:
     """Return entries a second by what was done."""
     store = open_store(value, 2**30)
-    assert store is not None
     origins = [Origin("http", f"{number}.town.example", 80) for number in range(ENTRIES)]
     snapshots = [Snapshot(origin, origin.robots_url, time.time(), 200, body=BODY) for origin in origins]
     until = time.time() + 3600
 
     async def once_for_all(number: int, store: Store = store) -> None:
-        """Do what a new origin costs: look, claim, look again, write, release."""
+        """Do what a new origin costs: look, lock, look again, write, unlock."""
         origin = origins[number]
         await store.load(origin)
-        await store.claim(origin, 60)
+        await store.acquire_lock(origin, 60)
         await store.load(origin)
         await store.save((snapshots[number],), until)
-        await store.release(origin)
+        await store.release_lock(origin)
 
     works: dict[str, Callable[[int], Awaitable[object]]] = {
         "new origins": once_for_all,

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import SETTINGS_PRIORITIES
 
+from scrapy_norobots.components import check_place, keys_of
 from scrapy_norobots.metatag import RobotsMetaMiddleware
 from scrapy_norobots.middleware import NoRobotsMiddleware
-from scrapy_norobots.settings import check_place, keys_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -2,9 +2,9 @@
 
 Each request in Scrapy's downloader takes one of the `CONCURRENT_REQUESTS` places of the crawl, whether it is
 being sent or waits. Here three kinds of requests take none, within the bounds of `WaitingConfig`: downloads
-of a robots.txt; requests that are *held* until one has come; and requests that then stand *in line* until their
-download slot can send them and the crawl has a place for them. Neither the limit nor the delays that Scrapy
-keeps are ever changed.
+of a robots.txt; requests that are *held* until one has come; and requests that then stand *in line* until
+their download slot can send them and the crawl has a place for them. Neither the limit nor the delays that
+Scrapy keeps are ever changed.
 
 `INTERNALS` lists what the plugin uses of Scrapy's internals. `waiting_room` returns a crawl's downloader, or
 `NoWaitingRoom` if that is another one or lacks a name of the list. Requests that wait then take places, as

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
@@ -60,33 +59,25 @@ _GZIP = b"\x1f\x8b\x08"
 class Fetcher:
     """Downloads the robots.txt of origins for one crawler."""
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        config: Config,
-        on_error: Callable[[Exception], None],
-    ) -> None:
-        """`on_error` is told each exception that a download ended with."""
+    def __init__(self, crawler: Crawler, config: Config) -> None:
         self._crawler = crawler
         self._config = config
-        self._on_error = on_error
         self._unrendered = _unrendered(crawler.settings)
 
     async def fetch(
-        self, origin: Origin, page: Request, known: Snapshot | None = None, url: str | None = None
+        self, origin: Origin, page: Request, previous: Snapshot | None = None, url: str | None = None
     ) -> Snapshot:
         """Download the robots.txt of an origin, on behalf of a request for one of its pages.
 
-        `known`, a snapshot of an earlier answer, makes the request conditional: the answer may be a 304.
-        `url` names another file of the origin to download in its place.
+        `previous`, a snapshot of an earlier response, makes the request conditional: the response may be a
+        304. `url` names another file of the origin to download instead.
         """
         url = url or origin.robots_url
         for hops_left in range(self._config.redirect_max, -1, -1):
-            request = self._request(origin, url, page, known)
+            request = self._request(origin, url, page, previous)
             try:
                 response = await self._download(request)
             except Exception as exc:
-                self._on_error(exc)
                 # Of our own side, or a proxy's: whether the site answers others is not known.
                 own_fault = isinstance(exc, (IgnoreRequest, NotSupported)) or "proxy" in request.meta
                 return _failed(origin, url, exc, own_fault=own_fault)
@@ -97,35 +88,38 @@ class Fetcher:
         try:
             return _of_response(origin, response, self._config.maxsize)
         except UnreadableBodyError as exc:
-            self._on_error(exc)
             return _failed(origin, response.url, exc)
 
     @cached_property
-    def _sees_slots(self) -> bool:
-        """Whether the downloader shows what it is sending."""
+    def _shows_slots(self) -> bool:
         return not missing_internals(self._crawler)
+
+    def _being_sent(self, request: Request) -> Request | None:
+        """Return what is being sent for a request; a downloader that does not show that is always sending."""
+        if not self._shows_slots:
+            return request
+        return being_sent(compat.downloader(self._crawler), request)
 
     async def _download(self, request: Request) -> Response:
         """Download a request; raise `TimeoutError` if the download handler keeps no limit of time itself.
 
         Some have one for each read only, which a server that sends a byte now and then never meets. The time
-        that it waits in its download slot for others is not counted, if the downloader shows it.
+        that it waits in its download slot for others is not counted.
         """
         limit = self._config.timeout
-        in_hand: object = None
+        transferring: object = None
 
         def is_late() -> bool:
-            nonlocal in_hand
-            before = in_hand
-            in_hand = being_sent(compat.downloader(self._crawler), request) if self._sees_slots else request
-            return in_hand is not None and in_hand is before  # for all of the time since
+            nonlocal transferring
+            before, transferring = transferring, self._being_sent(request)
+            return transferring is not None and transferring is before  # for all of the time since
 
         try:
             return await compat.unless(is_late, limit, compat.download(self._crawler, request))
         except compat.LateError:
             raise TimeoutError(f"the download handler did not end it within {limit:g} s") from None
 
-    def _request(self, origin: Origin, url: str, page: Request, known: Snapshot | None) -> Request:
+    def _request(self, origin: Origin, url: str, page: Request, previous: Snapshot | None) -> Request:
         meta: dict[str, object] = {
             "allow_offsite": True,
             "dont_cache": True,  # Scrapy's HTTP cache knows no freshness, and would keep a failure for ever
@@ -143,11 +137,11 @@ class Fetcher:
         headers: dict[str, str | bytes | None] = {"Accept-Encoding": "identity"}
         # What DEFAULT_REQUEST_HEADERS would add; None keeps it out.
         headers |= dict.fromkeys(_NOT_SENT)
-        if known is not None and known.url == url:
+        if previous is not None and previous.url == url:
             headers |= {
-                name: known.headers[validator]
+                name: previous.headers[validator]
                 for validator, name in _CONDITIONS.items()
-                if validator in known.headers
+                if validator in previous.headers
             }
         # Where the page has none yet, what will give it one does the same here.
         if user_agent := page.headers.get("User-Agent"):
@@ -173,15 +167,15 @@ class Fetcher:
 
 
 def _unrendered(settings: BaseSettings) -> dict[str, object]:
-    """Return what tells handlers that may render all that a crawl asks for to fetch the file itself."""
-    told: dict[str, object] = {"playwright": False}
+    """Return the meta that tells handlers which may render every request to fetch the file itself."""
+    marks: dict[str, object] = {"playwright": False}
     if settings.getbool("ZYTE_API_TRANSPARENT_MODE"):
         # Texts say where from (a country, say), all else what to make of a page, so that is taken back.
-        wanted = settings.getdict("ZYTE_API_AUTOMAP_PARAMS").items()
-        undone = {name: None for name, value in wanted if not isinstance(value, str)}
-        if undone:
-            told["zyte_api_automap"] = {**undone, "httpResponseBody": True}
-    return told
+        automap = settings.getdict("ZYTE_API_AUTOMAP_PARAMS").items()
+        reset = {name: None for name, value in automap if not isinstance(value, str)}
+        if reset:
+            marks["zyte_api_automap"] = {**reset, "httpResponseBody": True}
+    return marks
 
 
 def _redirect_target(response: Response) -> str | None:

@@ -19,9 +19,9 @@ _MAX_AGE = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?([^,\s\"]*)", re.IGNORECASE)
 LONGEST_BACK_OFF = 3600.0
 
 # How far the clocks of two machines that share a store may be apart, in seconds.
-_CLOCKS_APART = 300.0
+_MAX_CLOCK_SKEW = 300.0
 
-_NOT_KEPT = re.compile(r"(?:^|[,\s])(?:no-cache|no-store)(?:$|[,\s=])", re.IGNORECASE)
+_NO_CACHE = re.compile(r"(?:^|[,\s])(?:no-cache|no-store)(?:$|[,\s=])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Freshness:
     @staticmethod
     def has_an_age(snapshot: Snapshot, now: float) -> bool:
         """Whether the age of a snapshot from a store can be told: not if a clock was wrong by far."""
-        return snapshot.time - now <= _CLOCKS_APART
+        return snapshot.time - now <= _MAX_CLOCK_SKEW
 
     def kept_until(self, lifetime: float, snapshot: Snapshot) -> float:
         """Return when a snapshot cannot matter any more, in seconds since the epoch.
@@ -78,7 +78,7 @@ def _stated_lifetime(snapshot: Snapshot) -> float | None:
     headers = snapshot.headers
     control = headers.get("cache-control", "")
     max_age = _MAX_AGE.search(control)
-    if _NOT_KEPT.search(control):
+    if _NO_CACHE.search(control):
         return 0.0
     if max_age:
         return _seconds(max_age[1]) - _seconds(headers.get("age", "0"))
@@ -87,10 +87,10 @@ def _stated_lifetime(snapshot: Snapshot) -> float | None:
     return None
 
 
-def _expires(headers: Mapping[str, str], came: float) -> float:
+def _expires(headers: Mapping[str, str], received: float) -> float:
     try:
         # What counts is the server's own time span, however wrong either clock is.
-        start = _epoch(headers["date"]) if "date" in headers else came
+        start = _epoch(headers["date"]) if "date" in headers else received
         return _epoch(headers["expires"]) - start
     except (ValueError, TypeError, OverflowError):
         return 0.0  # "0" and other text that is no date: it has expired (RFC 9111, 5.3)

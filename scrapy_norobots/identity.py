@@ -6,6 +6,7 @@ name that the site will see, so this works it out in the order in which Scrapy's
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from scrapy.http import Headers
@@ -24,7 +25,6 @@ class Identity:
         """Take the name for rules from `robot` (`ROBOTSTXT_USER_AGENT`), if there is one."""
         self._crawler = crawler
         self._robot = robot
-        self._default: bytes | None = None
 
     def robot(self, request: Request) -> str | bytes:
         """Return the name, or whole User-Agent header, by which rules for a request are looked up.
@@ -40,13 +40,10 @@ class Identity:
         `user_agent` attribute; else the `USER_AGENT` setting.
         """
         own = request.headers.get(_HEADER)
-        if own is not None:
-            return own
-        if self._default is None:
-            self._default = self._find_default()
-        return self._default
+        return self._default if own is None else own
 
-    def _find_default(self) -> bytes:
+    @cached_property
+    def _default(self) -> bytes:
         settings = self._crawler.settings
         headers = settings.getdict("DEFAULT_REQUEST_HEADERS") or {}
         given = {name: value for name, value in headers.items() if value is not None}

@@ -20,9 +20,10 @@ from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
 
+from scrapy_norobots.components import check_place
 from scrapy_norobots.identity import Identity
 from scrapy_norobots.overrides import is_overridden
-from scrapy_norobots.settings import MetaConfig, check_place
+from scrapy_norobots.settings import MetaConfig
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.meta import RobotsMeta, fold, wanted
 
@@ -93,27 +94,19 @@ class RobotsMetaMiddleware:
             if page.follow or not self._config.follow or each.meta.get("dont_obey_robotstxt"):
                 return True
             self._stats.inc_value("norobots/meta/nofollow")
-            self._tell("followed", each, page.nofollow_by, response)
+            self._log_drop("followed", each, page.nofollow_by, response)
         else:
             assert response.request is not None  # the engine sets it
             if page.index or not self._config.index or is_overridden(response.request):
                 return True
             self._stats.inc_value("norobots/meta/noindex")
-            self._tell("indexed", f"an item ({type(each).__name__})", page.noindex_by, response)
+            self._log_drop("indexed", f"an item ({type(each).__name__})", page.noindex_by, response)
         return self._config.dry_run
 
-    def _tell(self, what: str, which: object, by: str | None, response: Response) -> None:
-        logger.debug(
-            "%(not)s %(what)s: %(which)s (%(by)s of %(page)s)",
-            {
-                "not": "Would not be" if self._config.dry_run else "Not",
-                "what": what,
-                "which": which,
-                "by": by,
-                "page": printable(response.url),
-            },
-            extra={"spider": self._crawler.spider},
-        )
+    def _log_drop(self, what: str, which: object, by: str | None, response: Response) -> None:
+        verb = "Would not be" if self._config.dry_run else "Not"
+        extra = {"spider": self._crawler.spider}
+        logger.debug("%s %s: %s (%s of %s)", verb, what, which, by, printable(response.url), extra=extra)
 
 
 def read_response(response: Response, robot: str | bytes) -> RobotsMeta:

@@ -1,42 +1,34 @@
 """`NoRobotsMiddleware`: each request waits for its origin's robots.txt, and is dropped if that forbids it.
 
-A request's way: its origin is looked up in the registry. If it is there, the verdict follows at once and
-nothing is awaited. If not, the request waits for the one download of that origin's robots.txt. A request
-that may go on is left as it is; one that may not raises `RobotsForbidden`.
+The way of a request: what its meta overrides, the URL to check, what may be fetched at its origin, the
+verdict, pass or drop. If the origin is in memory, nothing is awaited. A request that passes is left as it
+is; one that is forbidden raises `RobotsForbidden`.
 """
 
 from __future__ import annotations
 
 import logging
-import time
 from functools import cached_property
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from scrapy import signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.exceptions import NotConfigured
 
 from scrapy_norobots import compat
-from scrapy_norobots.access import Access, AccessKind, Judge
+from scrapy_norobots.components import check_place, enabled_keys, keys_of
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD, waiting_room
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
-from scrapy_norobots.fetch import Fetcher
 from scrapy_norobots.identity import Identity
+from scrapy_norobots.loader import RobotsLoader
 from scrapy_norobots.metatag import RobotsMetaMiddleware
-from scrapy_norobots.origins import OriginRegistry
-from scrapy_norobots.overrides import is_overridden, leads_elsewhere
-from scrapy_norobots.parser import Reader, StrictRobotParser, as_parser
+from scrapy_norobots.overrides import checked_url, is_overridden
 from scrapy_norobots.report import CrawlReport, spider_name
-from scrapy_norobots.serving import answer_from, can_be_answered
-from scrapy_norobots.settings import Config, MetaConfig, check_place, enabled_keys, keys_of
-from scrapy_norobots.sharing import Sharing
+from scrapy_norobots.serving import answer, can_be_answered
+from scrapy_norobots.settings import Config, MetaConfig
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
-from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.urls import split
-from scrapy_norobots.stores import open_store, without_password
-from scrapy_norobots.stores.guard import Guarded
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -44,13 +36,10 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
+    from scrapy_norobots.access import Access
     from scrapy_norobots.downloader import NoWaitingRoom, RobotsDownloader
-    from scrapy_norobots.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
-
-# How many dropped start requests are warnings: a list of a million is not to fill the log.
-_START_DROPS_TOLD = 20
 
 
 class NoRobotsMiddleware:
@@ -67,24 +56,15 @@ class NoRobotsMiddleware:
             logger.info("robots.txt is not obeyed by %s: ROBOTSTXT_OBEY is False", spider_name(crawler))
             raise NotConfigured
         assert crawler.stats is not None  # made before any middleware
-        _warn_of_half_a_setup(crawler.settings)
+        _warn_about_incomplete_setup(crawler.settings)
         self._crawler = crawler
         self._stats = crawler.stats
         self._config = config
-        self._report = CrawlReport(crawler, config)
-        self._tally = self._report.tally
-        self._start_drops = 0
         self._identity = Identity(crawler, config.robot)
-        reader = Reader(crawler, config.parser, config.also_obey, multivalue=config.multivalue)
-        self._judge = Judge(config.status_policy, config.freshness, reader.read)
-        self._fetcher = Fetcher(crawler, config, self._count_exception)
-        self._sharing = self._open_store()
-        self._registry: OriginRegistry[Request] = OriginRegistry(
-            self._load,
-            origins_max=config.origins_max,
-            memory_max=config.memory_max,
-            on_leave=self._tally.use,
-        )
+        self._report = CrawlReport(crawler, config)
+        self._counters = self._report.counters
+        self._loader = RobotsLoader(crawler, config, self._report)
+        self._origins = self._loader.origins
         if config.dry_run:
             logger.warning("NOROBOTS_DRY_RUN: what robots.txt forbids is told and counted, and crawled")
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -93,258 +73,129 @@ class NoRobotsMiddleware:
     def from_crawler(cls, crawler: Crawler) -> NoRobotsMiddleware:
         """Make the middleware of a crawler."""
         check_place(crawler.settings, NoRobotsMiddleware, "DOWNLOADER_MIDDLEWARES")
-        if cls is NoRobotsMiddleware and _has_heir(crawler.settings):
+        if cls is NoRobotsMiddleware and _is_replaced_by_subclass(crawler.settings):
             raise NotConfigured
         return cls(crawler)
 
     async def process_request(self, request: Request, spider: Spider | None = None) -> Response | None:
-        """Let a request pass, or raise `RobotsForbidden` (`RobotsUnreachable` where no rules were had).
+        """Let a request pass, or raise `RobotsForbidden` (`RobotsUnreachable` where there are no rules).
 
         Waits only for an origin whose robots.txt is not in memory. A request for a robots.txt is answered
         from the snapshot. `spider` is not used: older versions of Scrapy pass it. Raises `ValueError` for
         a ``norobots_url`` in the request's meta that is no http or https URL.
         """
-        meta = request.meta
-        if meta.get("dont_obey_robotstxt") and is_overridden(request):
-            self._count_override(request)
+        if is_overridden(request):
+            if ROBOTS_DOWNLOAD not in request.meta:
+                self._report.overridden()
+                await self._take_turn(request)
             return None
-        url = request.url
-        if meta.get("norobots_url") is not None and not leads_elsewhere(request):
-            url = _url_that_counts(request)
+        url = checked_url(request)
         try:
             origin, target = split(url)
         except ValueError as exc:
             self._drop(request, self._bad_url(request, exc))
             return None
-        if origin is None:
-            return None  # U9: there is no robots.txt to ask
+        if origin is None:  # U9: there is no robots.txt to ask
+            await self._take_turn(request)
+            return None
         if target == "/robots.txt":
-            return await self._robotstxt(origin, request)
-        access = self._registry.get(origin)
-        if access is None or self._waiting_room.must_wait(request):
-            access = await self.access(origin, request, url)
-            self._tally.use(origin, 1)
+            return await self._answer(origin, request)
+        access = self._origins.get(origin)
+        if access is None:
+            access, decision = await self._wait(origin, request, url)
+            self._counters.add_requests(origin, 1)
+        elif self._waiting_room.must_wait(request):
+            access, decision = await self._wait(origin, request, url)
+        else:
+            decision = self._forbids(access, request, url)
+        if decision is not None:
+            self._drop(request, decision, access)
+        else:
+            self._counters.passed += 1
+        return None
+
+    def _forbids(self, access: Access, request: Request, url: str) -> Decision | None:
+        """Return the decision that forbids a request; None if it may pass."""
         robot = self._identity.robot(request)
         for spelling in compat.spellings(url):
             if not access.allowed(spelling, robot):
-                self._drop(request, access.decide(spelling, robot), access)
-                return None
-        self._tally.passed += 1
+                return access.decide(spelling, robot)
         return None
 
-    async def _robotstxt(self, origin: Origin, request: Request) -> Response | None:
+    async def _wait(self, origin: Origin, request: Request, url: str) -> tuple[Access, Decision | None]:
+        """Hold a request until its origin is loaded and, if it may pass, until it can be sent."""
+        # Rules can expire while the request waits for its turn. They are loaded again once, not each time:
+        # with a lifetime of 0 that would never end.
+        for _ in range(2):
+            with self._waiting_room.hold(origin, request) as held:
+                access, _ = await self._loader.load(origin, request)
+                decision = self._forbids(access, request, url)
+                if decision is not None and not self._config.dry_run:
+                    break
+                if not await held.turn() or self._origins.peek(origin) is access:
+                    break
+        return access, decision
+
+    async def _answer(self, origin: Origin, request: Request) -> Response | None:
         """Answer a spider's own request for a robots.txt, which is always allowed (U7), if possible."""
         if not self._config.share_robotstxt or not can_be_answered(request):
+            await self._take_turn(request)
             return None
-        access = await self.access(origin, request)
-        if not _can_answer(access):
-            return None  # what the spider makes of that is its own business
-        self._stats.inc_value("norobots/shared")
-        request.meta["dont_cache"] = True  # Scrapy's HTTP cache must not take it for the site's answer
-        return answer_from(access.snapshot, request)
+        with self._waiting_room.hold(origin, request) as held:
+            access, _ = await self._loader.load(origin, request)
+            response = answer(access, request)
+            if response is None:
+                await held.turn()
+        if response is not None:
+            self._stats.inc_value("norobots/shared")
+        return response
+
+    async def _take_turn(self, request: Request) -> None:
+        """Have a request wait like all others, though no robots.txt matters to it."""
+        if self._waiting_room.must_wait(request):
+            with self._waiting_room.hold(None, request) as held:
+                await held.turn()
 
     @cached_property
     def _waiting_room(self) -> RobotsDownloader | NoWaitingRoom:
         """Where requests wait; known from the first request on, when the engine is there."""
         return waiting_room(self._crawler)
 
-    def _goes_on(self, access: Access, request: Request, url: str | None) -> bool:
-        if url is None:
-            return not _can_answer(access)
-        robot = self._identity.robot(request)
-        return self._config.dry_run or all(access.allowed(one, robot) for one in compat.spellings(url))
-
-    async def access(self, origin: Origin, request: Request, url: str | None = None) -> Access:
-        """Return what may be fetched at the origin of a request, once its robots.txt is in memory.
-
-        `url` is the URL that is judged; None for a robots.txt, which is answered if that is possible. If the
-        request will go on, there is a place for it too.
-        """
-        access = None
-        # Rules may expire while a request waits for its turn, so it looks them up again after that, but once
-        # only: with rules that are never fresh it would have no end.
-        for _ in range(2):
-            with self._waiting_room.hold(origin, request) as held:
-                access = self._registry.peek(origin) or await self._registry.wait(origin, request)
-                if not self._goes_on(access, request, url) or not await held.turn():
-                    break
-            known = self._registry.peek(origin)
-            if known is not None:
-                return known
-        assert access is not None
-        return access
-
-    def judge(self, snapshot: Snapshot) -> Access:
-        """Say what a download means by this crawl's settings."""
-        return self._judge.judge(snapshot)
-
     def _drop(self, request: Request, decision: Decision, access: Access | None = None) -> None:
-        """Drop a request, by raising why; in a dry run, only tell of it and count it."""
-        self._tell_of_drop(request, decision)
-        self._tally.drop(decision, access)
-        if self._config.dry_run:
-            self._stats.inc_value("norobots/would_drop")
-            return
-        self._stats.inc_value("robotstxt/forbidden")
+        """Report a request that is forbidden, and raise why unless this is a dry run."""
         if decision.reason in (Reason.RULE, Reason.PARSER):
-            self._stats.inc_value(f"norobots/forbidden_by/{decision.parser or StrictRobotParser.__name__}")
-            raise RobotsForbidden(decision)
-        self._stats.inc_value("norobots/unreachable")
-        if access is None:
-            raise RobotsUnreachable(decision)
-        retry_after = self._registry.remaining(access.snapshot.origin) if access.temporary else None
-        raise RobotsUnreachable(decision, retry_after) from access.snapshot.exception
-
-    def _tell_of_drop(self, request: Request, decision: Decision) -> None:
-        level = logging.DEBUG
-        if compat.is_start_request(request):
-            # The user asked for this one, and may see nothing else of the crawl.
-            self._start_drops += 1
-            if self._start_drops <= _START_DROPS_TOLD:
-                level = logging.WARNING
-        logger.log(
-            level,
-            "%(verdict)s by robots.txt: %(request)s (%(why)s)",
-            {
-                "verdict": "Would be forbidden" if self._config.dry_run else "Forbidden",
-                "request": request,
-                "why": decision.why,
-            },
-            extra={"spider": self._crawler.spider},
-        )
-        if level == logging.WARNING and self._start_drops == _START_DROPS_TOLD:
-            logger.warning(
-                "Of further start requests that robots.txt forbids only DEBUG lines will tell",
-                extra={"spider": self._crawler.spider},
-            )
+            error = RobotsForbidden(decision)
+        elif access is None:
+            error = RobotsUnreachable(decision)
+        else:
+            retry_after = self._origins.remaining(access.snapshot.origin) if access.temporary else None
+            error = RobotsUnreachable(decision, retry_after)
+            error.__cause__ = access.snapshot.exception
+        self._report.dropped(request, error, access)
+        if not self._config.dry_run:
+            raise error
 
     def _bad_url(self, request: Request, exc: ValueError) -> Decision:
-        return Decision(
-            verdict=Verdict.FORBIDDEN,
-            url=request.url,
-            robot=to_name(self._identity.robot(request)),
-            reason=Reason.BAD_URL,
-            detail=f"the URL has no origin: {exc}",
-        )
-
-    async def _load(self, origin: Origin, request: Request, known: Access | None) -> Access:
-        """Find out what may be fetched at an origin, and say so."""
-
-        async def download(known: Access | None) -> Access:
-            return await self._download(origin, request, known)
-
-        started, is_kept = time.monotonic(), False
-        if self._sharing is None:
-            access = await download(known)
-        else:
-            access, is_kept = await self._sharing.load(origin, known, download)
-            self._stats.inc_value("norobots/store/hits" if is_kept else "norobots/store/misses")
-        self._stats.inc_value(f"norobots/origins/{access.kind.value}")
-        if access.stale:
-            self._stats.inc_value("norobots/stale")
-        source = "store" if is_kept else "network"
-        self._report.load(access, known, source, time.monotonic() - started)
-        self._tell(origin, access, known)
-        if access.rules is not None and (known is None or access.rules is not known.rules):
-            await compat.send_robots_parsed(self._crawler, as_parser(access.rules), request)
-        return access
-
-    async def _download(self, origin: Origin, request: Request, known: Access | None) -> Access:
-        """Download and judge the robots.txt of an origin."""
-        self._stats.inc_value("robotstxt/request_count")
-        earlier = known.snapshot if known is not None and known.rules is not None else None
-        snapshot = await self._fetcher.fetch(origin, request, earlier)
-        if snapshot.status is not None:
-            self._stats.inc_value("robotstxt/response_count")
-            self._stats.inc_value(f"robotstxt/response_status_count/{snapshot.status}")
-        return self._judge.judge(snapshot, known)
-
-    def _open_store(self) -> Sharing | None:
-        value = self._config.store
-        shown = without_password(value)
-        try:
-            store = open_store(value, self._config.store_max, has_asyncio=compat.has_asyncio(self._crawler))
-        except (ImportError, ValueError) as exc:
-            raise ValueError(f"NOROBOTS_STORE = {shown!r}: {exc}") from None
-        if store is None:
-            return None
-        logger.info("NOROBOTS_STORE is %s", shown)
-        self._crawler.signals.connect(self._close_store, signals.spider_closed)
-        return Sharing(
-            Guarded(store, f"NOROBOTS_STORE {shown}", self._count_store_failure),
-            self._judge,
-            longest=self._config.longest_download,
-            is_closing=lambda: compat.is_closing(self._crawler),
-        )
-
-    async def _close_store(self) -> None:
-        assert self._sharing is not None
-        await self._sharing.close()
-
-    def _count_store_failure(self) -> None:
-        self._stats.inc_value("norobots/store/failures")
-
-    def _tell(self, origin: Origin, access: Access, known: Access | None) -> None:
-        """Say what an origin without fresh rules means for the crawl; once, not each time."""
-        if known is not None and (known.outcome, known.stale) == (access.outcome, access.stale):
-            return
-        level = logging.WARNING
-        if access.stale:
-            what = "Rules stay in force"
-        elif access.kind is AccessKind.CLOSED:
-            what = "Nothing would be fetched" if self._config.dry_run else "Nothing is fetched"
-        elif access.kind is AccessKind.OPEN:
-            what = "Everything may be fetched"
-            # That a site has no robots.txt is what most crawls meet, and no news; a failure or a redirect
-            # that leads nowhere is.
-            level = logging.WARNING if access.temporary or access.outcome == "3xx" else logging.DEBUG
-        elif known is None:
-            return
-        else:
-            what, level = "Rules count", logging.INFO
-        logger.log(
-            level,
-            "%(what)s at %(origin)s: %(detail)s%(again)s.",
-            {
-                "what": what,
-                "origin": printable(str(origin)),
-                "detail": access.explanation,
-                "again": f"; it is asked again in {access.lifetime:g} s" if access.temporary else "",
-            },
-            extra={"spider": self._crawler.spider},
-        )
-
-    def _count_override(self, request: Request) -> None:
-        if ROBOTS_DOWNLOAD not in request.meta:
-            self._tally.overridden += 1
-            self._stats.inc_value("norobots/overridden")
+        robot = to_name(self._identity.robot(request))
+        detail = f"the URL has no origin: {exc}"
+        return Decision(Verdict.FORBIDDEN, request.url, robot, Reason.BAD_URL, detail=detail)
 
     def _spider_closed(self, reason: str) -> None:
-        self._registry.clear()  # it has counted requests
-        self._stats.set_value("norobots/passed", self._tally.passed)
+        self._origins.clear()  # it has counted requests
         self._report.finish(reason)
 
-    def _count_exception(self, exc: Exception) -> None:
-        if not isinstance(exc, IgnoreRequest):
-            self._stats.inc_value(f"robotstxt/exception_count/{type(exc)}")
 
-
-def _can_answer(access: Access) -> bool:
-    """Whether a request for a robots.txt can be answered from what is known of an origin."""
-    return not access.temporary and access.outcome != "3xx"
-
-
-def _has_heir(settings: BaseSettings) -> bool:
-    """Whether the project has a middleware of its own that inherits from this one, and takes its place."""
+def _is_replaced_by_subclass(settings: BaseSettings) -> bool:
+    """Whether the project enables a subclass of its own, which takes the place of this middleware."""
     keys = enabled_keys(settings, "DOWNLOADER_MIDDLEWARES", NoRobotsMiddleware)
-    heirs = [key for key in keys if key not in keys_of(NoRobotsMiddleware, dict.fromkeys(keys))]
-    for key in heirs:
+    subclasses = [key for key in keys if key not in keys_of(NoRobotsMiddleware, dict.fromkeys(keys))]
+    for key in subclasses:
         logger.info("%s is in the place of scrapy_norobots.NoRobotsMiddleware", key)
-    return bool(heirs)
+    return bool(subclasses)
 
 
-def _warn_of_half_a_setup(settings: BaseSettings) -> None:
-    """Say what whoever lists this middleware by hand may have forgotten; the add-on does it all."""
+def _warn_about_incomplete_setup(settings: BaseSettings) -> None:
+    """Log what a project that lists this middleware by hand may have forgotten; the add-on does it all."""
     for key in enabled_keys(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware):
         logger.warning(
             "Scrapy's own robots.txt middleware is enabled too, and asks each site once more: "
@@ -358,15 +209,3 @@ def _warn_of_half_a_setup(settings: BaseSettings) -> None:
             "NOROBOTS_META has no effect: scrapy_norobots.RobotsMetaMiddleware is not in SPIDER_MIDDLEWARES; "
             'it is with ADDONS = {"scrapy_norobots.Addon": 500}'
         )
-
-
-def _url_that_counts(request: Request) -> str:
-    """Return the URL whose rules count for a request that goes to a service on another host."""
-    url = request.meta["norobots_url"]
-    try:
-        if isinstance(url, str) and Origin.of(url) is not None and urlsplit(url).hostname:
-            return url
-        problem = "it must be an http or https URL"
-    except ValueError as exc:
-        problem = str(exc)
-    raise ValueError(f"norobots_url = {url!r} in the meta of {request}: {problem}")

@@ -1,18 +1,18 @@
-"""The origin registry: what is known of each origin, and one download at a time for what is not.
+"""What is known of each origin: the cache in memory, and one load at a time for what is not in it.
 
-`get` is the hot path: a dictionary look-up. `wait` is for an origin that `get` does not know: the first to
-come starts a *flight*, everyone waits for it, and the flight belongs to none of them, so that cancelling a
-waiter, the first one included, disturbs no other. Memory is bounded by origins and by bytes; the least
-recently used go first.
+`OriginCache` is bounded by origins and by bytes; the least recently used are evicted first.
+`OriginCache.get` is the hot path: a dictionary look-up. `SharedLoads` lets everyone who waits for an origin
+share one load. It belongs to none of them, so that cancelling a waiter, the first one included, disturbs no
+other.
 """
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from twisted.internet.defer import Deferred
 
@@ -20,7 +20,7 @@ from scrapy_norobots import compat
 from scrapy_norobots.access import Access
 from scrapy_norobots.standard import Origin
 
-_Asker = TypeVar("_Asker")
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -31,50 +31,34 @@ class _Entry:
     uses: int = 0
 
 
-@dataclass(slots=True)
-class _Flight:
-    # In the order in which they came; the values say nothing.
-    waiters: dict[Deferred[Access], None] = field(default_factory=dict)
-    task: Deferred[None] | None = None
+class OriginCache:
+    """What may be fetched at each origin, for the lifetime of each access.
 
-
-class OriginRegistry(Generic[_Asker]):
-    """What may be fetched at each origin.
-
-    `load` gets the access of an origin, on behalf of whoever asked first, and is told what was known of
-    it if that is no longer fresh; what it raises, all who wait get. An access counts for its lifetime.
-    `origins_max` and `memory_max` (bytes) bound what is kept. `on_leave` is told of each origin whose access
-    is replaced or let go, and how often `get` returned that. `clock` tells seconds that never go back.
+    `origins_max` and `memory_max` (bytes) bound it. `on_leave` is called with each origin that is replaced
+    or evicted, and with how often `get` returned it. `clock` returns seconds that never go back. `size` is
+    about how much memory the origins take, in bytes.
     """
 
     def __init__(
         self,
-        load: Callable[[Origin, _Asker, Access | None], Awaitable[Access]],
         *,
         origins_max: int,
         memory_max: int,
         on_leave: Callable[[Origin, int], object] = lambda _origin, _uses: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._load = load
         self._origins_max = origins_max
         self._memory_max = memory_max
         self._on_leave = on_leave
         self._clock = clock
         self._entries: OrderedDict[Origin, _Entry] = OrderedDict()
-        self._flights: dict[Origin, _Flight] = {}
-        self._size = 0
+        self.size = 0
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    @property
-    def size(self) -> int:
-        """About how much memory the origins take, in bytes."""
-        return self._size
-
     def get(self, origin: Origin) -> Access | None:
-        """Return the access of an origin, or None if it must be waited for."""
+        """Return the access of an origin, or None if there is none that is fresh."""
         entry = self._entries.get(origin)
         if entry is None or entry.expires <= self._clock():
             return None
@@ -83,72 +67,87 @@ class OriginRegistry(Generic[_Asker]):
         return entry.access
 
     def peek(self, origin: Origin) -> Access | None:
-        """Return what `get` does, without counting as a use."""
+        """Return the same as `get`, but do not count it as a use."""
         entry = self._entries.get(origin)
         return None if entry is None or entry.expires <= self._clock() else entry.access
 
+    def latest(self, origin: Origin) -> Access | None:
+        """Return the latest access of an origin, fresh or not."""
+        entry = self._entries.get(origin)
+        return entry.access if entry else None
+
     def remaining(self, origin: Origin) -> float:
-        """Return for how many seconds what is known of an origin still counts; 0 if nothing is known."""
+        """Return for how many seconds the access of an origin is still fresh; 0 if there is none."""
         entry = self._entries.get(origin)
         return max(0.0, entry.expires - self._clock()) if entry else 0.0
 
+    def put(self, origin: Origin, access: Access) -> None:
+        """Keep an access in place of the one before, and evict what is over the bounds."""
+        if origin in self._entries:
+            self._remove(origin)
+        entry = _Entry(access, access.size, self._clock() + access.lifetime)
+        self._entries[origin] = entry
+        self.size += entry.size
+        while len(self._entries) > self._origins_max or (
+            self.size > self._memory_max and len(self._entries) > 1
+        ):
+            self._remove(next(iter(self._entries)))
+
     def clear(self) -> None:
-        """Let all origins go."""
+        """Remove all origins."""
         while self._entries:
-            self._let_go(next(iter(self._entries)))
+            self._remove(next(iter(self._entries)))
 
-    async def wait(self, origin: Origin, asker: _Asker) -> Access:
-        """Return the access of an origin, once the one download that is under way for all has ended."""
-        flight = self._flights.get(origin)
-        waiter: Deferred[Access] = Deferred()
-        if flight is not None:
-            flight.waiters[waiter] = None
+    def _remove(self, origin: Origin) -> None:
+        entry = self._entries.pop(origin)
+        self.size -= entry.size
+        self._on_leave(origin, entry.uses)
+
+
+@dataclass(slots=True)
+class _Load(Generic[_T]):
+    waiters: list[Deferred[_T]] = field(default_factory=list)
+    task: Deferred[None] | None = None
+
+
+class SharedLoads(Generic[_T]):
+    """The loads that are under way, at most one for each origin."""
+
+    def __init__(self) -> None:
+        self._loads: dict[Origin, _Load[_T]] = {}
+
+    def __len__(self) -> int:
+        return len(self._loads)
+
+    async def join(self, origin: Origin, load: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+        """Return the result of the load of an origin, which starts if none is under way.
+
+        Its exceptions propagate to every waiter.
+        """
+        waiter: Deferred[_T] = Deferred()
+        if origin in self._loads:
+            self._loads[origin].waiters.append(waiter)
         else:
-            flight = self._flights[origin] = _Flight({waiter: None})
-            flight.task = compat.spawn(self._fly(flight, origin, asker))
-        try:
-            return await compat.waiting_for(waiter)
-        finally:
-            flight.waiters.pop(waiter, None)
+            shared = self._loads[origin] = _Load([waiter])
+            shared.task = compat.spawn(self._run(origin, load))
+        return await compat.waiting_for(waiter)
 
-    async def _fly(self, flight: _Flight, origin: Origin, asker: _Asker) -> None:
+    async def _run(self, origin: Origin, load: Callable[[], Coroutine[Any, Any, _T]]) -> None:
         try:
-            known = self._entries.get(origin)
-            access = await self._load(origin, asker, known.access if known else None)
-            self._keep(origin, access)
+            result = await load()
         except BaseException as exc:
             # A bug, or the event loop is being torn down. Either way nobody may be left waiting.
-            for waiter in self._land(flight, origin):
+            for waiter in self._end(origin):
                 if isinstance(exc, Exception):
                     waiter.errback(exc)
                 else:
                     waiter.cancel()
             if isinstance(exc, (KeyboardInterrupt, SystemExit)):
-                raise  # whoever else waits for this task has been told
+                raise  # every waiter has been called
         else:
-            for waiter in self._land(flight, origin):
-                waiter.callback(access)
+            for waiter in self._end(origin):
+                waiter.callback(result)
 
-    def _land(self, flight: _Flight, origin: Origin) -> Iterator[Deferred[Access]]:
-        """End a flight and yield who still waits: what one waiter does next can cancel another."""
-        del self._flights[origin]
-        for waiter in tuple(flight.waiters):
-            if not waiter.called:
-                yield waiter
-
-    def _keep(self, origin: Origin, access: Access) -> None:
-        known = self._entries.get(origin)
-        if known is not None:
-            self._let_go(origin)
-        entry = _Entry(access, access.size, self._clock() + access.lifetime)
-        self._entries[origin] = entry
-        self._size += entry.size
-        while len(self._entries) > self._origins_max or (
-            self._size > self._memory_max and len(self._entries) > 1
-        ):
-            self._let_go(next(iter(self._entries)))
-
-    def _let_go(self, origin: Origin) -> None:
-        entry = self._entries.pop(origin)
-        self._size -= entry.size
-        self._on_leave(origin, entry.uses)
+    def _end(self, origin: Origin) -> Iterator[Deferred[_T]]:
+        """End a load and yield the waiters, one by one: what one does next can cancel another."""
+        return (waiter for waiter in self._loads.pop(origin).waiters if not waiter.called)

@@ -1,7 +1,7 @@
 """A spider's own request for a robots.txt, answered from the snapshot: one download for everybody.
 
-What is answered is what came: final URL, status, body, and those headers that a snapshot keeps. Only the
-bodies of 2xx answers are kept; any other answer has an empty one.
+The response is what was downloaded: final URL, status, body, and the headers that a snapshot keeps. Only the
+bodies of 2xx responses are kept; any other response has an empty one.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from scrapy_norobots.snapshot import Snapshot
+    from scrapy_norobots.access import Access
 
-# Marks such an answer, in the log and for the callback.
-FLAG = "norobots"
+# Marks such a response, in the log and for the callback.
+_FLAG = "norobots"
 
-# Headers of requests that ask for something else than what anybody gets, whole and perhaps an hour old.
-_OF_ITS_OWN = (
+# Headers of requests that ask for something else than a whole file that may be an hour old.
+_SPECIAL_HEADERS = (
     "Authorization",
     "Cache-Control",
     "Cookie",
@@ -42,20 +42,28 @@ def can_be_answered(request: Request) -> bool:
         and not request.cookies
         and "norobots_url" not in request.meta
         and not request.meta.get("dont_redirect")
-        and not any(name in request.headers for name in _OF_ITS_OWN)
+        and not any(name in request.headers for name in _SPECIAL_HEADERS)
     )
 
 
-def answer_from(snapshot: Snapshot, request: Request) -> Response:
-    """Return what was downloaded as the answer to a request."""
-    assert snapshot.status is not None  # there was an answer
+def answer(access: Access, request: Request) -> Response | None:
+    """Return what was downloaded as the response to a request.
+
+    None if the download failed or led nowhere: what the spider makes of that is its own business.
+    """
+    if access.temporary or access.outcome == "3xx":
+        return None
+    snapshot = access.snapshot
+    assert snapshot.status is not None  # without one it is temporary
+    request.meta["dont_cache"] = True  # Scrapy's HTTP cache must not take it for the site's response
     headers = Headers({name: value.encode("latin-1") for name, value in snapshot.headers.items()})
     make = responsetypes.from_args(headers=headers, url=snapshot.url, body=snapshot.body)
-    return make(
+    response: Response = make(
         snapshot.url,
         status=snapshot.status,
         headers=headers,
         body=snapshot.body,
-        flags=[FLAG],
+        flags=[_FLAG],
         request=request,
     )
+    return response

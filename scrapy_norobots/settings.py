@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
-from scrapy_norobots import compat
 from scrapy_norobots.access import DEFAULT_PRESET, StatusPolicy
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.parser import StrictRobotParser
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PREFIX = "NOROBOTS_"
-# How a name begins that is meant to be one of ours, though misspelt.
-_ALIKE = re.compile("NO_?ROBOTS?(?:TXT)?_")
+# How a name starts that is meant to be one of this package's, though misspelt.
+_SIMILAR_PREFIX = re.compile("NO_?ROBOTS?(?:TXT)?_")
 
 # The store in the folder of a job that can be paused and resumed.
 _JOB_FILE = "robots.sqlite"
@@ -109,7 +108,7 @@ class Config:
 
         Raises `ValueError` that names the setting and the value if one makes no sense.
         """
-        _warn_of_unknown(settings)
+        _warn_about_unknown(settings)
         return cls(
             obey=_flag(settings, "ROBOTSTXT_OBEY"),
             robot=_text(settings, "ROBOTSTXT_USER_AGENT"),
@@ -232,15 +231,21 @@ def _freshness(settings: BaseSettings) -> Freshness:
     return freshness
 
 
+def _decoded(settings: BaseSettings, name: str, bracket: str) -> Any:
+    """Return a value; decode it if it is in JSON, as on the command line."""
+    value = _value(settings, name)
+    if not isinstance(value, str) or not value.lstrip().startswith(bracket):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError) as exc:
+        raise _error(name, value, f"is not valid JSON ({exc})") from None
+
+
 def _list(settings: BaseSettings, name: str) -> Sequence[Any] | None:
     """Return the items of a list, or of a text, JSON or with commas; None if the value is neither."""
-    value = _value(settings, name)
-    if isinstance(value, str) and value.lstrip().startswith("["):  # from the command line
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError) as exc:
-            raise _error(name, value, f"is not valid JSON ({exc})") from None
-    elif isinstance(value, str):
+    value = _decoded(settings, name, "[")
+    if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     return tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else None
 
@@ -307,21 +312,15 @@ def _report_paths(settings: BaseSettings, name: str) -> tuple[str, ...]:
 
 
 def _policy(settings: BaseSettings, name: str) -> StatusPolicy:
-    value = _value(settings, name)
-    decoded = value
-    if isinstance(value, str) and value.lstrip().startswith("{"):  # from the command line
-        try:
-            decoded = json.loads(value)
-        except (ValueError, RecursionError) as exc:
-            raise _error(name, value, f"is not valid JSON ({exc})") from None
+    value = _decoded(settings, name, "{")
     try:
-        return StatusPolicy.of(decoded)
+        return StatusPolicy.of(value)
     except ValueError as exc:
-        raise _error(name, value, str(exc)) from None
+        raise _error(name, _value(settings, name), str(exc)) from None
 
 
 def _parser(settings: BaseSettings) -> type[RobotParser] | None:
-    """Return the parser that the user chose; Scrapy's own default is nobody's choice."""
+    """Return the parser that the user chose; Scrapy's default is not a choice."""
     priority = settings.getpriority("ROBOTSTXT_PARSER")
     value = settings.get("ROBOTSTXT_PARSER")
     if value is None or priority is None or priority <= SETTINGS_PRIORITIES["default"]:
@@ -330,54 +329,10 @@ def _parser(settings: BaseSettings) -> type[RobotParser] | None:
     return None if parser is StrictRobotParser else parser
 
 
-def _warn_of_unknown(settings: BaseSettings) -> None:
+def _warn_about_unknown(settings: BaseSettings) -> None:
     for name in settings:
-        if isinstance(name, str) and _ALIKE.match(name) and name not in DEFAULTS:
-            ours = [known.removeprefix(PREFIX) for known in DEFAULTS]
-            nearest = get_close_matches(_ALIKE.sub("", name), ours, n=1)
+        if isinstance(name, str) and _SIMILAR_PREFIX.match(name) and name not in DEFAULTS:
+            names = [setting.removeprefix(PREFIX) for setting in DEFAULTS]
+            nearest = get_close_matches(_SIMILAR_PREFIX.sub("", name), names, n=1)
             hint = f"; is it {PREFIX}{nearest[0]}?" if nearest else ""
             logger.warning("There is no setting %s%s", name, hint)
-
-
-def enabled_keys(settings: BaseSettings, name: str, cls: type) -> list[Any]:
-    """Return the keys by which a component setting, or Scrapy's own part of it, enables a class.
-
-    One that inherits from it counts. Imports what the user has listed.
-    """
-    components = compat.components(settings, name)
-    return [
-        key
-        for key, order in components.items()
-        if order is not None and isinstance(found := _load(key), type) and issubclass(found, cls)
-    ]
-
-
-def check_place(settings: BaseSettings, cls: type, place: str) -> None:
-    """Raise `ValueError` if a class stands in a component setting where it does nothing."""
-    for name in ("ADDONS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS"):
-        components = settings.getdict(name)
-        for key in keys_of(cls, components):
-            if name != place and components[key] is not None:
-                raise _error(name, dict(components), f"{key!r} belongs into {place}")
-
-
-def keys_of(cls: type, components: Mapping[Any, Any]) -> list[Any]:
-    """Return the keys, classes or import paths, that stand for a class in a component dictionary.
-
-    Nothing of the user's is imported: add-ons are asked before there is a reactor, and modules may import it.
-    """
-    return [
-        key
-        for key in components
-        if (not isinstance(key, str) or key.startswith(_OURS_OR_SCRAPYS)) and _load(key) is cls
-    ]
-
-
-_OURS_OR_SCRAPYS = ("scrapy_norobots.", "scrapy.")
-
-
-def _load(key: Any) -> Any:
-    try:
-        return load_object(key)
-    except Exception:  # whatever a module raises: not ours to complain about, Scrapy will
-        return None

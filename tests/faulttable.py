@@ -69,7 +69,7 @@ def crawl_one(lab: FaultLab, fault: Fault, settings: dict[str, Any]) -> Row:
     # Pages that a link led to: a start request that is dropped has a log line of its own.
     done = run_crawl(f"{origin}/open", f"{origin}/back/", settings=settings)
     seen = json.loads(done.stdout)
-    lines = re.findall(r"\[scrapy_norobots\.\w+\] (\w+: (?!Forbidden).*)", done.stderr)
+    lines = re.findall(r"\[scrapy_norobots[\w.]+\] (\w+: [\w ]+ at http.*)", done.stderr)
     stats = [
         f"`{name}`"
         for name in seen["stats"]

@@ -8,8 +8,7 @@ from typing import Any
 from scrapy import Request
 
 from scrapy_norobots import middleware
-from scrapy_norobots.access import Access
-from scrapy_norobots.origins import OriginRegistry
+from scrapy_norobots.loader import Loaded, RobotsLoader
 from scrapy_norobots.standard import Origin, rules
 from scrapy_norobots.standard.urls import split
 from tests.spiders import Pages
@@ -31,12 +30,10 @@ def _one_file_for_both_schemes(urls: list[str]) -> None:
 
 
 def _each_for_itself(_urls: list[str]) -> None:
-    async def wait(registry: OriginRegistry[Request], origin: Origin, asker: Request) -> Access:
-        access = await registry._load(origin, asker, None)
-        registry._keep(origin, access)
-        return access
+    async def load(loader: RobotsLoader, origin: Origin, request: Request) -> Loaded:
+        return await loader._load(origin, request)
 
-    OriginRegistry.wait = wait  # type: ignore[assignment, method-assign]
+    RobotsLoader.load = load  # type: ignore[assignment, method-assign]
 
 
 SLIPS: dict[str, Callable[[list[str]], None]] = {

@@ -24,7 +24,7 @@ from twisted.internet.defer import CancelledError
 from twisted.python.failure import Failure
 
 from scrapy_norobots import NoRobotsMiddleware, RobotsDownloader, compat
-from scrapy_norobots.origins import OriginRegistry
+from scrapy_norobots.origins import OriginCache
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -231,9 +231,8 @@ class Asking(Pages):
         monotonic, wall = time.monotonic, time.time
         time.time = lambda: wall() + self._ahead
         # Made before the middleware is, and so in time.
-        OriginRegistry.__init__ = partialmethod(  # type: ignore[assignment, method-assign]
-            OriginRegistry.__init__, clock=lambda: monotonic() + self._ahead
-        )
+        with_clock = partialmethod(OriginCache.__init__, clock=lambda: monotonic() + self._ahead)
+        OriginCache.__init__ = with_clock  # type: ignore[assignment, method-assign]
 
     async def parse(self, response: Response, **kwargs: Any) -> None:  # type: ignore[override]
         told = self.notes["told"] = []

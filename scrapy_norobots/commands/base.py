@@ -127,17 +127,19 @@ def read_input(path: str, limit: int = -1) -> bytes:
             with Path(path).open("rb") as file:
                 data = file.read(most)
         elif sys.stdin is None:  # closed by whoever started this process
-            raise InputError(shown(path), "is closed")
+            raise InputError(display_name(path), "is closed")
         else:
             data = sys.stdin.buffer.read(most)
     except OSError as exc:
-        raise InputError(shown(path), exc.strerror or exc) from exc
+        raise InputError(display_name(path), exc.strerror or exc) from exc
     if 0 <= limit < len(data):
-        raise InputError(shown(path), f"has more than {limit} bytes, and NOROBOTS_MAXSIZE allows no more")
+        raise InputError(
+            display_name(path), f"has more than {limit} bytes, and NOROBOTS_MAXSIZE allows no more"
+        )
     return data
 
 
-def shown(path: str) -> str:
+def display_name(path: str) -> str:
     """Return how a path is written in answers."""
     return "<stdin>" if path == STDIN else path
 
@@ -147,7 +149,7 @@ def is_terminal(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def painted(text: str, colour: str) -> str:
+def coloured(text: str, colour: str) -> str:
     """Return a text in colour, if standard output is a terminal and the user has nothing against it."""
     if not is_terminal(sys.stdout) or os.environ.get("NO_COLOR"):
         return text

@@ -1,7 +1,7 @@
 """``scrapy robots-check URL...``: may these URLs be crawled, and why.
 
-Each robots.txt is downloaded and judged as a crawl with the same settings does it, by the middleware itself;
-no page is downloaded. A line a URL, in the order given: ``allowed``, ``forbidden``, or ``unknown`` where that
+Each robots.txt is loaded and judged as a crawl with the same settings does it, by the same `RobotsLoader`; no
+page is downloaded. A line a URL, in the order given: ``allowed``, ``forbidden``, or ``unknown`` where that
 could not be told. The exit status is 2 if any is unknown, else 1 if any is forbidden, else 0.
 """
 
@@ -26,15 +26,16 @@ from scrapy_norobots.commands.base import (
     YELLOW,
     InputError,
     RobotsCommand,
-    painted,
+    coloured,
+    display_name,
     read_input,
-    shown,
     to_json,
 )
-from scrapy_norobots.commands.errand import ErrandError, run_errand
+from scrapy_norobots.commands.spider import CommandError, run_spider
 from scrapy_norobots.identity import Identity
-from scrapy_norobots.middleware import NoRobotsMiddleware
+from scrapy_norobots.loader import RobotsLoader
 from scrapy_norobots.parser import Reader
+from scrapy_norobots.report import CrawlReport
 from scrapy_norobots.settings import Config
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
@@ -101,7 +102,7 @@ class RobotsCheck(RobotsCommand):
         file = None
         try:
             if opts.file is not None:
-                file = shown(opts.file), read_input(opts.file, self.config.maxsize)
+                file = display_name(opts.file), read_input(opts.file, self.config.maxsize)
             urls = list(_urls(args))
         except InputError as exc:
             self.fail(str(exc))
@@ -111,8 +112,8 @@ class RobotsCheck(RobotsCommand):
             return
         check = Check(urls, file=file, compare=opts.compare)
         try:
-            run_errand(self.crawler_process, check.prepare, check.origins)
-        except ErrandError as exc:
+            run_spider(self.crawler_process, check.prepare, check.origins)
+        except CommandError as exc:
             self.fail(str(exc))
             return
         self.answer(self._lines(check, as_json=opts.json))
@@ -135,13 +136,13 @@ class Answer:
     def line(self) -> str:
         """Return it as a line of text."""
         robot = f" for {quoted(self.decision.robot)}" if self.decision.robot else ""
-        word = painted(f"{self.word:<9}", _COLOUR[self.word])
+        word = coloured(f"{self.word:<9}", _COLOUR[self.word])
         line = f"{word} {printable(self.url)}{robot}: {self.decision.why}"
         if self.rfc9309 is None:
             return line
         if self.rfc9309 == self.word:
             return f"{line} [RFC 9309: the same]"
-        return f"{line} {painted(f'[RFC 9309 differs: {self.rfc9309}]', YELLOW)}"
+        return f"{line} {coloured(f'[RFC 9309 differs: {self.rfc9309}]', YELLOW)}"
 
     def facts(self) -> dict[str, object]:
         """Return it as what JSON can say."""
@@ -173,7 +174,7 @@ class Check:
         self._urls = urls
         self._file = file
         self._compare = compare
-        self._known: dict[Origin, tuple[Access, Access | None]] = {}
+        self._accesses: dict[Origin, tuple[Access, Access | None]] = {}
         self._identity: Identity | None = None
         # An origin, and the first of its URLs.
         self.origins: dict[Origin, str] = {}
@@ -184,25 +185,25 @@ class Check:
                     self.origins.setdefault(origin, url)
 
     def prepare(self, crawler: Crawler) -> Callable[[Origin], Awaitable[None]]:
-        """Return what finds out about an origin, by a crawler's settings."""
+        """Return a function that loads an origin, by a crawler's settings."""
         config = Config.from_settings(crawler.settings)
-        middleware = NoRobotsMiddleware(crawler)
+        loader = RobotsLoader(crawler, config, CrawlReport(crawler, config))
         rfc9309 = _rfc9309(crawler, config) if self._compare else None
         self._identity = Identity(crawler, config.robot)
 
-        def know(access: Access) -> tuple[Access, Access | None]:
+        def with_rfc9309(access: Access) -> tuple[Access, Access | None]:
             return access, rfc9309.judge(access.snapshot) if rfc9309 else None
 
-        async def ask(origin: Origin) -> None:
-            if origin not in self._known:
-                page = Request(self.origins[origin])
-                self._known[origin] = know(await middleware.access(origin, page))
+        async def load(origin: Origin) -> None:
+            if origin not in self._accesses:
+                access, _ = await loader.load(origin, Request(self.origins[origin]))
+                self._accesses[origin] = with_rfc9309(access)
 
         if self._file is not None:
             name, body = self._file
             snapshot = Snapshot(next(iter(self.origins)), name, time.time(), status=200, body=body)
-            self._known = dict.fromkeys(self.origins, know(middleware.judge(snapshot)))
-        return ask
+            self._accesses = dict.fromkeys(self.origins, with_rfc9309(loader.judge.judge(snapshot)))
+        return load
 
     def answers(self) -> Iterator[Answer]:
         """Yield the answers in the order of the URLs."""
@@ -216,10 +217,10 @@ class Check:
             return _unknown(url, Reason.BAD_URL, f"this is no URL that can be crawled ({exc})")
         if origin is None:
             return _unknown(url, Reason.NOT_WEB)
-        if origin not in self._known or self._identity is None:
+        if origin not in self._accesses or self._identity is None:
             return _unknown(url, Reason.ERROR, "the crawl was stopped before its robots.txt was had")
         robot = self._identity.robot(request)
-        access, other = self._known[origin]
+        access, other = self._accesses[origin]
         decision = _decide(access, request.url, robot)
         word = _word(decision, access)
         if other is None:
@@ -257,6 +258,6 @@ def _word(decision: Decision, access: Access) -> str:
 
 
 def _rfc9309(crawler: Crawler, config: Config) -> Judge:
-    """Return a judge who goes by RFC 9309, with the parser that comes with Scrapy."""
+    """Return a judge that reads files by RFC 9309, with the parser that comes with Scrapy."""
     reader = Reader(crawler, ProtegoRobotParser, (), multivalue=False)
     return Judge(StatusPolicy.of("rfc9309"), config.freshness, reader.read)

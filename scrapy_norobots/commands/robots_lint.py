@@ -20,12 +20,12 @@ from scrapy_norobots.commands.base import (
     YELLOW,
     InputError,
     RobotsCommand,
-    painted,
+    coloured,
+    display_name,
     read_input,
-    shown,
     to_json,
 )
-from scrapy_norobots.commands.errand import ErrandError, run_errand
+from scrapy_norobots.commands.spider import CommandError, run_spider
 from scrapy_norobots.fetch import Fetcher
 from scrapy_norobots.settings import Config
 from scrapy_norobots.standard import Finding, RobotsTxt, Severity
@@ -69,7 +69,7 @@ class RobotsLint(RobotsCommand):
         """Read each file and write what is found."""
         try:
             snapshots = self._download(args)
-        except ErrandError as exc:
+        except CommandError as exc:
             self.fail(str(exc))
             return
         lines: list[str] = []
@@ -89,7 +89,7 @@ class RobotsLint(RobotsCommand):
     def _read(self, arg: str, snapshots: dict[str, Snapshot]) -> tuple[str, bytes]:
         """Return where the text of an argument stands, and its bytes; raise `InputError` if there is none."""
         if not _URL.match(arg):
-            return shown(arg), read_input(arg, self.config.maxsize)
+            return display_name(arg), read_input(arg, self.config.maxsize)
         try:
             url = _robots_url(arg)
         except ValueError as exc:
@@ -114,8 +114,7 @@ class RobotsLint(RobotsCommand):
         snapshots: dict[str, Snapshot] = {}
 
         def prepare(crawler: Crawler) -> Callable[[str], Awaitable[None]]:
-            config = Config.from_settings(crawler.settings)
-            fetcher = Fetcher(crawler, config, on_error=lambda _: None)
+            fetcher = Fetcher(crawler, Config.from_settings(crawler.settings))
 
             async def fetch(url: str) -> None:
                 origin = split(url)[0]
@@ -124,7 +123,7 @@ class RobotsLint(RobotsCommand):
 
             return fetch
 
-        run_errand(self.crawler_process, prepare, urls)
+        run_spider(self.crawler_process, prepare, urls)
         return snapshots
 
 
@@ -144,15 +143,15 @@ def _robots_url(url: str) -> str:
 def _lines(path: str, robots: RobotsTxt) -> Iterator[str]:
     where = printable(path)
     for finding in robots.findings:
-        severity = painted(finding.severity.value, _COLOUR[finding.severity])
+        severity = coloured(finding.severity.value, _COLOUR[finding.severity])
         yield f"{where}:{finding.line}: {severity}: {finding.message} [{finding.kind}]"
         if finding.hint:
-            yield f"{where}:{finding.line}: {painted('hint', BLUE)}: {finding.hint}"
+            yield f"{where}:{finding.line}: {coloured('hint', BLUE)}: {finding.hint}"
     rules, idle = rules_of(robots.findings, robots.records)
     counts = Counter(finding.severity for finding in robots.findings)
-    told = ", ".join(_counted(counts[severity], severity.value) for severity in Severity if counts[severity])
+    found = ", ".join(_counted(counts[severity], severity.value) for severity in Severity if counts[severity])
     effect = f"{len(idle)} of {_counted(len(rules), 'rule')} without effect" if rules else "no rules"
-    yield f"{where}: {told or 'nothing found'}; {effect}"
+    yield f"{where}: {found or 'nothing found'}; {effect}"
 
 
 def _counted(number: int, noun: str) -> str:

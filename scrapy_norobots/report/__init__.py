@@ -1,8 +1,8 @@
-"""What a crawl says of itself: while it runs, of files with lines that count for nobody; at its end, in all.
+"""What a crawl reports: log lines and stats while it runs, a summary and report files at its end.
 
-`CrawlReport` is what the middleware knows. It counts in a `Tally`, in bounded memory; at the end `facts` puts
-the counts into words and `page` makes the HTML file of them. Imports run one way:
-faults <- tally <- facts <- page <- crawl, with files beside them.
+`CrawlReport` is the way in. It counts in `Counters`, in bounded memory; at the end `facts` puts the counts
+into words and `page` renders the HTML file. Imports run one way: ineffective <- counters <- facts <- page
+<- crawl, with files beside them.
 """
 
 from scrapy_norobots.report.crawl import CrawlReport, spider_name

@@ -1,7 +1,9 @@
-"""`CrawlReport`: joins the counts of a crawl with its settings, its log and its report files.
+"""`CrawlReport`: what a crawl says about robots.txt, in its log, its stats and its report files.
 
-Nothing that goes wrong here may cost the crawl anything: where a report cannot be written is found out before
-the first request, and if it cannot be written in the end, that is an ERROR in the log.
+The loader reports each origin that it loads, the middleware each request that it drops. The report logs and
+counts it, and sums up when the crawl ends. Nothing that goes wrong here affects the crawl: a path that
+cannot be written is found before the first request, and a file that cannot be written at the end is an
+ERROR in the log.
 """
 
 from __future__ import annotations
@@ -12,26 +14,32 @@ from datetime import datetime, timezone
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from scrapy_norobots.parser import strict_reading
+from scrapy_norobots import compat
+from scrapy_norobots.access import AccessKind
+from scrapy_norobots.exceptions import RobotsUnreachable
+from scrapy_norobots.parser import StrictRobotParser, strict_reading
 from scrapy_norobots.report import files
+from scrapy_norobots.report.counters import Counters
 from scrapy_norobots.report.facts import facts_of, log_text
-from scrapy_norobots.report.faults import Faults
+from scrapy_norobots.report.ineffective import IneffectiveRules
 from scrapy_norobots.report.page import RENDERERS
-from scrapy_norobots.report.tally import Tally
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
 
 if TYPE_CHECKING:
+    from scrapy import Request
     from scrapy.crawler import Crawler
 
     from scrapy_norobots.access import Access
+    from scrapy_norobots.exceptions import RobotsForbidden
     from scrapy_norobots.settings import Config
 
 logger = logging.getLogger(__name__)
 
-# How many origins are warned of for lines that count for nobody: every fourth large site has some.
-FAULTS_TOLD = 20
-
+# How many files with ineffective lines, and how many dropped start requests, are WARNINGs: every fourth large
+# site has such lines, and a crawl may start with a million requests.
+_INEFFECTIVE_MAX = 20
+_START_DROPS_MAX = 20
 
 # `*` or `$` in a Disallow line, before a comment: what the readings differ in most.
 _PATTERN = re.compile(rb"(?i)(?:^|[\r\n])[ \t]*disallow[ \t]*:[^#\r\n]*[*$]")
@@ -43,47 +51,77 @@ def spider_name(crawler: Crawler) -> str:
 
 
 class CrawlReport:
-    """What one crawl met. The middleware counts in `tally` and tells of what is loaded, and of the end."""
+    """The report of one crawl. Requests that pass are counted in `counters` directly."""
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
         """Raise `ValueError` if a report could not be written where `NOROBOTS_REPORT` wants it."""
+        assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
+        self._stats = crawler.stats
         self._dry_run = config.dry_run
         self._spider_name = spider_name(crawler)
         self._started = _now()
-        # Each file, and what makes its text: a link may lead to a file with another ending.
+        # Each file, and what renders it: a link may lead to a file with another extension.
         self._files = [
             (files.prepare(path, self._spider_name, self._started), RENDERERS[PurePath(path).suffix.lower()])
             for path in config.report
         ]
-        self._told: set[Origin] = set()
-        self.tally = Tally(config.report_origins if self._files else 0)
+        self._with_ineffective: set[Origin] = set()
+        self._start_drops = 0
+        self.counters = Counters(config.report_origins if self._files else 0)
 
-    def load(self, access: Access, known: Access | None, source: str, seconds: float) -> None:
-        """Count a robots.txt that was had, or not, from `source`, and warn of lines that count for nobody."""
-        faults = None
-        # Findings are dear where nobody reads them.
+    def loaded(self, access: Access, previous: Access | None, source: str, seconds: float) -> None:
+        """Report an origin that was not in memory; `previous` is what applied there before."""
+        self._stats.inc_value(f"norobots/origins/{access.kind.value}")
+        if access.stale:
+            self._stats.inc_value("norobots/stale")
+        ineffective = None
         robots = strict_reading(access.rules)
-        if robots is not None and (self._files or len(self._told) < FAULTS_TOLD):
-            faults = Faults.of(access.snapshot.body, multivalue=robots.multivalue)
-        if faults is not None:
-            self._tell(access, faults)
-        is_new = known is None or known.rules is None
+        # The search is slow, so it is skipped where its result would be shown nowhere.
+        if robots is not None and (self._files or len(self._with_ineffective) < _INEFFECTIVE_MAX):
+            ineffective = IneffectiveRules.of(access.snapshot.body, multivalue=robots.multivalue)
+        if ineffective is not None:
+            self._log_ineffective(access, ineffective)
+        is_new = previous is None or previous.rules is None
         if is_new and access.rules is robots is not None and _PATTERN.search(access.snapshot.body):
-            self.tally.see_pattern(access.snapshot.url)
-        self.tally.load(access, known, source, seconds, faults)
+            self.counters.add_pattern(access.snapshot.url)
+        self.counters.load(access, previous, source, seconds, ineffective)
+        if previous is None or (previous.outcome, previous.stale) != (access.outcome, access.stale):
+            self._log_origin(access, is_first=previous is None)
+
+    def dropped(self, request: Request, error: RobotsForbidden, access: Access | None) -> None:
+        """Report a request that is dropped with an error; a dry run does not raise it."""
+        decision = error.decision
+        self._log_drop(request, decision.why)
+        self.counters.drop(decision, access)
+        if self._dry_run:
+            self._stats.inc_value("norobots/would_drop")
+            return
+        self._stats.inc_value("robotstxt/forbidden")
+        if isinstance(error, RobotsUnreachable):
+            self._stats.inc_value("norobots/unreachable")
+        else:
+            self._stats.inc_value(f"norobots/forbidden_by/{decision.parser or StrictRobotParser.__name__}")
+
+    def overridden(self) -> None:
+        """Report a request that passes by `dont_obey_robotstxt`."""
+        self.counters.overridden += 1
+        self._stats.inc_value("norobots/overridden")
 
     def finish(self, reason: str) -> None:
-        """Say what the crawl met: in the log, and where `NOROBOTS_REPORT` wants it."""
+        """Sum up the crawl: in the stats, in the log, and in the files that `NOROBOTS_REPORT` names."""
+        from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
+
+        self._stats.set_value("norobots/passed", self.counters.passed)
         crawl = {
-            "generator": f"scrapy-norobots {_version()}",
+            "generator": f"scrapy-norobots {__version__}",
             "spider": printable(self._spider_name),
             "started": self._started.isoformat(),
             "finished": _now().isoformat(),
             "reason": printable(reason),
             "dry_run": self._dry_run,
         }
-        facts = facts_of(self.tally, crawl)
+        facts = facts_of(self.counters, crawl)
         self._log(logging.INFO, "%s", log_text(facts))
         for path, render in self._files:
             try:
@@ -93,22 +131,53 @@ class CrawlReport:
             else:
                 self._log(logging.INFO, "The report on robots.txt is in %s", path)
 
-    def _tell(self, access: Access, faults: Faults) -> None:
-        origin = access.snapshot.origin
-        if origin in self._told or len(self._told) >= FAULTS_TOLD:
+    def _log_origin(self, access: Access, *, is_first: bool) -> None:
+        """Log what an origin without fresh rules means for the crawl, and when it has rules again."""
+        level = logging.WARNING
+        if access.stale:
+            what = "Rules stay in force"
+        elif access.kind is AccessKind.CLOSED:
+            what = "Nothing would be fetched" if self._dry_run else "Nothing is fetched"
+        elif access.kind is AccessKind.OPEN:
+            what = "Everything may be fetched"
+            # Most sites without a robots.txt just have none; a failure, or a redirect that leads nowhere,
+            # is news.
+            level = logging.WARNING if access.temporary or access.outcome == "3xx" else logging.DEBUG
+        elif is_first:
             return
-        self._told.add(origin)
-        self._log(
-            logging.WARNING,
-            "%s has lines without effect: %s.",
-            printable(access.snapshot.url),
-            faults,
-        )
-        if len(self._told) == FAULTS_TOLD:
+        else:
+            what, level = "Rules count", logging.INFO
+        origin = printable(str(access.snapshot.origin))
+        again = f"; it is asked again in {access.lifetime:g} s" if access.temporary else ""
+        self._log(level, "%s at %s: %s%s.", what, origin, access.explanation, again)
+
+    def _log_drop(self, request: Request, why: str) -> None:
+        level = logging.DEBUG
+        if compat.is_start_request(request):
+            # The user asked for this one, and may see nothing else of the crawl.
+            self._start_drops += 1
+            if self._start_drops <= _START_DROPS_MAX:
+                level = logging.WARNING
+        verdict = "Would be forbidden" if self._dry_run else "Forbidden"
+        self._log(level, "%s by robots.txt: %s (%s)", verdict, request, why)
+        if level == logging.WARNING and self._start_drops == _START_DROPS_MAX:
+            self._log(
+                logging.WARNING,
+                "Of further start requests that robots.txt forbids only DEBUG lines will tell",
+            )
+
+    def _log_ineffective(self, access: Access, ineffective: IneffectiveRules) -> None:
+        origin = access.snapshot.origin
+        if origin in self._with_ineffective or len(self._with_ineffective) >= _INEFFECTIVE_MAX:
+            return
+        self._with_ineffective.add(origin)
+        url = printable(access.snapshot.url)
+        self._log(logging.WARNING, "%s has lines without effect: %s.", url, ineffective)
+        if len(self._with_ineffective) == _INEFFECTIVE_MAX:
             self._log(
                 logging.WARNING,
                 "%d files with such lines have been told of; of more, only a report tells (NOROBOTS_REPORT).",
-                FAULTS_TOLD,
+                _INEFFECTIVE_MAX,
             )
 
     def _log(self, level: int, message: str, *arguments: Any) -> None:
@@ -117,9 +186,3 @@ class CrawlReport:
 
 def _now() -> datetime:
     return datetime.now(timezone.utc).replace(microsecond=0)
-
-
-def _version() -> str:
-    from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
-
-    return __version__

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from scrapy_norobots.report.tally import Cause, OriginRow, Tally
+from scrapy_norobots.report.counters import Cause, Counters, OriginRow
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable, quoted
 
@@ -32,25 +32,25 @@ class Facts(TypedDict):
     rows_left_out: int
 
 
-def facts_of(tally: Tally, crawl: dict[str, Any]) -> Facts:
+def facts_of(counters: Counters, crawl: dict[str, Any]) -> Facts:
     """Return what there is to say of a crawl."""
-    slowest = tally.slowest
+    slowest = counters.slowest
     return Facts(
         crawl=crawl,
-        requests={"passed": tally.passed, "dropped": tally.dropped, "overridden": tally.overridden},
-        origins=tally.origins,
+        requests={"passed": counters.passed, "dropped": counters.dropped, "overridden": counters.overridden},
+        origins=counters.origins,
         outcomes=[
             {**outcome._asdict(), "text": str(outcome), "origins": count}
-            for outcome, count in tally.outcomes.most_common()
+            for outcome, count in counters.outcomes.most_common()
             if count
         ],
-        sources=dict(tally.sources.most_common()),
+        sources=dict(counters.sources.most_common()),
         slowest={"origin": printable(str(slowest[0])), "seconds": round(slowest[1], 3)} if slowest else None,
-        patterns={"files": tally.patterns, "first": printable(tally.first_pattern) or None},
-        dropped_most=[_cause(cause, count) for cause, count in tally.causes.most_common(_IN_REPORT)],
-        dropped_most_short_by=tally.causes.short_by,
-        rows=[_row(*item) for item in sorted(tally.rows.items(), key=lambda item: -item[1].dropped)],
-        rows_left_out=tally.left_out,
+        patterns={"files": counters.patterns, "first": printable(counters.first_pattern) or None},
+        dropped_most=[_cause(cause, count) for cause, count in counters.causes.most_common(_IN_REPORT)],
+        dropped_most_short_by=counters.causes.short_by,
+        rows=[_row(*item) for item in sorted(counters.rows.items(), key=lambda item: -item[1].dropped)],
+        rows_left_out=counters.left_out,
     )
 
 
@@ -106,7 +106,7 @@ def _row(origin: Origin, row: OriginRow) -> dict[str, Any]:
         "seconds": round(row.seconds, 3),
         "requests": row.requests,
         "dropped": row.dropped,
-        "ignored_lines": row.faults.lines if row.faults else 0,
-        "findings": row.faults.kinds if row.faults else "",
+        "ignored_lines": row.ineffective.lines if row.ineffective else 0,
+        "findings": row.ineffective.kinds if row.ineffective else "",
         "detail": printable(row.detail),
     }

@@ -1,18 +1,22 @@
 """Stores: where snapshots outlive the process, and where several processes share them.
 
-`Store` is the contract. A store keeps, for each origin, the snapshots that what is known of it was judged
-from, and hands out *claims*, so that of all who share the store one downloads a robots.txt while the
-others wait for it. It knows nothing of rules or freshness; memory is in front of it, and it is asked only for
-origins that are not there. `open_store` makes the store that `NOROBOTS_STORE` names.
+`Store` is the contract. A store keeps, for each origin, the snapshots that its access was judged from, and
+a lock, so that of all processes that share the store one downloads a robots.txt while the others wait for
+it. It knows nothing of rules or freshness; memory is in front of it, and it is asked only for origins that
+are not there. `open_store` opens the store that `NOROBOTS_STORE` names; `hold_lock` holds a lock for the
+time of a download.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from scrapy_norobots import compat
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from scrapy_norobots.snapshot import Snapshot
     from scrapy_norobots.standard import Origin
@@ -25,12 +29,16 @@ _PASSWORD_IN_QUERY = re.compile(r"(?<=[?&]password=)[^&]*")
 
 FORMS = "memory, sqlite:///path or redis://host:port/db"
 
+# How long a lock lasts, and how often its holder extends it, in seconds: that of a dead process soon expires.
+LOCK_SECONDS = 30.0
+_EXTEND_EVERY = LOCK_SECONDS / 3
+
 
 class Store(Protocol):
     """Keeps snapshots.
 
-    All methods may raise whatever the store's own library raises when it fails. What cannot be read of an
-    entry is never raised: it is as if it was not there.
+    All methods may raise whatever the store's own library raises when it fails. An entry that cannot be read
+    is a miss, and no error.
     """
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
@@ -39,29 +47,27 @@ class Store(Protocol):
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
         """Keep snapshots of one origin in place of those before, until a time in seconds since the epoch."""
 
-    async def claim(self, origin: Origin, seconds: float) -> bool:
-        """Whether the download of an origin's robots.txt is this store's user's now, and nobody else's.
+    async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
+        """Acquire the lock of an origin, and return whether this user of the store holds it now.
 
-        A claim ends when it is released, or by itself after `seconds`, should its user have died; who holds
-        it can claim it anew.
+        It expires after `seconds`, should its holder have died. The holder may acquire it again, which
+        extends it.
         """
 
-    async def release(self, origin: Origin) -> None:
-        """End a claim; one that is another's by now stays."""
+    async def release_lock(self, origin: Origin) -> None:
+        """Release the lock of an origin, unless another user of the store holds it."""
 
     async def close(self) -> None:
-        """Give back all that the store uses. It is not used after that."""
+        """Free all resources. The store is not used after that."""
 
 
-def open_store(value: str, max_bytes: int, *, has_asyncio: bool = True) -> Store | None:
-    """Return the store that a value of `NOROBOTS_STORE` names; None for ``memory``.
+def open_store(value: str, max_bytes: int, *, has_asyncio: bool = True) -> Store:
+    """Return the store that a value of `NOROBOTS_STORE` other than ``memory`` names.
 
-    Nothing is connected to or opened yet. `max_bytes` bounds a store that does not bound itself;
+    It connects to nothing and opens nothing yet. `max_bytes` bounds a store that does not bound itself;
     `has_asyncio` says whether an asyncio event loop will run. Raises `ValueError` that says what is wrong
     with the value, and `ImportError` that says what to install.
     """
-    if value == MEMORY:
-        return None
     scheme, colon, rest = value.partition("://")
     if scheme == "sqlite" and colon:
         path = rest.removeprefix("/")
@@ -79,6 +85,31 @@ def open_store(value: str, max_bytes: int, *, has_asyncio: bool = True) -> Store
             raise ImportError(f"needs redis-py: pip install 'scrapy-norobots[redis]' ({exc})") from exc
         return RedisStore(value)
     raise ValueError(f"is no store; write {FORMS}")
+
+
+@asynccontextmanager
+async def hold_lock(store: Store, origin: Origin) -> AsyncIterator[bool]:
+    """Hold the lock of an origin inside the ``async with``, if it is free; yield whether it is held."""
+    if not await store.acquire_lock(origin, LOCK_SECONDS):
+        yield False
+        return
+    extending = compat.spawn(_extend_lock(store, origin))
+    can_await = True
+    try:
+        yield True
+    except BaseException as exc:
+        can_await = isinstance(exc, Exception)  # not while the event loop is torn down: the lock expires
+        raise
+    finally:
+        compat.cancel(extending)
+        if can_await:
+            await store.release_lock(origin)
+
+
+async def _extend_lock(store: Store, origin: Origin) -> None:
+    while True:
+        await compat.sleep(_EXTEND_EVERY)
+        await store.acquire_lock(origin, LOCK_SECONDS)
 
 
 def without_password(value: str) -> str:

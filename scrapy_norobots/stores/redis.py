@@ -1,7 +1,7 @@
 """`RedisStore`: snapshots in Redis, which a fleet of machines shares.
 
-An entry expires by itself when it cannot matter any more; Redis's own ``maxmemory`` bounds them in all. A
-claim is redis-py's lock: it has an expiry too, and only who holds it can release it.
+An entry expires when it can no longer be used; Redis's own ``maxmemory`` bounds their total size. A lock is
+redis-py's: it expires too, and only its holder can release it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from redis.asyncio.lock import Lock
 from redis.exceptions import ConnectionError, LockError  # noqa: A004  # redis-py's is no OSError
 
 from scrapy_norobots.stores import entries
-from scrapy_norobots.stores.guard import PATIENCE
+from scrapy_norobots.stores.circuit_breaker import TIMEOUT
 
 if TYPE_CHECKING:
     from scrapy_norobots.snapshot import Snapshot
     from scrapy_norobots.standard import Origin
 
 _SNAPSHOTS = "norobots:snapshots:"
-_CLAIM = "norobots:claim:"
+_LOCK = "norobots:claim:"  # not "lock": processes of version 0.1 may use the same database
 
 # How many connections a crawl opens at most: enough for any rate at which robots.txt files come.
 _CONNECTIONS = 16
@@ -54,8 +54,8 @@ class RedisStore:
             key = f"{_SNAPSHOTS}{snapshots[0].origin}"
             await self._redis.set(key, entries.encode(snapshots), px=milliseconds)
 
-    async def claim(self, origin: Origin, seconds: float) -> bool:
-        """Whether an origin's robots.txt may be downloaded here; a claim that is held begins anew."""
+    async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
+        """Acquire the lock of an origin, or extend it."""
         lock = self._lock(origin, seconds)
         if await lock.acquire(token=self._owner):
             return True
@@ -65,8 +65,8 @@ class RedisStore:
         except LockError:
             return False  # another's
 
-    async def release(self, origin: Origin) -> None:
-        """End a claim."""
+    async def release_lock(self, origin: Origin) -> None:
+        """Release the lock of an origin."""
         lock = self._lock(origin, None)
         lock.local.token = self._owner
         with suppress(LockError):  # it has expired, and may be another's
@@ -78,7 +78,7 @@ class RedisStore:
         await self._redis.connection_pool.disconnect()
 
     def _lock(self, origin: Origin, seconds: float | None) -> Lock:
-        return Lock(self._redis, f"{_CLAIM}{origin}", timeout=seconds, blocking=False, thread_local=False)
+        return Lock(self._redis, f"{_LOCK}{origin}", timeout=seconds, blocking=False, thread_local=False)
 
 
 def _pool(url: str) -> BlockingConnectionPool:
@@ -86,11 +86,11 @@ def _pool(url: str) -> BlockingConnectionPool:
         pool = BlockingConnectionPool.from_url(
             url,
             max_connections=_CONNECTIONS,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             # After a restart of the server all connections at hand are dead, which is no failure of its.
             retry_on_error=[ConnectionError],  # once
-            socket_timeout=PATIENCE,
-            socket_connect_timeout=PATIENCE,
+            socket_timeout=TIMEOUT,
+            socket_connect_timeout=TIMEOUT,
         )
     except ValueError as exc:
         # Of a password with special characters, redis-py would show a part.

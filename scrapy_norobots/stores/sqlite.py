@@ -37,6 +37,7 @@ _APPLICATION_ID = 0x6E6F726F  # "noro"
 _VERSION = 1
 
 _SCHEMA = (
+    # Locks are in "claims", as version 0.1 called them: processes of both may share the file.
     """CREATE TABLE IF NOT EXISTS entries
         (origin TEXT PRIMARY KEY, entry BLOB NOT NULL, saved REAL NOT NULL, until REAL NOT NULL)""",
     "CREATE INDEX IF NOT EXISTS entries_by_age ON entries (saved)",
@@ -46,7 +47,7 @@ _SCHEMA = (
 )
 
 # How long to wait for another process that writes, in seconds.
-_BUSY = 4.0
+_BUSY_TIMEOUT = 4.0
 
 _OPENING = threading.Lock()
 
@@ -97,11 +98,11 @@ class SqliteStore:
 
         await self._run(save)
 
-    async def claim(self, origin: Origin, seconds: float) -> bool:
-        """Whether an origin's robots.txt may be downloaded here."""
+    async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
+        """Acquire the lock of an origin, or extend it."""
 
-        def claim(db: sqlite3.Connection) -> bool:
-            # A claim that ends more than a day ahead was made by a clock that was wrong.
+        def acquire(db: sqlite3.Connection) -> bool:
+            # A lock that expires more than a day ahead was acquired by a clock that was wrong.
             statement = """
                 INSERT INTO claims VALUES (:origin, :owner, :now + :seconds) ON CONFLICT (origin)
                 DO UPDATE SET owner = :owner, until = :now + :seconds
@@ -110,10 +111,10 @@ class SqliteStore:
             values = {"origin": str(origin), "owner": self._owner, "now": time.time(), "seconds": seconds}
             return bool(db.execute(statement, values).rowcount)
 
-        return await self._run(claim)
+        return await self._run(acquire)
 
-    async def release(self, origin: Origin) -> None:
-        """End a claim."""
+    async def release_lock(self, origin: Origin) -> None:
+        """Release the lock of an origin."""
         what = (str(origin), self._owner)
         await self._run(lambda db: db.execute("DELETE FROM claims WHERE origin = ? AND owner = ?", what))
 
@@ -139,7 +140,7 @@ class SqliteStore:
                     self._connection = self._open()
                 return work(self._connection)
             except _UnusableError as exc:
-                self._make_way(str(exc))
+                self._move_aside(str(exc))
             except sqlite3.OperationalError:
                 if self._is_in_place():
                     raise
@@ -148,7 +149,7 @@ class SqliteStore:
                 # Other subclasses are about the call; this class itself is about the file.
                 if type(exc) is not sqlite3.DatabaseError:
                     raise
-                self._make_way(f"is damaged ({exc})")
+                self._move_aside(f"is damaged ({exc})")
         raise NotOurFileError(f"{self._path} cannot be made to work")
 
     def _open(self) -> sqlite3.Connection:
@@ -165,7 +166,7 @@ class SqliteStore:
 
     def _connect(self) -> sqlite3.Connection:
         self._inode = self._path.stat().st_ino
-        db = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(self._path, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(db)
         except BaseException:
@@ -190,10 +191,10 @@ class SqliteStore:
         # A killed process loses nothing; a machine that loses its power, the last moments.
         db.execute("PRAGMA synchronous = NORMAL")
 
-    def _make_way(self, why: str) -> None:
+    def _move_aside(self, why: str) -> None:
         """Move the file aside, unless another process has done so."""
         self._close_file()
-        with self._alone():
+        with self._exclusively():
             if not self._is_in_place():
                 return
             stamp = f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:6]}"
@@ -205,7 +206,7 @@ class SqliteStore:
         logger.warning("%s %s: it was moved aside to %s, and a new one is begun", self._path, why, aside)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _exclusively(self) -> Iterator[None]:
         """Let one process at a time move the file."""
         if sys.platform == "win32":  # where a file that is in use cannot be moved anyway
             yield
@@ -247,12 +248,12 @@ class SqliteStore:
 
 def _use_wal(db: sqlite3.Connection) -> None:
     """Have the file in WAL mode. To change the mode, SQLite does not wait for others by itself."""
-    patience = time.monotonic() + _BUSY
+    deadline = time.monotonic() + _BUSY_TIMEOUT
     while True:
         try:
             db.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError:
-            if time.monotonic() > patience:
+            if time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
         else:

@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 
 from scrapy_norobots import NoRobotsMiddleware
 from scrapy_norobots.downloader import INTERNALS, missing_internals, waiting_room
-from tests.unit.test_guard import can_wait_for_deferreds
+from tests.unit.test_circuit_breaker import can_wait_for_deferreds
 
 needs_deferreds = pytest.mark.skipif(
     not can_wait_for_deferreds(), reason="this version of Scrapy awaits no Deferred where no reactor runs"

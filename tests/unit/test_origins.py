@@ -1,9 +1,10 @@
-"""`OriginRegistry`: memory, its bounds, and one flight for all who wait. (Cancelling: test_middleware.)"""
+"""Memory, its bounds, and one load at a time for all who wait. (Cancelling: test_middleware.)"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
 import pytest
@@ -11,7 +12,7 @@ from twisted.internet.defer import Deferred, ensureDeferred
 
 from scrapy_norobots import compat
 from scrapy_norobots.access import Access, AccessKind
-from scrapy_norobots.origins import OriginRegistry
+from scrapy_norobots.origins import OriginCache, SharedLoads
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 
@@ -27,43 +28,45 @@ FINE = Access(AccessKind.OPEN, SNAPSHOT, "4xx", "fine", lifetime=600)
 
 
 class World:
-    """A registry with a clock that stands still and downloads that end at once, in a stated order."""
+    """A cache whose clock stands still, and loads that end at once, in a stated order."""
 
     def __init__(self, *outcomes: Access, **bounds: Any) -> None:
         self.now = 1000.0
         self.outcomes = list(outcomes)
         self.asked: list[tuple[Origin, str, Access | None]] = []
-        self.registry: OriginRegistry[str] = OriginRegistry(
-            self.load,
+        self.loads: SharedLoads[Access] = SharedLoads()
+        self.cache = OriginCache(
             **{"origins_max": 100, "memory_max": 10**6, **bounds},
             clock=lambda: self.now,
         )
 
-    async def load(self, origin: Origin, asker: str, known: Access | None) -> Access:
-        self.asked.append((origin, asker, known))
-        return self.outcomes.pop(0) if self.outcomes else FINE
+    async def load(self, origin: Origin, asker: str) -> Access:
+        self.asked.append((origin, asker, self.cache.latest(origin)))
+        access = self.outcomes.pop(0) if self.outcomes else FINE
+        self.cache.put(origin, access)
+        return access
 
     def ask(self, origin: Origin, asker: str = "someone") -> Access:
         """What a request does: look, and wait if there is nothing."""
-        return self.registry.get(origin) or finish(self.registry.wait(origin, asker))
+        return self.cache.get(origin) or finish(self.loads.join(origin, partial(self.load, origin, asker)))
 
 
-def test_who_wants_to_know_is_told_how_often_an_origin_was_got() -> None:
-    told: list[tuple[int, int]] = []
+def test_on_leave_is_called_with_how_often_an_origin_was_used() -> None:
+    left: list[tuple[int, int]] = []
 
     def leave(origin: Origin, uses: int) -> None:
-        told.append((int(origin.host.partition(".")[0]), uses))
+        left.append((int(origin.host.partition(".")[0]), uses))
 
     world = World(origins_max=2, on_leave=leave)
     for number in (1, 1, 1, 2, 2, 3):  # the first of each waits; the third lets the first go
         world.ask(origin(number))
-    assert told == [(1, 2)]
+    assert left == [(1, 2)]
     world.now += 10_000
     world.ask(origin(3))  # anew, since its time is over
-    assert told == [(1, 2), (3, 0)]
-    world.registry.clear()
-    assert told == [(1, 2), (3, 0), (2, 1), (3, 0)]
-    assert (len(world.registry), world.registry.size) == (0, 0)
+    assert left == [(1, 2), (3, 0)]
+    world.cache.clear()
+    assert left == [(1, 2), (3, 0), (2, 1), (3, 0)]
+    assert (len(world.cache), world.cache.size) == (0, 0)
 
 
 def finish(coroutine: Coroutine[Any, Any, _T]) -> _T:
@@ -82,7 +85,7 @@ def finish(coroutine: Coroutine[Any, Any, _T]) -> _T:
 
 
 def test_an_unknown_origin_is_not_there() -> None:
-    assert World().registry.get(origin(1)) is None
+    assert World().cache.get(origin(1)) is None
 
 
 def test_it_is_asked_once_until_its_time_is_up() -> None:
@@ -102,75 +105,71 @@ def test_memory_is_bounded_by_origins_and_the_least_recently_used_go() -> None:
         world.ask(origin(number))
     world.ask(origin(1))
     world.ask(origin(4))
-    assert [world.registry.get(origin(number)) is FINE for number in (1, 2, 3, 4)] == [
+    assert [world.cache.get(origin(number)) is FINE for number in (1, 2, 3, 4)] == [
         True,
         False,
         True,
         True,
     ]
-    assert len(world.registry) == 3
+    assert len(world.cache) == 3
 
 
 def test_memory_is_bounded_by_bytes() -> None:
     world = World(memory_max=10 * FINE.size)
     for number in range(50):
         world.ask(origin(number))
-    assert len(world.registry) == 10
-    assert world.registry.size == 10 * FINE.size
+    assert len(world.cache) == 10
+    assert world.cache.size == 10 * FINE.size
 
 
 def test_one_origin_is_kept_however_large_it_is() -> None:
     world = World(memory_max=1)
     world.ask(origin(1))
-    assert world.registry.get(origin(1)) is FINE
+    assert world.cache.get(origin(1)) is FINE
 
 
-def ask_at_once(world: World, count: int) -> list[Access | Exception]:
-    """Have `count` askers, named by number, wait for one origin before its download ends."""
-    gate: Deferred[None] = Deferred()
-    load = world.registry._load
+def ask_at_once(
+    world: World, count: int, load: Callable[[Origin, str], Coroutine[Any, Any, Access]]
+) -> list[Access | Exception]:
+    """Have `count` askers, named by number, wait for one origin before its load ends."""
+    start: Deferred[None] = Deferred()
 
-    async def load_later(origin: Origin, asker: str, known: Access | None) -> Access:
-        await compat.waiting_for(gate)
-        return await load(origin, asker, known)
+    async def load_later(asker: str) -> Access:
+        await compat.waiting_for(start)
+        return await load(origin(1), asker)
 
     async def everyone() -> list[Access | Exception]:
-        told: list[Access | Exception] = []
+        results: list[Access | Exception] = []
 
         async def one(name: str) -> None:
             try:
-                told.append(await world.registry.wait(origin(1), name))
+                results.append(await world.loads.join(origin(1), partial(load_later, name)))
             except ZeroDivisionError as exc:
-                told.append(exc)
+                results.append(exc)
 
         waiting = [compat.spawn(one(str(number))) for number in range(count)]
-        gate.callback(None)
+        start.callback(None)
         for deferred in waiting:
             await compat.waiting_for(deferred)
-        return told
+        return results
 
-    world.registry._load = load_later
-    try:
-        return finish(everyone())
-    finally:
-        world.registry._load = load
+    return finish(everyone())
 
 
 @pytest.mark.parametrize("count", [1, 2, 50])
-def test_all_who_wait_at_once_share_one_flight(count: int) -> None:
+def test_all_who_wait_at_once_share_one_load(count: int) -> None:
     world = World()
-    assert ask_at_once(world, count) == [FINE] * count
+    assert ask_at_once(world, count, world.load) == [FINE] * count
     assert [asker for _, asker, _ in world.asked] == ["0"]
+    assert len(world.loads) == 0
 
 
-def test_what_the_loader_raises_all_who_wait_get_and_the_next_one_tries_again() -> None:
+def test_exceptions_of_a_load_propagate_to_every_waiter_and_the_next_one_tries_again() -> None:
     world = World()
     error = ZeroDivisionError("a bug")
 
-    async def fail(origin: Origin, asker: str, known: Access | None) -> Access:
+    async def fail(origin: Origin, asker: str) -> Access:
         raise error
 
-    world.registry._load = fail
-    assert ask_at_once(world, 3) == [error] * 3
-    world.registry._load = world.load
+    assert ask_at_once(world, 3, fail) == [error] * 3
     assert world.ask(origin(1)) is FINE

@@ -26,7 +26,7 @@ def test_a_redis_that_was_restarted_fails_no_call(redis_server: RedisServer) -> 
         redis_server.start()
         for _ in range(2):
             assert await asyncio.gather(*(store.load(origin) for origin in origins)) == [()] * 40
-        assert await store.claim(ORIGIN, 60)
+        assert await store.acquire_lock(ORIGIN, 60)
         await store.close()
 
     asyncio.run(work())

@@ -190,7 +190,7 @@ def test_a_path_that_cannot_be_used_fails(tmp_path: Path) -> None:
 
 
 def test_a_writer_who_never_ends_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_norobots.stores.sqlite._BUSY", 0.1)
+    monkeypatch.setattr("scrapy_norobots.stores.sqlite._BUSY_TIMEOUT", 0.1)
     path = tmp_path / "robots.sqlite"
     use(path)
     db = sqlite3.connect(path, isolation_level=None)
@@ -232,7 +232,7 @@ def test_a_disk_that_is_full_loses_nothing_that_was_there(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("ahead", "is_free"), [(-1, True), (1, False), (80_000, False), (10**6, True)])
-def test_a_claim_is_believed_unless_its_clock_was_wrong(tmp_path: Path, ahead: int, is_free: bool) -> None:
+def test_a_lock_is_respected_unless_its_clock_was_wrong(tmp_path: Path, ahead: int, is_free: bool) -> None:
     """One that was made while another waited for the file ends later than the other's own would."""
     path = tmp_path / "robots.sqlite"
     use(path)
@@ -242,7 +242,7 @@ def test_a_claim_is_believed_unless_its_clock_was_wrong(tmp_path: Path, ahead: i
 
     async def work() -> None:
         store = SqliteStore(str(path), MAX_BYTES)
-        assert await store.claim(ORIGIN, 20) is is_free
+        assert await store.acquire_lock(ORIGIN, 20) is is_free
         await store.close()
 
     asyncio.run(work())

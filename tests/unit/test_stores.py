@@ -140,44 +140,44 @@ def test_many_writers_lose_nothing(shelf: Shelf) -> None:
     shelf.use(work)
 
 
-def test_a_claim_is_one_users_until_it_is_released(shelf: Shelf) -> None:
+def test_a_lock_is_one_users_until_it_is_released(shelf: Shelf) -> None:
     async def work(first: Store) -> None:
         second = shelf.open()
-        assert await first.claim(ORIGIN, 60)
-        assert not await second.claim(ORIGIN, 60)
-        assert await second.claim(OTHER, 60)
-        await second.release(ORIGIN)  # it is not theirs
-        assert not await second.claim(ORIGIN, 60)
-        await first.release(ORIGIN)
-        assert await second.claim(ORIGIN, 60)
+        assert await first.acquire_lock(ORIGIN, 60)
+        assert not await second.acquire_lock(ORIGIN, 60)
+        assert await second.acquire_lock(OTHER, 60)
+        await second.release_lock(ORIGIN)  # it is not theirs
+        assert not await second.acquire_lock(ORIGIN, 60)
+        await first.release_lock(ORIGIN)
+        assert await second.acquire_lock(ORIGIN, 60)
         await second.close()
 
     shelf.use(work)
 
 
-def test_a_claim_whose_holder_died_ends_by_itself(shelf: Shelf) -> None:
-    shelf.use(lambda store: store.claim(ORIGIN, 0.3))
+def test_a_lock_whose_holder_died_expires(shelf: Shelf) -> None:
+    shelf.use(lambda store: store.acquire_lock(ORIGIN, 0.3))
 
     async def work(store: Store) -> None:
-        while not await store.claim(ORIGIN, 60):  # nothing tells of it
+        while not await store.acquire_lock(ORIGIN, 60):  # nothing tells of it
             await asyncio.sleep(0.02)
         first = shelf.open()
-        await first.release(ORIGIN)
-        assert not await first.claim(ORIGIN, 60)
+        await first.release_lock(ORIGIN)
+        assert not await first.acquire_lock(ORIGIN, 60)
         await first.close()
 
     shelf.use(work)
 
 
-def test_who_holds_a_claim_can_renew_it(shelf: Shelf) -> None:
+def test_the_holder_of_a_lock_can_extend_it(shelf: Shelf) -> None:
     async def work(first: Store) -> None:
         second = shelf.open()
-        assert await first.claim(ORIGIN, 0.3)
-        assert await first.claim(ORIGIN, 60)
+        assert await first.acquire_lock(ORIGIN, 0.3)
+        assert await first.acquire_lock(ORIGIN, 60)
         await asyncio.sleep(0.4)
-        assert not await second.claim(ORIGIN, 60)
-        await first.release(ORIGIN)
-        assert await second.claim(ORIGIN, 60)
+        assert not await second.acquire_lock(ORIGIN, 60)
+        await first.release_lock(ORIGIN)
+        assert await second.acquire_lock(ORIGIN, 60)
         await second.close()
 
     shelf.use(work)
@@ -188,16 +188,16 @@ def test_hundreds_of_calls_at_once_are_no_failure(shelf: Shelf) -> None:
 
     async def work(store: Store) -> None:
         origins = [Origin("http", f"{number}.town.example", 80) for number in range(300)]
-        assert all(await asyncio.gather(*(store.claim(origin, 60) for origin in origins)))
-        await asyncio.gather(*(store.release(origin) for origin in origins))
+        assert all(await asyncio.gather(*(store.acquire_lock(origin, 60) for origin in origins)))
+        await asyncio.gather(*(store.release_lock(origin) for origin in origins))
 
     shelf.use(work)
 
 
-def test_of_many_at_once_one_gets_the_claim(shelf: Shelf) -> None:
+def test_of_many_at_once_one_gets_the_lock(shelf: Shelf) -> None:
     async def work(first: Store) -> None:
         stores = [first, *(shelf.open() for _ in range(7))]
-        got = await asyncio.gather(*(store.claim(ORIGIN, 60) for store in stores))
+        got = await asyncio.gather(*(store.acquire_lock(ORIGIN, 60) for store in stores))
         assert sorted(got) == [False] * 7 + [True]
         for store in stores[1:]:
             await store.close()
@@ -277,10 +277,6 @@ def test_a_value_that_names_no_store_is_refused(value: str, problem: str) -> Non
         pytest.importorskip("redis")
     with pytest.raises(ValueError, match=f"^{problem}"):
         open_store(value, MAX_BYTES)
-
-
-def test_memory_needs_no_store() -> None:
-    assert open_store("memory", MAX_BYTES) is None
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ def test_who_dies_while_downloading_is_replaced(store: dict[str, Any]) -> None:
 
     quick = {**store, "NOROBOTS_TIMEOUT": 1, "NOROBOTS_RETRY_TIMES": 0, "NOROBOTS_REDIRECT_MAX": 0}
     with Site(robots) as site:
-        # The first may take long, so that its claim outlives it.
+        # The first may take long, so that its lock outlives it.
         with started(f"{site.url}/", settings={**quick, "NOROBOTS_REDIRECT_MAX": 2}) as first:
             assert asked.wait(30)
             first.kill()
@@ -304,7 +304,7 @@ def test_a_store_that_cannot_be_opened_stops_no_crawl(mode: str, tmp_path: Path)
 
 
 def test_an_interrupted_crawl_does_not_wait_for_others(tmp_path: Path) -> None:
-    """Another process holds the claim of the one host, and will for minutes."""
+    """Another process holds the lock of the one host, and will for minutes."""
     import asyncio
 
     from scrapy_norobots.standard import Origin
@@ -313,14 +313,14 @@ def test_an_interrupted_crawl_does_not_wait_for_others(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
     with Site(RULES) as site, Site(answers={"/": page(f"{site.url}/")}) as other:
 
-        async def claim() -> None:
+        async def lock() -> None:
             store = SqliteStore(str(path), 2**20)
             origin = Origin.of(site.url)
             assert origin is not None
-            assert await store.claim(origin, 150)
+            assert await store.acquire_lock(origin, 150)
             await store.close()
 
-        asyncio.run(claim())
+        asyncio.run(lock())
         settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{path}"}
         spider, arguments = "tests.spiders.StopsEarly", {"pause": 1}
         seen = crawl(f"{other.url}/", settings=settings, spider=spider, arguments=arguments)

@@ -1,4 +1,4 @@
-"""`Guarded`: what becomes of a store that fails or hangs."""
+"""`CircuitBreaker`: what becomes of a store that fails or hangs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from twisted.internet.defer import Deferred
 from scrapy_norobots import compat
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import guard as guard_module
-from scrapy_norobots.stores.guard import PATIENCE, REST, Guarded
+from scrapy_norobots.stores import circuit_breaker
+from scrapy_norobots.stores.circuit_breaker import PAUSE, TIMEOUT, CircuitBreaker
 from tests.snapshots import FOUND, ORIGIN
 
 _T = TypeVar("_T")
@@ -40,10 +40,10 @@ class Moody:
     async def save(self, snapshots: object, until: float) -> None:
         await self._do(None)
 
-    async def claim(self, origin: Origin, seconds: float) -> bool:
+    async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
         return await self._do(False)
 
-    async def release(self, origin: Origin) -> None:
+    async def release_lock(self, origin: Origin) -> None:
         await self._do(None)
 
     async def close(self) -> None:
@@ -59,53 +59,53 @@ async def hang() -> None:
 
 
 @dataclass
-class Guard:
+class Circuit:
     store: Moody
-    guarded: Guarded
+    breaker: CircuitBreaker
     now: float = 1000.0
     failures: int = 0
 
 
 @pytest.fixture
-def guard() -> Guard:
-    guard = Guard(Moody(), None)  # type: ignore[arg-type]
+def circuit() -> Circuit:
+    circuit = Circuit(Moody(), None)  # type: ignore[arg-type]
 
     def count() -> None:
-        guard.failures += 1
+        circuit.failures += 1
 
-    guard.guarded = Guarded(guard.store, "the store", count, clock=lambda: guard.now)
-    return guard
+    circuit.breaker = CircuitBreaker(circuit.store, "the store", count, clock=lambda: circuit.now)
+    return circuit
 
 
 @pytest.mark.parametrize("mood", [fail, hang])
 def test_a_store_that_fails_is_reported_once_and_left_alone(
-    guard: Guard,
+    circuit: Circuit,
     mood: Callable[[], Coroutine[Any, Any, None]],
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def work() -> None:
-        assert await guard.guarded.load(ORIGIN) == (FOUND,)
-        guard.store.mood = mood
+        assert await circuit.breaker.load(ORIGIN) == (FOUND,)
+        circuit.store.mood = mood
         if mood is hang:
-            monkeypatch.setattr(guard_module, "PATIENCE", 0.05)
+            monkeypatch.setattr(circuit_breaker, "TIMEOUT", 0.05)
         for _ in range(3):
-            assert await guard.guarded.load(ORIGIN) == ()
-            assert await guard.guarded.claim(ORIGIN, 60)
-            await guard.guarded.save((FOUND,), 0)
-            await guard.guarded.release(ORIGIN)
-        assert guard.store.calls == 2  # one before, one in vain
-        guard.now += REST
-        assert await guard.guarded.load(ORIGIN) == ()
-        assert await guard.guarded.load(ORIGIN) == ()
-        assert guard.store.calls == 3
-        guard.store.mood = None
-        monkeypatch.setattr(guard_module, "PATIENCE", PATIENCE)
-        guard.now += REST + PATIENCE
-        assert await guard.guarded.load(ORIGIN) == (FOUND,)
-        assert not await guard.guarded.claim(ORIGIN, 60)
-        await guard.guarded.save((FOUND,), 0)
-        await guard.guarded.release(ORIGIN)
+            assert await circuit.breaker.load(ORIGIN) == ()
+            assert await circuit.breaker.acquire_lock(ORIGIN, 60)
+            await circuit.breaker.save((FOUND,), 0)
+            await circuit.breaker.release_lock(ORIGIN)
+        assert circuit.store.calls == 2  # one before, one in vain
+        circuit.now += PAUSE
+        assert await circuit.breaker.load(ORIGIN) == ()
+        assert await circuit.breaker.load(ORIGIN) == ()
+        assert circuit.store.calls == 3
+        circuit.store.mood = None
+        monkeypatch.setattr(circuit_breaker, "TIMEOUT", TIMEOUT)
+        circuit.now += PAUSE + TIMEOUT
+        assert await circuit.breaker.load(ORIGIN) == (FOUND,)
+        assert not await circuit.breaker.acquire_lock(ORIGIN, 60)
+        await circuit.breaker.save((FOUND,), 0)
+        await circuit.breaker.release_lock(ORIGIN)
 
     with caplog.at_level(logging.INFO):
         asyncio.run(work())
@@ -114,50 +114,50 @@ def test_a_store_that_fails_is_reported_once_and_left_alone(
         f"the store failed ({why}); the crawl goes on from memory, and it is tried again from time to time",
         "the store works again and is used",
     ]
-    assert guard.failures == 2
+    assert circuit.failures == 2
 
 
 def test_many_that_fail_at_once_are_one_warning(
-    guard: Guard, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    circuit: Circuit, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard_module, "PATIENCE", 0.05)
+    monkeypatch.setattr(circuit_breaker, "TIMEOUT", 0.05)
 
     async def work() -> None:
-        guard.store.mood = hang
-        assert await asyncio.gather(*(guard.guarded.load(ORIGIN) for _ in range(30))) == [()] * 30
-        guard.now += REST
-        guard.store.calls = 0
-        await asyncio.gather(*(guard.guarded.load(ORIGIN) for _ in range(30)))
-        assert guard.store.calls == 1  # one finds out, the others do not wait for it
+        circuit.store.mood = hang
+        assert await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(30))) == [()] * 30
+        circuit.now += PAUSE
+        circuit.store.calls = 0
+        await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(30)))
+        assert circuit.store.calls == 1  # one finds out, the others do not wait for it
 
     asyncio.run(work())
     assert len(caplog.records) == 1
 
 
 def test_a_store_that_can_be_read_only_works_again_when_it_can_be_written(
-    guard: Guard, caplog: pytest.LogCaptureFixture
+    circuit: Circuit, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def work() -> None:
         for _ in range(5):
-            guard.store.mood = None
-            assert await guard.guarded.load(ORIGIN) == (FOUND,)
-            guard.store.mood = fail
-            await guard.guarded.save((FOUND,), 0)
-            guard.now += REST + PATIENCE
-        guard.store.mood = None
-        await guard.guarded.load(ORIGIN)
+            circuit.store.mood = None
+            assert await circuit.breaker.load(ORIGIN) == (FOUND,)
+            circuit.store.mood = fail
+            await circuit.breaker.save((FOUND,), 0)
+            circuit.now += PAUSE + TIMEOUT
+        circuit.store.mood = None
+        await circuit.breaker.load(ORIGIN)
         assert len(caplog.records) == 1
-        await guard.guarded.save((FOUND,), 0)
+        await circuit.breaker.save((FOUND,), 0)
 
     asyncio.run(work())
     assert [record.getMessage().rpartition("store ")[2][:5] for record in caplog.records] == [
         "faile",
         "works",
     ]
-    assert guard.failures == 5
+    assert circuit.failures == 5
 
 
-def test_calls_that_wait_for_others_do_not_lose_patience(guard: Guard) -> None:
+def test_calls_that_wait_for_others_do_not_lose_patience(circuit: Circuit) -> None:
     """A bounded number of calls is under way; the time of the others has not begun. The event loop's clock
     goes on with each call, so that all of them take longer than each has.
     """
@@ -171,16 +171,16 @@ def test_calls_that_wait_for_others_do_not_lose_patience(guard: Guard) -> None:
         most = max(most, under_way)
         await asyncio.sleep(0)
         under_way -= 1
-        now += PATIENCE / 100
+        now += TIMEOUT / 100
 
     async def work() -> None:
-        guard.store.mood = slowly
+        circuit.store.mood = slowly
         asyncio.get_running_loop().time = lambda: now  # type: ignore[method-assign]
-        await asyncio.gather(*(guard.guarded.load(ORIGIN) for _ in range(300)))
+        await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(300)))
 
     asyncio.run(work())
-    assert guard.store.calls == 300
-    assert most == guard_module._AT_ONCE
+    assert circuit.store.calls == 300
+    assert most == circuit_breaker._CONCURRENT_CALLS
 
 
 def can_wait_for_deferreds() -> bool:
@@ -196,13 +196,13 @@ def can_wait_for_deferreds() -> bool:
     return True
 
 
-def test_after_closing_nothing_is_asked(guard: Guard) -> None:
+def test_after_closing_nothing_is_asked(circuit: Circuit) -> None:
     async def work() -> None:
-        await guard.guarded.close()
-        assert await guard.guarded.load(ORIGIN) == ()
-        guard.store.mood = fail
-        await guard.guarded.close()
+        await circuit.breaker.close()
+        assert await circuit.breaker.load(ORIGIN) == ()
+        circuit.store.mood = fail
+        await circuit.breaker.close()
 
     asyncio.run(work())
-    assert guard.store.calls == 2
-    assert guard.failures == 0
+    assert circuit.store.calls == 2
+    assert circuit.failures == 0

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
 from scrapy_norobots.access import Access
-from scrapy_norobots.report.faults import Faults
+from scrapy_norobots.report.ineffective import IneffectiveRules
 from scrapy_norobots.standard import Decision, Origin
 
 # How many causes of drops are told apart. A count is short by at most 2 / 5,000 of all drops.
@@ -98,9 +98,9 @@ class Outcome(NamedTuple):
 class OriginRow:
     """What is kept of one origin: its last outcome, and counts of requests.
 
-    `seconds` is how long its slowest robots.txt took, `source` where the last came from (empty: it came while
-    the origin had no row), `requests` those that asked for the origin's rules, and `dropped` those of them
-    that were dropped.
+    `seconds` is how long its slowest load took, `source` where the last one came from (empty if the origin
+    had no row then), `requests` the requests that asked for its rules, and `dropped` those of them that
+    were dropped.
     """
 
     outcome: Outcome
@@ -109,21 +109,21 @@ class OriginRow:
     seconds: float = 0.0
     requests: int = 0
     dropped: int = 0
-    faults: Faults | None = None
+    ineffective: IneffectiveRules | None = None
 
     @property
     def interest(self) -> tuple[bool, int, float]:
         """What decides which rows stay: what went wrong, what was dropped, what was slow."""
         usual = self.outcome.key in ("rules", "4xx") and not self.outcome.stale
-        odd = not usual or self.faults is not None or self.dropped > 0
+        odd = not usual or self.ineffective is not None or self.dropped > 0
         return odd, self.dropped, self.seconds
 
 
-class Tally:
+class Counters:
     """The counts of one crawl.
 
     `passed` is public so that counting a request that passes is one addition; so are the other totals.
-    An origin that memory has let go, and that has no row, counts again when it comes back.
+    An origin that was evicted from memory and has no row is counted again when it is loaded again.
     """
 
     def __init__(self, rows_max: int, causes_max: int = _CAUSES_MAX) -> None:
@@ -147,12 +147,17 @@ class Tally:
         return max(0, self.origins - len(self.rows))
 
     def load(
-        self, access: Access, known: Access | None, source: str, seconds: float, faults: Faults | None
+        self,
+        access: Access,
+        previous: Access | None,
+        source: str,
+        seconds: float,
+        ineffective: IneffectiveRules | None,
     ) -> None:
-        """Count a robots.txt that was had, or not, in so many seconds; `known` is what counted before it."""
+        """Count a load of an origin; `previous` is what applied there before."""
         origin = access.snapshot.origin
         row = self.rows.get(origin)
-        before = row.outcome if row else Outcome.of(known) if known else None
+        before = row.outcome if row else Outcome.of(previous) if previous else None
         if before is None:
             self.origins += 1
         else:
@@ -160,19 +165,19 @@ class Tally:
         row = row or self._new_row(access)
         row.outcome, row.detail = Outcome.of(access), access.detail[:_TEXT_MAX]
         row.source, row.seconds = source, max(row.seconds, seconds)
-        row.faults = replace(faults, details="") if faults else None  # which are told in the log
+        row.ineffective = replace(ineffective, details="") if ineffective else None  # they are in the log
         self.outcomes[row.outcome] += 1
         self.sources[source] += 1
         if self.slowest is None or seconds > self.slowest[1]:
             self.slowest = origin, seconds
 
-    def see_pattern(self, url: str) -> None:
+    def add_pattern(self, url: str) -> None:
         """Count a robots.txt with patterns in its rules, which the strict reading takes literally."""
         self.patterns += 1
         self.first_pattern = self.first_pattern or url[:_TEXT_MAX]
 
-    def use(self, origin: Origin, requests: int) -> None:
-        """Count requests that have asked for an origin's rules."""
+    def add_requests(self, origin: Origin, requests: int) -> None:
+        """Count requests that asked for the rules of an origin."""
         if origin in self.rows:
             self.rows[origin].requests += requests
 
@@ -193,7 +198,7 @@ class Tally:
         return row
 
     def _make_room(self) -> None:
-        """Let a tenth of the rows go, those of least interest: a sort for each new row would be dear."""
+        """Evict the tenth of the rows of least interest: a sort for each new row would be slow."""
         ranked = sorted(self.rows, key=lambda origin: self.rows[origin].interest, reverse=True)
         for origin in ranked[self._rows_max * 9 // 10 :]:
             del self.rows[origin]

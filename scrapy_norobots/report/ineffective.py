@@ -1,8 +1,8 @@
-"""The lines of a robots.txt that count for nobody although somebody meant them to.
+"""The lines of a robots.txt that have no effect, although their author meant them to have one.
 
-They are its findings of severity `ERROR`. The strict reading may crawl what they were to forbid, so a crawl
-says it. Only the start of a file is looked through: findings cost ten times what parsing does, 0.3 ms for
-the file of a large site.
+They are its findings of severity `ERROR`. The strict reading may crawl what they were meant to forbid, so a
+crawl reports them. Only the start of a file is searched: findings cost ten times what parsing does, 0.3 ms
+for the file of a large site.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from scrapy_norobots.standard.decision import quoted
 from scrapy_norobots.standard.findings import rules_of
 from scrapy_norobots.standard.lines import to_lines, to_text
 
-# Characters, and lines, that are looked through: some 20 ms of work at most, whatever is in them.
-_LOOKED_THROUGH = 32 * 1024
-_LINES_LOOKED_THROUGH = 2_000
+# How many characters and lines are searched: at most about 20 ms of work, whatever they hold.
+_CHARACTERS_MAX = 32 * 1024
+_LINES_MAX = 2_000
 
-# Nobody is the worse for these.
+# Findings that change nothing for any robot.
 _HARMLESS = ("robots-txt",)
 
 
 @dataclass(frozen=True, slots=True)
-class Faults:
-    """How many lines count for nobody, and the kinds of findings, in short and at length.
+class IneffectiveRules:
+    """How many lines have no effect, and the kinds of findings, in short and at length.
 
-    `rules` is how many lines are meant as rules, `idle` how many of these have no effect, or not for whom
-    they were meant. If `is_cut`, the file goes on, and was not read to its end for this.
+    `rules` is how many lines are meant as rules, `idle` how many of these have no effect, or not for the
+    robots they were meant for. If `is_truncated`, only the start of the file was searched.
     """
 
     lines: int
@@ -35,12 +35,12 @@ class Faults:
     idle: int
     kinds: str
     details: str
-    is_cut: bool = False
+    is_truncated: bool = False
 
     @classmethod
-    def of(cls, body: bytes, *, multivalue: bool = False) -> Faults | None:
-        """Return the faults of a file, by its first 32 KiB; None if it has none."""
-        text, is_cut = _start(body)
+    def of(cls, body: bytes, *, multivalue: bool = False) -> IneffectiveRules | None:
+        """Search the first 32 KiB of a file; return None if every line has its effect."""
+        text, is_truncated = _start(body)
         robots = RobotsTxt.parse(text, multivalue=multivalue)
         errors = [
             finding
@@ -59,11 +59,11 @@ class Faults:
             lines=len({finding.line for finding in errors}),
             kinds=", ".join(f"{kind}{_places(found)}" for kind, found in kinds.items()),
             details="; ".join(_detail(found) for found in kinds.values()),
-            is_cut=is_cut,
+            is_truncated=is_truncated,
         )
 
     def __str__(self) -> str:
-        beginning = " at its beginning" if self.is_cut else ""
+        beginning = " at its beginning" if self.is_truncated else ""
         if not self.idle:
             what = "1 line" if self.lines == 1 else f"{self.lines} lines"
             return f"{what}{beginning} ({self.details})"
@@ -89,11 +89,11 @@ def _more(found: list[Finding]) -> str:
 
 def _start(body: bytes) -> tuple[str, bool]:
     """Return the first lines of a file, whole ones, and whether there are more."""
-    text = to_text(body[: 4 * _LOOKED_THROUGH])  # no character has more than four bytes
-    start = text[:_LOOKED_THROUGH]
+    text = to_text(body[: 4 * _CHARACTERS_MAX])  # no character has more than four bytes
+    start = text[:_CHARACTERS_MAX]
     if len(start) < len(text):
         start = start[: max(start.rfind("\n"), start.rfind("\r")) + 1]
     lines = to_lines(start)
-    if len(lines) > _LINES_LOOKED_THROUGH:
-        start = "\n".join(lines[:_LINES_LOOKED_THROUGH])
+    if len(lines) > _LINES_MAX:
+        start = "\n".join(lines[:_LINES_MAX])
     return start, len(start) < len(text)

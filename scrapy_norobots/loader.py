@@ -1,0 +1,177 @@
+"""`RobotsLoader`: from an origin to what may be fetched there.
+
+It asks memory, then the store, then the network, and names the source in its result. Requests for an origin
+share a load. Processes that share a store share a download: the first to get the lock of an origin
+downloads its robots.txt and saves the outcome, failures too; the others look into the store again from time
+to time, but no longer than that download can take. A failure is an `Access` too, so nothing is raised but
+bugs.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy import signals
+from scrapy.exceptions import IgnoreRequest
+
+from scrapy_norobots import compat
+from scrapy_norobots.access import Access, Judge
+from scrapy_norobots.fetch import Fetcher
+from scrapy_norobots.origins import OriginCache, SharedLoads
+from scrapy_norobots.parser import Reader, as_parser
+from scrapy_norobots.stores import MEMORY, Store, hold_lock, open_store, without_password
+from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_norobots.report import CrawlReport
+    from scrapy_norobots.settings import Config
+    from scrapy_norobots.standard import Origin
+
+logger = logging.getLogger(__name__)
+
+# How long to wait, in seconds, before looking again for what another process downloads: at first, and at
+# most; and after how much waiting to log it.
+_FIRST_PAUSE = 0.05
+_LONGEST_PAUSE = 1.0
+_LONG_WAIT = 5.0
+
+
+class Source(Enum):
+    """Where an access came from."""
+
+    MEMORY = "memory"
+    STORE = "store"
+    NETWORK = "network"
+
+
+class Loaded(NamedTuple):
+    """What may be fetched at an origin, and where that came from.
+
+    If `access.stale`, the site could not be asked, and a copy from before stays in use.
+    """
+
+    access: Access
+    source: Source
+
+
+class RobotsLoader:
+    """Loads the robots.txt of origins, for one crawler. `origins` is what is in memory."""
+
+    def __init__(self, crawler: Crawler, config: Config, report: CrawlReport) -> None:
+        """Raise `ValueError` for a store or a parser that cannot be used."""
+        assert crawler.stats is not None  # made before any middleware
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._config = config
+        self._report = report
+        reader = Reader(crawler, config.parser, config.also_obey, multivalue=config.multivalue)
+        self.judge = Judge(config.status_policy, config.freshness, reader.read)
+        self._fetcher = Fetcher(crawler, config)
+        self._store = self._open_store()
+        self.origins = OriginCache(
+            origins_max=config.origins_max,
+            memory_max=config.memory_max,
+            on_leave=report.counters.add_requests,
+        )
+        self._loads: SharedLoads[Loaded] = SharedLoads()
+
+    async def load(self, origin: Origin, request: Request) -> Loaded:
+        """Return what may be fetched at an origin; a download is made on behalf of `request`."""
+        access = self.origins.peek(origin)
+        if access is not None:
+            return Loaded(access, Source.MEMORY)
+        return await self._loads.join(origin, partial(self._load, origin, request))
+
+    async def _load(self, origin: Origin, request: Request) -> Loaded:
+        """Load an origin that is not in memory, and keep it there."""
+        started = time.monotonic()
+        previous = self.origins.latest(origin)
+        if self._store is None:
+            loaded = Loaded(await self._download(origin, request, previous), Source.NETWORK)
+        else:
+            loaded = await self._load_shared(self._store, origin, request, previous)
+            is_hit = loaded.source is Source.STORE
+            self._stats.inc_value("norobots/store/hits" if is_hit else "norobots/store/misses")
+        access = loaded.access
+        self._report.loaded(access, previous, loaded.source.value, time.monotonic() - started)
+        if access.rules is not None and (previous is None or access.rules is not previous.rules):
+            await compat.send_robots_parsed(self._crawler, as_parser(access.rules), request)
+        self.origins.put(origin, access)
+        return loaded
+
+    async def _load_shared(
+        self, store: Store, origin: Origin, request: Request, previous: Access | None
+    ) -> Loaded:
+        """Return what the store has, or download it for every process that shares the store."""
+        waited, pause, has_logged = 0.0, _FIRST_PAUSE, False
+        while True:
+            stored = await self._recall(store, origin, previous)
+            # What another process saved while this one waited is used, however short its lifetime is.
+            if stored is not None and (stored.lifetime > 0 or waited):
+                return Loaded(stored, Source.STORE)
+            previous = stored or previous
+            if waited >= self._config.longest_download or compat.is_closing(self._crawler):
+                return Loaded(await self._download(origin, request, previous), Source.NETWORK)
+            async with hold_lock(store, origin) as is_held:
+                if is_held:
+                    # Another process may have saved it between the look and the lock.
+                    stored = await self._recall(store, origin, previous)
+                    if stored is not None and stored.lifetime > 0:
+                        return Loaded(stored, Source.STORE)
+                    access = await self._download(origin, request, stored or previous)
+                    return Loaded(access, Source.NETWORK)
+            if waited >= _LONG_WAIT and not has_logged:
+                has_logged = True
+                logger.info("Another process is downloading the robots.txt of %s; waiting for it", origin)
+            await compat.sleep(pause)
+            waited += pause
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _recall(self, store: Store, origin: Origin, previous: Access | None) -> Access | None:
+        """Return what the store has, if it is newer than `previous`."""
+        snapshots = await store.load(origin)
+        now = time.time()
+        if not snapshots or not all(self.judge.freshness.has_an_age(one, now) for one in snapshots):
+            return None
+        if previous is not None and snapshots[-1].time <= previous.snapshots[-1].time:
+            return None
+        return self.judge.recall(snapshots, now)
+
+    async def _download(self, origin: Origin, request: Request, previous: Access | None) -> Access:
+        """Download and judge a robots.txt, and save it in the store."""
+        self._stats.inc_value("robotstxt/request_count")
+        earlier = previous.snapshot if previous is not None and previous.rules is not None else None
+        snapshot = await self._fetcher.fetch(origin, request, earlier)
+        if snapshot.status is not None:
+            self._stats.inc_value("robotstxt/response_count")
+            self._stats.inc_value(f"robotstxt/response_status_count/{snapshot.status}")
+        elif not isinstance(snapshot.exception, IgnoreRequest):
+            self._stats.inc_value(f"robotstxt/exception_count/{type(snapshot.exception)}")
+        access = self.judge.judge(snapshot, previous)
+        if self._store is not None and not access.snapshots[-1].own_fault:
+            until = self.judge.freshness.kept_until(access.lifetime, access.snapshots[-1])
+            await self._store.save(access.snapshots, until)
+        return access
+
+    def _open_store(self) -> Store | None:
+        value = self._config.store
+        if value == MEMORY:
+            return None
+        shown = without_password(value)
+        try:
+            store = open_store(value, self._config.store_max, has_asyncio=compat.has_asyncio(self._crawler))
+        except (ImportError, ValueError) as exc:
+            raise ValueError(f"NOROBOTS_STORE = {shown!r}: {exc}") from None
+        logger.info("NOROBOTS_STORE is %s", shown)
+        breaker = CircuitBreaker(
+            store, f"NOROBOTS_STORE {shown}", lambda: self._stats.inc_value("norobots/store/failures")
+        )
+        self._crawler.signals.connect(breaker.close, signals.spider_closed)
+        return breaker

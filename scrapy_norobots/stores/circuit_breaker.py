@@ -1,0 +1,130 @@
+"""`CircuitBreaker`: a store that may fail, used so that the crawl never does.
+
+The first failure is one WARNING and opens the circuit: for a while no call reaches the store, and the crawl
+goes on from memory, as it would without one. After each while, one call finds out whether the store works
+again; when it does, that is one WARNING too. No call takes longer than a few seconds, whatever the store
+does.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from twisted.internet.defer import DeferredSemaphore
+
+from scrapy_norobots import compat
+from scrapy_norobots.standard.decision import printable
+
+if TYPE_CHECKING:
+    from scrapy_norobots.snapshot import Snapshot
+    from scrapy_norobots.standard import Origin
+    from scrapy_norobots.stores import Store
+
+logger = logging.getLogger(__name__)
+
+# In seconds: how long a call may take, and how long the circuit stays open after a failure.
+TIMEOUT = 5.0
+PAUSE = 5.0
+
+# How many calls may be under way. The timeout of the others has not begun: a disk that is slow under the
+# load of a crawl has not failed.
+_CONCURRENT_CALLS = 32
+
+_T = TypeVar("_T")
+
+
+class CircuitBreaker:
+    """A `Store` around another that may fail: while it does, it is empty and every lock is free.
+
+    `name` is what the log calls it; `on_failure` is called for each failure; `clock` returns seconds that
+    never go back.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        on_failure: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._name = name
+        self._on_failure = on_failure
+        self._clock = clock
+        self._slots = DeferredSemaphore(_CONCURRENT_CALLS)
+        # The methods that fail. A full disk can be read, so that a successful look-up says nothing about it.
+        self._failing: set[str] = set()
+        self._open_until = 0.0
+        self._is_closed = False
+
+    async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
+        """Return the snapshots of an origin, oldest first."""
+        return await self._try("load", lambda: self._store.load(origin), ())
+
+    async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
+        """Keep snapshots of one origin, if that is possible."""
+        await self._try("save", lambda: self._store.save(snapshots, until), None)
+
+    async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
+        """Acquire the lock of an origin, or extend it."""
+        return await self._try("acquire_lock", lambda: self._store.acquire_lock(origin, seconds), True)
+
+    async def release_lock(self, origin: Origin) -> None:
+        """Release the lock of an origin."""
+        await self._try("release_lock", lambda: self._store.release_lock(origin), None)
+
+    async def close(self) -> None:
+        """Close the store; a failure is logged, and no more."""
+        self._is_closed = True
+        try:
+            await compat.within(TIMEOUT, self._store.close())
+        except Exception as exc:
+            logger.info("%s could not be closed: %s", self._name, _describe(exc))
+
+    async def _try(self, method: str, call: Callable[[], Coroutine[Any, Any, _T]], fallback: _T) -> _T:
+        if self._is_open():
+            return fallback
+        await compat.waiting_for(self._slots.acquire())
+        try:
+            if self._is_open():  # by now
+                return fallback
+            if not self._failing:
+                return await compat.within(TIMEOUT, call())
+            # This call finds out; the others do not wait for it.
+            self._open_until = self._clock() + TIMEOUT + PAUSE
+            result = await compat.within(TIMEOUT, call())
+            self._succeeded(method)
+        except Exception as exc:
+            self._failed(method, exc)
+            return fallback
+        else:
+            return result
+        finally:
+            self._slots.release()
+
+    def _is_open(self) -> bool:
+        return self._is_closed or self._clock() < self._open_until
+
+    def _succeeded(self, method: str) -> None:
+        self._open_until = 0.0
+        self._failing.discard(method)
+        if not self._failing:
+            logger.warning("%s works again and is used", self._name)
+
+    def _failed(self, method: str, exc: Exception) -> None:
+        self._open_until = self._clock() + PAUSE
+        self._on_failure()
+        if not self._failing:
+            logger.warning(
+                "%s failed (%s); the crawl goes on from memory, and it is tried again from time to time",
+                self._name,
+                _describe(exc),
+            )
+        self._failing.add(method)
+
+
+def _describe(exc: Exception) -> str:
+    return printable(": ".join(filter(None, (type(exc).__name__, str(exc)))))

@@ -1,0 +1,172 @@
+"""The counts of a crawl: exact totals, and bounded memory however many origins and rules there are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_norobots.access import Access, Judge, StatusPolicy
+from scrapy_norobots.freshness import Freshness
+from scrapy_norobots.report.counters import Counters, Outcome, TopCounts
+from scrapy_norobots.report.facts import facts_of
+from scrapy_norobots.report.ineffective import IneffectiveRules
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import Origin, RobotsTxt
+
+JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
+RULES = b"User-agent: *\nDisallow: /back/\n"
+
+
+def origin(number: int) -> Origin:
+    return Origin("http", f"town{number}.example", 80)
+
+
+def access(number: int, status: int | None = 200, previous: Access | None = None) -> Access:
+    snapshot = Snapshot(origin(number), origin(number).robots_url, 0.0, status, body=RULES)
+    return JUDGE.judge(snapshot, previous)
+
+
+def load(counters: Counters, now: Access, previous: Access | None = None, seconds: float = 0.1) -> None:
+    counters.load(now, previous, "network", seconds, None)
+
+
+def drop(counters: Counters, at: Access, path: str = "/back/") -> None:
+    counters.drop(at.decide(f"{at.snapshot.origin}{path}", "FooBot"), at)
+
+
+@given(st.lists(st.integers(0, 30)), st.integers(1, 12))
+def test_top_counts_are_as_good_as_they_say(stream: list[int], size: int) -> None:
+    top: TopCounts[int] = TopCounts(size)
+    for thing in stream:
+        top.add(thing)
+        assert len(top) <= size
+    kept = dict(top.most_common(size))
+    for thing, count in Counter(stream).items():
+        assert count - top.short_by <= kept.get(thing, 0) <= count
+    assert top.short_by * size <= 2 * len(stream)
+
+
+def test_top_counts_that_fit_are_exact_and_in_order() -> None:
+    top: TopCounts[str] = TopCounts(3)
+    for thing in "cabbac":
+        top.add(thing)
+    assert top.most_common(2) == [("a", 2), ("b", 2)]
+    assert top.short_by == 0
+
+
+@pytest.mark.parametrize("rows_max", [0, 1, 1_000])
+def test_100000_origins_keep_no_more_than_their_rows(rows_max: int) -> None:
+    counters = Counters(rows_max, causes_max=500)
+    most = 0
+    for number in range(100_000):
+        now = access(number, (200, 404, 503, None)[number % 4])
+        load(counters, now, seconds=number % 7)
+        if not now.allowed(f"{now.snapshot.origin}/back/", "FooBot"):
+            for _ in range(3 if number % 10_000 == 0 else 1):
+                drop(counters, now)
+        most = max(most, len(counters.rows), len(counters.causes))
+    assert most == max(rows_max, 500)
+    assert counters.origins == 100_000 == len(counters.rows) + counters.left_out
+    assert counters.outcomes == {
+        Outcome("rules", "rules", False): 25_000,
+        Outcome("open", "4xx", False): 25_000,
+        Outcome("closed", "5xx", False): 25_000,
+        Outcome("closed", "error", False): 25_000,
+    }
+    assert counters.dropped == 75_020
+    # What has no drop has come since room was made last.
+    assert all(row.dropped or int(at.host[4:-8]) > 99_000 for at, row in counters.rows.items())
+    if rows_max == 1_000:
+        busiest = {origin(number) for number in range(0, 100_000, 10_000)}
+        assert busiest <= counters.rows.keys()
+        facts = facts_of(counters, {})
+        assert len(facts["rows"]) + facts["rows_left_out"] == 100_000
+
+
+def test_a_refresh_moves_an_origin_from_one_outcome_to_another() -> None:
+    for rows_max in (0, 10):
+        counters = Counters(rows_max)
+        first = access(1)
+        stale = access(1, 503, first)
+        load(counters, first, seconds=2.0)
+        load(counters, stale, first)
+        load(counters, access(2, 404))
+        assert counters.origins == 2
+        assert +counters.outcomes == {Outcome("rules", "rules", True): 1, Outcome("open", "4xx", False): 1}
+        assert counters.sources == {"network": 3}
+        assert counters.slowest == (origin(1), 2.0)
+
+
+def test_an_origin_that_comes_back_is_one_as_long_as_it_has_a_row() -> None:
+    counters = Counters(10)
+    load(counters, access(1))
+    load(counters, access(1, 404))  # memory has let it go
+    assert counters.origins == 1
+    assert +counters.outcomes == {Outcome("open", "4xx", False): 1}
+
+
+def test_an_origin_without_a_row_gets_one_with_its_first_drop() -> None:
+    counters = Counters(1)
+    first, second = access(1), access(2, 404)
+    load(counters, first)
+    load(counters, second)
+    assert list(counters.rows) == [origin(2)]
+    drop(counters, first)
+    drop(counters, first)
+    assert {place: row.dropped for place, row in counters.rows.items()} == {origin(1): 2}
+    counters.add_requests(origin(1), 5)
+    counters.add_requests(origin(2), 5)
+    assert counters.rows[origin(1)].requests == 5
+
+
+def test_no_text_of_a_site_is_kept_at_length() -> None:
+    counters = Counters(10)
+    long = "/" + 50_000 * "x"
+    now = access(1)
+    body = f"User-agent: *\nDisallow: {long}\n".encode()
+    now = replace(now, rules=RobotsTxt.parse(body), detail=50_000 * "x")
+    load(counters, now)
+    drop(counters, now, long)
+    ((cause, count),) = counters.causes.most_common(5)
+    assert (len(cause.text), count) == (200, 1)
+    assert len(counters.rows[origin(1)].detail) == 200
+
+
+def test_ineffective_lines_are_the_findings_of_severity_error() -> None:
+    body = (
+        b"User-agent: *\nDisallow: /a\nCrawl-delay: 3\nDisalow: /attic/\n\n"
+        b"Disallow: /cellar/\nDisallow: /loft/\n"
+    )
+    ineffective = IneffectiveRules.of(body)
+    assert ineffective is not None
+    assert ineffective.lines == 3
+    assert ineffective.kinds == "misspelt-field (line 4), stray-disallow (line 6 and 1 more)"
+    assert ineffective.details.startswith("line 4, 'Disalow: /attic/': The field is not known")
+    assert "; line 6 and 1 more, 'Disallow: /cellar/': The line stands in no record" in ineffective.details
+    assert IneffectiveRules.of(b"User-agent: *\nDisallow: /a\nAllow: /b\nSitemap: x\n") is None
+    assert IneffectiveRules.of(b"") is None
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r", b"\r\n"])
+def test_only_the_start_of_a_long_file_is_searched(line_end: bytes) -> None:
+    fine = line_end.join([b"User-agent: *", *([b"Disallow: /a"] * 6_000)])
+    assert len(fine) > 2 * 32 * 1024
+    assert IneffectiveRules.of(fine) is None  # no line was cut in two
+    assert IneffectiveRules.of(fine + line_end + b"Disalow: /b" + line_end) is None
+    ineffective = IneffectiveRules.of(b"Disalow: /b" + line_end + fine)
+    assert ineffective is not None
+    assert ineffective.lines == 1
+
+
+def test_a_file_of_one_long_line_is_not_searched() -> None:
+    assert IneffectiveRules.of(b"Disalow: /" + 100_000 * b"x") is None
+
+
+def test_the_start_of_a_file_in_utf_16_is_text() -> None:
+    ineffective = IneffectiveRules.of(("\ufeffDisalow: /b\n" + 50_000 * "# x\n").encode("utf-16-le"))
+    assert ineffective is not None
+    assert ineffective.kinds == "misspelt-field (line 1)"

@@ -1,0 +1,302 @@
+"""`RobotsLoader` by itself, on a real SQLite store: who downloads, what is used, what is saved."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import AsyncMock, MagicMock
+
+import pytest
+from scrapy import Request
+from scrapy.settings import Settings
+
+from scrapy_norobots import stores
+from scrapy_norobots.access import Access
+from scrapy_norobots.loader import Loaded, RobotsLoader, Source
+from scrapy_norobots.report import CrawlReport
+from scrapy_norobots.settings import Config
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import Origin
+from scrapy_norobots.stores.sqlite import SqliteStore
+from tests.unit.test_circuit_breaker import can_wait_for_deferreds
+
+ORIGIN = Origin("http", "town.example", 80)
+REQUEST = Request("http://town.example/a")
+OPEN, SHUT = b"", b"User-agent: *\nDisallow: /\n"
+
+
+def found(body: bytes, age: float = 0) -> Snapshot:
+    return Snapshot(ORIGIN, ORIGIN.robots_url, time.time() - age, status=200, body=body)
+
+
+class FakeFetcher:
+    """Downloads by itself, and counts."""
+
+    def __init__(self) -> None:
+        self.snapshot = found(SHUT)
+        self.error: Exception | None = None
+        self.previous: list[Snapshot | None] = []
+        self.started = asyncio.Event()
+        self.may_end = asyncio.Event()
+        self.may_end.set()
+
+    async def fetch(self, origin: Origin, request: Request, previous: Snapshot | None) -> Snapshot:
+        self.previous.append(previous)
+        self.started.set()
+        await asyncio.sleep(0.05)
+        await self.may_end.wait()
+        if self.error is not None:
+            raise self.error
+        return self.snapshot
+
+
+@dataclass
+class Crawl:
+    """One of the crawls that share a file."""
+
+    store: SqliteStore
+    loader: RobotsLoader
+    fetcher: FakeFetcher
+
+    @property
+    def downloads(self) -> int:
+        return len(self.fetcher.previous)
+
+    async def load(self, previous: Access | None = None) -> Loaded:
+        return await self.loader._load_shared(self.store, ORIGIN, REQUEST, previous)
+
+    def judge(self, snapshot: Snapshot) -> Access:
+        return self.loader.judge.judge(snapshot)
+
+
+@asynccontextmanager
+async def crawls(
+    folder: Path, count: int, *, is_closing: bool = False, **settings: Any
+) -> AsyncIterator[list[Crawl]]:
+    """Crawls that share a store; their crawlers are mocks, as in users' unit tests."""
+    times = {"NOROBOTS_TTL_MIN": 0, "NOROBOTS_TTL": 600, "NOROBOTS_STALE_TTL": 3600}
+    made = []
+    for _ in range(count):
+        crawler = MagicMock(settings=Settings({**times, **settings}))
+        crawler.engine._slot.closing = object() if is_closing else None
+        crawler.signals.send_catch_log_async = AsyncMock()
+        config = Config.from_settings(crawler.settings)
+        loader = RobotsLoader(crawler, config, CrawlReport(crawler, config))
+        store = loader._store = SqliteStore(str(folder / "robots.sqlite"), 2**20)
+        fetcher = loader._fetcher = FakeFetcher()  # type: ignore[assignment]
+        made.append(Crawl(store, loader, fetcher))
+    yield made
+    for crawl in made:
+        await crawl.store.close()
+
+
+def is_shut(access: Access) -> bool:
+    return not access.allowed("http://town.example/a", "FooBot")
+
+
+def test_the_result_names_its_source(tmp_path: Path) -> None:
+    if not can_wait_for_deferreds():
+        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
+
+    async def work() -> None:
+        async with crawls(tmp_path, 2) as (first, second):
+            seen = [await crawl.loader.load(ORIGIN, REQUEST) for crawl in (first, first, second)]
+            assert [source for _, source in seen] == [Source.NETWORK, Source.MEMORY, Source.STORE]
+            assert seen[0].access is seen[1].access
+            assert all(is_shut(access) for access, _ in seen)
+            assert (first.downloads, second.downloads) == (1, 0)
+
+    asyncio.run(work())
+
+
+def test_one_downloads_for_all(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with crawls(tmp_path, 4) as all_of_them:
+            loaded = await asyncio.gather(*(crawl.load() for crawl in all_of_them))
+            assert sum(crawl.downloads for crawl in all_of_them) == 1
+            assert sorted(source.value for _, source in loaded) == ["network", "store", "store", "store"]
+            assert all(is_shut(access) for access, _ in loaded)
+            assert await all_of_them[0].store.acquire_lock(ORIGIN, 60)
+            assert not await all_of_them[1].store.acquire_lock(ORIGIN, 60)
+
+    asyncio.run(work())
+
+
+def test_a_load_that_raises_releases_the_lock(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with crawls(tmp_path, 2) as (first, second):
+            first.fetcher.error = RuntimeError("a bug")
+            with pytest.raises(RuntimeError, match="a bug"):
+                await first.load()
+            assert await second.store.acquire_lock(ORIGIN, 60)
+
+    asyncio.run(work())
+
+
+def test_who_finds_it_saved_releases_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another saves between the look and the lock."""
+
+    async def work() -> None:
+        async with crawls(tmp_path, 2) as (first, second):
+            acquire = first.store.acquire_lock
+
+            async def late(origin: Origin, seconds: float) -> bool:
+                await second.store.save((found(SHUT),), time.time() + 60)
+                return await acquire(origin, seconds)
+
+            monkeypatch.setattr(first.store, "acquire_lock", late)
+            access, source = await first.load()
+            assert source is Source.STORE
+            assert is_shut(access)
+            assert first.downloads == 0
+            assert await second.store.acquire_lock(ORIGIN, 60)
+
+    asyncio.run(work())
+
+
+def test_nobody_waits_for_longer_than_a_download_can_take(tmp_path: Path) -> None:
+    limits: dict[str, Any] = {"NOROBOTS_TIMEOUT": 0.2, "NOROBOTS_RETRY_TIMES": 0, "NOROBOTS_REDIRECT_MAX": 0}
+
+    async def work() -> None:
+        async with crawls(tmp_path, 2, **limits) as (first, second):
+            assert await second.store.acquire_lock(ORIGIN, 3600)
+            _, source = await first.load()
+            assert source is Source.NETWORK
+            assert not await first.store.acquire_lock(ORIGIN, 60)  # it is still theirs
+
+    asyncio.run(work())
+
+
+def test_a_crawl_that_is_closing_does_not_wait(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with crawls(tmp_path, 2, is_closing=True) as (first, second):
+            assert await second.store.acquire_lock(ORIGIN, 3600)
+            _, source = await first.load()
+            assert source is Source.NETWORK
+
+    asyncio.run(work())
+
+
+def tells_of_locks(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Return an event that is set each time a crawl has tried to acquire a lock."""
+    tried = asyncio.Event()
+    acquire = crawl.store.acquire_lock
+
+    async def acquire_and_tell(origin: Origin, seconds: float) -> bool:
+        is_acquired = await acquire(origin, seconds)
+        tried.set()
+        return is_acquired
+
+    monkeypatch.setattr(crawl.store, "acquire_lock", acquire_and_tell)
+    return tried
+
+
+def test_a_lock_is_extended_while_the_download_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not can_wait_for_deferreds():
+        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
+    monkeypatch.setattr(stores, "_EXTEND_EVERY", 0.01)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now)
+
+    async def work() -> None:
+        nonlocal now
+        async with crawls(tmp_path, 2) as (first, second):
+            first.fetcher.may_end.clear()
+            extended = tells_of_locks(first, monkeypatch)
+            loading = asyncio.create_task(first.load())
+            await first.fetcher.started.wait()
+            for _ in range(3):
+                now += 0.9 * stores.LOCK_SECONDS
+                for _ in range(2):  # one may have looked at the clock before
+                    extended.clear()
+                    await asyncio.wait_for(extended.wait(), 30)
+                assert not await second.store.acquire_lock(ORIGIN, 60)
+            first.fetcher.may_end.set()
+            await loading
+            await asyncio.sleep(0.1)  # and no longer than that
+            assert await second.store.acquire_lock(ORIGIN, 60)
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("ahead", [400, 365 * 86_400])
+def test_what_is_dated_far_ahead_is_a_miss(tmp_path: Path, ahead: float) -> None:
+    """It is neither fresh nor a copy to use while the site fails."""
+
+    async def work() -> None:
+        async with crawls(tmp_path, 1) as [crawl]:
+            await crawl.store.save((found(OPEN, age=-ahead),), time.time() + 10**9)
+            access, source = await crawl.load()
+            assert source is Source.NETWORK
+            assert is_shut(access)
+            await crawl.store.save((found(OPEN, age=-ahead),), time.time() + 10**9)
+            crawl.fetcher.snapshot = replace(found(b""), status=503)
+            access, _ = await crawl.load()
+            assert not access.stale
+            assert is_shut(access)
+
+    asyncio.run(work())
+
+
+def test_what_is_old_is_downloaded_again_with_a_conditional_request(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with crawls(tmp_path, 1) as [crawl]:
+            old = found(OPEN, age=700)
+            await crawl.store.save((old,), time.time() + 60)
+            access, source = await crawl.load()
+            assert source is Source.NETWORK
+            assert is_shut(access)
+            assert crawl.fetcher.previous == [old]
+
+    asyncio.run(work())
+
+
+def test_what_is_known_is_not_replaced_by_something_older(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with crawls(tmp_path, 1) as [crawl]:
+            await crawl.store.save((found(OPEN, age=100),), time.time() + 60)
+            access, source = await crawl.load(crawl.judge(found(SHUT, age=50)))
+            assert source is Source.NETWORK
+            assert is_shut(access)
+
+    asyncio.run(work())
+
+
+def test_what_came_while_waiting_is_used_even_if_it_is_fresh_for_no_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work() -> None:
+        async with crawls(tmp_path, 2, NOROBOTS_TTL=0) as (first, second):
+            assert await second.store.acquire_lock(ORIGIN, 60)
+            tried = tells_of_locks(first, monkeypatch)
+            loading = asyncio.create_task(first.load())
+            await asyncio.wait_for(tried.wait(), 30)
+            await second.store.save((found(SHUT),), time.time() + 60)
+            await second.store.release_lock(ORIGIN)
+            access, source = await loading
+            assert source is Source.STORE
+            assert is_shut(access)
+            assert first.downloads == 0
+
+    asyncio.run(work())
+
+
+def test_a_local_failure_is_not_saved(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with crawls(tmp_path, 1) as [crawl]:
+            crawl.fetcher.snapshot = Snapshot(
+                ORIGIN, ORIGIN.robots_url, time.time(), error="no proxy", own_fault=True
+            )
+            access, _ = await crawl.load(crawl.judge(found(SHUT, age=700)))
+            assert access.stale
+            assert await crawl.store.load(ORIGIN) == ()
+            assert await crawl.store.acquire_lock(ORIGIN, 60)
+
+    asyncio.run(work())
