@@ -184,6 +184,14 @@ class BrokenParser(PythonRobotParser):
         return super().from_crawler(crawler, robotstxt_body)
 
 
+class UninstalledParser(PythonRobotParser):
+    """A parser whose library is not installed."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> UninstalledParser:
+        raise ModuleNotFoundError("No module named 'robots'")
+
+
 class FailingParser(PythonRobotParser):
     """A parser that reads every file, and fails when asked about a host but the first."""
 
