@@ -36,7 +36,7 @@ from tests.crawling import ADDON, MODES, Crawl, crawl
 from tests.sites.certificate import make_certificate
 from tests.worlds import Arrival, File, Played, World
 
-TTL, ERROR_TTL, TIMEOUT = 0.4, 0.2, 2.0
+TTL, ERROR_TTL, TIMEOUT = 0.4, 0.2, 4.0
 SETTINGS = {
     **ADDON,
     "NOROBOTS_TTL": TTL,

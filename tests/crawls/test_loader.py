@@ -158,7 +158,7 @@ def test_who_dies_while_downloading_is_replaced(store: dict[str, Any]) -> None:
             dead.wait(30)
         return Answer(RULES)
 
-    quick = {**store, "NOROBOTS_TIMEOUT": 1, "NOROBOTS_RETRY_TIMES": 0, "NOROBOTS_REDIRECT_MAX": 0}
+    quick = {**store, "NOROBOTS_TIMEOUT": 3, "NOROBOTS_RETRY_TIMES": 0, "NOROBOTS_REDIRECT_MAX": 0}
     with Site(robots) as site:
         # The first may take long, so that its lock outlives it.
         with started(f"{site.url}/", settings={**quick, "NOROBOTS_REDIRECT_MAX": 2}) as first:

@@ -126,8 +126,9 @@ def test_a_process_that_takes_too_long_is_killed_and_what_it_wrote_is_shown(
 
 
 RUN = """
-import pathlib, sys
+import pathlib, signal, sys
 from tests.processes import Process
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may have had ignored
 with Process(
     "program", stdin=sys.stdin.buffer, stdout=sys.stdout.buffer, stderr=sys.stderr.buffer,
     cwd=pathlib.Path(sys.argv[1]),
