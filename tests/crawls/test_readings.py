@@ -90,8 +90,8 @@ def test_a_second_reading_that_fails_closes_the_site() -> None:
         (["scrapy.spiders.Spider"], "NOROBOTS_ALSO_OBEY = ['scrapy.spiders.Spider']: Spider is not usable: "),
         (7, "NOROBOTS_ALSO_OBEY = 7: must be a list of parsers"),
         (
-            ["scrapy.robotstxt.RerpRobotParser"],
-            "NOROBOTS_ALSO_OBEY = ['scrapy.robotstxt.RerpRobotParser']: RerpRobotParser is not usable: ",
+            ["tests.spiders.UninstalledParser"],
+            "NOROBOTS_ALSO_OBEY = ['tests.spiders.UninstalledParser']: UninstalledParser is not usable: ",
         ),
     ],
 )
