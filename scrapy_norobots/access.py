@@ -53,6 +53,12 @@ class Rules(Protocol):
     def size(self) -> int:
         """About how much memory they take, in bytes."""
 
+    def is_ready(self, robot: str | bytes) -> bool:
+        """Whether questions about `robot` are answered at once; if not, `prepare` should run in a thread."""
+
+    def prepare(self, robot: str | bytes) -> None:
+        """Do what the first question about `robot` takes."""
+
     def allowed(self, url: str, robot: str | bytes) -> bool:
         """Whether `robot` may fetch `url`."""
 
@@ -152,6 +158,15 @@ class Access:
             return self.detail
         verb = "allows" if self.kind is AccessKind.OPEN else "denies"
         return f"{self.detail}, and NOROBOTS_STATUS_POLICY {verb} {self.outcome!r}"
+
+    def is_ready(self, robot: str | bytes) -> bool:
+        """Whether questions about `robot` are answered at once; if not, `prepare` should run in a thread."""
+        return self.rules is None or self.rules.is_ready(robot)
+
+    def prepare(self, robot: str | bytes) -> None:
+        """Do what the first question about `robot` takes."""
+        if self.rules is not None:
+            self.rules.prepare(robot)
 
     def allowed(self, url: str, robot: str | bytes) -> bool:
         """Whether `robot` may fetch `url`, an http or https URL of the origin."""

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
@@ -23,6 +25,7 @@ from scrapy_norobots.access import Access, Judge
 from scrapy_norobots.fetch import Fetcher
 from scrapy_norobots.origins import OriginCache, SharedLoads
 from scrapy_norobots.parser import Reader, as_parser
+from scrapy_norobots.standard.robotstxt import SMALL_BODY
 from scrapy_norobots.stores import MEMORY, Store, hold_lock, open_store, without_password
 from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
 
@@ -32,7 +35,10 @@ if TYPE_CHECKING:
 
     from scrapy_norobots.report import CrawlReport
     from scrapy_norobots.settings import Config
+    from scrapy_norobots.snapshot import Snapshot
     from scrapy_norobots.standard import Origin
+
+_T = TypeVar("_T")
 
 logger = logging.getLogger(__name__)
 
@@ -80,14 +86,36 @@ class RobotsLoader:
             memory_max=config.memory_max,
             on_leave=report.counters.add_requests,
         )
-        self._loads: SharedLoads[Loaded] = SharedLoads()
+        self._loads: SharedLoads[Origin, Loaded] = SharedLoads()
+        self._preparations: SharedLoads[tuple[Origin, str | bytes], None] = SharedLoads()
+        self._thread = ThreadPoolExecutor(1, "norobots-reader")
+        crawler.signals.connect(self._close, signals.spider_closed)
 
-    async def load(self, origin: Origin, request: Request) -> Loaded:
-        """Return what may be fetched at an origin; a download is made on behalf of `request`."""
+    async def load(self, origin: Origin, request: Request, robot: str | bytes) -> Loaded:
+        """Return what a robot may fetch at an origin, so that it can be asked without delay.
+
+        `robot` is a name or a whole User-Agent header; a download is made on behalf of `request`.
+        """
         access = self.origins.peek(origin)
         if access is not None:
-            return Loaded(access, Source.MEMORY)
-        return await self._loads.join(origin, partial(self._load, origin, request))
+            loaded = Loaded(access, Source.MEMORY)
+        else:
+            loaded = await self._loads.join(origin, partial(self._load, origin, request))
+        while not loaded.access.is_ready(robot):
+            await self._preparations.join((origin, robot), partial(self._prepare, loaded.access, robot))
+        return loaded
+
+    async def _prepare(self, access: Access, robot: str | bytes) -> None:
+        await self._work(access.snapshots, partial(access.prepare, robot))
+
+    async def _work(self, snapshots: Sequence[Snapshot], work: Callable[[], _T]) -> _T:
+        """Do work on the bodies of snapshots; in a thread if it may hold up the crawl."""
+        if sum(len(snapshot.body) for snapshot in snapshots) <= SMALL_BODY:
+            return work()
+        return await compat.in_thread(self._thread, work)
+
+    def _close(self) -> None:
+        self._thread.shutdown(wait=False)
 
     async def _load(self, origin: Origin, request: Request) -> Loaded:
         """Load an origin that is not in memory, and keep it there."""
@@ -100,7 +128,9 @@ class RobotsLoader:
             is_hit = loaded.source is Source.STORE
             self._stats.inc_value("norobots/store/hits" if is_hit else "norobots/store/misses")
         access = loaded.access
-        self._report.loaded(access, previous, loaded.source.value, time.monotonic() - started)
+        seconds = time.monotonic() - started
+        examined = await self._work(access.snapshots, partial(self._report.examine, access, previous))
+        self._report.loaded(access, previous, loaded.source.value, seconds, examined)
         if access.rules is not None and (previous is None or access.rules is not previous.rules):
             await compat.send_robots_parsed(self._crawler, as_parser(access.rules), request)
         self.origins.put(origin, access)
@@ -142,7 +172,7 @@ class RobotsLoader:
             return None
         if previous is not None and snapshots[-1].time <= previous.snapshots[-1].time:
             return None
-        return self.judge.recall(snapshots, now)
+        return await self._work(snapshots, partial(self.judge.recall, snapshots, now))
 
     async def _download(self, origin: Origin, request: Request, previous: Access | None) -> Access:
         """Download and judge a robots.txt, and save it in the store."""
@@ -154,7 +184,7 @@ class RobotsLoader:
             self._stats.inc_value(f"robotstxt/response_status_count/{snapshot.status}")
         elif not isinstance(snapshot.exception, IgnoreRequest):
             self._stats.inc_value(f"robotstxt/exception_count/{type(snapshot.exception)}")
-        access = self.judge.judge(snapshot, previous)
+        access = await self._work([snapshot], partial(self.judge.judge, snapshot, previous))
         if self._store is not None and not access.snapshots[-1].own_fault:
             until = self.judge.freshness.kept_until(access.lifetime, access.snapshots[-1])
             await self._store.save(access.snapshots, until)

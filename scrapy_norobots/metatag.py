@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -37,7 +38,16 @@ logger = logging.getLogger(__name__)
 # Elements whose content is text, or is kept for scripts: a tag in there is none. Parsers differ on some.
 _INERT = ("template", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 
-_NAME = re.compile(rb"<meta\b[^<>]*?\bname\s*=[\s\"']*([^\s\"'>]+)")
+# A META tag up to its end, in lower case: ">" may stand in quotes, and quotes may be left open.
+_META = re.compile(rb"<meta\b(?:[^>\"']+|\"[^\"]*\"|'[^']*'|[\"'])*")
+# What may be its name, or the first word of that; and a name that means just what it says.
+_NAME = re.compile(rb"name\s*=[\s\"']*([^\s\"'>]+)")
+_PLAIN = re.compile(rb"[\w.:-]+")
+
+# How many META tags a page may have, and how long they may be, in characters, so that they are read.
+_TAGS_MAX = 1_000
+_CONTENT_MAX = 10_000
+_TOO_MANY = f"more than {_TAGS_MAX} META tags, or one of more than {_CONTENT_MAX} characters"
 
 
 class RobotsMetaMiddleware:
@@ -110,23 +120,38 @@ class RobotsMetaMiddleware:
 
 
 def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
-    """Read what a response asks of a robot, given as a name or a whole User-Agent header."""
+    """Read what a response asks of a robot, given as a name or a whole User-Agent header.
+
+    A page with more META tags than any author writes asks for NOINDEX and NOFOLLOW: reading them all would
+    hold up the crawl, and leaving some out might allow what they forbid.
+    """
     headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
-    if isinstance(response, HtmlResponse) and may_have_tags(response.body, robot):
-        return RobotsMeta.read(robot, meta_tags(_root(response)), headers)
-    return RobotsMeta.read(robot, (), headers)
+    if not isinstance(response, HtmlResponse) or not may_have_tags(response.body, robot):
+        return RobotsMeta.read(robot, (), headers)
+    tags = list(islice(meta_tags(_root(response)), _TAGS_MAX + 1))
+    if len(tags) > _TAGS_MAX or any(len(content) > _CONTENT_MAX for _, content in tags):
+        return RobotsMeta(noindex_by=_TOO_MANY, nofollow_by=_TOO_MANY)
+    return RobotsMeta.read(robot, tags, headers)
 
 
 def may_have_tags(body: bytes, robot: str | bytes) -> bool:
     """Whether a page may have a META tag that is read, as its bytes tell without parsing.
 
-    Looks for the name of such a tag. UTF-16 and UTF-32 are ASCII with zeros between; a page that has no ``<``
-    in that sense, as in EBCDIC, is one of which bytes tell nothing.
+    Looks for the name of such a tag, and errs on the side of parsing. UTF-16 and UTF-32 are ASCII with zeros
+    between; of a page that has no ``<`` in that sense, as in EBCDIC, bytes tell nothing.
     """
     plain = body.replace(b"\0", b"").lower()
     folded = fold(robot)
-    names = set(_NAME.findall(plain))
-    return any(wanted(name.decode("latin-1"), folded) for name in names) or b"<" not in plain
+    others: set[bytes] = set()
+    for tag in _META.finditer(plain):
+        for name in _NAME.findall(tag[0]):
+            if name in others:
+                continue
+            # Names with references, versions or other letters are for a parser to read.
+            if len(others) >= _TAGS_MAX or not _PLAIN.fullmatch(name) or wanted(name.decode(), folded):
+                return True
+            others.add(name)
+    return b"<" not in plain
 
 
 def meta_tags(root: etree._Element) -> Iterator[tuple[str, str]]:

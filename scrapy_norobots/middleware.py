@@ -104,7 +104,7 @@ class NoRobotsMiddleware:
         if access is None:
             access, decision = await self._wait(origin, request, url)
             self._counters.add_requests(origin, 1)
-        elif self._waiting_room.must_wait(request):
+        elif self._waiting_room.must_wait(request) or not access.is_ready(self._identity.robot(request)):
             access, decision = await self._wait(origin, request, url)
         else:
             decision = self._forbids(access, request, url)
@@ -128,7 +128,7 @@ class NoRobotsMiddleware:
         # with a lifetime of 0 that would never end.
         for _ in range(2):
             with self._waiting_room.hold(origin, request) as held:
-                access, _ = await self._loader.load(origin, request)
+                access, _ = await self._loader.load(origin, request, self._identity.robot(request))
                 decision = self._forbids(access, request, url)
                 if decision is not None and not self._config.dry_run:
                     break
@@ -142,7 +142,7 @@ class NoRobotsMiddleware:
             await self._take_turn(request)
             return None
         with self._waiting_room.hold(origin, request) as held:
-            access, _ = await self._loader.load(origin, request)
+            access, _ = await self._loader.load(origin, request, self._identity.robot(request))
             response = answer(access, request)
             if response is None:
                 await held.turn()

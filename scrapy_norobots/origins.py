@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -21,6 +21,7 @@ from scrapy_norobots.access import Access
 from scrapy_norobots.standard import Origin
 
 _T = TypeVar("_T")
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 @dataclass(slots=True)
@@ -110,34 +111,34 @@ class _Load(Generic[_T]):
     task: Deferred[None] | None = None
 
 
-class SharedLoads(Generic[_T]):
-    """The loads that are under way, at most one for each origin."""
+class SharedLoads(Generic[_Key, _T]):
+    """The loads that are under way, at most one for each key, such as an origin."""
 
     def __init__(self) -> None:
-        self._loads: dict[Origin, _Load[_T]] = {}
+        self._loads: dict[_Key, _Load[_T]] = {}
 
     def __len__(self) -> int:
         return len(self._loads)
 
-    async def join(self, origin: Origin, load: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
-        """Return the result of the load of an origin, which starts if none is under way.
+    async def join(self, key: _Key, load: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+        """Return the result of the load for a key, which starts if none is under way.
 
         Its exceptions propagate to every waiter.
         """
         waiter: Deferred[_T] = Deferred()
-        if origin in self._loads:
-            self._loads[origin].waiters.append(waiter)
+        if key in self._loads:
+            self._loads[key].waiters.append(waiter)
         else:
-            shared = self._loads[origin] = _Load([waiter])
-            shared.task = compat.spawn(self._run(origin, load))
+            shared = self._loads[key] = _Load([waiter])
+            shared.task = compat.spawn(self._run(key, load))
         return await compat.waiting_for(waiter)
 
-    async def _run(self, origin: Origin, load: Callable[[], Coroutine[Any, Any, _T]]) -> None:
+    async def _run(self, key: _Key, load: Callable[[], Coroutine[Any, Any, _T]]) -> None:
         try:
             result = await load()
         except BaseException as exc:
             # A bug, or the event loop is being torn down. Either way nobody may be left waiting.
-            for waiter in self._end(origin):
+            for waiter in self._end(key):
                 if isinstance(exc, Exception):
                     waiter.errback(exc)
                 else:
@@ -145,9 +146,9 @@ class SharedLoads(Generic[_T]):
             if isinstance(exc, (KeyboardInterrupt, SystemExit)):
                 raise  # every waiter has been called
         else:
-            for waiter in self._end(origin):
+            for waiter in self._end(key):
                 waiter.callback(result)
 
-    def _end(self, origin: Origin) -> Iterator[Deferred[_T]]:
+    def _end(self, key: _Key) -> Iterator[Deferred[_T]]:
         """End a load and yield the waiters, one by one: what one does next can cancel another."""
-        return (waiter for waiter in self._loads.pop(origin).waiters if not waiter.called)
+        return (waiter for waiter in self._loads.pop(key).waiters if not waiter.called)

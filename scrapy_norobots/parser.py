@@ -132,6 +132,13 @@ class ForeignRules:
         # What such a parser makes of a body is not known; ten times its length is seen with Protego.
         self.size = 1000 + 10 * len(body)
 
+    def is_ready(self, robot: str | bytes) -> bool:
+        """Return True: the parser has read the file."""
+        return True
+
+    def prepare(self, robot: str | bytes) -> None:
+        """Do nothing."""
+
     def allowed(self, url: str, robot: str | bytes) -> bool:
         """Whether `robot` may fetch `url`; not if the parser fails on it."""
         return self._ask(url, robot) == ""
@@ -171,6 +178,15 @@ class AllRules:
     def __init__(self, readings: Sequence[Rules]) -> None:
         self.readings = readings
         self.size = sum(rules.size for rules in readings)
+
+    def is_ready(self, robot: str | bytes) -> bool:
+        """Whether all readings answer questions about `robot` at once."""
+        return all(rules.is_ready(robot) for rules in self.readings)
+
+    def prepare(self, robot: str | bytes) -> None:
+        """Do what the first question about `robot` takes."""
+        for rules in self.readings:
+            rules.prepare(robot)
 
     def allowed(self, url: str, robot: str | bytes) -> bool:
         """Whether `robot` may fetch `url` by all readings."""

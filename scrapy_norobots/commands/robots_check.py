@@ -189,14 +189,15 @@ class Check:
         config = Config.from_settings(crawler.settings)
         loader = RobotsLoader(crawler, config, CrawlReport(crawler, config))
         rfc9309 = _rfc9309(crawler, config) if self._compare else None
-        self._identity = Identity(crawler, config.robot)
+        self._identity = identity = Identity(crawler, config.robot)
 
         def with_rfc9309(access: Access) -> tuple[Access, Access | None]:
             return access, rfc9309.judge(access.snapshot) if rfc9309 else None
 
         async def load(origin: Origin) -> None:
             if origin not in self._accesses:
-                access, _ = await loader.load(origin, Request(self.origins[origin]))
+                request = Request(self.origins[origin])
+                access, _ = await loader.load(origin, request, identity.robot(request))
                 self._accesses[origin] = with_rfc9309(access)
 
         if self._file is not None:

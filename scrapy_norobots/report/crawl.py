@@ -12,7 +12,7 @@ import logging
 import re
 from datetime import datetime, timezone
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_norobots import compat
 from scrapy_norobots.access import AccessKind
@@ -50,6 +50,13 @@ def spider_name(crawler: Crawler) -> str:
     return str(getattr(crawler.spider or crawler.spidercls, "name", None) or "spider")
 
 
+class Examined(NamedTuple):
+    """What a file has that a report tells of: rules without effect, and patterns that 1994 does not know."""
+
+    ineffective: IneffectiveRules | None = None
+    has_pattern: bool = False
+
+
 class CrawlReport:
     """The report of one crawl. Requests that pass are counted in `counters` directly."""
 
@@ -70,20 +77,31 @@ class CrawlReport:
         self._start_drops = 0
         self.counters = Counters(config.report_origins if self._files else 0)
 
-    def loaded(self, access: Access, previous: Access | None, source: str, seconds: float) -> None:
+    def examine(self, access: Access, previous: Access | None) -> Examined:
+        """Search a file for what a report says of it; takes time, and can be done in a thread."""
+        robots = strict_reading(access.rules)
+        if robots is None:
+            return Examined()
+        body = access.snapshot.body
+        ineffective = None
+        # The search is slow, so it is skipped where its result would be shown nowhere.
+        if self._files or len(self._with_ineffective) < _INEFFECTIVE_MAX:
+            ineffective = IneffectiveRules.of(body, multivalue=robots.multivalue)
+        is_new = previous is None or previous.rules is None
+        has_pattern = is_new and access.rules is robots and _PATTERN.search(body) is not None
+        return Examined(ineffective, has_pattern)
+
+    def loaded(
+        self, access: Access, previous: Access | None, source: str, seconds: float, examined: Examined
+    ) -> None:
         """Report an origin that was not in memory; `previous` is what applied there before."""
+        ineffective = examined.ineffective
         self._stats.inc_value(f"norobots/origins/{access.kind.value}")
         if access.stale:
             self._stats.inc_value("norobots/stale")
-        ineffective = None
-        robots = strict_reading(access.rules)
-        # The search is slow, so it is skipped where its result would be shown nowhere.
-        if robots is not None and (self._files or len(self._with_ineffective) < _INEFFECTIVE_MAX):
-            ineffective = IneffectiveRules.of(access.snapshot.body, multivalue=robots.multivalue)
         if ineffective is not None:
             self._log_ineffective(access, ineffective)
-        is_new = previous is None or previous.rules is None
-        if is_new and access.rules is robots is not None and _PATTERN.search(access.snapshot.body):
+        if examined.has_pattern:
             self.counters.add_pattern(access.snapshot.url)
         self.counters.load(access, previous, source, seconds, ineffective)
         if previous is None or (previous.outcome, previous.stale) != (access.outcome, access.stale):

@@ -29,6 +29,9 @@ from scrapy_norobots.standard.urls import Origin, is_normal, is_robots_txt, spli
 # each request must not fill the memory.
 _ROBOTS_REMEMBERED = 64
 
+# A body of at most so many bytes is read within a few milliseconds, whatever is in it.
+SMALL_BODY = 32 * 1024
+
 # Indices of records that stand at no one place in the file: the default record, which may be spread over
 # several (R5), and that of a robot for which there is none.
 _DEFAULT = -1
@@ -84,6 +87,14 @@ class RobotsTxt:
     def size(self) -> int:
         """About how much memory the file takes, in bytes, once it has said why to one robot."""
         return 1000 + len(self._body) + self._packed.size
+
+    def is_ready(self, robot: str | bytes) -> bool:
+        """Whether questions about `robot` are answered at once: the file is small, or was read for it."""
+        return len(self._body) <= SMALL_BODY or robot in self._index_of
+
+    def prepare(self, robot: str | bytes) -> None:
+        """Read the file for `robot`."""
+        self._index(robot)
 
     def allowed(self, url: str, robot: str | bytes) -> bool:
         """Whether `robot`, a name or a whole User-Agent header, may fetch `url` (U1 to U9).

@@ -105,7 +105,7 @@ def test_the_result_names_its_source(tmp_path: Path) -> None:
 
     async def work() -> None:
         async with crawls(tmp_path, 2) as (first, second):
-            seen = [await crawl.loader.load(ORIGIN, REQUEST) for crawl in (first, first, second)]
+            seen = [await crawl.loader.load(ORIGIN, REQUEST, "FooBot") for crawl in (first, first, second)]
             assert [source for _, source in seen] == [Source.NETWORK, Source.MEMORY, Source.STORE]
             assert seen[0].access is seen[1].access
             assert all(is_shut(access) for access, _ in seen)

@@ -303,6 +303,46 @@ def test_what_all_pages_have_is_no_robots_name(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "tag",
+    [
+        b'<meta data-name="title" name="robots" content="nofollow">',
+        b'<meta title="a>b" name="robots" content="nofollow">',
+        b"<meta title='it is \"so\" > that' name=robots content=nofollow>",
+        b'<meta content="nofollow, name=x" name="robots">',
+        b'<meta name="&#114;obots" content="nofollow">',
+        b'<meta name="Tamarin/2.0" content="nofollow">',
+        b'<meta title=it\'s name=robots content="nofollow">',
+        b"<META NAME = 'ROBOTS' CONTENT=\"nofollow\">",
+    ],
+)
+def test_finds_a_tag_however_it_is_written(tag: bytes) -> None:
+    page = HtmlResponse("http://town.example/", body=b"<html><head><title>A page</title>" + tag)
+    assert may_have_tags(page.body, "Tamarin/1.0")
+    assert not read_response(page, "Tamarin/1.0").follow
+
+
+def test_usual_tags_cost_no_parsing() -> None:
+    names = ("viewport", "theme-color", "twitter:card", "og.title", "msapplication-config", "csrf-token")
+    tags = b"".join(b'<meta name="%b" content="x">' % name.encode() for name in names)
+    assert not may_have_tags(b"<html><head>" + tags, "Tamarin")
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        b"".join(b'<meta name="x%d">' % number for number in range(1001))
+        + b'<meta name=robots content="index">',
+        b'<meta name=robots content="' + b"index, " * 2000 + b'">',
+    ],
+)
+def test_more_tags_than_anyone_writes_forbid_all(tags: bytes) -> None:
+    page = read_response(HtmlResponse("http://town.example/", body=b"<html><head>" + tags), "Tamarin")
+    assert not page.index
+    assert not page.follow
+    assert "more than 1000 META tags" in (page.nofollow_by or "")
+
+
+@pytest.mark.parametrize(
     "page",
     [b'<input name="s">', b'<input name="url">', b'<a name="scrapy">', b"<p>robots</p><input name=robots>"],
 )

@@ -34,7 +34,7 @@ class World:
         self.now = 1000.0
         self.outcomes = list(outcomes)
         self.asked: list[tuple[Origin, str, Access | None]] = []
-        self.loads: SharedLoads[Access] = SharedLoads()
+        self.loads: SharedLoads[Origin, Access] = SharedLoads()
         self.cache = OriginCache(
             **{"origins_max": 100, "memory_max": 10**6, **bounds},
             clock=lambda: self.now,
