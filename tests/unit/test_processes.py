@@ -102,7 +102,8 @@ def test_what_a_process_changes_is_its_own(tmp_path: Path) -> None:
 SLEEP = """
 import os, sys, time
 print("asleep", flush=True)
-open("pid", "w").write(str(os.getpid()))
+open("writing", "w").write(str(os.getpid()))
+os.rename("writing", "pid")
 time.sleep(600)
 """
 
