@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 import warnings
 from collections.abc import AsyncIterator, Iterator
@@ -199,6 +200,17 @@ class FailingParser(PythonRobotParser):
         if "town.example" in str(url):
             return True
         raise RuntimeError("not this one")
+
+
+class TellsItsThread(PythonRobotParser):
+    """A parser that logs in which thread it reads a file."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> TellsItsThread:
+        thread = threading.current_thread()
+        kind = "main" if thread is threading.main_thread() else thread.name
+        logging.getLogger(__name__).info("%d bytes read in thread %s", len(robotstxt_body), kind)
+        return super().from_crawler(crawler, robotstxt_body)
 
 
 class TellsTheRobotsType(PythonRobotParser):

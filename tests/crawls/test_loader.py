@@ -326,3 +326,15 @@ def test_an_interrupted_crawl_does_not_wait_for_others(tmp_path: Path) -> None:
         seen = crawl(f"{other.url}/", settings=settings, spider=spider, arguments=arguments)
     assert seen.stats["finish_reason"] == "enough"
     assert len(site.robots_hits()) <= 1
+
+
+def test_reads_large_files_in_a_thread(mode: str) -> None:
+    large = RULES + "# A word on our robots.\n" * 2000
+    settings = {**ADDON, "ROBOTSTXT_PARSER": "tests.spiders.TellsItsThread"}
+    with Site(RULES) as site, Site(large) as other:
+        urls = [f"{one.url}{target}" for one in (site, other) for target in ("/", "/back/")]
+        seen = crawl(*urls, settings=settings, mode=mode)
+    assert seen.log_lines(f"{len(RULES)} bytes read in thread main")
+    assert seen.log_lines(f"{len(large)} bytes read in thread norobots-reader_0")
+    assert len(seen.pages) == 2
+    assert [drop.type for drop in seen.drops] == ["RobotsForbidden"] * 2
