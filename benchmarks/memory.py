@@ -48,7 +48,7 @@ async def fill(origins_max: int, memory_max: int) -> list[list[str]]:
     for number in range(1, ORIGINS + 1):
         origin = Origin("http", f"{number}.town.example", 80)
         access = await registry.wait(origin, None)
-        access.allowed(f"{origin}{target}", ROBOT)
+        access.forbids(origin, target, ROBOT)
         if number % STEP == 0:
             grown = resident() - before
             progress(f"{number:,} origins")

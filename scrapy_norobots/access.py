@@ -16,7 +16,7 @@ from typing import Protocol
 
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.snapshot import Snapshot
-from scrapy_norobots.standard import Decision, Reason, Verdict
+from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.urls import is_robots_txt, split
@@ -53,8 +53,8 @@ class Rules(Protocol):
     def size(self) -> int:
         """About how much memory they take, in bytes."""
 
-    def allowed(self, url: str, robot: str | bytes) -> bool:
-        """Whether `robot` may fetch `url`."""
+    def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
+        """Whether `robot` may not fetch a target, path and query, of the origin whose rules they are."""
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Say whether and why `robot` may fetch `url`."""
@@ -153,11 +153,11 @@ class Access:
         verb = "allows" if self.kind is AccessKind.OPEN else "denies"
         return f"{self.detail}, and NOROBOTS_STATUS_POLICY {verb} {self.outcome!r}"
 
-    def allowed(self, url: str, robot: str | bytes) -> bool:
-        """Whether `robot` may fetch `url`, an http or https URL of the origin."""
+    def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
+        """Whether `robot` may not fetch a target, path and query, of the origin."""
         if self.rules is not None:
-            return self.rules.allowed(url, robot)
-        return self.kind is AccessKind.OPEN or _is_robots_url(url)
+            return self.rules.forbids(origin, target, robot)
+        return self.kind is AccessKind.CLOSED and not is_robots_txt(target)
 
     def decide(self, url: str, robot: str | bytes) -> Decision:
         """Say whether and why `robot` may fetch `url`."""
@@ -171,7 +171,8 @@ class Access:
             source=self.snapshot.url,
             detail=self.explanation,
         )
-        if not decision.allowed and _is_robots_url(url):
+        target = split(url)[1]
+        if not decision.allowed and target is not None and is_robots_txt(target):
             return replace(decision, verdict=Verdict.ALLOWED, reason=Reason.ROBOTS_TXT)
         return decision
 
@@ -276,8 +277,3 @@ class Judge:
             ),
             temporary=temporary,
         )
-
-
-def _is_robots_url(url: str) -> bool:
-    target = split(url)[1]
-    return target is not None and is_robots_txt(target)

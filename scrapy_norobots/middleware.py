@@ -123,18 +123,19 @@ class NoRobotsMiddleware:
         except ValueError as exc:
             self._drop(request, self._bad_url(request, exc))
             return None
-        if origin is None:
+        if origin is None or target is None:
             return None  # U9: there is no robots.txt to ask
         if target == "/robots.txt":
             return await self._robotstxt(origin, request)
         access = self._registry.get(origin)
         if access is None:
-            access = await self.access(origin, request, url)
+            access = await self.access(origin, request, target)
             self._tally.use(origin, 1)
         robot = self._identity.robot(request)
-        for spelling in compat.spellings(url):
-            if not access.allowed(spelling, robot):
-                self._drop(request, access.decide(spelling, robot), access)
+        for spelling in compat.spellings(target):
+            if access.forbids(origin, spelling, robot):
+                sent = url if spelling == target else f"{origin}{spelling}"
+                self._drop(request, access.decide(sent, robot), access)
                 return None
         self._tally.passed += 1
         return None
@@ -150,29 +151,31 @@ class NoRobotsMiddleware:
         request.meta["dont_cache"] = True  # Scrapy's HTTP cache must not take it for the site's answer
         return answer_from(access.snapshot, request)
 
-    def _goes_on(self, access: Access, request: Request, url: str | None) -> bool:
-        if url is None:
+    def _goes_on(self, access: Access, request: Request, target: str | None) -> bool:
+        if target is None:
             return not _can_answer(access)
-        robot = self._identity.robot(request)
-        return self._config.dry_run or all(access.allowed(one, robot) for one in compat.spellings(url))
+        robot, origin = self._identity.robot(request), access.snapshot.origin
+        return self._config.dry_run or not any(
+            access.forbids(origin, spelling, robot) for spelling in compat.spellings(target)
+        )
 
-    async def access(self, origin: Origin, request: Request, url: str | None = None) -> Access:
+    async def access(self, origin: Origin, request: Request, target: str | None = None) -> Access:
         """Return what may be fetched at the origin of a request, once its robots.txt is in memory.
 
-        `url` is the URL that is judged; None for a robots.txt, which is answered if that is possible. If the
-        request will go on, there is a place for it too.
+        `target` is what is asked for there; None for a robots.txt, which is answered if that is possible. If
+        the request will go on, there is a place for it too.
         """
         with self._holding.hold(origin, request):
             access = self._registry.peek(origin) or await self._registry.wait(origin, request)
             # What counted before the wait for a place may have had its time; and after another wait for what
             # counts then, the place is no longer there. What comes then is not looked at again: if it counts
             # for no time at all, that would have no end.
-            if self._goes_on(access, request, url) and await self._gate.has_waited(request):
+            if self._goes_on(access, request, target) and await self._gate.has_waited(request):
                 known = self._registry.peek(origin)
                 if known is not None:
                     return known
                 access = await self._registry.wait(origin, request)
-                if self._goes_on(access, request, url):
+                if self._goes_on(access, request, target):
                     await self._gate.has_waited(request)
             return access
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_norobots.access import Rules
+    from scrapy_norobots.standard import Origin
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -132,9 +133,9 @@ class ForeignRules:
         # What such a parser makes of a body is not known; ten times its length is seen with Protego.
         self.size = 1000 + 10 * len(body)
 
-    def allowed(self, url: str, robot: str | bytes) -> bool:
-        """Whether `robot` may fetch `url`; not if the parser fails on it."""
-        return self._ask(url, robot) == ""
+    def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
+        """Whether `robot` may not fetch a target of an origin; so it is if the parser fails on it."""
+        return self._ask(f"{origin}{target}", robot) != ""
 
     def _ask(self, url: str, robot: str | bytes) -> str | None:
         """Return an empty text if the parser allows, None if it forbids, what it raised if it failed."""
@@ -172,9 +173,9 @@ class AllRules:
         self.readings = readings
         self.size = sum(rules.size for rules in readings)
 
-    def allowed(self, url: str, robot: str | bytes) -> bool:
-        """Whether `robot` may fetch `url` by all readings."""
-        return all(rules.allowed(url, robot) for rules in self.readings)
+    def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
+        """Whether `robot` may not fetch a target of an origin by one of the readings."""
+        return any(rules.forbids(origin, target, robot) for rules in self.readings)
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Say whether and why `robot` may fetch `url`."""

@@ -61,7 +61,7 @@ async def crawls(
 
 
 def is_shut(access: Access) -> bool:
-    return not access.allowed("http://town.example/a", "FooBot")
+    return access.forbids(access.snapshot.origin, "/a", "FooBot")
 
 
 def test_one_downloads_for_all(tmp_path: Path) -> None:
