@@ -245,7 +245,9 @@ class Judge:
                 rules = self.parse(snapshot.body)
             except Exception as exc:  # whatever a parser of the user's raises must not open the site
                 error = f"its parser failed: {type(exc).__name__}: {exc}"
-                failed = replace(snapshot, status=None, error=error, body=b"", own_fault=True, exception=exc)
+                failed = replace(
+                    snapshot, status=None, error=error, body=b"", local_failure=True, exception=exc
+                )
                 return self._without_rules(failed, failures)
             return Access(
                 kind=AccessKind.RULES,

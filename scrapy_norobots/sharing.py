@@ -129,7 +129,7 @@ class Sharing:
         download: Download,
     ) -> Access:
         access = await download(known)
-        if not access.snapshots[-1].own_fault:
+        if not access.snapshots[-1].local_failure:
             until = self._judge.freshness.kept_until(access.lifetime, access.snapshots[-1])
             await self._store.save(access.snapshots, until)
         return access

@@ -230,11 +230,11 @@ def test_what_came_while_waiting_counts_even_if_it_is_fresh_for_no_time(tmp_path
     asyncio.run(work())
 
 
-def test_what_fails_by_ones_own_fault_is_not_kept(tmp_path: Path) -> None:
+def test_local_failure_is_not_stored(tmp_path: Path) -> None:
     async def work() -> None:
         async with crawls(tmp_path, 1) as [crawl]:
             crawl.answer = lambda: Snapshot(
-                ORIGIN, ORIGIN.robots_url, time.time(), error="no proxy", own_fault=True
+                ORIGIN, ORIGIN.robots_url, time.time(), error="no proxy", local_failure=True
             )
             access, _ = await crawl.load(JUDGE.judge(found(SHUT, age=700)))
             assert access.stale
