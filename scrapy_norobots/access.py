@@ -2,7 +2,7 @@
 
 The 1994 standard is silent about statuses and failures, so what they mean is a policy: a table from
 statuses to "allow" or "deny", chosen by `NOROBOTS_STATUS_POLICY`. `Judge.judge` makes an `Access` of a
-snapshot and of what was known before it; nothing here knows Scrapy, reads a clock or waits for anything.
+snapshot and of the access before it; nothing here knows Scrapy, reads a clock or waits for anything.
 """
 
 from __future__ import annotations
@@ -189,23 +189,23 @@ class Judge:
     freshness: Freshness
     parse: Callable[[bytes], Rules]
 
-    def judge(self, snapshot: Snapshot, known: Access | None = None) -> Access:
-        """Judge a download, given what was known of the origin before it, if anything was.
+    def judge(self, snapshot: Snapshot, previous: Access | None = None) -> Access:
+        """Judge a download, given the access before it, if there was one.
 
-        Only the body of a 2xx answer is parsed; a 304 renews rules that are known. A temporary outcome
-        leaves such rules in force, while they may stay. It counts the longer, the more downloads in a row
-        were in vain.
+        Only the body of a 2xx answer is parsed; a 304 renews the previous rules. A temporary outcome
+        leaves them in force, while they may stay. It lasts the longer, the more downloads in a row have
+        failed.
         """
-        failures = known.snapshots[-1].failures if known is not None else 0
-        if known is None or known.rules is None:
+        failures = previous.snapshots[-1].failures if previous is not None else 0
+        if previous is None or previous.rules is None:
             return self._judge(snapshot, failures)
         if snapshot.status == 304:
-            return self._renewed(known, snapshot)
+            return self._renewed(previous, snapshot)
         access = self._judge(snapshot, failures)
-        if not access.temporary or not self.freshness.may_stay(known.snapshot, snapshot.time):
+        if not access.temporary or not self.freshness.may_stay(previous.snapshot, snapshot.time):
             return access
         return replace(
-            known,
+            previous,
             detail=access.detail,
             temporary=True,
             stale=True,
@@ -218,19 +218,19 @@ class Judge:
 
         The lifetime is what is left of it at `now`, in seconds since the epoch; 0 or less if nothing is.
         """
-        known = None
+        access = None
         for snapshot in snapshots:
-            known = self.judge(snapshot, known)
-        assert known is not None  # there is at least one
-        left = self.freshness.remaining(known.lifetime, snapshots[-1], now)
-        return replace(known, lifetime=left)
+            access = self.judge(snapshot, access)
+        assert access is not None  # there is at least one
+        left = self.freshness.remaining(access.lifetime, snapshots[-1], now)
+        return replace(access, lifetime=left)
 
-    def _renewed(self, known: Access, answer: Snapshot) -> Access:
+    def _renewed(self, previous: Access, answer: Snapshot) -> Access:
         snapshot = replace(
-            known.snapshot, time=answer.time, headers={**known.snapshot.headers, **answer.headers}
+            previous.snapshot, time=answer.time, headers={**previous.snapshot.headers, **answer.headers}
         )
         return replace(
-            known,
+            previous,
             snapshot=snapshot,
             detail=f"{printable(answer.url)} answered 304: it has not changed",
             lifetime=self.freshness.lifetime(snapshot),
