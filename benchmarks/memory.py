@@ -45,7 +45,7 @@ def fill(origins_max: int, memory_max: int) -> list[list[str]]:
         snapshot = Snapshot(origin, origin.robots_url, time.time(), 200, body=a_file(some))
         access = judge.judge(snapshot)
         cache.put(origin, access)
-        access.allowed(f"{origin}{target}", ROBOT)
+        access.forbids(origin, target, ROBOT)
         if number % STEP == 0:
             grown = resident() - before
             progress(f"{number:,} origins")

@@ -2,7 +2,7 @@
 
 The 1994 standard is silent about statuses and failures, so what they mean is a policy: a table from
 statuses to "allow" or "deny", chosen by `NOROBOTS_STATUS_POLICY`. `Judge.judge` makes an `Access` of a
-snapshot and of what was known before it; nothing here knows Scrapy, reads a clock or waits for anything.
+snapshot and of the access before it; nothing here knows Scrapy, reads a clock or waits for anything.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Protocol
 
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.snapshot import Snapshot
-from scrapy_norobots.standard import Decision, Reason, Verdict
+from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.urls import is_robots_txt, split
@@ -56,11 +56,11 @@ class Rules(Protocol):
     def is_ready(self, robot: str | bytes) -> bool:
         """Whether questions about `robot` are answered at once; if not, `prepare` should run in a thread."""
 
-    def prepare(self, robot: str | bytes) -> None:
-        """Do what the first question about `robot` takes."""
+    def prepare(self, origin: Origin, robot: str | bytes) -> None:
+        """Do what the first question about `robot` takes, at the origin whose rules they are."""
 
-    def allowed(self, url: str, robot: str | bytes) -> bool:
-        """Whether `robot` may fetch `url`."""
+    def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
+        """Whether `robot` may not fetch a target, path and query, of the origin whose rules they are."""
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Say whether and why `robot` may fetch `url`."""
@@ -166,13 +166,13 @@ class Access:
     def prepare(self, robot: str | bytes) -> None:
         """Do what the first question about `robot` takes."""
         if self.rules is not None:
-            self.rules.prepare(robot)
+            self.rules.prepare(self.snapshot.origin, robot)
 
-    def allowed(self, url: str, robot: str | bytes) -> bool:
-        """Whether `robot` may fetch `url`, an http or https URL of the origin."""
+    def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
+        """Whether `robot` may not fetch a target, path and query, of the origin."""
         if self.rules is not None:
-            return self.rules.allowed(url, robot)
-        return self.kind is AccessKind.OPEN or _is_robots_url(url)
+            return self.rules.forbids(origin, target, robot)
+        return self.kind is AccessKind.CLOSED and not is_robots_txt(target)
 
     def decide(self, url: str, robot: str | bytes) -> Decision:
         """Say whether and why `robot` may fetch `url`."""
@@ -186,7 +186,8 @@ class Access:
             source=self.snapshot.url,
             detail=self.explanation,
         )
-        if not decision.allowed and _is_robots_url(url):
+        target = split(url)[1]
+        if not decision.allowed and target is not None and is_robots_txt(target):
             return replace(decision, verdict=Verdict.ALLOWED, reason=Reason.ROBOTS_TXT)
         return decision
 
@@ -258,7 +259,9 @@ class Judge:
                 rules = self.parse(snapshot.body)
             except Exception as exc:  # whatever a parser of the user's raises must not open the site
                 error = f"its parser failed: {type(exc).__name__}: {exc}"
-                failed = replace(snapshot, status=None, error=error, body=b"", own_fault=True, exception=exc)
+                failed = replace(
+                    snapshot, status=None, error=error, body=b"", local_failure=True, exception=exc
+                )
                 return self._without_rules(failed, failures)
             return Access(
                 kind=AccessKind.RULES,
@@ -290,8 +293,3 @@ class Judge:
             ),
             temporary=temporary,
         )
-
-
-def _is_robots_url(url: str) -> bool:
-    target = split(url)[1]
-    return target is not None and is_robots_txt(target)

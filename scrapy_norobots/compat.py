@@ -213,21 +213,23 @@ def _engine_slot(crawler: Crawler) -> Any | None:
     return getattr(crawler.engine, "_slot", None) or getattr(crawler.engine, "slot", None)  # before 2.13
 
 
-def spellings(url: str) -> tuple[str, ...]:
-    """Return the spellings of a request's URL that may go out: its own, and what handlers make of it.
+def spellings(target: str) -> tuple[str, ...]:
+    """Return the spellings of a target that may go out: its own, and what download handlers make of it.
 
     Twisted's drops an empty ``;``. Where there is no reactor, aiohttp sends; its URLs have more escapes
     decoded than RFC 3986's normal form has.
     """
-    if "%" not in url and ";" not in url:
-        return (url,)
-    sent = url.partition("#")[0].replace(";?", "?").removesuffix(";")
-    decode = None if "twisted.internet.reactor" in sys.modules else _aiohttp_url()
-    return (url, sent) if decode is None else (url, sent, str(decode(url)))
+    if "%" not in target and ";" not in target:
+        return (target,)
+    sent = target.replace(";?", "?").removesuffix(";")
+    url_type = None if "twisted.internet.reactor" in sys.modules else _aiohttp_url()
+    if url_type is None:
+        return target, sent
+    return target, sent, url_type(f"http://host{target}").raw_path_qs
 
 
 @cache
-def _aiohttp_url() -> Callable[[str], object] | None:
+def _aiohttp_url() -> Any | None:
     try:
         from yarl import URL  # noqa: PLC0415  # comes with aiohttp, which may not be there
     except ImportError:

@@ -79,8 +79,8 @@ class Fetcher:
                 response = await self._download(request)
             except Exception as exc:
                 # Of our own side, or a proxy's: whether the site answers others is not known.
-                own_fault = isinstance(exc, (IgnoreRequest, NotSupported)) or "proxy" in request.meta
-                return _failed(origin, url, exc, own_fault=own_fault)
+                local_failure = isinstance(exc, (IgnoreRequest, NotSupported)) or "proxy" in request.meta
+                return _failed(origin, url, exc, local_failure=local_failure)
             target = _redirect_target(response)
             if target is None or not hops_left:
                 break
@@ -194,7 +194,7 @@ class UnreadableBodyError(Exception):
     """The answer came, but not the whole of its body, or not in a way that can be read."""
 
 
-def _failed(origin: Origin, url: str, exc: Exception, *, own_fault: bool = False) -> Snapshot:
+def _failed(origin: Origin, url: str, exc: Exception, *, local_failure: bool = False) -> Snapshot:
     kind = "" if isinstance(exc, UnreadableBodyError) else type(exc).__name__
     error = ": ".join(filter(None, (kind, str(exc))))
     # Its traceback would keep all that was in use when it was raised.
@@ -203,7 +203,7 @@ def _failed(origin: Origin, url: str, exc: Exception, *, own_fault: bool = False
         url,
         time.time(),
         error=printable(error),
-        own_fault=own_fault,
+        local_failure=local_failure,
         exception=exc.with_traceback(None),
     )
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_norobots.report import CrawlReport
+    from scrapy_norobots.report.crawl import Examined
     from scrapy_norobots.settings import Config
     from scrapy_norobots.snapshot import Snapshot
     from scrapy_norobots.standard import Origin
@@ -100,10 +101,14 @@ class RobotsLoader:
         if access is not None:
             loaded = Loaded(access, Source.MEMORY)
         else:
-            loaded = await self._loads.join(origin, partial(self._load, origin, request))
+            loaded = await self._loads.join(origin, partial(self._load, origin, request, robot))
         while not loaded.access.is_ready(robot):
             await self._preparations.join((origin, robot), partial(self._prepare, loaded.access, robot))
         return loaded
+
+    def _examine(self, access: Access, previous: Access | None, robot: str | bytes) -> Examined:
+        access.prepare(robot)  # before it is kept, so that its size includes the rules
+        return self._report.examine(access, previous)
 
     async def _prepare(self, access: Access, robot: str | bytes) -> None:
         await self._work(access.snapshots, partial(access.prepare, robot))
@@ -117,7 +122,7 @@ class RobotsLoader:
     def _close(self) -> None:
         self._thread.shutdown(wait=False)
 
-    async def _load(self, origin: Origin, request: Request) -> Loaded:
+    async def _load(self, origin: Origin, request: Request, robot: str | bytes) -> Loaded:
         """Load an origin that is not in memory, and keep it there."""
         started = time.monotonic()
         previous = self.origins.latest(origin)
@@ -129,7 +134,7 @@ class RobotsLoader:
             self._stats.inc_value("norobots/store/hits" if is_hit else "norobots/store/misses")
         access = loaded.access
         seconds = time.monotonic() - started
-        examined = await self._work(access.snapshots, partial(self._report.examine, access, previous))
+        examined = await self._work(access.snapshots, partial(self._examine, access, previous, robot))
         self._report.loaded(access, previous, loaded.source.value, seconds, examined)
         if access.rules is not None and (previous is None or access.rules is not previous.rules):
             await compat.send_robots_parsed(self._crawler, as_parser(access.rules), request)
@@ -185,7 +190,7 @@ class RobotsLoader:
         elif not isinstance(snapshot.exception, IgnoreRequest):
             self._stats.inc_value(f"robotstxt/exception_count/{type(snapshot.exception)}")
         access = await self._work([snapshot], partial(self.judge.judge, snapshot, previous))
-        if self._store is not None and not access.snapshots[-1].own_fault:
+        if self._store is not None and not access.snapshots[-1].local_failure:
             until = self.judge.freshness.kept_until(access.lifetime, access.snapshots[-1])
             await self._store.save(access.snapshots, until)
         return access

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
@@ -40,6 +40,15 @@ if TYPE_CHECKING:
     from scrapy_norobots.downloader import NoWaitingRoom, RobotsDownloader
 
 logger = logging.getLogger(__name__)
+
+
+class _Question(NamedTuple):
+    """A URL, split once, and the name or whole User-Agent header of the robot that wants to fetch it."""
+
+    url: str
+    origin: Origin
+    target: str
+    robot: str | bytes
 
 
 class NoRobotsMiddleware:
@@ -95,44 +104,37 @@ class NoRobotsMiddleware:
         except ValueError as exc:
             self._drop(request, self._bad_url(request, exc))
             return None
-        if origin is None:  # U9: there is no robots.txt to ask
+        if origin is None or target is None:  # U9: there is no robots.txt to ask
             await self._take_turn(request)
             return None
         if target == "/robots.txt":
             return await self._answer(origin, request)
+        question = _Question(url, origin, target, self._identity.robot(request))
         access = self._origins.get(origin)
         if access is None:
-            access, decision = await self._wait(origin, request, url)
+            access, decision = await self._wait(request, question)
             self._counters.add_requests(origin, 1)
-        elif self._waiting_room.must_wait(request) or not access.is_ready(self._identity.robot(request)):
-            access, decision = await self._wait(origin, request, url)
+        elif self._waiting_room.must_wait(request) or not access.is_ready(question.robot):
+            access, decision = await self._wait(request, question)
         else:
-            decision = self._forbids(access, request, url)
+            decision = _forbids(access, question)
         if decision is not None:
             self._drop(request, decision, access)
         else:
             self._counters.passed += 1
         return None
 
-    def _forbids(self, access: Access, request: Request, url: str) -> Decision | None:
-        """Return the decision that forbids a request; None if it may pass."""
-        robot = self._identity.robot(request)
-        for spelling in compat.spellings(url):
-            if not access.allowed(spelling, robot):
-                return access.decide(spelling, robot)
-        return None
-
-    async def _wait(self, origin: Origin, request: Request, url: str) -> tuple[Access, Decision | None]:
+    async def _wait(self, request: Request, question: _Question) -> tuple[Access, Decision | None]:
         """Hold a request until its origin is loaded and, if it may pass, until it can be sent."""
         # Rules can expire while the request waits for its turn. They are loaded again once, not each time:
         # with a lifetime of 0 that would never end.
         for _ in range(2):
-            with self._waiting_room.hold(origin, request) as held:
-                access, _ = await self._loader.load(origin, request, self._identity.robot(request))
-                decision = self._forbids(access, request, url)
+            with self._waiting_room.hold(question.origin, request) as held:
+                access, _ = await self._loader.load(question.origin, request, question.robot)
+                decision = _forbids(access, question)
                 if decision is not None and not self._config.dry_run:
                     break
-                if not await held.turn() or self._origins.peek(origin) is access:
+                if not await held.turn() or self._origins.peek(question.origin) is access:
                     break
         return access, decision
 
@@ -183,6 +185,15 @@ class NoRobotsMiddleware:
     def _spider_closed(self, reason: str) -> None:
         self._origins.clear()  # it has counted requests
         self._report.finish(reason)
+
+
+def _forbids(access: Access, question: _Question) -> Decision | None:
+    """Return the decision that forbids a URL in a spelling that may be sent; None if it may pass."""
+    url, origin, target, robot = question
+    for spelling in compat.spellings(target):
+        if access.forbids(origin, spelling, robot):
+            return access.decide(url if spelling == target else f"{origin}{spelling}", robot)
+    return None
 
 
 def _is_replaced_by_subclass(settings: BaseSettings) -> bool:

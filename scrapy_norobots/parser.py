@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_norobots.access import Rules
+    from scrapy_norobots.standard import Origin
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -136,12 +137,12 @@ class ForeignRules:
         """Return True: the parser has read the file."""
         return True
 
-    def prepare(self, robot: str | bytes) -> None:
+    def prepare(self, origin: Origin, robot: str | bytes) -> None:
         """Do nothing."""
 
-    def allowed(self, url: str, robot: str | bytes) -> bool:
-        """Whether `robot` may fetch `url`; not if the parser fails on it."""
-        return self._ask(url, robot) == ""
+    def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
+        """Whether `robot` may not fetch a target of an origin; so it is if the parser fails on it."""
+        return self._ask(f"{origin}{target}", robot) != ""
 
     def _ask(self, url: str, robot: str | bytes) -> str | None:
         """Return an empty text if the parser allows, None if it forbids, what it raised if it failed."""
@@ -183,14 +184,14 @@ class AllRules:
         """Whether all readings answer questions about `robot` at once."""
         return all(rules.is_ready(robot) for rules in self.readings)
 
-    def prepare(self, robot: str | bytes) -> None:
+    def prepare(self, origin: Origin, robot: str | bytes) -> None:
         """Do what the first question about `robot` takes."""
         for rules in self.readings:
-            rules.prepare(robot)
+            rules.prepare(origin, robot)
 
-    def allowed(self, url: str, robot: str | bytes) -> bool:
-        """Whether `robot` may fetch `url` by all readings."""
-        return all(rules.allowed(url, robot) for rules in self.readings)
+    def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
+        """Whether `robot` may not fetch a target of an origin by one of the readings."""
+        return any(rules.forbids(origin, target, robot) for rules in self.readings)
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Say whether and why `robot` may fetch `url`."""

@@ -20,8 +20,8 @@ class Snapshot:
     `body` (decompressed bytes) and a few of its `headers` (lower-case names), or it is None and `error`
     says in words why no answer came; `exception` is what was raised then, in the process that saw it (no
     store keeps it). `time` is when the download ended, or a later one confirmed it, in seconds since the
-    epoch. `failures` is how many downloads in a row had been in vain by then, this one included. If it is
-    `own_fault`, this process failed and not the site: that is nobody else's business, and no store keeps it.
+    epoch. `failures` is how many downloads in a row have failed by then, this one included. With
+    `local_failure`, this process failed and not the site, so no store keeps the snapshot.
     """
 
     origin: Origin
@@ -32,5 +32,5 @@ class Snapshot:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     failures: int = 0
-    own_fault: bool = False
+    local_failure: bool = False
     exception: Exception | None = field(default=None, compare=False, repr=False)

@@ -116,6 +116,12 @@ def is_page(text: str) -> bool:
     return words[:1] in (["<html"], ["<head"], ["<body"]) or words == ["<!doctype", "html"]
 
 
+def field_of(line: str) -> str:
+    """F3, F6: the field of a line, in lower case; empty if there is none."""
+    field, colon, _ = line.split("#", maxsplit=1)[0].partition(":")
+    return lower(field.strip(" \t")) if colon else ""
+
+
 def read(body: bytes | str) -> list[Record]:
     """F3 to F9, R1 to R4."""
     text = decode(body)
@@ -127,10 +133,8 @@ def read(body: bytes | str) -> list[Record]:
             if "#" not in line:
                 is_open = False
             continue
-        if ":" not in kept:
-            continue
-        field, value = kept.split(":", 1)
-        field, value = lower(field.strip(" \t")), value.strip(" \t")
+        field = field_of(line)
+        value = kept.partition(":")[2].strip(" \t")
         if field == "user-agent":
             if not is_open or records[-1].rules:
                 records.append(Record([], []))

@@ -31,7 +31,7 @@ def _one_file_for_both_schemes(urls: list[str]) -> None:
 
 def _each_for_itself(_urls: list[str]) -> None:
     async def load(loader: RobotsLoader, origin: Origin, request: Request, robot: str | bytes) -> Loaded:
-        return await loader._load(origin, request)
+        return await loader._load(origin, request, robot)
 
     RobotsLoader.load = load  # type: ignore[assignment, method-assign]
 

@@ -41,6 +41,7 @@ from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.names import to_name
+from scrapy_norobots.standard.urls import split
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -247,7 +248,9 @@ def _urls(args: list[str]) -> Iterator[str]:
 
 def _decide(access: Access, url: str, robot: str | bytes) -> Decision:
     """Decide as the middleware does: a URL is forbidden if any spelling is that it may go out in."""
-    decisions = [access.decide(spelling, robot) for spelling in compat.spellings(url)]
+    origin, target = split(url)
+    others = compat.spellings(target)[1:] if target is not None else ()
+    decisions = [access.decide(sent, robot) for sent in (url, *(f"{origin}{other}" for other in others))]
     return next((decision for decision in decisions if not decision), decisions[0])
 
 

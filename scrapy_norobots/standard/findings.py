@@ -1,8 +1,8 @@
 """Findings: what in a robots.txt is not as the standard wants it, and what the parser makes of it.
 
 `KINDS` is the table: for each kind its severity, the clause it belongs to, and what it means in one
-sentence. Findings are worked out from the lines and from the records that `PackedRecords` makes of
-them, when they are asked for: a crawl that does not ask pays nothing.
+sentence. Findings are worked out when they are asked for, from what `read_records` reads and from the
+lines that it leaves out: a crawl that does not ask pays nothing.
 """
 
 from __future__ import annotations
@@ -16,11 +16,20 @@ from typing import NamedTuple
 
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.hints import hint_for, meant_field, meant_name, meant_rule
-from scrapy_norobots.standard.lines import FIELD, is_blank, is_html, to_lines, to_text
+from scrapy_norobots.standard.lines import (
+    BLANKS,
+    DISALLOW,
+    USER_AGENT,
+    is_html,
+    numbered,
+    to_lines,
+    to_text,
+    to_values,
+)
 from scrapy_norobots.standard.names import robot_name
-from scrapy_norobots.standard.records import PackedRecords, RawRecord, Record, to_values
+from scrapy_norobots.standard.records import DEFAULT_NAME, RawRecord, Record, read_records
 from scrapy_norobots.standard.rules import WHOLE_URL, prefix_of
-from scrapy_norobots.standard.urls import is_robots_txt, written
+from scrapy_norobots.standard.urls import is_robots_txt, percent_encode
 
 
 class Severity(Enum):
@@ -135,14 +144,13 @@ def find_all(body: bytes | str, *, multivalue: bool = False) -> list[Finding]:
     Takes time proportional to the file's length, whatever is in it.
     """
     text = to_text(body)
-    lines = to_lines(text)
-    found = list(_of_encoding(body, text, lines))
+    lines = ["", *to_lines(text)]  # the first has number 1
+    found = list(_of_encoding(body, lines))
     if is_html(text):
         found.append(("html-page", 1, ()))
     else:
-        for number, line in enumerate(lines, 1):
-            found.extend((kind, number, tuple(values)) for kind, *values in _of_line(line, multivalue))
-        records = PackedRecords(lines, multivalue=multivalue).unpack()
+        records = list(read_records(body, multivalue=multivalue))
+        found.extend(_of_lines(lines, multivalue))
         found.extend(_of_records(records, lines))
         found.extend(_of_names(records))
     found.sort(key=lambda item: item[1])
@@ -150,38 +158,37 @@ def find_all(body: bytes | str, *, multivalue: bool = False) -> list[Finding]:
         Finding(
             kind,
             number,
-            lines[number - 1],
+            lines[number],
             printable(KINDS[kind].meaning.format(*values)),
-            hint_for(kind, lines[number - 1], values),
+            hint_for(kind, lines[number], values),
         )
         for kind, number, values in found
     ]
 
 
-def _of_encoding(body: bytes | str, text: str, lines: list[str]) -> Iterator[_Found]:
+def _of_encoding(body: bytes | str, lines: list[str]) -> Iterator[_Found]:
     if isinstance(body, str):
         return
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):
         yield "utf-16", 1, ()
     elif body.startswith(b"\xef\xbb\xbf"):
         yield "byte-order-mark", 1, ()
-    if _SURROGATE.search(text):
-        number = next(number for number, line in enumerate(lines, 1) if _SURROGATE.search(line))
+    number = next((number for number, line in enumerate(lines) if _SURROGATE.search(line)), 0)
+    if number:
         yield "not-utf-8", number, ()
 
 
-def _of_line(line: str, multivalue: bool) -> Iterator[tuple[str, ...]]:
-    if is_blank(line):
-        return
-    if _ODD_LINE_BREAK.search(line):
-        yield ("odd-line-break",)
-    match = FIELD.match(line)
-    if match is None:
-        yield from _of_other_field(line)
-    else:
-        look = _of_name if match[1] else _of_path
-        for value in to_values(match[2]) if multivalue else (match[2].rstrip(" \t"),):
-            yield from look(value)
+def _of_lines(lines: list[str], multivalue: bool) -> Iterator[_Found]:
+    read: dict[int, list[tuple[str, ...]]] = {}  # by line, for the fields of the standard
+    for pattern, look in ((USER_AGENT, _of_name), (DISALLOW, _of_path)):
+        for number, value in numbered(pattern, "\n".join(lines), 0):
+            for part in to_values(value) if multivalue else (value,):
+                read.setdefault(number, []).extend(look(part))
+    for number, line in enumerate(lines):
+        if _ODD_LINE_BREAK.search(line):
+            yield "odd-line-break", number, ()
+        for kind, *values in read[number] if number in read else _of_other_field(line):
+            yield kind, number, tuple(values)
 
 
 def _of_other_field(line: str) -> Iterator[tuple[str, ...]]:
@@ -230,7 +237,7 @@ def _of_path(value: str) -> Iterator[tuple[str, ...]]:
         yield ("wildcard",)
     if _BLANK_AND_SLASH.search(value):
         yield ("several-paths",)
-    elif written(value) != value:
+    elif percent_encode(value) != value:
         yield ("unescaped",)
     if _BAD_ESCAPE.search(value):
         yield ("bad-escape",)
@@ -239,26 +246,25 @@ def _of_path(value: str) -> Iterator[tuple[str, ...]]:
 
 
 def _of_records(records: list[RawRecord], lines: list[str]) -> Iterator[_Found]:
-    default_line = 0
+    default_line = last_line = 0
     in_records: set[int] = set()
-    last_line = 0
-    for user_agents, rules in records:
-        first_line = user_agents[0][0]
-        if last_line and not any(map(is_blank, lines[last_line : first_line - 1])):
+    for record in records:
+        first_line = record.names[0][0]
+        if last_line and all(line.strip(BLANKS) for line in lines[last_line + 1 : first_line]):
             yield "no-blank-line", first_line, ()
-        last_line = max(user_agents[-1][0], rules[-1][0] if rules else 0)
-        if not rules:
+        rule_lines = [line for line, _ in record.rules]
+        last_line = rule_lines[-1] if rule_lines else record.line
+        if not rule_lines:
             yield "no-disallow", first_line, ()
-        in_records.update(number for number, _ in rules)
-        for number, value in user_agents:
-            if value == "*" and default_line and default_line != first_line:
+        in_records.update(rule_lines)
+        for number, name in record.names:
+            if name == DEFAULT_NAME and default_line and default_line != first_line:
                 yield "second-default", number, (default_line,)
-            elif value == "*":
+            elif name == DEFAULT_NAME:
                 default_line = first_line
-    first_lines = [user_agents[0][0] for user_agents, _ in records]
-    for number, line in enumerate(lines, 1):
-        match = FIELD.match(line)
-        if match and not match[1] and number not in in_records:
+    first_lines = [record.names[0][0] for record in records]
+    for number, _ in numbered(DISALLOW, "\n".join(lines), 0):
+        if number not in in_records:
             above = bisect_left(first_lines, number)
             yield "stray-disallow", number, (first_lines[above - 1] if above else 0,)
 
@@ -266,18 +272,17 @@ def _of_records(records: list[RawRecord], lines: list[str]) -> Iterator[_Found]:
 def _of_names(records: list[RawRecord]) -> Iterator[_Found]:
     """Find names that an earlier record has taken: whole, or by a part of them (A2, A3).
 
-    A record for ``bot`` counts for every robot with ``bot`` in its name, ``FooBot`` too.
+    A record for ``bot`` applies to every robot with ``bot`` in its name, ``FooBot`` too.
     """
     taken: dict[str, int] = {}
-    for user_agents, _ in records:
-        first_line = user_agents[0][0]
-        names = [(number, robot_name(value).casefold()) for number, value in user_agents if value != "*"]
+    for record in records:
+        names = [(line, robot_name(name).casefold()) for line, name in record.names if name != DEFAULT_NAME]
         for number, name in names:
             earlier = [taken[part] for part in _parts(name) if part in taken]
             if earlier:
                 yield "name-taken", number, (min(earlier), taken.get(name) == min(earlier))
         for _, name in names:
-            taken.setdefault(name, first_line)
+            taken.setdefault(name, record.names[0][0])
 
 
 def _parts(name: str, longest: int = 40) -> Iterable[str]:

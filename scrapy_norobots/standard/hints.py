@@ -12,9 +12,9 @@ from difflib import get_close_matches
 from types import MappingProxyType
 
 from scrapy_norobots.standard.decision import printable, quoted
-from scrapy_norobots.standard.lines import FIELD
+from scrapy_norobots.standard.lines import BLANKS, is_disallow, is_user_agent
 from scrapy_norobots.standard.names import robot_name
-from scrapy_norobots.standard.urls import written
+from scrapy_norobots.standard.urls import percent_encode
 
 USER_AGENT, DISALLOW = "User-agent", "Disallow"
 _FIELDS = {"useragent": USER_AGENT, "disallow": DISALLOW}
@@ -39,17 +39,16 @@ def meant_field(name: str) -> str:
 
 def meant_rule(line: str) -> bool:
     """Whether a line is a ``Disallow`` line with a value, or is probably meant to be one."""
-    match = FIELD.match(line)
-    if match is not None:
-        return match[1] is None and bool(match[2].strip(" \t"))
     text = line.partition("#")[0]
+    if is_disallow(line):
+        return _value(text) != ""
     return _respelt(text).startswith(DISALLOW) or _with_colon(text).startswith(DISALLOW)
 
 
 def meant_name(line: str) -> bool:
     """Whether a line is no ``User-agent`` line, and is probably meant to be one."""
     text = line.partition("#")[0]
-    return FIELD.match(line) is None and (
+    return not is_user_agent(line) and (
         _respelt(text).startswith(USER_AGENT) or _with_colon(text).startswith(USER_AGENT)
     )
 
@@ -60,14 +59,14 @@ def hint_for(kind: str, line: str, found: tuple[object, ...]) -> str:
     `found` is what the finding's message is filled in with, and what only a hint needs.
     """
     hint = HINTS.get(kind, "")
-    text = line.partition("#")[0].strip(" \t")
+    text = line.partition("#")[0].strip(BLANKS)
     if len(text) > _LONGEST:
         return ""
     return hint if isinstance(hint, str) else hint(text, *found)
 
 
 def _value(text: str) -> str:
-    return text.partition(":")[2].strip(" \t")
+    return text.partition(":")[2].strip(BLANKS)
 
 
 def _write(lines: str | Iterable[str]) -> str:
@@ -151,7 +150,7 @@ HINTS: Mapping[str, str | Callable[..., str]] = MappingProxyType(
         "whole-url": _path_only,
         "foreign-url": _path_only,
         "relative-path": lambda text: _write(f"{DISALLOW}: /{_value(text)}"),
-        "unescaped": lambda text: _write(f"{DISALLOW}: {written(_value(text))}"),
+        "unescaped": lambda text: _write(f"{DISALLOW}: {percent_encode(_value(text))}"),
         "bad-escape": lambda text: _write(f"{DISALLOW}: {_BAD_ESCAPE.sub('%25', _value(text))}"),
         "several-paths": lambda text: _write(
             f"{DISALLOW}: {path}" for path in _BETWEEN_PATHS.split(_value(text))

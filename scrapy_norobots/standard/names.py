@@ -7,6 +7,7 @@ version information is recommended."
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # Browsers' way of naming a robot: Mozilla/5.0 (compatible; FooBot/1.2; +http://…).
 _COMPATIBLE = re.compile(
@@ -22,6 +23,11 @@ _AFTER_NAME = re.compile(r"/|[ \t][(\[]")
 
 # A version that stands behind a name without a slash; a number without a dot may be part of the name.
 _DOTTED_VERSION = re.compile(r"[ \t]v?\d+(?:\.\w+)+\Z", re.ASCII | re.IGNORECASE)
+
+
+# Every request brings a header, and the same names stand in most files: so names are remembered. A longer one
+# of a file is not; many such could fill the memory.
+_LONGEST_REMEMBERED = 300
 
 
 def robot_name(user_agent: str) -> str:
@@ -48,11 +54,15 @@ def to_name(robot: str | bytes) -> str:
 
     Raises `TypeError` for anything but text or bytes.
     """
-    if isinstance(robot, bytes):
-        robot = robot.decode("utf-8", "surrogateescape")
-    if not isinstance(robot, str):
-        raise TypeError(f"a robot must be a str or bytes, not {type(robot).__name__}")
-    return robot_name(robot)
+    try:
+        return _to_name(robot)
+    except TypeError:
+        raise TypeError(f"a robot must be a str or bytes, not {type(robot).__name__}") from None
+
+
+@lru_cache(maxsize=4096)
+def _to_name(robot: str | bytes) -> str:
+    return robot_name(robot if isinstance(robot, str) else bytes.decode(robot, "utf-8", "surrogateescape"))
 
 
 def names_robot(value: str, folded_name: str) -> bool:
@@ -62,5 +72,6 @@ def names_robot(value: str, folded_name: str) -> bool:
     """
     if value == "*":
         return False
-    wanted = robot_name(value).casefold()
-    return bool(wanted) and wanted in folded_name
+    name = _to_name(value) if len(value) <= _LONGEST_REMEMBERED else robot_name(value)
+    wanted = name.casefold()
+    return wanted != "" and wanted in folded_name

@@ -1,41 +1,29 @@
 """`RobotsTxt`: a robots.txt file, read by the 1994 standard and asked what a robot may fetch.
 
-The one module that joins the others of this package. Nothing here does input or output; parsing never
-raises on bytes, whatever they hold.
+The one module that joins the others of this package. Nothing here does input or output; reading never
+raises on bytes, whatever they hold. A file keeps its body and reads it when it is asked: for the rules of a
+robot once, which it then keeps; for records, findings and the reason of a decision again.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+import sys
+from collections.abc import Iterator
 from functools import cached_property
-from operator import attrgetter
 
 from scrapy_norobots.standard.decision import Decision, Reason, Verdict
 from scrapy_norobots.standard.findings import Finding, find_all
-from scrapy_norobots.standard.lines import is_html, to_lines, to_text
-from scrapy_norobots.standard.names import names_robot, to_name
-from scrapy_norobots.standard.records import (
-    DEFAULT_NAME,
-    PackedRecords,
-    RawRecord,
-    Record,
-    Rule,
-    to_record,
-)
-from scrapy_norobots.standard.rules import Glance, RuleSet
-from scrapy_norobots.standard.urls import Origin, is_normal, is_robots_txt, split
-
-# How many robots' names are remembered. A crawl has one, a few at most; one that changes its name with
-# each request must not fill the memory.
-_ROBOTS_REMEMBERED = 64
+from scrapy_norobots.standard.names import to_name
+from scrapy_norobots.standard.records import RawRecord, Record, find_record, read_records
+from scrapy_norobots.standard.rules import RuleSet
+from scrapy_norobots.standard.urls import Origin, is_robots_txt, split
 
 # A body of at most so many bytes is read within a few milliseconds, whatever is in it.
 SMALL_BODY = 32 * 1024
 
-# Indices of records that stand at no one place in the file: the default record, which may be spread over
-# several (R5), and that of a robot for which there is none.
-_DEFAULT = -1
-_NONE = -2
+# How many robots' rules are remembered. A crawl has one, a few at most; one that changes its name with
+# each request must not fill the memory.
+_ROBOTS_REMEMBERED = 64
 
 
 class RobotsTxt:
@@ -48,53 +36,51 @@ class RobotsTxt:
     Rule(line=2, value='/tmp/')
     """
 
-    def __init__(self, body: bytes | str, packed: PackedRecords, *, multivalue: bool = False) -> None:
-        """Hold what `parse` has read; not for use by others."""
+    def __init__(self, body: bytes | str, *, multivalue: bool = False) -> None:
+        """Do the same as `parse`."""
+        if not isinstance(body, (bytes, str)):
+            raise TypeError(f"a robots.txt body must be bytes or str, not {type(body).__name__}")
         self.multivalue = multivalue
         self._body = body
-        self._packed = packed
-        self._index_of: dict[str | bytes, int] = {}
-        self._rules_at: dict[int, RuleSet] = {}
-        self._record_at: dict[int, Record] = {}
-        self._glances: dict[str | bytes, Glance] = {}
+        # By the names of robots: the rules of those that have asked, the records of those that were told why.
+        self._rules: dict[str, RuleSet] = {}
+        self._records: dict[str, Record | None] = {}
 
     @classmethod
     def parse(cls, body: bytes | str, *, multivalue: bool = False) -> RobotsTxt:
-        """Read a file from its bytes (or from text, taken as decoded).
+        """Make a file of its bytes (or of text, taken as decoded).
 
         With `multivalue`, a line may name several robots or several paths (D1). Never raises on bytes or
         text; raises `TypeError` for anything else. An empty file, or one without records, restricts nobody
         (F9).
         """
-        text = to_text(body)
-        lines = () if is_html(text) else to_lines(text)
-        return cls(body, PackedRecords(lines, multivalue=multivalue), multivalue=multivalue)
+        return cls(body, multivalue=multivalue)
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
         """The records of the file, in file order; several may be part of the default one (R5)."""
-        return tuple(map(to_record, self._packed.unpack()))
+        return tuple(Record.of([record]) for record in self._read())
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What in the file is not as the standard wants it, by line number.
-
-        Nothing of it is worked out before it is asked for.
-        """
+        """What in the file is not as the standard wants it, by line number."""
         return tuple(find_all(self._body, multivalue=self.multivalue))
 
     @property
     def size(self) -> int:
-        """About how much memory the file takes, in bytes, once it has said why to one robot."""
-        return 1000 + len(self._body) + self._packed.size
+        """About how much memory the file takes, in bytes, with what it keeps for robots that have asked."""
+        kept = {id(one): one.size for one in (*self._rules.values(), *self._records.values()) if one}
+        return 1000 + sys.getsizeof(self._body) + sum(kept.values())
 
     def is_ready(self, robot: str | bytes) -> bool:
         """Whether questions about `robot` are answered at once: the file is small, or was read for it."""
-        return len(self._body) <= SMALL_BODY or robot in self._index_of
+        return len(self._body) <= SMALL_BODY or to_name(robot) in self._records
 
-    def prepare(self, robot: str | bytes) -> None:
-        """Read the file for `robot`."""
-        self._index(robot)
+    def prepare(self, origin: Origin, robot: str | bytes) -> None:
+        """Read the file for `robot`, as its first question does, and if it is large, its reasons too."""
+        self._rules_of(robot).match(origin, "/")
+        if len(self._body) > SMALL_BODY:
+            self._record_of(robot)
 
     def allowed(self, url: str, robot: str | bytes) -> bool:
         """Whether `robot`, a name or a whole User-Agent header, may fetch `url` (U1 to U9).
@@ -102,41 +88,13 @@ class RobotsTxt:
         `url` is a URL, or a path that starts with ``/``. Raises `TypeError` for other types than `str` (and,
         for the robot, `bytes`), `ValueError` for a URL that is neither, or has an impossible port.
         """
-        try:
-            base, start, few, cut, keys, short, origin, rules = self._glances[robot]
-            if not url.startswith(base):
-                return self._look(url, robot)
-        except (AttributeError, KeyError, TypeError):  # a first question, or of a wrong type
-            return self._look(url, robot)
-        if not few:
-            return True
-        if (
-            "%" not in url
-            and (url.find(".", start) < 0 or "/." not in url)  # to look for two characters takes longer
-            and "\t" not in url
-            and "\n" not in url
-            and "\r" not in url
-            and (
-                not url.startswith(few, start)
-                or (keys and url[cut] not in keys and not (short and url.startswith(short, start)))
-            )
-        ):
-            return True
-        target = url[start:].partition("#")[0]
-        if is_normal(target):  # so there is nothing to drop from it
-            return rules.look_up(origin, target) is None or target == "/robots.txt"
-        return self._look(url, robot)
-
-    def _look(self, url: str, robot: str | bytes) -> bool:
-        """Answer any question, and prepare a glance for more such URLs."""
-        rules = self._rules_at[self._index(robot)]
+        rules = self._rules_of(robot)
         origin, target = split(url)
-        glance = self._glances.get(robot)
-        if origin and not (glance and url.startswith(glance[0])):
-            glance = rules.glance(url, origin)
-            if glance:
-                self._glances[robot] = glance
-        return target is None or rules.match(origin, target) is None or is_robots_txt(target)
+        return target is None or rules.match(origin, target) is None
+
+    def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
+        """Whether `robot` may not fetch a target, path and query, of the file's origin."""
+        return self._rules_of(robot).match(origin, target) is not None
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Say whether and why `robot` may fetch `url`; takes and raises what `allowed` does.
@@ -144,8 +102,7 @@ class RobotsTxt:
         `source`, the URL that the file came from, is named in the decision.
         """
         origin, target = split(url)
-        index = self._index(robot)
-        record = self._record(index)
+        record = self._record_of(robot)
         rule = None
         if target is None:
             reason = Reason.NOT_WEB
@@ -154,12 +111,9 @@ class RobotsTxt:
         elif record is None:
             reason = Reason.NO_RECORD
         else:
-            line = self._rules_at[index].match(origin, target)
-            if line is None:
-                reason = Reason.NO_RULE_MATCHES
-            else:
-                reason = Reason.RULE
-                rule = _rule_of(record, line, origin, target)
+            index = self._rules_of(robot).match(origin, target)
+            rule = None if index is None else record.rules[index]
+            reason = Reason.RULE if rule else Reason.NO_RULE_MATCHES
         return Decision(
             verdict=Verdict.FORBIDDEN if rule else Verdict.ALLOWED,
             url=url,
@@ -170,62 +124,34 @@ class RobotsTxt:
             source=source,
         )
 
-    def _index(self, robot: str | bytes) -> int:
-        """Return the index of the record that counts for a robot, and have its rules ready at `_rules_at`."""
-        try:
-            index = self._index_of.get(robot)
-        except TypeError:  # not hashable, so neither text nor bytes: to_name says so better
-            index = None
-        if index is None:
-            name = to_name(robot)
-            if len(self._index_of) >= _ROBOTS_REMEMBERED:
-                self._index_of.clear()
-                self._glances.clear()
-            records = self._packed.unpack()
-            index = self._index_of[robot] = _select(records, name)
-            if index not in self._rules_at:
-                self._rules_at[index] = RuleSet(_raw(records, index)[1])
-        return index
+    def _rules_of(self, robot: str | bytes) -> RuleSet:
+        name = to_name(robot)
+        rules = self._rules.get(name)
+        if rules is None:
+            records = find_record(self._read(), name)
+            rules = RuleSet([value for record in records for value in record.values])
+            if len(self._rules) >= _ROBOTS_REMEMBERED:
+                self._rules.clear()
+                self._records.clear()
+            # Most names have the rules of the default record. (A list, since threads may ask at once.)
+            rules = next((same for same in list(self._rules.values()) if same == rules), rules)
+            self._rules[name] = rules
+        return rules
 
-    def _record(self, index: int) -> Record | None:
-        if index == _NONE:
-            return None
-        record = self._record_at.get(index)
-        if record is None:
-            record = self._record_at[index] = to_record(_raw(self._packed.unpack(), index))
-        return record
+    def _record_of(self, robot: str | bytes) -> Record | None:
+        """Return the record that applies to a robot; a crawl that drops one request drops more."""
+        name = to_name(robot)
+        try:
+            return self._records[name]
+        except KeyError:
+            found = find_record(self._read(), name)
+            record = Record.of(found) if found else None
+            record = next((same for same in list(self._records.values()) if same == record), record)
+            self._records[name] = record
+            return record
+
+    def _read(self) -> Iterator[RawRecord]:
+        return read_records(self._body, multivalue=self.multivalue)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {len(self._packed)} records>"
-
-
-def _select(records: list[RawRecord], name: str) -> int:
-    """Return the index of the first record that names the robot (A3), else `_DEFAULT` or `_NONE` (A4)."""
-    folded = name.casefold()
-    has_default = False
-    for index, (user_agents, _) in enumerate(records):
-        for _, value in user_agents:
-            if value == DEFAULT_NAME:
-                has_default = True
-            elif name != DEFAULT_NAME and names_robot(value, folded):
-                return index
-    return _DEFAULT if has_default else _NONE
-
-
-def _raw(records: list[RawRecord], index: int) -> RawRecord:
-    """Return the record at an index; the default one is made of all that name ``*`` (R5, R6)."""
-    if index == _NONE:
-        return [], []
-    if index >= 0:
-        return records[index]
-    parts = [raw for raw in records if any(value == DEFAULT_NAME for _, value in raw[0])]
-    return [line for names, _ in parts for line in names], [line for _, rules in parts for line in rules]
-
-
-def _rule_of(record: Record, line: int, origin: Origin | None, target: str) -> Rule:
-    """Return the rule of a line that forbids a target; the line has several in the multi-value dialect."""
-    start = bisect_left(record.rules, line, key=attrgetter("line"))
-    end = bisect_right(record.rules, line, key=attrgetter("line"))
-    if end - start == 1:
-        return record.rules[start]
-    return next(rule for rule in record.rules[start:end] if RuleSet([rule]).match(origin, target))
+        return f"<{type(self).__name__} of {len(self.records)} records>"

@@ -1,8 +1,8 @@
-"""The rules of one robot, ready to be asked (clauses U1 to U6).
+"""The rules of one robot, ready to be asked (clauses U1 to U7).
 
-A `RuleSet` keeps sorted prefixes of which none begins another. If any of them begins a target, it is
-the last that does not sort after the target: one bisection and one `str.startswith` answer for any
-number of rules. A `Glance` is enough of it to let most URLs pass without taking them apart.
+`RuleSet.match` is the one way to ask. Behind it stand sorted prefixes of which none begins another: if any of
+them begins a target, it is the last that does not sort after the target, so one bisection and one
+`str.startswith` answer for any number of rules.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable
-from typing import NamedTuple, TypeAlias
+from collections.abc import Sequence
 
-from scrapy_norobots.standard.urls import Origin, is_normal, normal, split, written
+from scrapy_norobots.standard.urls import Origin, is_normal, normal, percent_encode, split
 
 # U4: values that are whole URLs, and those of schemes that have no host and so name nothing here.
 WHOLE_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
@@ -25,7 +24,7 @@ OTHER_SCHEME = re.compile(
 def prefix_of(value: str) -> tuple[Origin | None, str] | None:
     """Return which origin's targets a rule's value forbids, and the prefix they start with.
 
-    The origin is None for a rule that counts wherever the file does. Returns None for a value that
+    The origin is None for a rule that applies wherever the file does. Returns None for a value that
     forbids nothing: an empty one (U2), or a URL that no robots.txt can rule (U4).
     """
     if WHOLE_URL.match(value):
@@ -36,127 +35,118 @@ def prefix_of(value: str) -> tuple[Origin | None, str] | None:
         return None if origin is None or target is None else (origin, target)
     if not value or OTHER_SCHEME.match(value):
         return None
-    return None, value if value.startswith("/") else "/" + value
-
-
-# Up to so many prefixes, it is faster to try them all than to look one up.
-_FEW = 20
-
-# Up to so many characters are looked at to tell how many prefixes begin, and to tell them apart.
-_LONGEST_BEGINNING = 200
-_LONGEST_KEY = 32
-
-# What is enough to see that a URL is allowed, as most are, if it starts with `base` and is plain: without
-# ``%``, ``/.``, tab and line end. The normal form of a plain URL differs from it only in characters that
-# become ``%XX`` (U6), so it is forbidden only if it starts, from `start` on, with what stands before the
-# first ``%`` of a prefix. If these heads are few, they are `few`, and `keys` is empty. Else `few` is how they
-# all begin, `keys` has what each of them has at `cut`, but for the `short` ones, which end before. `base` is
-# how URLs of an origin begin, up to the first ``/`` of the path, `start` the place of this ``/``; the origin
-# and the rules themselves answer what remains. It is a plain tuple, (base, start, few, cut, keys, short,
-# origin, rules): one with names takes four times as long to take apart.
-Glance: TypeAlias = (
-    "tuple[str, int, tuple[str, ...], slice, frozenset[str], tuple[str, ...], Origin, RuleSet]"
-)
-
-
-class Heads(NamedTuple):
-    """What stands before the first ``%`` of prefixes, as a glance asks it; `cut` is counted from the path."""
-
-    few: tuple[str, ...]
-    cut: slice
-    keys: frozenset[str]
-    short: tuple[str, ...]
+    return None, value if value.startswith("/") else "/" + value  # U5
 
 
 class RuleSet:
-    """What one robot may not fetch."""
+    """What one robot may not fetch.
 
-    __slots__ = ("_heads", "_lines", "_of_origin", "_prefixes")
+    A rule is known by its index in the robot's record.
+    """
 
-    def __init__(self, rules: Iterable[tuple[int, str]]) -> None:
-        """Prepare rules, (line, value) in file order; of two that forbid the same, the first counts."""
-        general: dict[str, int] = {}
-        of_origin: dict[Origin, dict[str, int]] = {}
-        for line, value in rules:
-            if value.startswith("/") and is_normal(value):  # as most are
-                general.setdefault(value, line)
-                continue
-            found = prefix_of(value)
-            if found is not None:
-                origin, prefix = found
-                prefixes = general if origin is None else of_origin.setdefault(origin, {})
-                prefix = written(prefix)
-                prefixes.setdefault(prefix, line)
-                prefixes.setdefault(normal(prefix, is_prefix=True), line)  # U6
-        self._prefixes, self._lines = _minimal(general)
-        self._of_origin = {origin: _minimal(prefixes) for origin, prefixes in of_origin.items()}
-        self._heads: dict[Origin | None, Heads] = {}
+    __slots__ = ("_is_plain", "_of_origin", "_paths", "_whole_urls")
 
-    def glance(self, url: str, origin: Origin) -> Glance | None:
-        """Return what is enough for most URLs that begin as this one of `origin`, None if it has no path."""
-        start = url.find("/", url.find("://") + 3)
-        base = url[: start + 1]
-        if start < 0 or split(base + "-") != (origin, "/-"):
-            return None
-        own = origin if origin in self._of_origin else None
-        heads = self._heads.get(own)
-        if heads is None:
-            prefixes = self._prefixes + (self._of_origin[own][0] if own else [])
-            heads = self._heads[own] = _heads({prefix.partition("%")[0] for prefix in prefixes})
-        cut = slice(start + heads.cut.start, start + heads.cut.stop)
-        return base, start, heads.few, cut, heads.keys, heads.short, origin, self
+    def __init__(self, values: Sequence[str]) -> None:
+        """Prepare the values of the rules of a record, in file order."""
+        paths = _indexed(values)
+        self._whole_urls: dict[str, int] = {}
+        for value in [value for value in paths if not value.startswith("/")]:
+            index = paths.pop(value)
+            if WHOLE_URL.match(value):
+                self._whole_urls[value] = index
+            elif prefix := prefix_of(value):
+                _add(paths, prefix[1], index)
+        self._paths = _Prefixes(paths)
+        # Without "%" and "/.", both forms of a target differ from it only where they have "%XX". So if no
+        # prefix has an escape, what begins one of them begins the target itself.
+        self._is_plain = not self._whole_urls and "%" not in "".join(self._paths.texts)
+        # The whole URLs of the origin that was asked about last: a crawl asks a file about one only.
+        self._of_origin: tuple[Origin, _Prefixes] | None = None
+
+    @property
+    def size(self) -> int:
+        """About how much memory they take, in bytes."""
+        texts = (*self._paths.texts, *self._whole_urls)
+        return 65 * len(texts) + 150 * len(self._whole_urls) + sum(map(len, texts))
 
     def match(self, origin: Origin | None, target: str) -> int | None:
-        """Return the line of a rule that forbids the target, as written or in normal form (U6), else None."""
-        if is_normal(target):
-            return self.look_up(origin, target)
-        target = written(target)
-        line = self.look_up(origin, target)
-        return self.look_up(origin, normal(target)) if line is None else line
+        """Return the index of a rule that forbids a target of an origin, None if there is none.
 
-    def look_up(self, origin: Origin | None, target: str) -> int | None:
-        """Return the line of a rule that forbids the target, just as it stands here, else None."""
-        line = _find(self._prefixes, self._lines, target)
-        if line is None and origin in self._of_origin:
-            return _find(*self._of_origin[origin], target)
-        return line
+        U6: the target as it would be sent and its normal form are both compared with both of each rule. U7:
+        robots.txt itself may always be fetched.
+        """
+        if self._is_plain and "%" not in target and "/." not in target:
+            index = self._paths.find(target)
+        else:
+            index = self._find(origin, percent_encode(target))
+            target = normal(target)
+            if index is None:
+                index = self._find(origin, target)
+        return None if index is None or target == "/robots.txt" else index
 
+    def _find(self, origin: Origin | None, target: str) -> int | None:
+        index = self._paths.find(target)
+        if index is None and self._whole_urls and origin is not None:
+            if self._of_origin is None or self._of_origin[0] != origin:
+                self._of_origin = origin, _Prefixes(self._targets(origin))
+            index = self._of_origin[1].find(target)
+        return index
 
-def _minimal(lines: dict[str, int]) -> tuple[list[str], array[int]]:
-    """Return the shortest of some prefixes, and their lines."""
-    prefixes = _shortest(lines)
-    return prefixes, array("q", map(lines.__getitem__, prefixes))
+    def _targets(self, origin: Origin) -> dict[str, int]:
+        """Return the targets of those whole URLs that are of an origin (U4)."""
+        targets: dict[str, int] = {}
+        for url, index in self._whole_urls.items():
+            prefix = prefix_of(url)
+            if prefix and prefix[0] == origin:
+                _add(targets, prefix[1], index)
+        return targets
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RuleSet):
+            return NotImplemented
+        return (self._paths, self._whole_urls) == (other._paths, other._whole_urls)
 
-def _shortest(prefixes: Iterable[str]) -> list[str]:
-    """Sort prefixes and drop those that begin with another: it forbids all that they do."""
-    kept: list[str] = []
-    for prefix in sorted(prefixes):
-        if not kept or not prefix.startswith(kept[-1]):
-            kept.append(prefix)
-    return kept
-
-
-def _heads(prefixes: Iterable[str]) -> Heads:
-    heads = _shortest(prefixes)
-    if len(heads) <= _FEW:
-        return Heads(tuple(heads), slice(0, 0), frozenset(), ())
-    # Sorted as they are, what the first and the last have in common, all have.
-    pairs = enumerate(zip(heads[0][:_LONGEST_BEGINNING], heads[-1], strict=False))
-    same = next((at for at, (one, other) in pairs if one != other), len(heads[0][:_LONGEST_BEGINNING]))
-    few = {heads[0][:same]}
-    for length in range(same + 1, same + 10):
-        longer = {head[:length] for head in heads}
-        if len(longer) > _FEW:
-            break
-        few = longer
-    # The longer the keys, the more of them; so a few heads may be shorter.
-    end = min(sorted(map(len, heads))[_FEW], same + _LONGEST_KEY)
-    cut = slice(same, end)
-    keys = frozenset(head[cut] for head in heads if len(head) >= end)
-    return Heads(tuple(few), cut, keys, tuple(head for head in heads if len(head) < end))
+    __hash__ = None  # type: ignore[assignment]
 
 
-def _find(prefixes: list[str], lines: array[int], target: str) -> int | None:
-    index = bisect_right(prefixes, target) - 1
-    return lines[index] if index >= 0 and target.startswith(prefixes[index]) else None
+class _Prefixes:
+    """Sorted prefixes of which none begins another, and the index of the rule of each."""
+
+    __slots__ = ("indices", "texts")
+
+    def __init__(self, paths: dict[str, int]) -> None:
+        if not is_normal("".join(paths)):  # each begins with "/", so what is normal as one is so for each
+            for path in [path for path in paths if not is_normal(path)]:
+                index = paths.pop(path)
+                _add(paths, percent_encode(path), index)
+                _add(paths, normal(path, is_prefix=True), index)
+        texts: list[str] = []
+        last = "\n"  # begins no path
+        for path in sorted(paths):
+            if not path.startswith(last):
+                texts.append(path)
+                last = path
+        self.texts = texts
+        self.indices = array("q", [paths[text] for text in texts])
+
+    def find(self, target: str) -> int | None:
+        """Return the index of the rule whose prefix begins a target just as it stands, None if none does."""
+        place = bisect_right(self.texts, target) - 1
+        return self.indices[place] if place >= 0 and target.startswith(self.texts[place]) else None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Prefixes):
+            return NotImplemented
+        return (self.texts, self.indices) == (other.texts, other.indices)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _indexed(values: Sequence[str]) -> dict[str, int]:
+    """Return the index of each value; of equal ones the first counts."""
+    last = len(values) - 1
+    return dict(zip(reversed(values), range(last, -1, -1), strict=True))
+
+
+def _add(paths: dict[str, int], path: str, index: int) -> None:
+    paths[path] = min(index, paths.get(path, index))

@@ -35,10 +35,13 @@ _NOT_SENT = re.compile(r"[^\x21-\x7e]+")
 _ALLOWED = re.compile(r"[A-Za-z0-9\-._~!$&'()*+,;=:@/?%]*")
 _NOT_ALLOWED = re.compile(r"[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]+")
 
-# Escapes, and those not in normal form: with lower-case digits, or of an unreserved character.
-_ESCAPE = re.compile("%([0-9A-Fa-f]{2})?")
+# Escapes that are not in normal form: with lower-case digits, or of an unreserved character.
 _ODD_ESCAPE = re.compile("%(?![0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+# No host that can be resolved has a name of over 253 characters, and longer ones would fill the cache.
+_LONGEST_REMEMBERED = 300
 
 
 class Origin(NamedTuple):
@@ -80,6 +83,13 @@ def split(url: str) -> tuple[Origin | None, str | None]:
     """
     if not isinstance(url, str):
         raise TypeError(f"a URL must be a str, not {type(url).__name__}")
+    # Most URLs have a path, which begins after "https://" and a host, and nothing to drop.
+    end = url.find("/", 8)
+    to_drop = "#" in url or "\t" in url or "\n" in url or "\r" in url or url[-1:] <= " "
+    if 0 < end <= _LONGEST_REMEMBERED and not to_drop:
+        origin = _origin_of_site(url[:end])
+        if origin is not None:
+            return origin, url[end:]
     match = _URL.match(url.strip(_AROUND).translate(_WITHIN) if _ODD_SPACE.search(url) else url)
     assert match is not None  # every part is optional
     scheme, authority, target = match.groups()
@@ -90,16 +100,19 @@ def split(url: str) -> tuple[Origin | None, str | None]:
         target = "/" + target
     if scheme is None:
         return None, target
-    # No host that can be resolved has a name of over 253 characters, and longer ones would fill the cache.
-    find = _origin if len(authority or "") <= _LONGEST_REMEMBERED else _origin.__wrapped__
-    origin = find(scheme, authority or "")
+    origin = _origin(scheme, authority or "")
     return (origin, target) if origin else (None, None)
 
 
-_LONGEST_REMEMBERED = 300
-
-
 @lru_cache(maxsize=4096)
+def _origin_of_site(url: str) -> Origin | None:
+    """Return the origin of a URL that ends before its path; None if it does not, or has none."""
+    match = _URL.match(url)
+    assert match is not None  # every part is optional
+    scheme, authority, target = match.groups()
+    return None if scheme is None or target else _origin(scheme, authority or "")
+
+
 def _origin(scheme: str, authority: str) -> Origin | None:
     scheme = scheme.lower()
     if scheme not in _DEFAULT_PORTS:
@@ -127,7 +140,7 @@ def _host(host: str) -> str:
         return host
 
 
-def written(target: str) -> str:
+def percent_encode(target: str) -> str:
     """Return a target, or the value of a rule, as it would be sent: only what cannot be sent is escaped.
 
     Characters beyond ASCII become ``%XX`` of their UTF-8 bytes; bytes that were not UTF-8, themselves.
@@ -154,7 +167,7 @@ def normal(target: str, *, is_prefix: bool = False) -> str:
     """
     if is_normal(target):
         return target
-    path, mark, query = _ESCAPE.sub(_normalize, _NOT_ALLOWED.sub(_escape, target)).partition("?")
+    path, mark, query = _NOT_ALLOWED.sub(_escape, _normal_escapes(target)).partition("?")
     if "/." in path:
         path = _resolve_dots(path, is_prefix=is_prefix and not mark)
     return path + mark + query
@@ -163,11 +176,6 @@ def normal(target: str, *, is_prefix: bool = False) -> str:
 def is_robots_txt(target: str) -> bool:
     """Whether a target is that of robots.txt itself, which may always be fetched (U7)."""
     return normal(target) == "/robots.txt"
-
-
-def _normalize(match: re.Match[str]) -> str:
-    digits = match[1]
-    return _NORMAL_ESCAPES[digits] if digits else "%25"
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -185,13 +193,19 @@ def _bytes_of(character: str) -> bytes:
         return character.encode("utf-8", "surrogatepass")
 
 
+def _normal_escapes(target: str) -> str:
+    """Give escapes their normal form; a ``%`` that begins none is itself escaped."""
+    first, *parts = target.split("%")
+    return first + "".join([_NORMAL_ESCAPE.get(part[:2], "%25" + part[:2]) + part[2:] for part in parts])
+
+
 def _normal_escape(digits: str) -> str:
     character = chr(int(digits, 16))
     return character if character in _UNRESERVED else f"%{digits.upper()}"
 
 
 _HEX = "0123456789ABCDEFabcdef"
-_NORMAL_ESCAPES = {one + two: _normal_escape(one + two) for one in _HEX for two in _HEX}
+_NORMAL_ESCAPE = {one + two: _normal_escape(one + two) for one in _HEX for two in _HEX}
 
 
 def _resolve_dots(path: str, *, is_prefix: bool) -> str:

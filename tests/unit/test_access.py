@@ -25,7 +25,8 @@ def test_rules_of_a_2xx_answer() -> None:
     access = judge(FOUND)
     assert access.kind is AccessKind.RULES
     assert not access.temporary
-    assert access.allowed("http://town.example/", "FooBot")
+    assert not access.forbids(ORIGIN, "/", "FooBot")
+    assert access.forbids(ORIGIN, "/back/1", "FooBot")
     decision = access.decide("http://town.example/back/1", "FooBot")
     assert not decision.allowed
     assert decision.source == "http://town.example/robots.txt"
@@ -56,9 +57,11 @@ def test_a_closed_origin_says_why_and_what_changes_it() -> None:
 def test_robots_txt_itself_is_allowed_at_a_closed_origin() -> None:
     access = judge(replace(FOUND, status=403))
     url = "http://town.example/robots.txt"
-    assert access.allowed(url, "FooBot")
+    assert not access.forbids(ORIGIN, "/robots.txt", "FooBot")
+    assert not access.forbids(ORIGIN, "/x/../%72obots.txt", "FooBot")
     assert access.decide(url, "FooBot").reason is Reason.ROBOTS_TXT
-    assert not access.allowed(url + "?a", "FooBot")
+    assert access.forbids(ORIGIN, "/robots.txt?a", "FooBot")
+    assert access.forbids(ORIGIN, "/", "FooBot")
 
 
 def test_size_counts_what_can_be_long() -> None:
@@ -116,8 +119,8 @@ def test_a_failed_refresh_leaves_the_rules_in_force_until_they_are_too_old() -> 
         assert stale.temporary
         assert stale.lifetime == TIMES.back_off(failures)
         assert stale.snapshots == (ANSWER, replace(LOST, time=now, failures=failures))
-        assert not stale.allowed("http://town.example/back/", "FooBot")
-        assert stale.allowed("http://town.example/", "FooBot")
+        assert stale.forbids(ORIGIN, "/back/", "FooBot")
+        assert not stale.forbids(ORIGIN, "/", "FooBot")
         known = stale  # a copy gets no younger by being kept
     closed = judge(replace(LOST, time=TIMES.stale_ttl + 1), known)
     assert closed.kind is AccessKind.CLOSED
@@ -183,7 +186,7 @@ def test_a_clock_put_back_makes_no_copy_too_old() -> None:
 def test_known_rules_count_more_than_any_policy_for_failures(policy: str, status: int) -> None:
     access = judge(replace(FOUND, status=status, time=HOUR), judge(FOUND), policy)
     assert access.stale
-    assert not access.allowed("http://town.example/back/", "FooBot")
+    assert access.forbids(ORIGIN, "/back/", "FooBot")
 
 
 @pytest.mark.parametrize(("status", "kind"), [(403, AccessKind.CLOSED), (404, AccessKind.OPEN)])

@@ -65,7 +65,7 @@ def test_100000_origins_keep_no_more_than_their_rows(rows_max: int) -> None:
     for number in range(100_000):
         now = access(number, (200, 404, 503, None)[number % 4])
         load(counters, now, seconds=number % 7)
-        if not now.allowed(f"{now.snapshot.origin}/back/", "FooBot"):
+        if now.forbids(now.snapshot.origin, "/back/", "FooBot"):
             for _ in range(3 if number % 10_000 == 0 else 1):
                 drop(counters, now)
         most = max(most, len(counters.rows), len(counters.causes))

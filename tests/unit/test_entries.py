@@ -41,7 +41,7 @@ WRONG_FACTS: list[dict[str, object]] = [
     {"failures": -1},
     {"status": True},
     {"time": float("nan")},
-    {"own_fault": True},
+    {"local_failure": True},
 ]
 
 
@@ -96,7 +96,7 @@ RIGHT_FACTS: dict[str, st.SearchStrategy[Any]] = {
 
 LIKE_FACTS = st.fixed_dictionaries(
     {}, optional={name: st.one_of(right, right, right, JSON) for name, right in RIGHT_FACTS.items()}
-) | st.fixed_dictionaries(RIGHT_FACTS, optional={"own_fault": JSON, "body": JSON})
+) | st.fixed_dictionaries(RIGHT_FACTS, optional={"local_failure": JSON, "body": JSON})
 
 
 HEADS = st.fixed_dictionaries(
@@ -113,7 +113,7 @@ def test_no_sealed_bytes_are_more_than_a_miss(line: bytes, bodies: bytes) -> Non
     for snapshot in found:
         assert snapshot.origin == ORIGIN
         assert snapshot.status is None or type(snapshot.status) is int
-        assert snapshot.own_fault is False
+        assert snapshot.local_failure is False
         assert snapshot.failures >= 0
         assert math.isfinite(snapshot.time)
         assert all(

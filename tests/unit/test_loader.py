@@ -96,7 +96,7 @@ async def crawls(
 
 
 def is_shut(access: Access) -> bool:
-    return not access.allowed("http://town.example/a", "FooBot")
+    return access.forbids(ORIGIN, "/a", "FooBot")
 
 
 def test_the_result_names_its_source(tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def test_a_local_failure_is_not_saved(tmp_path: Path) -> None:
     async def work() -> None:
         async with crawls(tmp_path, 1) as [crawl]:
             crawl.fetcher.snapshot = Snapshot(
-                ORIGIN, ORIGIN.robots_url, time.time(), error="no proxy", own_fault=True
+                ORIGIN, ORIGIN.robots_url, time.time(), error="no proxy", local_failure=True
             )
             access, _ = await crawl.load(crawl.judge(found(SHUT, age=700)))
             assert access.stale

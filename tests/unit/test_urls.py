@@ -8,7 +8,7 @@ from urllib.parse import unquote_to_bytes, urljoin
 import pytest
 
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.standard.urls import normal, split, written
+from scrapy_norobots.standard.urls import normal, percent_encode, split
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def test_an_origin_is_a_value() -> None:
     ],
     ids=ascii,
 )
-def test_written(target: str, sent: str) -> None:
-    assert written(target) == sent
-    assert written(sent) == sent
+def test_percent_encode(target: str, sent: str) -> None:
+    assert percent_encode(target) == sent
+    assert percent_encode(sent) == sent
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_every_escape_of_a_byte() -> None:
 
 
 def test_runs_of_what_cannot_be_sent_are_escaped_one_by_one() -> None:
-    assert written("/ \x00é\udce9\ud800漢/") == "/%20%00%C3%A9%E9%ED%A0%80%E6%BC%A2/"
+    assert percent_encode("/ \x00é\udce9\ud800漢/") == "/%20%00%C3%A9%E9%ED%A0%80%E6%BC%A2/"
     assert normal("/\udcff\udbff<>") == "/%FF%ED%AF%BF%3C%3E"
 
 
