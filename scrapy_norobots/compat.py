@@ -214,15 +214,15 @@ def _engine_slot(crawler: Crawler) -> Any | None:
 
 
 def spellings(target: str) -> tuple[str, ...]:
-    """Return the spellings of a target that may go out: its own, and what download handlers make of it.
+    """Return the spellings of a target that may be sent: its own, and what download handlers make of it.
 
-    Twisted's drops an empty ``;``. Where there is no reactor, aiohttp sends; its URLs have more escapes
-    decoded than RFC 3986's normal form has.
+    Twisted's drops an empty ``;``. aiohttp's, which works beside a reactor too, decodes more escapes than
+    RFC 3986's normal form does; so what it would send is checked wherever it is installed.
     """
     if "%" not in target and ";" not in target:
         return (target,)
     sent = target.replace(";?", "?").removesuffix(";")
-    url_type = None if "twisted.internet.reactor" in sys.modules else _aiohttp_url()
+    url_type = _aiohttp_url()
     if url_type is None:
         return target, sent
     return target, sent, url_type(f"http://host{target}").raw_path_qs

@@ -47,6 +47,18 @@ def _rendered(request: Request) -> Request:
     return request
 
 
+try:
+    from scrapy.core.downloader.handlers._aiohttp import AiohttpDownloadHandler
+except ImportError:  # before Scrapy 2.17
+    pass
+else:
+
+    class AiohttpBesideReactor(AiohttpDownloadHandler):
+        """Scrapy's handler that uses aiohttp, made when the event loop runs."""
+
+        lazy = True
+
+
 class NeverEnds:
     """A download handler that never answers, and that has no idea of time."""
 

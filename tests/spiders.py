@@ -24,7 +24,7 @@ from scrapy.spiders import SitemapSpider
 from twisted.internet.defer import CancelledError
 from twisted.python.failure import Failure
 
-from scrapy_norobots import NoRobotsMiddleware, RobotsDownloader, compat
+from scrapy_norobots import NoRobotsMiddleware, RobotsDownloader, RobotsTxt, compat
 from scrapy_norobots.origins import OriginCache
 
 if TYPE_CHECKING:
@@ -381,6 +381,23 @@ class DownloaderWithoutSlots(RobotsDownloader):
 
     def close(self) -> None:
         pass
+
+
+class WatchesReading(Pages):
+    """Notes in which threads the strict parser reads files."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.notes["threads"] = []
+        read = RobotsTxt._read
+
+        def read_and_note(robots: RobotsTxt) -> Any:
+            name = threading.current_thread().name
+            if name not in self.notes["threads"]:
+                self.notes["threads"].append(name)
+            return read(robots)
+
+        RobotsTxt._read = read_and_note  # type: ignore[assignment, method-assign]
 
 
 class ParserWithSettings(PythonRobotParser):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -338,3 +339,24 @@ def test_reads_large_files_in_a_thread(mode: str) -> None:
     assert seen.log_lines(f"{len(large)} bytes read in thread norobots-reader_0")
     assert len(seen.pages) == 2
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"] * 2
+
+
+def test_reads_a_large_file_in_a_thread_for_a_second_robot_and_for_reasons_too(mode: str) -> None:
+    """The second robot comes when the file is in memory; what is dropped is looked up in the file again."""
+    large = (
+        "User-agent: FooBot\nDisallow: /back/\n\nUser-agent: *\nDisallow: /nest/\n" + "# A word.\n" * 8_000
+    )
+    with Site(large) as site:
+        requests: list[dict[str, Any]] = [
+            {"url": f"{site.url}{target}", "headers": {"User-Agent": robot}, "priority": -number}
+            for number, robot in enumerate(("FooBot/1.0", "BarBot/1.0", "FooBot/2.0"))
+            for target in ("/", "/back/", "/nest/")
+        ]
+        for request in requests:
+            request["dont_filter"] = True
+        settings = {**ADDON, "CONCURRENT_REQUESTS": 1}
+        seen = crawl(*requests, settings=settings, mode=mode, spider="tests.spiders.WatchesReading")
+        assert len(site.robots_hits()) == 1
+    assert seen.notes["threads"] == ["norobots-reader_0"]
+    assert sorted(urlsplit(url).path for url in seen.pages) == ["/"] * 3 + ["/back/"] + ["/nest/"] * 2
+    assert sorted(drop.line or 0 for drop in seen.drops) == [2, 2, 5]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy import signals
@@ -164,17 +165,28 @@ TRICKS = [
 
 
 def test_what_goes_out_is_what_was_checked(mode: str) -> None:
+    check_what_goes_out(mode, ADDON)
+
+
+def test_what_goes_out_by_aiohttp_beside_a_reactor_is_what_was_checked() -> None:
+    pytest.importorskip("scrapy.core.downloader.handlers._aiohttp")
+    check_what_goes_out(
+        "asyncio", {**ADDON, "DOWNLOAD_HANDLERS": {"http": "tests.components.AiohttpBesideReactor"}}
+    )
+
+
+def check_what_goes_out(mode: str, settings: dict[str, Any]) -> None:
     """A robots.txt that forbids the very targets that a site was sent keeps those requests from it."""
     with Site() as site:
         requests = [{"url": f"{site.url}{trick}", "dont_filter": True} for trick in TRICKS]
-        crawl(*requests, mode=mode)
+        crawl(*requests, mode=mode, settings=settings)
         sent = site.pages()
         assert len(sent) == len(TRICKS)
         site.hits.clear()
         site.answers["/robots.txt"] = Answer(
             "User-agent: *\n" + "".join(f"Disallow: {one}\n" for one in sent)
         )
-        seen = crawl(*requests, mode=mode)
+        seen = crawl(*requests, mode=mode, settings=settings)
     assert site.pages() == []
     assert {drop.type for drop in seen.drops} == {"RobotsForbidden"}
 
