@@ -135,9 +135,9 @@ def open_standard_files() -> None:
     encoding = os.environ.get("PYTHONIOENCODING")
     for place, name in enumerate(("stdin", "stdout", "stderr")):
         before, is_read = getattr(sys, name), name == "stdin"
-        is_buffered = is_read or not before.write_through  # which PYTHONUNBUFFERED decides
+        buffering = -1 if is_read or not before.write_through else 0  # as PYTHONUNBUFFERED says
         file = io.TextIOWrapper(
-            open(place, "rb" if is_read else "wb", -is_buffered, closefd=False),  # noqa: SIM115
+            open(place, "rb" if is_read else "wb", buffering, closefd=False),  # noqa: SIM115
             encoding or before.encoding,
             "strict" if encoding and name != "stderr" else before.errors,
             line_buffering=before.line_buffering,
