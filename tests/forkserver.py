@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import io
 import json
 import os
 import re
@@ -129,15 +130,29 @@ class Server:
             os.close(file)
 
 
+def open_standard_files() -> None:
+    """Make `sys.stdin` and the others anew, as Python does at its start: they are other files now."""
+    encoding = os.environ.get("PYTHONIOENCODING")
+    for place, name in enumerate(("stdin", "stdout", "stderr")):
+        before, is_read = getattr(sys, name), name == "stdin"
+        buffering = -1 if is_read or not before.write_through else 0  # as PYTHONUNBUFFERED says
+        file = io.TextIOWrapper(
+            open(place, "rb" if is_read else "wb", buffering, closefd=False),  # noqa: SIM115
+            encoding or before.encoding,
+            "strict" if encoding and name != "stderr" else before.errors,
+            line_buffering=before.line_buffering,
+            write_through=before.write_through,
+        )
+        setattr(sys, name, file)
+        setattr(sys, f"__{name}__", file)
+
+
 def begin(job: Job) -> None:
     """Run a job as the program of this process."""
     os.chdir(job.cwd)
     os.environ.clear()
     os.environ.update(job.environment)
-    if encoding := os.environ.get("PYTHONIOENCODING"):
-        sys.stdin.reconfigure(encoding=encoding)  # type: ignore[union-attr]
-        sys.stdout.reconfigure(encoding=encoding)  # type: ignore[union-attr]
-        sys.stderr.reconfigure(encoding=encoding, errors="backslashreplace")  # type: ignore[union-attr]
+    open_standard_files()
     sys.argv = job.arguments
     sys.path[0] = job.cwd
     runpy.run_module(job.arguments[0], run_name="__main__", alter_sys=True)

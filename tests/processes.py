@@ -117,6 +117,7 @@ class _Server:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._control, theirs = socket.socketpair()
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONIOENCODING"}
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.forkserver", str(theirs.fileno())],
@@ -124,6 +125,7 @@ class _Server:
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 cwd=ROOT,
+                env=environment,  # each fork has a PYTHONIOENCODING of its own, or none
             )
         atexit.register(self._stop)
 
