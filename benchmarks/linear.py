@@ -142,7 +142,7 @@ def _table(title: str, kinds: Kinds, columns: Mapping[str, Callable[[bytes], obj
             )
         rows.append(row)
     table(
-        f"{title}; time at 2 MB (× the time at half, time at twice that × it), how long others waited at most",
+        f"{title}; time at 2 MB (× that at 1 MB, that at 4 MB × it), how long others waited at most",
         ["", *columns],
         rows,
     )
