@@ -6,14 +6,13 @@ import argparse
 from pathlib import Path
 
 from benchmarks import (
+    ask,
     broad,
-    check,
     fleet,
     hostile,
     hosts,
     linear,
     memory,
-    parse,
     polite,
     readings,
     single,
@@ -34,35 +33,33 @@ BENCHMARKS = {
     "linear": linear,
     "memory": memory,
 }
-ON_FILES = {"parse": parse, "check": check}
-OTHERS = {"readings": readings, "soak": soak}
+OTHERS = {"ask": ask, "readings": readings, "soak": soak}
 
 
 def main() -> None:
     """Run one benchmark."""
     lines = [
         f"{name}: {(module.__doc__ or '').split(': ', 1)[-1].splitlines()[0]}"
-        for name, module in {**BENCHMARKS, **ON_FILES, **OTHERS}.items()
+        for name, module in {**BENCHMARKS, **OTHERS}.items()
     ]
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="\n".join(lines),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", choices=[*BENCHMARKS, *ON_FILES, *OTHERS])
+    parser.add_argument("name", choices=[*BENCHMARKS, *OTHERS])
     parser.add_argument(
         "folder",
         nargs="?",
         type=Path,
-        help="for parse and check: of robots.txt files; for readings: with robots/HOST and links/HOST; "
-        "without it, they are made",
+        help="for ask and readings: with robots/HOST and links/HOST; without it, these are made",
     )
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured (3)")
     parser.add_argument("--minutes", type=float, default=60, help="for soak: how long it takes (60)")
     options = parser.parse_args()
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
-    if options.folder is not None and options.name not in {*ON_FILES, "readings"}:
+    if options.folder is not None and options.name not in {"ask", "readings"}:
         parser.error(f"{options.name} measures no files")
     if options.folder is not None and not options.folder.is_dir():
         parser.error(f"{options.folder} is no folder")
@@ -70,8 +67,8 @@ def main() -> None:
         soak.run(options.minutes)
     elif options.name == "readings":
         readings.run(options.folder)
-    elif options.name in ON_FILES:
-        ON_FILES[options.name].run(options.rounds, options.folder)
+    elif options.name == "ask":
+        ask.run(options.rounds, options.folder)
     else:
         BENCHMARKS[options.name].run(options.rounds)
 

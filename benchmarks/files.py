@@ -18,12 +18,29 @@ _ROBOTS = ("Googlebot", "Bingbot", "Slurp", "ia_archiver", "AhrefsBot", "MJ12bot
 _SEED = 1994
 
 
-def robots_txts(folder: Path | None, count: int = 1_000) -> list[bytes]:
-    """Return the files of a folder and its subfolders, or `count` made ones, always the same."""
-    if folder is not None:
-        return [path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()]
+def robots_txts(count: int = 1_000) -> list[bytes]:
+    """Return made files, always the same."""
     some = random.Random(_SEED)
     return [a_file(some) for _ in range(count)]
+
+
+def sites(folder: Path | None, urls: int) -> Iterator[tuple[bytes, list[str]]]:
+    """Yield robots.txt files, each with as many URLs to ask it about.
+
+    A folder has ``robots/HOST`` and, for some of them, ``links/HOST``: URLs of the host, one a line. Where
+    those are too few they are made; without a folder, so are the files.
+    """
+    made = page_urls(5_000)
+    real = _real_sites(folder) if folder else ((body, []) for body in robots_txts())
+    for number, (body, links) in enumerate(real):
+        start = number * 37 % (len(made) - urls)
+        yield body, (links + made[start : start + urls])[:urls]
+
+
+def _real_sites(folder: Path) -> Iterator[tuple[bytes, list[str]]]:
+    for path in sorted((folder / "robots").iterdir()):
+        links = folder / "links" / path.name
+        yield path.read_bytes(), links.read_text("utf-8", "replace").splitlines() if links.is_file() else []
 
 
 def a_file(some: random.Random) -> bytes:

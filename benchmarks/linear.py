@@ -1,4 +1,8 @@
-"""``linear``: whether time grows with the length of a file and no faster, for files made to be hard."""
+"""``linear``: whether time grows with the length of a file and no faster, for files made to be hard.
+
+Each is measured at 1, 2 and 4 MB. Beside the times stands how long other threads waited at most, at 2 MB: so
+long can such a file stop an event loop that has it read in a thread.
+"""
 
 from __future__ import annotations
 
@@ -6,60 +10,77 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from benchmarks.report import progress, table
-from benchmarks.timing import in_turns
+from benchmarks.timing import in_turns, longest_hold
 from scrapy_norobots.standard import RobotsTxt
 
-_MB = 1 << 20
 _ALL = b"User-agent: *\n"
+_SIZE = 2_000_000
+_FACTORS = (0.5, 1, 2)
 
 
 def _numbered(line: bytes, count: int) -> bytes:
     return b"".join(line % number for number in range(count))
 
 
-Kinds = dict[str, tuple[Callable[[int], bytes], int]]
+Kinds = dict[str, Callable[[int], bytes]]
 
-# What a file of a size, in lines or bytes, is made of; and the size that is doubled twice.
+# What files are made of, by the number of repetitions.
 KINDS: Kinds = {
-    "blank lines": (lambda n: _ALL + b"\n" * n, 1_000_000),
-    "CR LF and CR": (lambda n: _ALL + b"\r\n\r" * n, 500_000),
-    "comments": (lambda n: _ALL + b" # Have a look at the nest.\n" * n, 200_000),
-    "one long path": (lambda n: _ALL + b"Disallow: /" + b"x" * n, 5 * _MB),
-    "one long name": (lambda n: b"User-agent: " + b"x" * n + b"\nDisallow: /", 5 * _MB),
-    "names in one record": (lambda n: _numbered(b"User-agent: bot%d\n", n) + b"Disallow: /", 100_000),
-    "records": (lambda n: _numbered(b"User-agent: bot%d\nDisallow: /\n\n", n), 100_000),
-    "default records": (lambda n: _numbered(b"User-agent: *\nDisallow: /%d\n\n", n), 100_000),
-    "rules": (lambda n: _ALL + _numbered(b"Disallow: /%d/\n", n), 100_000),
-    "rules, each escaped": (lambda n: _ALL + _numbered(b"Disallow: /%%7e%d/%%c3\n", n), 100_000),
-    "whole URLs": (lambda n: _ALL + _numbered(b"Disallow: http://h%d.example/x\n", n), 50_000),
-    "%2525…": (lambda n: _ALL + b"Disallow: /%" + b"25" * (n // 2), 5 * _MB),
-    "%25%25…": (lambda n: _ALL + b"Disallow: /" + b"%25" * (n // 3), _MB),
-    "%%%…": (lambda n: _ALL + b"Disallow: /" + b"%" * n, _MB),
-    "not UTF-8": (lambda n: _ALL + b"Disallow: /" + b"\xe9" * n, _MB),
-    "dot segments": (lambda n: _ALL + b"Disallow: /" + b"a/.././" * (n // 7), 5 * _MB),
-    "blanks in a value": (lambda n: _ALL + b"Disallow: /x" + b" " * n + b"x", 5 * _MB),
-    "blanks before nothing": (lambda n: b" " * n, 5 * _MB),
-    "blanks in a name": (lambda n: b"User-agent: x" + b" " * n + b"x\nDisallow: /", 5 * _MB),
-    "User-agent:User-agent:…": (lambda n: b"User-agent:" * (n // 11), 5 * _MB),
-    "User-agentUser-agent…": (lambda n: b"User-agent" * (n // 10), 5 * _MB),
-    "User-agent, blanks, no colon": (lambda n: b"User-agent" + b" " * n, 5 * _MB),
-    "lines that are almost fields": (lambda n: b"Disalow: /\nUser agent: x\nUser-agent\n" * n, 20_000),
-    "unknown fields": (lambda n: _numbered(b"X-%d: /\n", n), 50_000),
-    "compatible": (lambda n: b"User-agent: Mozilla/" + b"(compatible; " * (n // 13), 5 * _MB),
-    "compatible and blanks": (lambda n: b"User-agent: Mozilla/(compatible;" + b" " * n + b")", 5 * _MB),
-    "versions": (lambda n: b"User-agent: x" + b" 1.2" * (n // 4) + b" x\nDisallow: /", 5 * _MB),
-    "open HTML comments": (lambda n: b"<!--" * (n // 4), 5 * _MB),
-    "HTML comments": (lambda n: b"<!---->" * (n // 7), 5 * _MB),
+    "blank lines": lambda n: _ALL + b"\n" * n,
+    "lines of a blank": lambda n: _ALL + b" \n" * n,
+    "CR LF and CR": lambda n: _ALL + b"\r\n\r" * n,
+    "comments": lambda n: _ALL + b" # Have a look at the nest.\n" * n,
+    "lines of a letter": lambda n: _ALL + b"x\n" * n,
+    "one long path": lambda n: _ALL + b"Disallow: /" + b"x" * n,
+    "one long name": lambda n: b"User-agent: " + b"x" * n + b"\nDisallow: /",
+    "names in one record": lambda n: _numbered(b"User-agent: bot%d\n", n) + b"Disallow: /",
+    "records": lambda n: _numbered(b"User-agent: bot%d\nDisallow: /\n\n", n),
+    "empty records": lambda n: b"User-agent:\n\n" * n,
+    "records in a paragraph": lambda n: _numbered(b"User-agent: bot%d\nDisallow: /\n", n),
+    "default records": lambda n: _numbered(b"User-agent: *\nDisallow: /%d\n\n", n),
+    "rules": lambda n: _ALL + _numbered(b"Disallow: /%d/\n", n),
+    "empty rules": lambda n: _ALL + b"Disallow:\n" * n,
+    "rules, each escaped": lambda n: _ALL + _numbered(b"Disallow: /%%7e%d/%%c3\n", n),
+    "rules, not ASCII": lambda n: _ALL + _numbered("Disallow: /é%d/\n".encode(), n),
+    "whole URLs": lambda n: _ALL + _numbered(b"Disallow: http://h%d.example/x\n", n),
+    "whole URLs, not ASCII": lambda n: _ALL + _numbered("Disallow: http://é%d.example/x\n".encode(), n),
+    "whole URLs of the host": lambda n: _ALL + _numbered(b"Disallow: http://garden.example/%d\n", n),
+    "%2525…": lambda n: _ALL + b"Disallow: /%" + b"25" * n,
+    "%25%25…": lambda n: _ALL + b"Disallow: /" + b"%25" * n,
+    "%7e%7e…": lambda n: _ALL + b"Disallow: /" + b"%7e" * n,
+    "%%%…": lambda n: _ALL + b"Disallow: /" + b"%" * n,
+    "not UTF-8": lambda n: _ALL + b"Disallow: /" + b"\xe9" * n,
+    "not UTF-8, here and there": lambda n: _ALL + b"Disallow: /" + b"\xe9x" * n,
+    "dot segments": lambda n: _ALL + b"Disallow: /" + b"a/.././" * n,
+    "blanks in a value": lambda n: _ALL + b"Disallow: /x" + b" " * n + b"x",
+    "blanks behind a value": lambda n: _ALL + b"Disallow: /x" + b" " * n + b"#",
+    "blanks before nothing": lambda n: b" " * n,
+    "blanks in a name": lambda n: b"User-agent: x" + b" " * n + b"x\nDisallow: /",
+    "User-agent:User-agent:…": lambda n: b"User-agent:" * n,
+    "User-agentUser-agent…": lambda n: b"User-agent" * n,
+    "User-agent, blanks, no colon": lambda n: b"User-agent" + b" " * n,
+    "lines that are almost fields": lambda n: b"Disalow: /\nUser agent: x\nUser-agent\n" * n,
+    "unknown fields": lambda n: _numbered(b"X-%d: /\n", n),
+    "compatible": lambda n: b"User-agent: Mozilla/" + b"(compatible; " * n,
+    "compatible and blanks": lambda n: b"User-agent: Mozilla/(compatible;" + b" " * n + b")",
+    "versions": lambda n: b"User-agent: x" + b" 1.2" * n + b" x\nDisallow: /",
+    "open HTML comments": lambda n: b"<!--" * n,
+    "HTML comments": lambda n: b"<!---->" * n,
+}
+MULTIVALUE: Kinds = {
+    "names on a line": lambda n: b"User-agent: " + b"bot " * n + b"*\nDisallow: /x\n",
+    "paths on a line": lambda n: _ALL + b"Disallow: " + _numbered(b"/%d ", n),
+    "commas": lambda n: _ALL + b"Disallow: /x" + b"," * n,
 }
 URLS: Kinds = {
-    "long path": (lambda n: b"/" + b"x" * n, _MB),
-    "dots": (lambda n: b"/./.././.." * (n // 10), _MB),
-    "escaped dots": (lambda n: b"/%2e%2e" * (n // 7), _MB),
-    "%%%…": (lambda n: b"/" + b"%" * n, _MB),
-    "%2525…": (lambda n: b"/%" + b"25" * (n // 2), _MB),
-    "not ASCII": (lambda n: b"/" + "é".encode() * n, _MB),
-    "port": (lambda n: b":" + b"0" * n + b"80/", _MB),
-    "user": (lambda n: b":x@" * (n // 3) + b"/", _MB),
+    "long path": lambda n: b"/" + b"x" * n,
+    "dots": lambda n: b"/./.././.." * n,
+    "escaped dots": lambda n: b"/%2e%2e" * n,
+    "%%%…": lambda n: b"/" + b"%" * n,
+    "%2525…": lambda n: b"/%" + b"25" * n,
+    "not ASCII": lambda n: b"/" + "é".encode() * n,
+    "port": lambda n: b":" + b"0" * n + b"80/",
+    "user": lambda n: b":x@" * n + b"/",
 }
 
 
@@ -67,16 +88,20 @@ _ROBOT = "Tamarin/1.2"
 _HOST = "http://garden.example"
 
 
-def _parse(body: bytes) -> object:
-    return RobotsTxt.parse(body)
+def _size(body: bytes) -> object:
+    return RobotsTxt.parse(body).size
 
 
-def _decide(body: bytes) -> object:
-    return str(RobotsTxt.parse(body).decide(_HOST + "/nest/egg.html", _ROBOT))
+def _ask(body: bytes, *, multivalue: bool = False) -> object:
+    return RobotsTxt.parse(body, multivalue=multivalue).allowed(_HOST + "/nest/egg.html", _ROBOT)
 
 
-def _findings(body: bytes) -> object:
-    return RobotsTxt.parse(body).findings
+def _decide(body: bytes, *, multivalue: bool = False) -> object:
+    return str(RobotsTxt.parse(body, multivalue=multivalue).decide(_HOST + "/nest/egg.html", _ROBOT))
+
+
+def _find(body: bytes, *, multivalue: bool = False) -> object:
+    return RobotsTxt.parse(body, multivalue=multivalue).findings
 
 
 def _name(body: bytes) -> object:
@@ -92,32 +117,32 @@ _ASKED = RobotsTxt.parse(_ALL + _numbered(b"Disallow: /%d/\n", 10) + b"Disallow:
 
 def run(rounds: int) -> None:
     """Measure and print the tables."""
-    columns = {"parse": _parse, "and decide": _decide, "and find": _findings}
-    _table("linear: files", KINDS, columns, rounds)
-    _table("linear: URLs", URLS, {"check": _url}, rounds)
+    _table("linear: files", KINDS, {"ask": _ask, "size": _size, "decide": _decide, "find": _find}, rounds)
+    columns = {name: partial(action, multivalue=True) for name, action in (("ask", _ask), ("find", _find))}
+    columns["decide"] = partial(_decide, multivalue=True)
+    _table("linear: files in the multi-value dialect", MULTIVALUE, columns, rounds)
+    _table("linear: URLs", URLS, {"ask": _url}, rounds)
     names = {kind: KINDS[kind] for kind in ("one long name", "blanks in a name", "compatible", "versions")}
     _table("linear: names of robots", names, {"decide": _name}, rounds)
 
 
 def _table(title: str, kinds: Kinds, columns: Mapping[str, Callable[[bytes], object]], rounds: int) -> None:
     rows = []
-    for kind, (make, size) in kinds.items():
+    for kind, make in kinds.items():
         progress(f"{title}, {kind}")
-        made = {factor: make(size * factor) for factor in (1, 2, 4)}
-        things = {
-            f"{name} {factor}": partial(action, body)
-            for name, action in columns.items()
-            for factor, body in made.items()
-        }
-        least = in_turns(things, rounds)
-        rows.append([kind, f"{size:,}", *(_growth([least[f"{name} {f}"] for f in made]) for name in columns)])
+        each = (len(make(2_000)) - len(make(1_000))) / 1_000
+        bodies = [make(int(_SIZE * factor / each)) for factor in _FACTORS]
+        row = [kind]
+        for name, action in columns.items():
+            things = {f"{name} {len(body)}": partial(action, body) for body in bodies}
+            half, whole, twice = in_turns(things, rounds).values()
+            held = min(longest_hold(partial(action, bodies[1])) for _ in range(rounds))
+            row.append(
+                f"{whole * 1e3:.0f} ms ({whole / half:.1f}×, {twice / whole:.1f}×), {held * 1e3:.0f} ms"
+            )
+        rows.append(row)
     table(
-        f"{title}; milliseconds at the size, twice and four times it, × the time before",
-        ["", "size", *columns],
+        f"{title}; time at 2 MB (× that at 1 MB, that at 4 MB × it), how long others waited at most",
+        ["", *columns],
         rows,
     )
-
-
-def _growth(times: list[float]) -> str:
-    once, twice, four = times
-    return f"{once * 1e3:.1f}, {twice * 1e3:.1f}, {four * 1e3:.1f} ({twice / once:.1f}×, {four / twice:.1f}×)"

@@ -39,7 +39,7 @@ def _sites(folder: Path | None) -> Iterator[tuple[bytes, list[str]]]:
     """Yield the robots.txt of each site and URLs of it."""
     if folder is None:
         urls = page_urls(5_000)
-        for number, body in enumerate(robots_txts(None)):
+        for number, body in enumerate(robots_txts()):
             start = number * _URLS_A_FILE % len(urls)
             yield body, urls[start : start + _URLS_A_FILE]
         return

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import sys
+import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Mapping
@@ -22,6 +24,28 @@ def in_turns(things: Mapping[str, Callable[[], object]], rounds: int) -> dict[st
             finally:
                 gc.enable()
     return least
+
+
+def longest_hold(thing: Callable[[], object]) -> float:
+    """Return the longest seconds for which this thread waits for another that does a thing.
+
+    That is the longest call that cannot be interrupted, and what else the machine does meanwhile.
+    """
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)  # ask for the turn at once
+    thread = threading.Thread(target=thing)
+    longest = 0.0
+    try:
+        thread.start()
+        last = time.perf_counter()
+        while thread.is_alive():
+            time.sleep(0)  # gives the turn away, and waits for it
+            now = time.perf_counter()
+            longest, last = max(longest, now - last), now
+    finally:
+        thread.join()
+        sys.setswitchinterval(interval)
+    return longest
 
 
 def memory(make: Callable[[], object]) -> int:

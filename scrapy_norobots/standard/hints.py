@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 from types import MappingProxyType
 
 from scrapy_norobots.standard.decision import printable, quoted
@@ -32,8 +33,12 @@ _WITHOUT_COLON = re.compile(r"[ \t]*(\S+)[ \t=]*(.*)", re.DOTALL)
 
 def meant_field(name: str) -> str:
     """Return the field that a misspelt one resembles, or an empty text (F7)."""
-    plain = re.sub(r"[-_ \t]", "", name[:40]).lower()
-    resembled = get_close_matches(plain, _FIELDS, n=1, cutoff=0.75)
+    return _resembled(re.sub(r"[-_ \t]", "", name[:40]).lower())
+
+
+@lru_cache(maxsize=256)  # a file has few fields, and many lines of each
+def _resembled(name: str) -> str:
+    resembled = get_close_matches(name, _FIELDS, n=1, cutoff=0.75)
     return _FIELDS[resembled[0]] if resembled else ""
 
 

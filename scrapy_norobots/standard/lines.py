@@ -25,13 +25,9 @@ BLANK_LINE = re.compile(r"\n[ \t]*(?:\n|\Z)")
 
 _UTF16_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
-_NOT_BLANK = re.compile(r"\S")
-
-# F8: what may stand before a page's own markup: declarations and comments.
-_PREAMBLE = re.compile(r"<\?|<!--")
-
-# F8: the tags a page opens with.
-_PAGE = re.compile(r"<(?:!doctype\s+html|html|head|body)(?![^\s/>])", re.IGNORECASE)
+# F8: what may stand before a page's own markup, declarations and comments; and the tags a page opens with.
+_PREAMBLE = re.compile(r"\s*(?:<\?.*?\?>|<!--.*?-->)", re.DOTALL)
+_PAGE = re.compile(r"\s*<(?:!doctype\s+html|html|head|body)(?![^\s/>])", re.IGNORECASE)
 
 
 def to_text(body: bytes | str) -> str:
@@ -89,16 +85,7 @@ def is_html(text: str) -> bool:
 
     It is if the first markup after XML declarations and comments is a page's, and nothing stands before.
     """
-    position = _end_of_blanks(text, 0)
-    while preamble := _PREAMBLE.match(text, position):
-        end = "?>" if preamble[0] == "<?" else "-->"
-        found = text.find(end, preamble.end())
-        if found < 0:
-            return False
-        position = _end_of_blanks(text, found + len(end))
-    return _PAGE.match(text, position) is not None
-
-
-def _end_of_blanks(text: str, position: int) -> int:
-    found = _NOT_BLANK.search(text, position)
-    return found.start() if found else len(text)
+    end = 0
+    while preamble := _PREAMBLE.match(text, end):
+        end = preamble.end()
+    return _PAGE.match(text, end) is not None

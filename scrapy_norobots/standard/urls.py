@@ -28,12 +28,9 @@ _AROUND = "".join(map(chr, range(0x21)))
 _ODD_SPACE = re.compile(r"[\x00-\x20]")
 _WITHIN = str.maketrans("", "", "\t\r\n")
 
-# Blanks, controls and everything beyond ASCII cannot stand in a request: they are sent as %XX.
-_NOT_SENT = re.compile(r"[^\x21-\x7e]+")
-
-# What RFC 3986 allows in a target, and what it does not.
+# What can stand in a request: no blank, no control, nothing beyond ASCII. What RFC 3986 allows in a target.
+_SENT = re.compile(r"[\x21-\x7e]*")
 _ALLOWED = re.compile(r"[A-Za-z0-9\-._~!$&'()*+,;=:@/?%]*")
-_NOT_ALLOWED = re.compile(r"[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]+")
 
 # Escapes that are not in normal form: with lower-case digits, or of an unreserved character.
 _ODD_ESCAPE = re.compile("%(?![0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])")
@@ -145,7 +142,7 @@ def percent_encode(target: str) -> str:
 
     Characters beyond ASCII become ``%XX`` of their UTF-8 bytes; bytes that were not UTF-8, themselves.
     """
-    return _NOT_SENT.sub(_escape, target)
+    return target if _SENT.fullmatch(target) else "".join([_AS_SENT[byte] for byte in _to_bytes(target)])
 
 
 def is_normal(target: str) -> bool:
@@ -167,7 +164,10 @@ def normal(target: str, *, is_prefix: bool = False) -> str:
     """
     if is_normal(target):
         return target
-    path, mark, query = _NOT_ALLOWED.sub(_escape, _normal_escapes(target)).partition("?")
+    target = _normal_escapes(target)
+    if not _ALLOWED.fullmatch(target):
+        target = "".join([_AS_ALLOWED[byte] for byte in _to_bytes(target)])
+    path, mark, query = target.partition("?")
     if "/." in path:
         path = _resolve_dots(path, is_prefix=is_prefix and not mark)
     return path + mark + query
@@ -178,25 +178,32 @@ def is_robots_txt(target: str) -> bool:
     return normal(target) == "/robots.txt"
 
 
-def _escape(match: re.Match[str]) -> str:
+def _to_bytes(text: str) -> bytes:
+    """Encode a text as UTF-8, and bytes that were not UTF-8 as themselves (F1)."""
     try:
-        data = match[0].encode("utf-8", "surrogateescape")
+        return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:  # a surrogate that stands for no byte
-        data = b"".join(map(_bytes_of, match[0]))
-    return "%" + data.hex("%").upper()
+        return b"".join(map(_to_bytes_one, text))
 
 
-def _bytes_of(character: str) -> bytes:
+def _to_bytes_one(character: str) -> bytes:
     try:
         return character.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return character.encode("utf-8", "surrogatepass")
 
 
+# Each byte as it is, or as %XX.
+_AS_SENT, _AS_ALLOWED = (
+    [chr(byte) if pattern.fullmatch(chr(byte)) else f"%{byte:02X}" for byte in range(256)]
+    for pattern in (_SENT, _ALLOWED)
+)
+
+
 def _normal_escapes(target: str) -> str:
     """Give escapes their normal form; a ``%`` that begins none is itself escaped."""
     first, *parts = target.split("%")
-    return first + "".join([_NORMAL_ESCAPE.get(part[:2], "%25" + part[:2]) + part[2:] for part in parts])
+    return first + "".join([(_NORMAL_ESCAPE.get(part[:2]) or f"%25{part[:2]}") + part[2:] for part in parts])
 
 
 def _normal_escape(digits: str) -> str:
