@@ -20,10 +20,9 @@ from statistics import median
 from typing import Any
 
 from benchmarks.crawl import HANDLERS, NAMES
-from benchmarks.linear import KINDS
+from benchmarks.linear import KINDS, SIZE, of_size
 from benchmarks.report import progress, table
 
-BYTES = 2_000_000
 PAGES = 40
 SETTINGS = {"NOROBOTS_META": True, "NOROBOTS_REPORT": "", "DOWNLOAD_WARNSIZE": 0}
 _ROOT = Path(__file__).parent.parent
@@ -31,14 +30,13 @@ _PAGE = b"<html><title>A page</title><p>Some words.</html>"
 
 
 def body_of(kind: str) -> bytes:
-    """Return a file of a kind, as long as `BYTES` lets it be."""
-    make, size = KINDS[kind]
-    return make(size * BYTES // len(make(size)))[:BYTES]
+    """Return a file of a kind."""
+    return of_size(KINDS[kind], SIZE)
 
 
 def meta_page() -> bytes:
     """Return a page of META tags, each another."""
-    tags = b"".join(b'<meta name="robots" content="x%d">' % number for number in range(BYTES // 38))
+    tags = b"".join(b'<meta name="robots" content="x%d">' % number for number in range(SIZE // 38))
     return b"<html><head>" + tags
 
 

@@ -14,7 +14,7 @@ from benchmarks.timing import in_turns, longest_hold
 from scrapy_norobots.standard import RobotsTxt
 
 _ALL = b"User-agent: *\n"
-_SIZE = 2_000_000
+SIZE = 2_000_000
 _FACTORS = (0.5, 1, 2)
 
 
@@ -126,12 +126,17 @@ def run(rounds: int) -> None:
     _table("linear: names of robots", names, {"decide": _name}, rounds)
 
 
+def of_size(make: Callable[[int], bytes], size: int) -> bytes:
+    """Return a file of about so many bytes."""
+    each = (len(make(2_000)) - len(make(1_000))) / 1_000
+    return make(int(size / each))
+
+
 def _table(title: str, kinds: Kinds, columns: Mapping[str, Callable[[bytes], object]], rounds: int) -> None:
     rows = []
     for kind, make in kinds.items():
         progress(f"{title}, {kind}")
-        each = (len(make(2_000)) - len(make(1_000))) / 1_000
-        bodies = [make(int(_SIZE * factor / each)) for factor in _FACTORS]
+        bodies = [of_size(make, int(SIZE * factor)) for factor in _FACTORS]
         row = [kind]
         for name, action in columns.items():
             things = {f"{name} {len(body)}": partial(action, body) for body in bodies}
