@@ -81,9 +81,10 @@ class RuleSet:
     def _find(self, origin: Origin | None, target: str) -> int | None:
         index = self._paths.find(target)
         if index is None and self._whole_urls and origin is not None:
-            if self._of_origin is None or self._of_origin[0] != origin:
-                self._of_origin = origin, _Prefixes(self._targets(origin))
-            index = self._of_origin[1].find(target)
+            own = self._of_origin
+            if own is None or own[0] != origin:
+                own = self._of_origin = origin, _Prefixes(self._targets(origin))
+            index = own[1].find(target)
         return index
 
     def _targets(self, origin: Origin) -> dict[str, int]:
