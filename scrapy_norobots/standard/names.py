@@ -42,10 +42,11 @@ def robot_name(user_agent: str) -> str:
     compatible = _COMPATIBLE.match(name)
     if compatible:
         name = compatible[1].rstrip(_BLANKS)
-    for pattern in (_AFTER_NAME, _DOTTED_VERSION):
-        end = pattern.search(name)
-        if end:
-            name = name[: end.start()].rstrip(_BLANKS)
+    if end := _AFTER_NAME.search(name):
+        name = name[: end.start()].rstrip(_BLANKS)
+    last_blank = max(map(name.rfind, _BLANKS))
+    if last_blank >= 0 and _DOTTED_VERSION.match(name, last_blank):
+        name = name[:last_blank].rstrip(_BLANKS)
     return name
 
 

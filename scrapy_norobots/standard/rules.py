@@ -59,7 +59,7 @@ class RuleSet:
         self._paths = _Prefixes(paths)
         # Without "%" and "/.", both forms of a target differ from it only where they have "%XX". So if no
         # prefix has an escape, what begins one of them begins the target itself.
-        self._is_plain = not self._whole_urls and "%" not in "".join(self._paths.texts)
+        self._is_plain = not self._whole_urls and not self._paths.has_escapes
         # The whole URLs of the origin that was asked about last: a crawl asks a file about one only.
         self._of_origin: tuple[Origin, _Prefixes] | None = None
 
@@ -87,9 +87,10 @@ class RuleSet:
     def _find(self, origin: Origin | None, target: str) -> int | None:
         index = self._paths.find(target)
         if index is None and self._whole_urls and origin is not None:
-            if self._of_origin is None or self._of_origin[0] != origin:
-                self._of_origin = origin, _Prefixes(self._targets(origin))
-            index = self._of_origin[1].find(target)
+            own = self._of_origin
+            if own is None or own[0] != origin:
+                own = self._of_origin = origin, _Prefixes(self._targets(origin))
+            index = own[1].find(target)
         return index
 
     def _targets(self, origin: Origin) -> dict[str, int]:
@@ -112,14 +113,17 @@ class RuleSet:
 class _Prefixes:
     """Sorted prefixes of which none begins another, and the index of the rule of each."""
 
-    __slots__ = ("indices", "texts")
+    __slots__ = ("has_escapes", "indices", "texts")
 
     def __init__(self, paths: dict[str, int]) -> None:
-        if not is_normal("".join(paths)):  # each begins with "/", so what is normal as one is so for each
+        text = "".join(paths)
+        if not is_normal(text):  # each begins with "/", so if they are normal in a row, each of them is
             for path in [path for path in paths if not is_normal(path)]:
                 index = paths.pop(path)
                 _add(paths, percent_encode(path), index)
                 _add(paths, normal(path, is_prefix=True), index)
+            text = "".join(paths)
+        self.has_escapes = "%" in text
         texts: list[str] = []
         last = "\n"  # begins no path
         for path in sorted(paths):
