@@ -221,6 +221,7 @@ def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
         status=response.status,
         headers=headers,
         body=_plain_body(response, maxsize) if 200 <= response.status < 300 else b"",
+        from_site=True,
     )
 
 

@@ -138,7 +138,7 @@ class NoRobotsMiddleware:
 
     async def _answer(self, origin: Origin, request: Request) -> Response | None:
         """Answer a spider's own request for a robots.txt, which is always allowed (U7), if possible."""
-        if not self._config.share_robotstxt or not can_be_answered(request):
+        if not self._config.share_robotstxt or not can_be_answered(request, self._crawler.spider):
             await self._take_turn(request)
             return None
         with self._waiting_room.hold(origin, request) as held:

@@ -22,6 +22,7 @@ class Snapshot:
     store keeps it). `time` is when the download ended, or a later one confirmed it, in seconds since the
     epoch. `failures` is how many downloads in a row had been in vain by then, this one included. If it is
     `own_fault`, this process failed and not the site: that is nobody else's business, and no store keeps it.
+    `from_site` says that this process received `body` from the site; one that a store kept is without it.
     """
 
     origin: Origin
@@ -34,3 +35,4 @@ class Snapshot:
     failures: int = 0
     own_fault: bool = False
     exception: Exception | None = field(default=None, compare=False, repr=False)
+    from_site: bool = field(default=False, compare=False, repr=False)
