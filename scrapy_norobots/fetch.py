@@ -12,7 +12,7 @@ import time
 import zlib
 from functools import cached_property
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotSupported
@@ -147,7 +147,7 @@ class Fetcher:
         if user_agent := page.headers.get("User-Agent"):
             headers["User-Agent"] = user_agent
         for key in self._config.copy_meta:
-            if key in page.meta:
+            if key in page.meta and not (key == "download_slot" and _is_slot_of_host(page)):
                 meta[key] = page.meta[key]
         if "_scheme_proxy" in page.meta:
             # The proxy came from the environment, which has its own for each scheme.
@@ -164,6 +164,15 @@ class Fetcher:
             callback=NO_CALLBACK,
             dont_filter=True,
         )
+
+
+def _is_slot_of_host(page: Request) -> bool:
+    """Whether a page's download slot is that of a host, which Scrapy sets itself when it sends a request.
+
+    A redirect keeps it, so it may be that of another host, and must not hold up the robots.txt of this one.
+    """
+    urls = (page.url, *page.meta.get("redirect_urls", ()))
+    return page.meta["download_slot"] in {urlsplit(url).hostname for url in urls}
 
 
 def _unrendered(settings: BaseSettings) -> dict[str, object]:

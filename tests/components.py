@@ -278,7 +278,7 @@ class Slots(Pages):
         return spider
 
     def came(self, request: Request) -> None:
-        self.notes[urlsplit(request.url).path] = request.meta["download_slot"]
+        self.notes[request.url] = request.meta["download_slot"]
 
 
 PROJECT = {
