@@ -52,6 +52,8 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # mark "partial" says only that the server gave no length.)
 _CUT_OFF = frozenset({"dataloss", "download_stopped"})
 
+# How many seconds a download has when the crawl begins to close, by Ctrl-C for instance.
+_CLOSING_LIMIT = 3
 
 _GZIP = b"\x1f\x8b\x08"
 
@@ -70,9 +72,24 @@ class Fetcher:
         """Download the robots.txt of an origin, on behalf of a request for one of its pages.
 
         `previous`, a snapshot of an earlier response, makes the request conditional: the response may be a
-        304. `url` names another file of the origin to download instead.
+        304. `url` names another file of the origin to download instead. While the crawl is closing, it ends
+        within a few seconds.
         """
         url = url or origin.robots_url
+        seconds_closing = 0
+
+        def is_over() -> bool:
+            nonlocal seconds_closing
+            seconds_closing += compat.is_closing(self._crawler)
+            return seconds_closing > _CLOSING_LIMIT
+
+        try:
+            return await compat.unless(is_over, 1, self._follow(origin, page, previous, url))
+        except compat.LateError:
+            return _failed(origin, url, IgnoreRequest("the crawl is closing"), own_fault=True)
+
+    async def _follow(self, origin: Origin, page: Request, previous: Snapshot | None, url: str) -> Snapshot:
+        """Download a URL, and what it redirects to."""
         for hops_left in range(self._config.redirect_max, -1, -1):
             request = self._request(origin, url, page, previous)
             try:
@@ -164,6 +181,18 @@ class Fetcher:
             callback=NO_CALLBACK,
             dont_filter=True,
         )
+
+
+def limit_retries(crawler: Crawler, request: Request) -> None:
+    """Have Scrapy not retry a download of a robots.txt too often, or while the crawl is closing.
+
+    Scrapy would log an ERROR when it gives up, but what that means for the crawl is logged anyway.
+    """
+    retries = request.meta.get("retry_times", 0)
+    if retries and compat.is_closing(crawler):
+        raise IgnoreRequest("the crawl is closing")
+    if retries >= request.meta.get("max_retry_times", 0):
+        request.meta["dont_retry"] = True
 
 
 def _is_slot_of_host(page: Request) -> bool:

@@ -19,6 +19,7 @@ from scrapy_norobots import compat
 from scrapy_norobots.components import check_place, enabled_keys, keys_of
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD, waiting_room
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_norobots.fetch import limit_retries
 from scrapy_norobots.identity import Identity
 from scrapy_norobots.loader import RobotsLoader
 from scrapy_norobots.metatag import RobotsMetaMiddleware
@@ -85,7 +86,9 @@ class NoRobotsMiddleware:
         a ``norobots_url`` in the request's meta that is no http or https URL.
         """
         if is_overridden(request):
-            if ROBOTS_DOWNLOAD not in request.meta:
+            if ROBOTS_DOWNLOAD in request.meta:
+                limit_retries(self._crawler, request)
+            else:
                 self._report.overridden()
                 await self._take_turn(request)
             return None
