@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
+from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 
 from scrapy_norobots import compat
 from scrapy_norobots.components import check_place, enabled_keys, keys_of
@@ -200,11 +202,20 @@ def _is_replaced_by_subclass(settings: BaseSettings) -> bool:
 def _warn_about_incomplete_setup(settings: BaseSettings) -> None:
     """Log what a project that lists this middleware by hand may have forgotten; the add-on does it all."""
     for key in enabled_keys(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware):
-        logger.warning(
-            "Scrapy's own robots.txt middleware is enabled too, and asks each site once more: "
-            "set %r to None in DOWNLOADER_MIDDLEWARES",
-            key,
-        )
+        cls = load_object(key)
+        if cls is RobotsTxtMiddleware:
+            logger.warning(
+                "Scrapy's own robots.txt middleware is enabled too, and asks each site once more: "
+                "set %r to None in DOWNLOADER_MIDDLEWARES",
+                key,
+            )
+        else:
+            logger.warning(
+                "%s, a subclass of Scrapy's robots.txt middleware, is enabled too: both must allow a "
+                "request, and each site is asked twice. Derive it from scrapy_norobots.NoRobotsMiddleware "
+                "instead, or set it to None in DOWNLOADER_MIDDLEWARES",
+                global_object_name(cls),
+            )
     if MetaConfig.from_settings(settings).obey and not enabled_keys(
         settings, "SPIDER_MIDDLEWARES", RobotsMetaMiddleware
     ):

@@ -12,7 +12,6 @@ from urllib.parse import urlencode, urlsplit
 from scrapy import Request, Spider, signals
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.crawler import Crawler
-from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
@@ -168,10 +167,6 @@ class TakesItsTime:
 
 class OurOwn(NoRobotsMiddleware):
     """This package's middleware, as a project may have changed it."""
-
-
-class ScrapysOwn(RobotsTxtMiddleware):
-    """Scrapy's, as a project may have changed it."""
 
 
 class UsualUserAgent:
