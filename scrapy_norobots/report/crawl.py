@@ -61,10 +61,12 @@ class CrawlReport:
         self._dry_run = config.dry_run
         self._spider_name = spider_name(crawler)
         self._started = _now()
-        # Each file, and what renders it: a link may lead to a file with another extension.
+        # Each file, and what renders it: a link may lead to a file with another extension. In the shell there
+        # is no spider yet, and no crawl to report.
         self._files = [
-            (files.prepare(path, self._spider_name, self._started), RENDERERS[PurePath(path).suffix.lower()])
+            (files.prepare(path, crawler.spider, self._started), RENDERERS[PurePath(path).suffix.lower()])
             for path in config.report
+            if crawler.spider is not None
         ]
         self._without_rules: set[Origin] = set()
         self._with_ineffective: set[Origin] = set()
@@ -128,11 +130,11 @@ class CrawlReport:
         self._log(logging.INFO, "%s", log_text(facts))
         for path, render in self._files:
             try:
-                files.write(path, render(facts).encode())
+                written = files.write(path, render(facts).encode(), self._started)
             except OSError as exc:
                 self._log(logging.ERROR, "NOROBOTS_REPORT: %s could not be written: %s", path, exc)
             else:
-                self._log(logging.INFO, "The report on robots.txt is in %s", path)
+                self._log(logging.INFO, "The report on robots.txt is in %s", written)
 
     def _log_outcome(self, access: Access, *, is_first: bool) -> None:
         """Log what an origin without fresh rules means for the crawl, and when it has rules again."""
