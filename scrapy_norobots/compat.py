@@ -86,6 +86,7 @@ async def unless(is_late: Callable[[], bool], seconds: float, coroutine: Corouti
     """Return a coroutine's result; cancel it and raise `LateError` if it is late, as is asked every so often.
 
     Where asyncio runs, this is within the task of who waits: the result is there without a turn of the loop.
+    A coroutine that turns being cancelled into a result is late too.
     """
     task = asyncio.current_task() if _asyncio_runs() else None
     deferred: Deferred[_T] | None = deferred_from_coro(coroutine) if task is None else None
@@ -104,15 +105,17 @@ async def unless(is_late: Callable[[], bool], seconds: float, coroutine: Corouti
 
     stop = call_later(seconds, look)
     try:
-        return await (coroutine if deferred is None else deferred)
+        result = await (coroutine if deferred is None else deferred)
     except (asyncio.CancelledError, CancelledError):
         if not given_up:
             raise
-        if sys.version_info >= (3, 11) and task is not None:
-            task.uncancel()
-        raise LateError from None
     finally:
         stop()
+    if not given_up:
+        return result
+    if sys.version_info >= (3, 11) and task is not None:
+        task.uncancel()
+    raise LateError
 
 
 async def in_thread(executor: Executor, function: Callable[[], _T]) -> _T:
@@ -161,9 +164,11 @@ def _reactor() -> Any:
 
 
 def is_closing(crawler: Crawler) -> bool:
-    """Whether the crawl is about to end, so that nothing should be waited for that need not be."""
-    slot = _engine_slot(crawler)
-    return slot is None or slot.closing is not None
+    """Whether the crawl is about to end, so that nothing should be waited for that need not be.
+
+    Of a mock engine it is not.
+    """
+    return isinstance(getattr(_engine_slot(crawler), "closing", None), Deferred)
 
 
 async def download(crawler: Crawler, request: Request) -> Response:

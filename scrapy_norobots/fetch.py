@@ -12,7 +12,7 @@ import time
 import zlib
 from functools import cached_property
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotSupported
@@ -52,6 +52,8 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # mark "partial" says only that the server gave no length.)
 _CUT_OFF = frozenset({"dataloss", "download_stopped"})
 
+# How many seconds a download has when the crawl begins to close, by Ctrl-C for instance.
+_CLOSING_LIMIT = 3
 
 _GZIP = b"\x1f\x8b\x08"
 
@@ -70,9 +72,24 @@ class Fetcher:
         """Download the robots.txt of an origin, on behalf of a request for one of its pages.
 
         `previous`, a snapshot of an earlier response, makes the request conditional: the response may be a
-        304. `url` names another file of the origin to download instead.
+        304. `url` names another file of the origin to download instead. While the crawl is closing, it ends
+        within a few seconds.
         """
         url = url or origin.robots_url
+        seconds_closing = 0
+
+        def is_over() -> bool:
+            nonlocal seconds_closing
+            seconds_closing += compat.is_closing(self._crawler)
+            return seconds_closing > _CLOSING_LIMIT
+
+        try:
+            return await compat.unless(is_over, 1, self._follow(origin, page, previous, url))
+        except compat.LateError:
+            return _failed(origin, url, IgnoreRequest("the crawl is closing"), local_failure=True)
+
+    async def _follow(self, origin: Origin, page: Request, previous: Snapshot | None, url: str) -> Snapshot:
+        """Download a URL, and what it redirects to."""
         for hops_left in range(self._config.redirect_max, -1, -1):
             request = self._request(origin, url, page, previous)
             try:
@@ -147,7 +164,7 @@ class Fetcher:
         if user_agent := page.headers.get("User-Agent"):
             headers["User-Agent"] = user_agent
         for key in self._config.copy_meta:
-            if key in page.meta:
+            if key in page.meta and not (key == "download_slot" and _is_slot_of_host(page)):
                 meta[key] = page.meta[key]
         if "_scheme_proxy" in page.meta:
             # The proxy came from the environment, which has its own for each scheme.
@@ -164,6 +181,27 @@ class Fetcher:
             callback=NO_CALLBACK,
             dont_filter=True,
         )
+
+
+def limit_retries(crawler: Crawler, request: Request) -> None:
+    """Have Scrapy not retry a download of a robots.txt too often, or while the crawl is closing.
+
+    Scrapy would log an ERROR when it gives up, but what that means for the crawl is logged anyway.
+    """
+    retries = request.meta.get("retry_times", 0)
+    if retries and compat.is_closing(crawler):
+        raise IgnoreRequest("the crawl is closing")
+    if retries >= request.meta.get("max_retry_times", 0):
+        request.meta["dont_retry"] = True
+
+
+def _is_slot_of_host(page: Request) -> bool:
+    """Whether a page's download slot is that of a host, which Scrapy sets itself when it sends a request.
+
+    A redirect keeps it, so it may be that of another host, and must not hold up the robots.txt of this one.
+    """
+    urls = (page.url, *page.meta.get("redirect_urls", ()))
+    return page.meta["download_slot"] in {urlsplit(url).hostname for url in urls}
 
 
 def _unrendered(settings: BaseSettings) -> dict[str, object]:
@@ -221,6 +259,7 @@ def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
         status=response.status,
         headers=headers,
         body=_plain_body(response, maxsize) if 200 <= response.status < 300 else b"",
+        from_site=True,
     )
 
 

@@ -51,4 +51,6 @@ class Identity:
         if default is not None:
             return default
         value = getattr(self._crawler.spider, "user_agent", settings.get("USER_AGENT"))
+        if not isinstance(value, (str, bytes, type(None))):  # a mock has every attribute
+            value = settings.get("USER_AGENT")
         return value if isinstance(value, bytes) else str(value or "").encode("utf-8", "replace")

@@ -21,7 +21,7 @@ from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_norobots import compat
-from scrapy_norobots.access import Access, Judge
+from scrapy_norobots.access import Access, Judge, Rules
 from scrapy_norobots.fetch import Fetcher
 from scrapy_norobots.origins import OriginCache, SharedLoads
 from scrapy_norobots.parser import Reader, as_parser
@@ -137,9 +137,21 @@ class RobotsLoader:
         examined = await self._work(access.snapshots, partial(self._examine, access, previous, robot))
         self._report.loaded(access, previous, loaded.source.value, seconds, examined)
         if access.rules is not None and (previous is None or access.rules is not previous.rules):
-            await compat.send_robots_parsed(self._crawler, as_parser(access.rules), request)
+            await self._announce(access.rules, request)
         self.origins.put(origin, access)
         return loaded
+
+    async def _announce(self, rules: Rules, request: Request) -> None:
+        """Send the `robots_parsed` signal; the request goes on if that fails, as it does with a mock."""
+        try:
+            await compat.send_robots_parsed(self._crawler, as_parser(rules), request)
+        except Exception as exc:
+            logger.error(
+                "The signal robots_parsed could not be sent: %r",
+                exc,
+                exc_info=True,
+                extra={"spider": self._crawler.spider},
+            )
 
     async def _load_shared(
         self, store: Store, origin: Origin, request: Request, previous: Access | None

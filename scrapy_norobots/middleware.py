@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy import signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
+from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 
 from scrapy_norobots import compat
 from scrapy_norobots.components import check_place, enabled_keys, keys_of
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD, waiting_room
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_norobots.fetch import limit_retries
 from scrapy_norobots.identity import Identity
 from scrapy_norobots.loader import RobotsLoader
 from scrapy_norobots.metatag import RobotsMetaMiddleware
@@ -94,7 +97,9 @@ class NoRobotsMiddleware:
         a ``norobots_url`` in the request's meta that is no http or https URL.
         """
         if is_overridden(request):
-            if ROBOTS_DOWNLOAD not in request.meta:
+            if ROBOTS_DOWNLOAD in request.meta:
+                limit_retries(self._crawler, request)
+            else:
                 self._report.overridden()
                 await self._take_turn(request)
             return None
@@ -140,7 +145,7 @@ class NoRobotsMiddleware:
 
     async def _answer(self, origin: Origin, request: Request) -> Response | None:
         """Answer a spider's own request for a robots.txt, which is always allowed (U7), if possible."""
-        if not self._config.share_robotstxt or not can_be_answered(request):
+        if not self._config.share_robotstxt or not can_be_answered(request, self._crawler.spider):
             await self._take_turn(request)
             return None
         with self._waiting_room.hold(origin, request) as held:
@@ -208,11 +213,20 @@ def _is_replaced_by_subclass(settings: BaseSettings) -> bool:
 def _warn_about_incomplete_setup(settings: BaseSettings) -> None:
     """Log what a project that lists this middleware by hand may have forgotten; the add-on does it all."""
     for key in enabled_keys(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware):
-        logger.warning(
-            "Scrapy's own robots.txt middleware is enabled too, and asks each site once more: "
-            "set %r to None in DOWNLOADER_MIDDLEWARES",
-            key,
-        )
+        cls = load_object(key)
+        if cls is RobotsTxtMiddleware:
+            logger.warning(
+                "Scrapy's own robots.txt middleware is enabled too, and asks each site once more: "
+                "set %r to None in DOWNLOADER_MIDDLEWARES",
+                key,
+            )
+        else:
+            logger.warning(
+                "%s, a subclass of Scrapy's robots.txt middleware, is enabled too: both must allow a "
+                "request, and each site is asked twice. Derive it from scrapy_norobots.NoRobotsMiddleware "
+                "instead, or set it to None in DOWNLOADER_MIDDLEWARES",
+                global_object_name(cls),
+            )
     if MetaConfig.from_settings(settings).obey and not enabled_keys(
         settings, "SPIDER_MIDDLEWARES", RobotsMetaMiddleware
     ):

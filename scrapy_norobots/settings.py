@@ -50,7 +50,7 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_RETRY_TIMES": 1,
         "NOROBOTS_MAXSIZE": 5 * 1024 * 1024,
         "NOROBOTS_REDIRECT_MAX": 5,
-        "NOROBOTS_COPY_META": ("proxy", "bindaddress"),
+        "NOROBOTS_COPY_META": ("proxy", "bindaddress", "download_slot"),
         "NOROBOTS_HELD_PER_ORIGIN": 8,
         "NOROBOTS_HELD_MAX": 1_000,
         "NOROBOTS_CONCURRENT_FETCHES": 500,

@@ -22,6 +22,7 @@ class Snapshot:
     store keeps it). `time` is when the download ended, or a later one confirmed it, in seconds since the
     epoch. `failures` is how many downloads in a row have failed by then, this one included. With
     `local_failure`, this process failed and not the site, so no store keeps the snapshot.
+    `from_site` says that this process received `body` from the site; one that a store kept is without it.
     """
 
     origin: Origin
@@ -34,3 +35,4 @@ class Snapshot:
     failures: int = 0
     local_failure: bool = False
     exception: Exception | None = field(default=None, compare=False, repr=False)
+    from_site: bool = field(default=False, compare=False, repr=False)

@@ -12,7 +12,6 @@ from urllib.parse import urlencode, urlsplit
 from scrapy import Request, Spider, signals
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.crawler import Crawler
-from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
@@ -182,10 +181,6 @@ class OurOwn(NoRobotsMiddleware):
     """This package's middleware, as a project may have changed it."""
 
 
-class ScrapysOwn(RobotsTxtMiddleware):
-    """Scrapy's, as a project may have changed it."""
-
-
 class UsualUserAgent:
     """A downloader middleware that gives a User-Agent to each request that has none."""
 
@@ -290,7 +285,7 @@ class Slots(Pages):
         return spider
 
     def came(self, request: Request) -> None:
-        self.notes[urlsplit(request.url).path] = request.meta["download_slot"]
+        self.notes[request.url] = request.meta["download_slot"]
 
 
 PROJECT = {

@@ -80,20 +80,20 @@ def run_crawl(
     *requests: str | dict[str, Any], timeout: float = 60, **job: Any
 ) -> subprocess.CompletedProcess[str]:
     """Run the process of a crawl, whatever becomes of it."""
-    return processes.run("tests.crawler", input=_as_input(*requests, **job), timeout=timeout)
+    return processes.run("tests.crawler", input=as_input(*requests, **job), timeout=timeout)
 
 
 @contextmanager
 def started(*requests: str | dict[str, Any], **job: Any) -> Iterator[processes.Process]:
     """Run a crawl that goes on while the test does, and kill it at the end if it still runs."""
     with tempfile.TemporaryFile() as job_file, Path(os.devnull).open("r+b") as devnull:
-        job_file.write(_as_input(*requests, **job).encode())
+        job_file.write(as_input(*requests, **job).encode())
         job_file.seek(0)
         with processes.Process("tests.crawler", stdin=job_file, stdout=devnull, stderr=devnull) as process:
             yield process
 
 
-def _as_input(*requests: str | dict[str, Any], **job: Any) -> str:
+def as_input(*requests: str | dict[str, Any], **job: Any) -> str:
     """Return what `tests.crawler` reads."""
     what = Job(list(requests), **{"settings": ADDON, **job})
     if what.mode == "no reactor" and not hasattr(default_settings, "TWISTED_REACTOR_ENABLED"):

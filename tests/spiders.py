@@ -110,6 +110,16 @@ class SwitchesTheClassOff(Pages):
     custom_settings = {"DOWNLOADER_MIDDLEWARES": {RobotsTxtMiddleware: None}}  # noqa: RUF012  # as users write it
 
 
+class ScrapysOwn(RobotsTxtMiddleware):
+    """Scrapy's, as a project may have changed it."""
+
+
+class ListsASubclassOfScrapys(Pages):
+    """Has a subclass of Scrapy's robots.txt middleware, by its class."""
+
+    custom_settings = {"DOWNLOADER_MIDDLEWARES": {ScrapysOwn: 110}}  # noqa: RUF012  # as users write it
+
+
 class InMemory(Pages):
     """Asks about an origin that is in memory, and notes whether anything was awaited."""
 

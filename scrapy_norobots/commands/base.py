@@ -1,7 +1,8 @@
 """What both commands share: their settings and options, what they read, and how they write.
 
 Answers go to standard output and nothing else does. Text that came from a site or a user is escaped, in
-JSON too. A status of 2 means that something could not be had, and stands above any other.
+JSON too. A status of 2 means that something could not be had, and stands above any other; a command that
+Scrapy's own code lets crash ends with it too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 from scrapy.commands import ScrapyCommand
@@ -50,7 +52,9 @@ _FORCED: dict[str, Any] = {
     "NOROBOTS_STORE": "memory",
     "ROBOTSTXT_OBEY": True,
     "SCHEDULER": "scrapy.core.scheduler.Scheduler",  # nothing is scheduled
+    "SPIDER_LOADER_CLASS": "scrapy.spiderloader.SpiderLoader",
     "SPIDER_MIDDLEWARES": {},  # they could start requests
+    "SPIDER_MODULES": [],  # no spider is needed, so a broken one harms nobody
     "TELNETCONSOLE_ENABLED": False,
 }
 
@@ -74,6 +78,7 @@ class RobotsCommand(ScrapyCommand):
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         """Read the settings; raise `UsageError` for bad ones, unknown options, or no arguments."""
+        sys.excepthook = _end_with_2
         super().process_options(args, opts)
         for arg in args:
             if arg.startswith("-") and arg != STDIN:
@@ -105,6 +110,16 @@ class RobotsCommand(ScrapyCommand):
         """Say what could not be done, on standard error, and have the command end with status 2."""
         print(printable(message), file=sys.stderr)
         self.exitcode = 2
+
+
+def _end_with_2(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Show an exception, and end the process with 2; Python's status of 1 is an answer here.
+
+    Scrapy sets up a crawl before and while it runs a command, so no one place could catch what it raises.
+    """
+    sys.__excepthook__(kind, error, trace)
+    if isinstance(error, Exception):
+        sys.exit(2)
 
 
 class InputError(Exception):

@@ -108,9 +108,6 @@ class RobotsCheck(RobotsCommand):
         except InputError as exc:
             self.fail(str(exc))
             return
-        if not urls:
-            self.fail("<stdin>: there is no URL")
-            return
         check = Check(urls, file=file, compare=opts.compare)
         try:
             run_spider(self.crawler_process, check.prepare, check.origins)

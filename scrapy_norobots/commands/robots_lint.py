@@ -89,7 +89,12 @@ class RobotsLint(RobotsCommand):
     def _read(self, arg: str, snapshots: dict[str, Snapshot]) -> tuple[str, bytes]:
         """Return where the text of an argument stands, and its bytes; raise `InputError` if there is none."""
         if not _URL.match(arg):
-            return display_name(arg), read_input(arg, self.config.maxsize)
+            try:
+                return display_name(arg), read_input(arg, self.config.maxsize)
+            except InputError as exc:
+                if not isinstance(exc.__cause__, FileNotFoundError) or not _looks_like_site(arg):
+                    raise
+                raise InputError(exc.path, f"{exc.problem}; for a site, write http://{arg}") from None
         try:
             url = _robots_url(arg)
         except ValueError as exc:
@@ -125,6 +130,12 @@ class RobotsLint(RobotsCommand):
 
         run_spider(self.crawler_process, prepare, urls)
         return snapshots
+
+
+def _looks_like_site(path: str) -> bool:
+    """Whether a path begins like a host and not like the name of a file: ``docs.example.org/robots.txt``."""
+    host = path.partition("/")[0]
+    return ("." in host.strip(".") or ":" in host) and not host.endswith(".txt")
 
 
 def _robots_url(url: str) -> str:

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# How many files with ineffective lines, and how many dropped start requests, are WARNINGs: every fourth large
-# site has such lines, and a crawl may start with a million requests.
-_INEFFECTIVE_MAX = 20
-_START_DROPS_MAX = 20
+# How many sites without fresh rules, files with ineffective lines, and dropped start requests the log names:
+# a broad crawl meets thousands of dead hosts, every fourth large site has such lines, and a crawl may start
+# with a million requests.
+_LOGGED_MAX = 20
 
 # `*` or `$` in a Disallow line, before a comment: what the readings differ in most.
 _PATTERN = re.compile(rb"(?i)(?:^|[\r\n])[ \t]*disallow[ \t]*:[^#\r\n]*[*$]")
@@ -68,11 +68,14 @@ class CrawlReport:
         self._dry_run = config.dry_run
         self._spider_name = spider_name(crawler)
         self._started = _now()
-        # Each file, and what renders it: a link may lead to a file with another extension.
+        # Each file, and what renders it: a link may lead to a file with another extension. In the shell there
+        # is no spider yet, and no crawl to report.
         self._files = [
-            (files.prepare(path, self._spider_name, self._started), RENDERERS[PurePath(path).suffix.lower()])
+            (files.prepare(path, crawler.spider, self._started), RENDERERS[PurePath(path).suffix.lower()])
             for path in config.report
+            if crawler.spider is not None
         ]
+        self._without_rules: set[Origin] = set()
         self._with_ineffective: set[Origin] = set()
         self._start_drops = 0
         self.counters = Counters(config.report_origins if self._files else 0)
@@ -85,7 +88,7 @@ class CrawlReport:
         body = access.snapshot.body
         ineffective = None
         # The search is slow, so it is skipped where its result would be shown nowhere.
-        if self._files or len(self._with_ineffective) < _INEFFECTIVE_MAX:
+        if self._files or len(self._with_ineffective) < _LOGGED_MAX:
             ineffective = IneffectiveRules.of(body, multivalue=robots.multivalue)
         is_new = previous is None or previous.rules is None
         has_pattern = is_new and access.rules is robots and _PATTERN.search(body) is not None
@@ -105,12 +108,14 @@ class CrawlReport:
             self.counters.add_pattern(access.snapshot.url)
         self.counters.load(access, previous, source, seconds, ineffective)
         if previous is None or (previous.outcome, previous.stale) != (access.outcome, access.stale):
-            self._log_origin(access, is_first=previous is None)
+            self._log_outcome(access, is_first=previous is None)
 
     def dropped(self, request: Request, error: RobotsForbidden, access: Access | None) -> None:
         """Report a request that is dropped with an error; a dry run does not raise it."""
         decision = error.decision
-        self._log_drop(request, decision.why)
+        # Of a site that is closed, the log has a line already.
+        is_news = access is None or not isinstance(error, RobotsUnreachable)
+        self._log_drop(request, decision.why, is_news=is_news)
         self.counters.drop(decision, access)
         if self._dry_run:
             self._stats.inc_value("norobots/would_drop")
@@ -143,13 +148,13 @@ class CrawlReport:
         self._log(logging.INFO, "%s", log_text(facts))
         for path, render in self._files:
             try:
-                files.write(path, render(facts).encode())
+                written = files.write(path, render(facts).encode(), self._started)
             except OSError as exc:
                 self._log(logging.ERROR, "NOROBOTS_REPORT: %s could not be written: %s", path, exc)
             else:
-                self._log(logging.INFO, "The report on robots.txt is in %s", path)
+                self._log(logging.INFO, "The report on robots.txt is in %s", written)
 
-    def _log_origin(self, access: Access, *, is_first: bool) -> None:
+    def _log_outcome(self, access: Access, *, is_first: bool) -> None:
         """Log what an origin without fresh rules means for the crawl, and when it has rules again."""
         level = logging.WARNING
         if access.stale:
@@ -165,37 +170,46 @@ class CrawlReport:
             return
         else:
             what, level = "Rules count", logging.INFO
-        origin = printable(str(access.snapshot.origin))
+        origin = access.snapshot.origin
         again = f"; it is asked again in {access.lifetime:g} s" if access.temporary else ""
-        self._log(level, "%s at %s: %s%s.", what, origin, access.explanation, again)
+        logged = self._without_rules
+        is_new = origin not in logged
+        if level > logging.DEBUG and len(logged) < _LOGGED_MAX:
+            logged.add(origin)
+        elif is_new:
+            level = logging.DEBUG
+        self._log(level, "%s at %s: %s%s.", what, printable(str(origin)), access.explanation, again)
+        if is_new and origin in logged and len(logged) == _LOGGED_MAX:
+            self._log(
+                logging.WARNING,
+                "%d sites without fresh rules were reported; further ones are logged at DEBUG level",
+                _LOGGED_MAX,
+            )
 
-    def _log_drop(self, request: Request, why: str) -> None:
+    def _log_drop(self, request: Request, why: str, *, is_news: bool) -> None:
         level = logging.DEBUG
-        if compat.is_start_request(request):
+        if is_news and compat.is_start_request(request):
             # The user asked for this one, and may see nothing else of the crawl.
             self._start_drops += 1
-            if self._start_drops <= _START_DROPS_MAX:
+            if self._start_drops <= _LOGGED_MAX:
                 level = logging.WARNING
         verdict = "Would be forbidden" if self._dry_run else "Forbidden"
         self._log(level, "%s by robots.txt: %s (%s)", verdict, request, why)
-        if level == logging.WARNING and self._start_drops == _START_DROPS_MAX:
-            self._log(
-                logging.WARNING,
-                "Of further start requests that robots.txt forbids only DEBUG lines will tell",
-            )
+        if level == logging.WARNING and self._start_drops == _LOGGED_MAX:
+            self._log(logging.WARNING, "Further forbidden start requests are logged at DEBUG level")
 
     def _log_ineffective(self, access: Access, ineffective: IneffectiveRules) -> None:
         origin = access.snapshot.origin
-        if origin in self._with_ineffective or len(self._with_ineffective) >= _INEFFECTIVE_MAX:
+        if origin in self._with_ineffective or len(self._with_ineffective) >= _LOGGED_MAX:
             return
         self._with_ineffective.add(origin)
         url = printable(access.snapshot.url)
         self._log(logging.WARNING, "%s has lines without effect: %s.", url, ineffective)
-        if len(self._with_ineffective) == _INEFFECTIVE_MAX:
+        if len(self._with_ineffective) == _LOGGED_MAX:
             self._log(
                 logging.WARNING,
-                "%d files with such lines have been told of; of more, only a report tells (NOROBOTS_REPORT).",
-                _INEFFECTIVE_MAX,
+                "%d such files were reported; set NOROBOTS_REPORT to list the rest",
+                _LOGGED_MAX,
             )
 
     def _log(self, level: int, message: str, *arguments: Any) -> None:

@@ -32,13 +32,29 @@ def test_each_way_to_enable_it_gives_one_middleware_and_one_download(way: str, s
     assert site.targets() == ["/robots.txt", "/"]
 
 
-@pytest.mark.parametrize("key", [BUILTIN, "tests.components.ScrapysOwn"])
-def test_scrapys_own_beside_it_is_a_warning_that_names_its_key(key: str) -> None:
-    by_hand = {OURS: 100, BUILTIN: None, key: 110}
+def test_scrapys_own_beside_it_is_a_warning_that_names_its_key() -> None:
+    by_hand = {OURS: 100, BUILTIN: 110}
     with Site("User-agent: *\nDisallow: /back/\n") as site:
         seen = crawl(f"{site.url}/", settings={"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": by_hand})
     (line,) = seen.log_lines("WARNING: Scrapy's own robots.txt middleware is enabled too")
-    assert line.endswith(f"set {key!r} to None in DOWNLOADER_MIDDLEWARES")
+    assert line.endswith(f"set {BUILTIN!r} to None in DOWNLOADER_MIDDLEWARES")
+
+
+@pytest.mark.parametrize(
+    ("spider", "listed"),
+    [("Pages", {"tests.spiders.ScrapysOwn": 110}), ("ListsASubclassOfScrapys", {})],
+    ids=["by its path", "by its class"],
+)
+def test_a_subclass_of_scrapys_own_beside_it_is_a_warning_that_says_what_that_means(
+    spider: str, listed: dict[str, int]
+) -> None:
+    settings = {**ADDON, "DOWNLOADER_MIDDLEWARES": listed}
+    with Site("User-agent: *\nDisallow: /back/\n") as site:
+        seen = crawl(f"{site.url}/", settings=settings, spider=f"tests.spiders.{spider}")
+    assert len(site.robots_hits()) == 2
+    (line,) = seen.log_lines("WARNING: ", "robots.txt middleware")
+    assert "tests.spiders.ScrapysOwn, a subclass of Scrapy's robots.txt middleware, is enabled too" in line
+    assert "both must allow a request, and each site is asked twice" in line
 
 
 @pytest.mark.parametrize(

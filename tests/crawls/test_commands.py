@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import processes
 from tests.commands import ROBOTS, command, environment, run
 from tests.processes import ROOT
 from tests.sites import Answer, Site
@@ -84,12 +85,14 @@ BAD_INPUT = {
     "robots-check --file missing http://a/": "missing: No such file or directory",
     "robots-check --file . http://a/": ".: Is a directory",
     "robots-check --file big.txt -s NOROBOTS_MAXSIZE=9 http://a/": "big.txt: has more than 9 bytes",
-    "robots-check -": "<stdin>: there is no URL",
     "robots-check -s NOROBOTS_TIMEOUT=soon http://a/": "NOROBOTS_TIMEOUT = 'soon': must be a number",
     "robots-check -s NOROBOTS http://a/": "Invalid -s value",
     "robots-lint": "nothing to do: give FILE|URL... ('-' is standard input)",
     "robots-lint --nonsense big.txt": "no such option: --nonsense",
     "robots-lint missing": "missing: No such file or directory",
+    "robots-lint docs.example.org": "No such file or directory; for a site, write http://docs.example.org",
+    "robots-lint a.example/robots.txt": "or directory; for a site, write http://a.example/robots.txt",
+    "robots-lint localhost:8000": "No such file or directory; for a site, write http://localhost:8000",
     "robots-lint 'a\x1b[31m'": "a\\x1b[31m: No such file or directory",
     "robots-lint .": ".: Is a directory",
     "robots-lint big.txt -s NOROBOTS_MAXSIZE=9": "big.txt: has more than 9 bytes",
@@ -108,6 +111,55 @@ def test_bad_input_gets_a_clear_answer(tmp_path: Path, line: str) -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert BAD_INPUT[line] in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("name", ["missing.txt", "./a.b/missing.txt", "town/robots.txt"])
+def test_a_missing_file_that_is_named_like_one_is_not_taken_for_a_site(tmp_path: Path, name: str) -> None:
+    assert run(tmp_path, "robots-lint", name).stderr == f"{name}: No such file or directory\n"
+
+
+BROKEN = {
+    "an add-on that is not there": "ADDONS = {'no.such.Addon': 1}\n",
+    "an add-on that fails": "ADDONS = {'town.broken.Addon': 1}\n",
+    "a level of the log that is none": "LOG_LEVEL = 'NONSENSE'\n",
+    "statistics that are not there": "STATS_CLASS = 'no.such.Stats'\n",
+    "a reactor that is not there": "TWISTED_REACTOR = 'no.such.Reactor'\n",
+    "a middleware that is not there": "DOWNLOADER_MIDDLEWARES = {'no.such.Middleware': 1}\n",
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+@pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
+def test_a_crawl_that_cannot_be_set_up_ends_with_2(project: Path, name: str, fault: str) -> None:
+    """And not with 1, which means that a site forbids something."""
+    with (project / "town" / "settings.py").open("a") as settings:
+        settings.write(BROKEN[fault])
+    (project / "town" / "broken.py").write_text("class Addon:\n    def __init__(self): raise OSError\n")
+    with Site(ROBOTS) as site:
+        done = processes.run("scrapy", name, f"{site.url}/", cwd=project, env=environment())
+    assert (done.returncode, done.stdout, site.hits) == (2, "", [])
+    assert done.stderr
+
+
+@pytest.mark.parametrize(
+    "broken",
+    ["SPIDER_MODULES = ['no.such']", "SPIDER_MODULES = ['town.bad']", "SPIDER_LOADER_CLASS = 'no.such'"],
+)
+@pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
+def test_a_broken_spider_module_stops_neither(project: Path, name: str, broken: str) -> None:
+    with (project / "town" / "settings.py").open("a") as settings:
+        settings.write(f"{broken}\n")
+    (project / "town" / "bad.py").write_text("this is no Python\n")
+    with Site("User-agent: *\nDisallow: /x\n") as site:
+        done = run(project, name, f"{site.url}/")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--compare"], ["--file", "/dev/null"]])
+def test_no_urls_on_standard_input_are_no_error(tmp_path: Path, options: list[str]) -> None:
+    done = run(tmp_path, "robots-check", *options, "-", stdin="\n \n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -467,8 +467,31 @@ def test_a_middleware_that_sets_the_user_agent_sets_that_of_robots_txt_too(
 def test_delays_count_a_robots_txt_as_a_request_to_its_host(site: Site) -> None:
     settings = {**ADDON, "DOWNLOAD_DELAY": 0.01, "AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_DEBUG": True}
     seen = crawl(f"{site.url}/open", settings=settings, spider="tests.components.Slots")
-    assert seen.notes == {"/robots.txt": "127.0.0.1", "/open": "127.0.0.1"}
+    assert seen.notes == {f"{site.url}/robots.txt": "127.0.0.1", f"{site.url}/open": "127.0.0.1"}
     assert len(seen.log_lines("[scrapy.extensions.throttle]", "slot: 127.0.0.1")) == 2
+
+
+def test_a_robots_txt_is_downloaded_in_the_slot_that_the_page_asks_for() -> None:
+    with Site(RULES, host="0.0.0.0") as site:
+        site.answers["/open"] = redirect("/end")
+        site.answers["127.0.0.2/robots.txt"] = redirect(f"{site.url_of('127.0.0.9')}/robots.txt")
+        hosts = [site.url_of(f"127.0.0.{number}") for number in range(2, 7)]
+        seen = crawl(
+            *({"url": f"{host}/open", "meta": {"download_slot": "all"}} for host in hosts),
+            settings={**ADDON, "DOWNLOAD_SLOTS": {"all": {"delay": 0.01}}},
+            spider="tests.components.Slots",
+        )
+    assert len(seen.notes) == 16
+    assert set(seen.notes.values()) == {"all"}
+
+
+def test_a_redirect_does_not_put_a_robots_txt_in_the_slot_of_another_host(site: Site, other: Site) -> None:
+    """Scrapy keeps the redirected page in the slot of the first host; robots.txt is of the second."""
+    site.answers["/"] = redirect(f"{other.url}/open")
+    seen = crawl(f"{site.url}/", spider="tests.components.Slots")
+    assert seen.notes.pop(f"{other.url}/robots.txt") == "127.0.0.2"
+    assert seen.notes.pop(f"{other.url}/open") == "127.0.0.1"
+    assert set(seen.notes.values()) == {"127.0.0.1"}
 
 
 def test_closespider_counts_a_robots_txt_as_scrapy_does(site: Site) -> None:

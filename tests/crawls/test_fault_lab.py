@@ -25,13 +25,13 @@ def check_outcomes(lab: FaultLab, faults: list[Fault], mode: str, settings: dict
     seen = crawl(*urls, settings={**settings, "CONCURRENT_REQUESTS": len(urls)}, mode=mode)
     outcomes = {fault.name: outcome(seen.pages, lab.origin(fault)) for fault in faults}
     assert outcomes == {fault.name: OUTCOMES[fault.name] for fault in faults}
-    # What was dropped for want of rules says so, and each such host is one warning.
+    # What was dropped for want of rules says so, and each such host is one line.
     closed = {fault for fault in faults if OUTCOMES[fault.name] == "closed"}
     assert {drop.url for drop in seen.drops if drop.type == "RobotsUnreachable"} == {
         f"{lab.origin(fault)}{target}" for fault in closed for target in ("/open", "/back/")
     }
     for fault in closed:
-        assert len(seen.log_lines("WARNING: Nothing is fetched at", f" at {lab.origin(fault)}: ")) == 1
+        assert len(seen.log_lines("Nothing is fetched at", f" at {lab.origin(fault)}: ")) == 1
     assert seen.stats["norobots/unreachable"] == 2 * len(closed)
     assert seen.stats["norobots/origins/closed"] == len(closed)
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.crawling import ADDON, crawl, run_crawl, with_report
+from tests.components import make_project
+from tests.crawling import ADDON, crawl, run_crawl, started, with_report
+from tests.crawls.test_components import scrapy
 from tests.crawls.test_refresh import RULES
-from tests.sites import Site
+from tests.sites import Answer, Site
+
+NO_PLACEHOLDER = "has a placeholder that is neither %(time)s nor an attribute of the spider, or a '%'"
 
 
 def test_placeholders_are_filled_in(tmp_path: Path) -> None:
@@ -21,6 +27,56 @@ def test_placeholders_are_filled_in(tmp_path: Path) -> None:
     (file,) = (tmp_path / "pages").iterdir()
     assert re.fullmatch(r"100%-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\+00-00\.json", file.name)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other.htm", "pages"]
+
+
+def test_placeholders_are_the_attributes_and_arguments_of_the_spider(tmp_path: Path) -> None:
+    template = f"{tmp_path}/%(name)s-%(_job)s-%(part)03d.json"
+    crawl(
+        "data:,",
+        settings={**ADDON, "NOROBOTS_REPORT": template},
+        arguments={"_job": "../../2024/06", "part": 7},
+    )
+    assert [file.name for file in tmp_path.iterdir()] == ["pages-..-..-2024-06-007.json"]
+
+
+def test_crawls_at_the_same_time_do_not_overwrite_each_others_report(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    settings = {**ADDON, "NOROBOTS_REPORT": str(path)}
+    together = threading.Barrier(2)
+    with (
+        Site(RULES, {"/together": Answer(before=lambda: together.wait(60))}) as site,
+        started(f"{site.url}/together", settings=settings) as one,
+    ):
+        seen = crawl(f"{site.url}/together", f"{site.url}/1", f"{site.url}/2", settings=settings)
+        assert one.wait(60) == 0
+    reports = {file.name: json.loads(file.read_text()) for file in tmp_path.iterdir()}
+    assert reports.keys() == {"report.json", "report-2.json"}
+    assert sorted(report["requests"]["passed"] for report in reports.values()) == [1, 3]
+    (own,) = (name for name, report in reports.items() if report["requests"]["passed"] == 3)
+    assert seen.log_lines(f"INFO: The report on robots.txt is in {tmp_path / own}")
+
+
+def test_crawls_of_one_process_do_not_overwrite_each_others_report(tmp_path: Path) -> None:
+    crawl("data:,", settings=with_report(*(tmp_path / name for name in ("a.html", "a.json"))), beside={})
+    names = sorted(file.name for file in tmp_path.iterdir())
+    assert names == ["a-2.html", "a-2.json", "a.html", "a.json"]
+
+
+def test_a_report_from_before_the_crawl_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.touch()
+    os.utime(path, (1e9, 1e9))
+    crawl("data:,", settings=with_report(path))
+    assert [file.name for file in tmp_path.iterdir()] == ["report.json"]
+    assert json.loads(path.read_text())["origins"] == 0
+
+
+def test_the_shell_starts_whatever_placeholders_a_report_has(tmp_path: Path) -> None:
+    with Site(RULES) as site:
+        options = ["-s", "NOROBOTS_REPORT=%(_job)s.html", "-c", "response.status"]
+        project = make_project(tmp_path, site.url)
+        done = scrapy("shell", f"{site.url}/", *options, folder=project)
+    assert done.stdout.strip() == "200", done.stderr
 
 
 def test_a_users_home_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,8 +94,8 @@ def test_a_users_home_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ("folder.html", "folder.html is a folder"),
         ("full.html", "/dev/full is no file"),
         (f"{300 * 'x'}.json", "cannot be written: "),
-        ("%(host)s.html", "has a placeholder other than %(name)s and %(time)s, or a '%' that is not doubled"),
-        ("100%.html", "has a placeholder other than %(name)s and %(time)s, or a '%' that is not doubled"),
+        ("%(host)s.html", NO_PLACEHOLDER),
+        ("100%.html", NO_PLACEHOLDER),
         ("report.pdf", "must end in one of .html, .htm, .json"),
     ],
 )
@@ -78,6 +134,7 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_costs_the_crawl_nothing_and_an_earlier_report_nothing(tiny_disk: Path) -> None:
     page, data = tiny_disk / "report.html", tiny_disk / "report.json"
     page.write_text("of yesterday")
+    os.utime(page, (1e9, 1e9))
     with Site(RULES) as site:
         seen = crawl(f"{site.url}/", settings=with_report(page, data))
     assert seen.stats["finish_reason"] == "finished"

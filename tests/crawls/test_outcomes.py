@@ -110,6 +110,27 @@ def test_robots_txt_itself_may_be_fetched_where_nothing_else_may() -> None:
     assert [drop.url for drop in seen.drops] == [f"{site.url}/a"]
 
 
+@pytest.mark.parametrize("status", [403, 503])
+def test_a_start_url_at_a_closed_site_is_one_warning(status: int, mode: str) -> None:
+    with Site(Answer(status=status)) as site:
+        seen = crawl(f"{site.url}/", f"{site.url}/b", mode=mode)
+    assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"] * 2
+    assert len(site.robots_hits()) == (2 if status == 503 else 1)  # tried again
+    (line,) = (line for line in seen.log_lines(site.url) if " WARNING: " in line or " ERROR: " in line)
+    assert f"Nothing is fetched at {site.url}: {site.url}/robots.txt answered {status}, and" in line
+    assert len(seen.log_lines(f"DEBUG: Forbidden by robots.txt: <GET {site.url}/")) == 2
+
+
+@pytest.mark.parametrize("policy", ["koster1996", "allow"])
+def test_many_sites_without_rules_do_not_fill_the_log(policy: str) -> None:
+    with Site(Answer(status=503), host="0.0.0.0") as site:
+        urls = [f"{site.url_of(f'127.2.0.{number}')}/" for number in range(1, 26)]
+        seen = crawl(*urls, settings={**FAST, "NOROBOTS_STATUS_POLICY": policy})
+    assert len(seen.log_lines("WARNING: ", "answered 503")) == 20
+    assert len(seen.log_lines("DEBUG: ", "fetched at", "answered 503")) == 5
+    assert len(seen.log_lines("WARNING: 20 sites without fresh rules were reported;")) == 1
+
+
 def unused_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

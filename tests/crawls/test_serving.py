@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.components import make_project
 from tests.crawling import ADDON, Crawl, crawl
+from tests.crawls.test_components import scrapy
 from tests.sites import Answer, Hit, Site
 
 RULES = "User-agent: *\nDisallow: /back/\n"
@@ -73,12 +75,72 @@ def test_a_redirected_file_comes_from_where_it_was() -> None:
 
 
 @pytest.mark.parametrize("status", [403, 404])
-def test_of_other_answers_no_body_is_kept(status: int) -> None:
+def test_an_error_page_comes_from_the_site(status: int) -> None:
+    """A snapshot has no body of it."""
     with Site(Answer("Gone fishing", status=status)) as site:
         seen = crawl(f"{site.url}/robots.txt", spider="tests.spiders.Answers")
-    [served] = answers_of(seen)
-    assert (served["status"], served["body"], served["flags"]) == (status, "", ["norobots"])
-    assert len(site.robots_hits()) == 1
+    [answer] = answers_of(seen)
+    assert (answer["status"], answer["body"], answer["flags"]) == (status, "Gone fishing", [])
+
+
+@pytest.mark.parametrize("ttl", [3600, 0], ids=["fresh", "confirmed by a 304"])
+def test_a_file_that_another_process_downloaded_is_not_served(ttl: int, tmp_path: Path) -> None:
+    def robots(hit: Hit) -> Answer:
+        status = 304 if "if-none-match" in hit.headers else 200
+        return Answer(RULES, status=status, headers={"Content-Type": "text/plain", "ETag": '"1"'})
+
+    store = f"sqlite:///{tmp_path / 'robots.sqlite'}"
+    settings = {**ADDON, "NOROBOTS_STORE": store, "NOROBOTS_TTL": ttl, "NOROBOTS_TTL_MIN": 0}
+    with Site(robots) as site:
+        crawl(f"{site.url}/", settings=settings)
+        site.hits.clear()
+        seen = crawl(f"{site.url}/robots.txt", spider="tests.spiders.Answers", settings=settings)
+    [answer] = answers_of(seen)
+    assert (answer["status"], answer["body"], answer["flags"]) == (200, RULES, [])
+    assert "if-none-match" not in site.robots_hits()[-1].headers
+
+
+# By hand
+
+SAMPLES = {
+    "a file": Answer(RULES, headers={"Content-Type": "text/plain"}),
+    "none": Answer("Gone", status=404),
+}
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("spider", ["default", "checked"])
+def test_the_fetch_command_shows_what_the_site_sends(sample: str, spider: str, tmp_path: Path) -> None:
+    with Site(SAMPLES[sample]) as site:
+        options = ["--spider", spider] if spider != "default" else []
+        folder = make_project(tmp_path, site.url)
+        done = scrapy("fetch", *options, f"{site.url}/robots.txt", folder=folder)
+    assert done.stdout == f"{SAMPLES[sample].body!s}\n", done.stderr
+    assert site.targets() == ["/robots.txt"]
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_the_shell_shows_what_the_site_sends(sample: str, tmp_path: Path) -> None:
+    """Each time that it is told to fetch, and also when its project's store has a copy."""
+    with Site(SAMPLES[sample]) as site:
+        url = f"{site.url}/robots.txt"
+        folder = make_project(tmp_path, site.url)
+        store = ["-s", "NOROBOTS_STORE=sqlite:///robots.sqlite"]
+        scrapy("fetch", f"{site.url}/open", *store, folder=folder)
+        site.hits.clear()
+        code = f"[response.text, fetch('{site.url}/'), fetch('{url}'), response.text]"
+        done = scrapy("shell", url, *store, "-c", code, folder=folder)
+    text = SAMPLES[sample].body
+    assert done.stdout.strip() == str([text, None, None, text]), done.stderr
+    assert site.targets() == ["/robots.txt", "/", "/robots.txt"]
+
+
+def test_the_view_command_shows_what_the_site_sends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BROWSER", "true")
+    with Site(RULES) as site:
+        done = scrapy("view", f"{site.url}/robots.txt", folder=make_project(tmp_path, site.url))
+    assert site.targets() == ["/robots.txt"]
+    assert "['norobots']" not in done.stderr
 
 
 def test_a_failure_is_the_spiders_own_business() -> None:

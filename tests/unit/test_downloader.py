@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import AsyncMock, MagicMock
 
 import pytest
-from scrapy import Request
-from scrapy.exceptions import IgnoreRequest
+from scrapy import Request, signals
 from scrapy.http import TextResponse
 from scrapy.settings import Settings
 
-from scrapy_norobots import NoRobotsMiddleware
+from scrapy_norobots import NoRobotsMiddleware, RobotsForbidden
 from scrapy_norobots.downloader import INTERNALS, missing_internals, waiting_room
 from tests.unit.test_circuit_breaker import can_wait_for_deferreds
 
@@ -21,31 +21,53 @@ needs_deferreds = pytest.mark.skipif(
 )
 
 
-def mock_crawler(**settings: Any) -> MagicMock:
+ROBOTS = TextResponse("http://town.example/robots.txt", body=b"User-agent: foobot\nDisallow: /back/\n")
+
+
+def mock_crawler(engine: Any = None, **settings: Any) -> MagicMock:
     """A crawler as a user's unit test of a middleware has it."""
     crawler = MagicMock()
     crawler.settings = Settings({"ROBOTSTXT_OBEY": True, "USER_AGENT": "FooBot", **settings})
     crawler.signals.send_catch_log_async = AsyncMock(return_value=[])
-    body = b"User-agent: *\nDisallow: /back/\n"
-    crawler.engine.download_async = AsyncMock(
-        return_value=TextResponse("http://town.example/robots.txt", body=body)
-    )
+    crawler.engine = engine or MagicMock()
+    crawler.engine.download_async = AsyncMock(return_value=ROBOTS)
     return crawler
 
 
-@needs_deferreds
-def test_obeys_with_a_mock_engine(caplog: pytest.LogCaptureFixture) -> None:
-    crawler = mock_crawler()
-
+def check_that_it_obeys(crawler: Any) -> None:
     async def check() -> None:
         middleware = NoRobotsMiddleware.from_crawler(crawler)
         assert await middleware.process_request(Request("http://town.example/open")) is None
-        with pytest.raises(IgnoreRequest):
+        with pytest.raises(RobotsForbidden) as caught:
             await middleware.process_request(Request("http://town.example/back/"))
+        assert caught.value.decision.robot == "FooBot"  # and not what a mock spider has for a name
 
     asyncio.run(check())
     crawler.engine.download_async.assert_awaited_once()
+
+
+@needs_deferreds
+@pytest.mark.parametrize(
+    "engine",
+    [MagicMock(), MagicMock(spec=["download_async"]), SimpleNamespace()],
+    ids=["mock", "mock without a downloader", "object"],
+)
+def test_obeys_with_a_mock_engine(engine: Any, caplog: pytest.LogCaptureFixture) -> None:
+    check_that_it_obeys(mock_crawler(engine))
     assert caplog.text.count("DOWNLOADER is not scrapy_norobots.RobotsDownloader") == 1
+
+
+@needs_deferreds
+@pytest.mark.skipif(not hasattr(signals, "robots_parsed"), reason="Scrapy 2.18 sends that signal first")
+def test_a_signal_that_cannot_be_sent_is_logged_and_the_request_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    crawler = mock_crawler()
+    crawler.signals = MagicMock()  # what it returns cannot be awaited
+    check_that_it_obeys(crawler)
+    (record,) = (record for record in caplog.records if record.levelname == "ERROR")
+    assert record.getMessage().startswith("The signal robots_parsed could not be sent: TypeError(")
+    assert record.exc_info
 
 
 def test_a_mock_downloader_has_no_waiting_room() -> None:

@@ -14,6 +14,7 @@ from unittest.mock import AsyncMock, MagicMock
 import pytest
 from scrapy import Request
 from scrapy.settings import Settings
+from twisted.internet.defer import Deferred
 
 from scrapy_norobots import stores
 from scrapy_norobots.access import Access
@@ -83,7 +84,7 @@ async def crawls(
     made = []
     for _ in range(count):
         crawler = MagicMock(settings=Settings({**times, **settings}))
-        crawler.engine._slot.closing = object() if is_closing else None
+        crawler.engine._slot.closing = Deferred() if is_closing else None
         crawler.signals.send_catch_log_async = AsyncMock()
         config = Config.from_settings(crawler.settings)
         loader = RobotsLoader(crawler, config, CrawlReport(crawler, config))

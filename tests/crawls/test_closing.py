@@ -1,0 +1,102 @@
+"""A crawl that is interrupted while a robots.txt is being downloaded: a real process, a real SIGINT."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.crawling import ADDON, as_input, crawl
+from tests.processes import ROOT
+from tests.sites import Answer, Hit, Site
+
+# So long that no test sees the end of it.
+PATIENT = {**ADDON, "NOROBOTS_TIMEOUT": 600}
+
+
+@contextmanager
+def running(*requests: str, **job: Any) -> Iterator[subprocess.Popen[str]]:
+    """Run a crawl in a process that can be sent signals."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.crawler"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(as_input(*requests, **job))
+        process.stdin.close()
+        process.stdin = None
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+class Hanging:
+    """A robots.txt that is answered when `release` is set."""
+
+    def __init__(self, status: int = 200) -> None:
+        self.asked, self.release = threading.Event(), threading.Event()
+        self._status = status
+
+    def __call__(self, hit: Hit) -> Answer:
+        self.asked.set()
+        self.release.wait(600)
+        return Answer(status=self._status)
+
+
+def test_ctrl_c_ends_a_crawl_whose_robots_txt_hangs(mode: str, tmp_path: Path) -> None:
+    robots = Hanging()
+    settings = {**PATIENT, "NOROBOTS_STORE": f"sqlite:///{tmp_path / 'robots.sqlite'}"}
+    with Site(robots) as site:
+        with running(f"{site.url}/", settings=settings, mode=mode) as process:
+            assert robots.asked.wait(60)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)  # it ends before robots.txt comes
+        robots.release.set()
+        assert process.returncode == 0, err
+        seen = json.loads(out)
+        assert seen["stats"]["finish_reason"] == "shutdown"
+        assert [drop["type"] for drop in seen["drops"]] == ["RobotsUnreachable"]
+        assert "the crawl is closing" in seen["drops"][0]["text"]
+        assert site.targets() == ["/robots.txt"]
+        # That says nothing of the site, so the next crawl asks it.
+        assert crawl(f"{site.url}/", settings=settings, mode=mode).pages == [f"{site.url}/"]
+
+
+def test_a_robots_txt_that_fails_is_not_retried_while_the_crawl_is_closing(mode: str) -> None:
+    robots = Hanging(status=503)
+    with Site(robots) as site, running(f"{site.url}/", settings=PATIENT, mode=mode) as process:
+        assert robots.asked.wait(60)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        log = ""
+        while "Closing spider" not in log and (line := process.stderr.readline()):
+            log += line
+        robots.release.set()
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, log + err
+    assert json.loads(out)["stats"]["finish_reason"] == "shutdown"
+    assert site.targets() == ["/robots.txt"]
+
+
+def test_a_robots_txt_that_comes_in_time_lets_its_pages_finish(mode: str) -> None:
+    """As Scrapy lets pages finish that are being downloaded."""
+    robots = Hanging()
+    with Site(robots) as site, running(f"{site.url}/", settings=PATIENT, mode=mode) as process:
+        assert robots.asked.wait(60)
+        process.send_signal(signal.SIGINT)
+        robots.release.set()
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert json.loads(out)["pages"] == [f"{site.url}/"]
+    assert site.targets() == ["/robots.txt", "/"]

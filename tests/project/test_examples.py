@@ -1,0 +1,143 @@
+"""The code in docs/testing.md and docs/migrating.md does what the pages say."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_norobots import RobotsForbidden
+from tests import processes
+from tests.crawling import ADDON, crawl, run_crawl
+from tests.processes import ROOT
+from tests.sites import Answer, Site
+
+SPIDER = """
+import scrapy
+
+class Town(scrapy.Spider):
+    name = "town"
+    custom_settings = {
+        "ADDONS": {"scrapy_norobots.Addon": 500},
+        "DOWNLOADER_MIDDLEWARES": {%(middleware)s},
+    }
+    start_urls = %(urls)r
+
+    def parse(self, response):
+        pass
+"""
+
+
+def block(page: str, first_word: str) -> str:
+    """The code block of a page of the docs in which a name is defined."""
+    blocks = re.findall(
+        r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.MULTILINE | re.DOTALL
+    )
+    (found,) = (code for code in blocks if re.search(rf"^(class|def) {first_word}\b", code, re.MULTILINE))
+    return str(found)
+
+
+def run_spider(folder: Path, code: str, middleware: str, *urls: str) -> str:
+    """Crawl with a middleware that a block of code defines; return the log."""
+    file = folder / "town.py"
+    file.write_text(code + SPIDER % {"middleware": middleware, "urls": list(urls)})
+    done = processes.run("scrapy", "runspider", str(file), "-s", "TELNETCONSOLE_ENABLED=0", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.stderr
+
+
+# Testing
+
+
+def test_a_fake_robots_txt_is_obeyed_in_a_crawl(tmp_path: Path) -> None:
+    with Site() as site:
+        log = run_spider(
+            tmp_path,
+            block("testing.md", "FakeRobotsTxt"),
+            "FakeRobotsTxt: 200",
+            f"{site.url}/",
+            f"{site.url}/staff/",
+        )
+    assert site.targets() == ["/"]
+    assert "'Disallow: /staff/'" in log
+
+
+def test_the_unit_tests_with_a_mock_crawler_pass() -> None:
+    names: dict[str, Any] = {}
+    exec(block("testing.md", "middleware"), names)
+    tests = [name for name in names if name.startswith("test_")]
+    assert len(tests) == 3
+    for name in tests:
+        names[name]()
+
+
+def test_a_failure_can_be_made_from_a_file() -> None:
+    names: dict[str, Any] = {}
+    exec(block("testing.md", "forbidden"), names)
+    failure = names["forbidden"]("http://town.example/")
+    assert failure.check(RobotsForbidden)
+    assert failure.value.decision.rule.line == 2
+    assert failure.request.url == "http://town.example/"
+
+
+# Moving from RobotsTxtMiddleware
+
+
+@pytest.mark.parametrize(
+    ("name", "order"), [("ExceptOwnDomains", 100), ("ExemptOwnDomains", 50)], ids=["subclass", "before it"]
+)
+def test_own_domains_can_be_exempted(name: str, order: int, tmp_path: Path) -> None:
+    code = block("migrating.md", name).replace("town.example", "127.0.0.1")
+    rules = "User-agent: *\nDisallow: /staff/\n"
+    with Site(rules) as own, Site(rules, host="127.0.0.2") as other:
+        urls = [f"{site.url}{path}" for site in (own, other) for path in ("/", "/staff/")]
+        log = run_spider(tmp_path, code, f"{name}: {order}", *urls)
+    assert own.pages() == ["/", "/staff/"]
+    assert other.targets() == ["/robots.txt", "/"]
+    assert "is enabled too" not in log
+
+
+def test_the_policy_allow_fetches_what_scrapys_own_middleware_fetches() -> None:
+    page = (ROOT / "docs" / "migrating.md").read_text()
+    (policy,) = re.findall(r'^NOROBOTS_STATUS_POLICY = "(\w+)"$', page, re.MULTILINE)
+    settings = {"RETRY_ENABLED": False, "NOROBOTS_STATUS_POLICY": policy}
+    with Site("User-agent: *\nDisallow: /back/") as site, Site(Answer(status=403), host="0.0.0.0") as shut:
+        shut.answers["127.0.0.3/robots.txt"] = Answer(status=503)
+        shut.answers["127.0.0.4/robots.txt"] = Answer("short", headers={"Content-Length": "10"})
+        urls = [f"{site.url}/", *(f"{shut.url_of(f'127.0.0.{number}')}/" for number in (2, 3, 4))]
+        own = run_crawl(*urls, settings={**settings, "ROBOTSTXT_OBEY": True})
+        ours = crawl(*urls, settings={**ADDON, **settings})
+        strict = crawl(*urls, settings={**ADDON, "RETRY_ENABLED": False})
+    assert sorted(ours.pages) == sorted(json.loads(own.stdout)["pages"]) == sorted(urls)
+    assert strict.pages == urls[:1]
+
+
+def test_a_crawl_from_a_warm_cache_runs_offline(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "migrating.md").read_text()
+    offline = dict(re.findall(r" -s (\w+)=(\w+)", page.partition("scrapy crawl town")[2]))
+    assert len(offline) == 3
+    cache = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path), "RETRY_ENABLED": False}
+    with Site("User-agent: *\nDisallow: /back/") as site:
+        url = f"{site.url}/"
+        crawl(url, settings=cache)
+    assert crawl(url, settings=cache).pages == []
+    assert crawl(url, settings={**cache, **offline}).pages == [url]
+
+
+def test_the_stats_that_change_are_the_ones_in_the_table() -> None:
+    page = (ROOT / "docs" / "migrating.md").read_text()
+    table = page.partition("\n## Stats\n")[2].partition("\n## ")[0]
+    with Site("User-agent: *\nDisallow: /back/") as site, Site(Answer(status=503)) as shut:
+        urls = [f"{site.url}/back/", f"{shut.url}/"]
+        own = json.loads(run_crawl(*urls, settings={"ROBOTSTXT_OBEY": True}).stdout)["stats"]
+        ours = crawl(*urls).stats
+    gone = {name for name in own if name not in ours and name.startswith(("robots", "downloader/e", "ret"))}
+    assert gone == {"downloader/exception_type_count/scrapy.exceptions.IgnoreRequest", "retry/max_reached"}
+    for name in (*gone, "downloader/exception_type_count/scrapy_norobots.exceptions.RobotsForbidden"):
+        assert f"`{name}`" in table
+    assert ours["downloader/exception_type_count/scrapy_norobots.exceptions.RobotsForbidden"] == 1
+    assert ours["downloader/exception_type_count/scrapy_norobots.exceptions.RobotsUnreachable"] == 1
