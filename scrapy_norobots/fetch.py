@@ -9,17 +9,17 @@ snapshot too, one with an error.
 from __future__ import annotations
 
 import time
-import zlib
 from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotSupported
 from scrapy.http.request import NO_CALLBACK
 from w3lib.url import safe_url_string
 
 from scrapy_norobots import compat
+from scrapy_norobots.body import decode
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD, being_sent, missing_internals
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
@@ -52,8 +52,9 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # mark "partial" says only that the server gave no length.)
 _CUT_OFF = frozenset({"dataloss", "download_stopped"})
 
-
-_GZIP = b"\x1f\x8b\x08"
+# Where the Content-Encoding of a robots.txt stands until its body is decoded here. Under its own name,
+# Scrapy would decode as much as has come, and remove it.
+_ENCODING = "Norobots-Content-Encoding"
 
 
 class Fetcher:
@@ -63,6 +64,7 @@ class Fetcher:
         self._crawler = crawler
         self._config = config
         self._unrendered = _unrendered(crawler.settings)
+        crawler.signals.connect(_leave_encoded, signals.response_downloaded)
 
     async def fetch(
         self, origin: Origin, page: Request, previous: Snapshot | None = None, url: str | None = None
@@ -87,8 +89,8 @@ class Fetcher:
             url = target
         try:
             return _of_response(origin, response, self._config.maxsize)
-        except UnreadableBodyError as exc:
-            return _failed(origin, response.url, exc)
+        except ValueError as exc:
+            return _failed(origin, response.url, UnreadableBodyError(exc))
 
     @cached_property
     def _shows_slots(self) -> bool:
@@ -133,7 +135,7 @@ class Fetcher:
             ROBOTS_DOWNLOAD: str(origin),
             **self._unrendered,
         }
-        # A robots.txt is small, and what is not compressed cannot be cut off in a way that nobody notices.
+        # A robots.txt is small; and whether all of it has come is not told by every encoding.
         headers: dict[str, str | bytes | None] = {"Accept-Encoding": "identity"}
         # What DEFAULT_REQUEST_HEADERS would add; None keeps it out.
         headers |= dict.fromkeys(_NOT_SENT)
@@ -191,7 +193,7 @@ def _redirect_target(response: Response) -> str | None:
 
 
 class UnreadableBodyError(Exception):
-    """The answer came, but not the whole of its body, or not in a way that can be read."""
+    """The response came, but not the whole of its body, or not in a way that can be read."""
 
 
 def _failed(origin: Origin, url: str, exc: Exception, *, own_fault: bool = False) -> Snapshot:
@@ -225,26 +227,16 @@ def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
 
 
 def _plain_body(response: Response, maxsize: int) -> bytes:
-    """Return the whole body of an answer as text's bytes, or raise `UnreadableBodyError`.
-
-    Scrapy has undone what Content-Encoding says, if it can, and then there is no such header any more.
-    """
+    """Return the whole body of an answer, decoded, or raise `ValueError`."""
     if response.status == 206 or _CUT_OFF.intersection(response.flags):
-        raise UnreadableBodyError("the answer was cut off")
-    encoding = (response.headers.get("Content-Encoding") or b"").decode("latin-1").strip()
-    if encoding and encoding.lower() != "identity":
-        raise UnreadableBodyError(f"its Content-Encoding is {encoding}, which cannot be undone")
-    body = response.body
-    if not body.startswith(_GZIP):
-        return body
-    # Compressed, and nobody says so: a robots.txt.gz that the server takes for text.
-    gzip = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    try:
-        text = gzip.decompress(body, maxsize)
-    except zlib.error as exc:
-        raise UnreadableBodyError(f"its gzip data is damaged: {exc}") from exc
-    if gzip.unconsumed_tail:
-        raise UnreadableBodyError(f"it has more than {maxsize} bytes, decompressed")
-    if not gzip.eof:
-        raise UnreadableBodyError("its gzip data was cut off")
-    return text
+        raise ValueError("the answer was cut off")
+    values = response.headers.getlist("Content-Encoding") + response.headers.getlist(_ENCODING)
+    names = (name.strip().lower() for name in b",".join(values).decode("latin-1").split(","))
+    return decode(response.body, [name for name in names if name not in ("", "identity")], maxsize)
+
+
+def _leave_encoded(response: Response, request: Request) -> None:
+    """Have Scrapy leave the body of a robots.txt as it came: `decode` sees whether all of it is there."""
+    if ROBOTS_DOWNLOAD in request.meta:
+        response.headers.setlist(_ENCODING, response.headers.getlist("Content-Encoding"))
+        response.headers.pop("Content-Encoding", None)

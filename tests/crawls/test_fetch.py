@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import inspect
 from pathlib import Path
 
@@ -211,6 +212,26 @@ def test_it_is_not_compressed_unless_the_server_wants_it() -> None:
     robots, page = site.hits
     assert robots.headers["accept-encoding"] == "identity"
     assert "gzip" in page.headers["accept-encoding"]
+
+
+def test_it_is_decoded_though_scrapy_decodes_nothing() -> None:
+    compressed = Answer(gzip.compress(SHUT.encode()), headers={"Content-Encoding": "gzip"})
+    with Site(compressed) as site:
+        seen = crawl(f"{site.url}/back/", settings={**ADDON, "COMPRESSION_ENABLED": False})
+    assert [drop.line for drop in seen.drops] == [2]
+
+
+def test_a_compressed_file_that_was_cut_off_is_saved_for_nobody(tmp_path: Path) -> None:
+    cut_off = Answer(gzip.compress((SHUT * 99).encode())[:-20], headers={"Content-Encoding": "gzip"})
+    settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "NOROBOTS_ERROR_TTL": 0}
+    with Site(cut_off) as site:
+        closed = crawl(f"{site.url}/open", settings=settings)
+        site.answers["/robots.txt"] = Answer(SHUT)
+        seen = crawl(f"{site.url}/open", f"{site.url}/back/", settings=settings)
+    assert [drop.type for drop in closed.drops] == ["RobotsUnreachable"]
+    assert "its gzip data was cut off" in closed.drops[0].text
+    assert [drop.line for drop in seen.drops] == [2]
+    assert seen.pages == [f"{site.url}/open"]
 
 
 def test_scrapys_http_cache_does_not_keep_it(tmp_path: Path) -> None:
