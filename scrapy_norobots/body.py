@@ -3,7 +3,7 @@
 A server may compress a robots.txt although it is asked not to, or serve a robots.txt.gz as it is. Scrapy
 decodes as much as has come, so that the first half of a file passes for the whole. Here each encoding must
 come to its own end, with its checksum if it has one, and nothing unknown may follow. An empty body is an
-empty file, whatever its encoding. No body makes this take much more memory than `maxsize` bytes, or much time.
+empty file, whatever its encoding. No body takes much time, or much more memory than `maxsize` bytes.
 """
 
 from __future__ import annotations

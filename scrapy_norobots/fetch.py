@@ -48,6 +48,9 @@ _NOT_SENT = ("Cookie", "Referer")
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
+# Statuses that come from a proxy or a network on the way, which want credentials; no site answers them.
+_ON_THE_WAY = frozenset({407, 511})
+
 # Marks that Scrapy leaves on an answer that was cut off: by the network, or by a handler's StopDownload. (Its
 # mark "partial" says only that the server gave no length.)
 _CUT_OFF = frozenset({"dataloss", "download_stopped"})
@@ -223,6 +226,7 @@ def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
         status=response.status,
         headers=headers,
         body=_plain_body(response, maxsize) if 200 <= response.status < 300 else b"",
+        own_fault=response.status in _ON_THE_WAY,
     )
 
 

@@ -21,7 +21,7 @@ class Snapshot:
     says in words why no answer came; `exception` is what was raised then, in the process that saw it (no
     store keeps it). `time` is when the download ended, or a later one confirmed it, in seconds since the
     epoch. `failures` is how many downloads in a row had been in vain by then, this one included. If it is
-    `own_fault`, this process failed and not the site: that is nobody else's business, and no store keeps it.
+    `own_fault`, this process or its proxy failed and not the site: no store keeps it.
     """
 
     origin: Origin

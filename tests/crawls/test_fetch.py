@@ -138,13 +138,15 @@ def test_redirects_are_followed_and_the_rules_count_for_the_origin_first_asked(m
     ],
     ids=["loop", "ftp", "bad port", "no URL", "empty"],
 )
-def test_a_redirect_that_leads_nowhere_is_no_robots_txt(location: str, asked: int) -> None:
+def test_a_redirect_that_leads_nowhere_closes_the_origin_for_a_while(location: str, asked: int) -> None:
     with Site(redirect(location)) as site:
         settings = {**ADDON, "NOROBOTS_REDIRECT_MAX": 2}
-        seen = crawl(f"{site.url}/a", settings=settings)
-        denied = crawl(f"{site.url}/a", settings={**settings, "NOROBOTS_STATUS_POLICY": {"3xx": "deny"}})
+        denied = crawl(f"{site.url}/a", settings=settings)
+        seen = crawl(f"{site.url}/a", settings={**settings, "NOROBOTS_STATUS_POLICY": "rfc9309"})
+    (drop,) = denied.drops
+    assert drop.type == "RobotsUnreachable"
+    assert drop.retry_after is not None
     assert seen.pages == [f"{site.url}/a"]
-    assert [drop.type for drop in denied.drops] == ["RobotsUnreachable"]
     assert len(site.robots_hits()) == 2 * asked
 
 
@@ -182,6 +184,22 @@ def test_the_proxy_of_the_page_is_used(mode: str) -> None:
     for hit in site.hits:
         assert hit.headers["via"] == "1.1 test-proxy"
         assert "proxy-authorization" not in hit.headers
+
+
+@pytest.mark.parametrize("status", [407, 511])
+def test_what_a_proxy_answers_for_itself_is_saved_for_nobody(status: int, tmp_path: Path) -> None:
+    settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "RETRY_ENABLED": False}
+    with Site(Answer(status=status)) as proxy, Site(SHUT) as site:
+        through = {"url": f"{site.url}/open", "meta": {"proxy": proxy.url}}
+        proxy.answers[f"{site.url}/robots.txt"] = Answer(status=status)
+        closed = crawl(through, settings=settings)
+        seen = crawl(f"{site.url}/open", f"{site.url}/back/", settings=settings)
+    (drop,) = closed.drops
+    assert f"robots.txt answered {status}, and NOROBOTS_STATUS_POLICY denies" in drop.text
+    assert drop.retry_after is not None
+    assert proxy.pages() == [f"{site.url}/robots.txt"]
+    assert seen.pages == [f"{site.url}/open"]
+    assert [drop.line for drop in seen.drops] == [2]
 
 
 def test_a_page_tried_again_through_its_proxy_keeps_the_proxys_credentials() -> None:

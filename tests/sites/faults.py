@@ -118,10 +118,16 @@ answers("gone", "open", "410 Gone", RULES)
 answers("unauthorized", "closed", "401 Unauthorized", b"", 'WWW-Authenticate: Basic realm="x"')
 answers("forbidden", "closed", "403 Forbidden", RULES)
 answers("too many requests", "closed", "429 Too Many Requests", b"", "Retry-After: 86400")
+answers("proxy authentication required", "closed", "407 Proxy Authentication Required", RULES)
+answers("request timeout", "closed", "408 Request Timeout", RULES)
+answers("misdirected request", "closed", "421 Misdirected Request", RULES)
+answers("too early", "closed", "425 Too Early", RULES)
+answers("request headers too large", "closed", "431 Request Header Fields Too Large", RULES)
+answers("network authentication required", "closed", "511 Network Authentication Required", RULES)
 answers("server error, with rules in the error page", "closed", "500 Internal Server Error", b"User-agent: *")
 answers("unavailable", "closed", "503 Service Unavailable", b"")
 answers("status 999", "closed", "999 Request Denied")
-answers("not modified, though nobody asked", "open", "304 Not Modified")
+answers("not modified, though nobody asked", "closed", "304 Not Modified")
 
 # Bodies.
 answers(
@@ -272,18 +278,20 @@ def redirects(name: str, outcome: str, to: str, *, hangs: bool = False) -> None:
     FAULTS.append(Fault(name, outcome, play, hangs=hangs))
 
 
-redirects("redirects to itself", "open", "/robots.txt")
+redirects("redirects to itself", "closed", "/robots.txt")
 redirects("redirects to a file that is not there", "open", "{gone}/robots.txt")
 redirects("redirects to a host that has one", "rules", "{healthy}/robots.txt")
 redirects("redirects to a name that is not ASCII", "rules", "{healthy}/robots.txt?\u00e9")
 redirects("redirects to a host that is closed", "closed", "{forbidden}/robots.txt")
 redirects("redirects to a host that does not answer", "closed", "{no answer}/robots.txt", hangs=True)
-redirects("redirects to ftp", "open", "ftp://127.0.0.1/robots.txt")
-redirects("redirects to a file of this machine", "open", "file:///etc/passwd")
-redirects("redirects to no URL", "open", "http://[")
+redirects("redirects to ftp", "closed", "ftp://127.0.0.1/robots.txt")
+redirects("redirects to a file of this machine", "closed", "file:///etc/passwd")
+answers("redirects without a target", "closed", "302 Found", RULES)
+answers("several choices", "closed", "300 Multiple Choices", RULES)
+redirects("redirects to no URL", "closed", "http://[")
 
 
-@fault("redirects on and on", "open")
+@fault("redirects on and on", "closed")
 def labyrinth(exchange: Exchange) -> None:
     exchange.answer("301 Moved Permanently", b"", f"Location: {exchange.target}/deeper")
 
