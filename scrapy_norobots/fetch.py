@@ -84,7 +84,7 @@ class Fetcher:
                 response = await self._download(request)
             except Exception as exc:
                 # Of our own side, or a proxy's: whether the site answers others is not known.
-                own_fault = isinstance(exc, (IgnoreRequest, NotSupported)) or "proxy" in request.meta
+                own_fault = isinstance(exc, (IgnoreRequest, NotSupported)) or bool(request.meta.get("proxy"))
                 return _failed(origin, url, exc, own_fault=own_fault)
             target = _redirect_target(response)
             if target is None or not hops_left:
@@ -157,7 +157,7 @@ class Fetcher:
         if "_scheme_proxy" in page.meta:
             # The proxy came from the environment, which has its own for each scheme.
             meta.pop("proxy", None)
-        elif "proxy" in meta and (credentials := page.headers.get("Proxy-Authorization")):
+        elif meta.get("proxy") and (credentials := page.headers.get("Proxy-Authorization")):
             # Scrapy has moved the proxy's credentials there, as it does for a page tried again.
             headers["Proxy-Authorization"] = credentials
             meta["_auth_proxy"] = page.meta.get("_auth_proxy", meta["proxy"])

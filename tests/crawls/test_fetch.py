@@ -202,6 +202,14 @@ def test_what_a_proxy_answers_for_itself_is_saved_for_nobody(status: int, tmp_pa
     assert [drop.line for drop in seen.drops] == [2]
 
 
+def test_credentials_of_a_proxy_are_not_sent_where_no_proxy_is_used() -> None:
+    with Site(SHUT) as site:
+        request = {"url": f"{site.url}/open", "headers": {"Proxy-Authorization": "Basic bWU6cHc="}}
+        crawl({**request, "meta": {"proxy": None}})
+    assert site.targets() == ["/robots.txt", "/open"]
+    assert not any("proxy-authorization" in hit.headers for hit in site.hits)
+
+
 def test_a_page_tried_again_through_its_proxy_keeps_the_proxys_credentials() -> None:
     """Scrapy moves them from the URL to a header; the robots.txt of a redirect's target needs them too."""
     with Site(SHUT) as target, Site() as site:

@@ -236,6 +236,20 @@ def test_a_failure_of_ones_own_means_is_no_news_for_others(tmp_path: Path, troub
     assert len(site.robots_hits()) == 1
 
 
+@pytest.mark.parametrize("proxy", [None, ""])
+def test_a_failure_without_a_proxy_is_news_for_others(tmp_path: Path, proxy: str | None) -> None:
+    """A page's meta may say that no proxy is to be used."""
+    settings = {
+        **ADDON,
+        "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
+        "RETRY_ENABLED": False,
+    }
+    with Site(Answer(RULES, headers={"Content-Length": "9999"})) as site:
+        for _ in range(2):
+            crawl({"url": f"{site.url}/", "meta": {"proxy": proxy}}, settings=settings)
+    assert site.targets() == ["/robots.txt"]
+
+
 def test_what_is_fresh_for_no_time_is_still_asked_once_by_those_who_wait(store: dict[str, Any]) -> None:
     settings = {**store, "NOROBOTS_TTL": 0}
     with Site(RULES) as site:
