@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from scrapy import Request, signals
-from scrapy.exceptions import IgnoreRequest, NotSupported
+from scrapy.exceptions import IgnoreRequest, NotSupported, StopDownload
 from scrapy.http.request import NO_CALLBACK
 from w3lib.url import safe_url_string
 
 from scrapy_norobots import compat
 from scrapy_norobots.body import decode
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD, being_sent, missing_internals
+from scrapy_norobots.in_flight import BodiesInFlight, NoRoomError, free_body
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
@@ -48,6 +49,9 @@ _NOT_SENT = ("Cookie", "Referer")
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
+# What the crawl's own components raise. Then, as where a proxy is used, the site may answer others.
+_OUR_OWN = (IgnoreRequest, NotSupported, StopDownload)
+
 # Statuses that come from a proxy or a network on the way, which want credentials; no site answers them.
 _ON_THE_WAY = frozenset({407, 511})
 
@@ -67,6 +71,8 @@ class Fetcher:
         self._crawler = crawler
         self._config = config
         self._unrendered = _unrendered(crawler.settings)
+        # A file of the size that is allowed may come even if MEMORY_MAX is too small for it.
+        self._bodies = BodiesInFlight(crawler, max(config.memory_max, 2 * config.maxsize))
         crawler.signals.connect(_leave_encoded, signals.response_downloaded)
 
     async def fetch(
@@ -77,23 +83,26 @@ class Fetcher:
         `previous`, a snapshot of an earlier response, makes the request conditional: the response may be a
         304. `url` names another file of the origin to download instead.
         """
-        url = url or origin.robots_url
-        for hops_left in range(self._config.redirect_max, -1, -1):
+        with self._bodies.counted() as meta:
+            return await self._fetch(origin, url or origin.robots_url, page, previous, meta)
+
+    async def _fetch(
+        self, origin: Origin, url: str, page: Request, previous: Snapshot | None, meta: dict[str, object]
+    ) -> Snapshot:
+        hops_left = self._config.redirect_max
+        while True:
             request = self._request(origin, url, page, previous)
+            request.meta.update(meta)
             try:
                 response = await self._download(request)
             except Exception as exc:
-                # Of our own side, or a proxy's: whether the site answers others is not known.
-                own_fault = isinstance(exc, (IgnoreRequest, NotSupported)) or bool(request.meta.get("proxy"))
+                own_fault = isinstance(exc, _OUR_OWN) or bool(request.meta.get("proxy"))
                 return _failed(origin, url, exc, own_fault=own_fault)
             target = _redirect_target(response)
             if target is None or not hops_left:
-                break
-            url = target
-        try:
-            return _of_response(origin, response, self._config.maxsize)
-        except ValueError as exc:
-            return _failed(origin, response.url, UnreadableBodyError(exc))
+                return _of_response(origin, response, self._config.maxsize)
+            url, hops_left = target, hops_left - 1
+            del response  # nobody needs its body while the next hop is downloaded
 
     @cached_property
     def _shows_slots(self) -> bool:
@@ -200,20 +209,20 @@ class UnreadableBodyError(Exception):
 
 
 def _failed(origin: Origin, url: str, exc: Exception, *, own_fault: bool = False) -> Snapshot:
-    kind = "" if isinstance(exc, UnreadableBodyError) else type(exc).__name__
+    if isinstance(exc, StopDownload):
+        free_body(exc)
+    # What was in use when it was raised, half a body for one, would be kept with it.
+    exc.__traceback__ = exc.__cause__ = exc.__context__ = None
+    kind = "" if isinstance(exc, (UnreadableBodyError, NoRoomError)) else type(exc).__name__
     error = ": ".join(filter(None, (kind, str(exc))))
-    # Its traceback would keep all that was in use when it was raised.
-    return Snapshot(
-        origin,
-        url,
-        time.time(),
-        error=printable(error),
-        own_fault=own_fault,
-        exception=exc.with_traceback(None),
-    )
+    return Snapshot(origin, url, time.time(), error=printable(error), own_fault=own_fault, exception=exc)
 
 
 def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
+    try:
+        body = _plain_body(response, maxsize) if 200 <= response.status < 300 else b""
+    except ValueError as exc:
+        return _failed(origin, response.url, UnreadableBodyError(exc))
     headers = {}
     for name in _KEPT_HEADERS:
         values = response.headers.getlist(name)
@@ -225,7 +234,7 @@ def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
         time.time(),
         status=response.status,
         headers=headers,
-        body=_plain_body(response, maxsize) if 200 <= response.status < 300 else b"",
+        body=body,
         own_fault=response.status in _ON_THE_WAY,
     )
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import inspect
+import threading
 from pathlib import Path
+from select import select
 
 import pytest
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 
 from tests.crawling import ADDON, crawl
 from tests.sites import Answer, ForwardProxy, Site
+from tests.sites.faults import Exchange, Fault, FaultLab
 
 SHUT = "User-agent: *\nDisallow: /back/\n"
 
@@ -268,6 +271,49 @@ def test_scrapys_http_cache_does_not_keep_it(tmp_path: Path) -> None:
         seen = crawl(f"{site.url}/open", f"{site.url}/back/", settings={**ADDON, **cache})
     assert seen.pages == [f"{site.url}/open"]
     assert len(site.robots_hits()) == 2
+
+
+def test_bodies_in_flight_keep_within_the_bound_and_small_files_come(mode: str, tmp_path: Path) -> None:
+    """Large files come all at once and do not end. There is room for one of them, and for the small ones."""
+    body = SHUT.encode() + b"#" * 90_000
+    given_up = threading.Semaphore(0)
+    over = threading.Event()
+
+    def send_all_but_the_end(exchange: Exchange) -> None:
+        try:
+            exchange.answer("200 OK", body[:-1], f"Content-Length: {len(body)}")
+            while not over.wait(0.02):
+                if select([exchange.connection], [], [], 0)[0]:
+                    raise ConnectionError
+        except OSError:
+            given_up.release()
+        else:
+            exchange.send(body[-1:])
+
+    def send_all(exchange: Exchange) -> None:
+        exchange.answer("200 OK", SHUT.encode())
+
+    def let_the_last_one_end() -> None:
+        for _ in large[1:]:
+            given_up.acquire()
+        over.set()
+
+    large = [Fault(f"large {number}", "", send_all_but_the_end) for number in range(12)]
+    small = [Fault(f"small {number}", "", send_all) for number in range(9)]
+    settings = {
+        **ADDON,
+        "NOROBOTS_MAXSIZE": 100_000,
+        "NOROBOTS_MEMORY_MAX": 200_000,
+        "NOROBOTS_TIMEOUT": 60,
+        "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
+    }
+    with FaultLab([*large, *small]) as lab:
+        threading.Thread(target=let_the_last_one_end, daemon=True).start()
+        seen = crawl(*(f"{lab.origin(one)}/back/" for one in lab.faults), settings=settings, mode=mode)
+        again = crawl(*(f"{lab.origin(one)}/back/" for one in lab.faults), settings=settings, mode=mode)
+    assert [drop.line for drop in seen.drops].count(2) == 1 + len(small)
+    assert sum("NOROBOTS_MEMORY_MAX" in drop.text for drop in seen.drops) == len(large) - 1
+    assert again.stats["norobots/store/hits"] == 1 + len(small)
 
 
 def test_a_download_handler_that_keeps_no_limit_of_time_is_given_one(mode: str) -> None:
