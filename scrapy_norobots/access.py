@@ -23,6 +23,10 @@ from scrapy_norobots.standard.urls import is_robots_txt, split
 
 ALLOW, DENY = "allow", "deny"
 
+# Statuses of class 4xx that say nothing about the site: a proxy wants credentials (407), the server gave up
+# waiting (408), use another connection (421), too early (425), too often (429), our headers are long (431).
+NOT_NOW = ("407", "408", "421", "425", "429", "431")
+
 # What each outcome means, by preset. A key is a status, a class of statuses, or "error": no answer came
 # (time-out, name not found, connection, TLS, answer truncated or too large). A status is looked up
 # before its class. "3xx" is a redirect that leads nowhere.
@@ -30,12 +34,12 @@ PRESETS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         # The reading of Martijn Koster's draft of 1996: no entry means keep out.
         "koster1996": {
-            "401": DENY, "403": DENY, "429": DENY,
-            "3xx": ALLOW, "4xx": ALLOW, "5xx": DENY, "error": DENY,
+            "401": DENY, "403": DENY, **dict.fromkeys(NOT_NOW, DENY),
+            "3xx": DENY, "4xx": ALLOW, "5xx": DENY, "error": DENY,
         },
-        # RFC 9309, 2.3.1, with 429 read as "not now".
+        # RFC 9309, 2.3.1, with some statuses read as "not now".
         "rfc9309": {
-            "429": DENY, "3xx": ALLOW, "4xx": ALLOW, "5xx": DENY, "error": DENY,
+            **dict.fromkeys(NOT_NOW, DENY), "3xx": ALLOW, "4xx": ALLOW, "5xx": DENY, "error": DENY,
         },
         # Rules count where there are any; nothing else holds a crawl up.
         "allow": {"3xx": ALLOW, "4xx": ALLOW, "5xx": ALLOW, "error": ALLOW},
@@ -280,7 +284,8 @@ class Judge:
             detail = f"{source} could not be had ({printable(snapshot.error)})"
         else:
             detail = f"{source} answered {status}"
-        temporary = status is None or status == 429 or not 300 <= status < 500
+        # Only a 4xx can say that there is no robots.txt.
+        temporary = status is None or str(status) in NOT_NOW or not 400 <= status < 500
         if temporary and not snapshot.failures:  # one from a store has been counted
             snapshot = replace(snapshot, failures=failures + 1)
         return Access(

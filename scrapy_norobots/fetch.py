@@ -9,18 +9,19 @@ snapshot too, one with an error.
 from __future__ import annotations
 
 import time
-import zlib
 from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
-from scrapy import Request
-from scrapy.exceptions import IgnoreRequest, NotSupported
+from scrapy import Request, signals
+from scrapy.exceptions import IgnoreRequest, NotSupported, StopDownload
 from scrapy.http.request import NO_CALLBACK
 from w3lib.url import safe_url_string
 
 from scrapy_norobots import compat
+from scrapy_norobots.body import decode
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD, being_sent, missing_internals
+from scrapy_norobots.in_flight import BodiesInFlight, NoRoomError, free_body
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
@@ -48,6 +49,12 @@ _NOT_SENT = ("Cookie", "Referer")
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
+# What the crawl's own components raise. Then, as where a proxy is used, the site may answer others.
+_OUR_OWN = (IgnoreRequest, NotSupported, StopDownload)
+
+# Statuses that come from a proxy or a network on the way, which want credentials; no site answers them.
+_ON_THE_WAY = frozenset({407, 511})
+
 # Marks that Scrapy leaves on an answer that was cut off: by the network, or by a handler's StopDownload. (Its
 # mark "partial" says only that the server gave no length.)
 _CUT_OFF = frozenset({"dataloss", "download_stopped"})
@@ -55,7 +62,9 @@ _CUT_OFF = frozenset({"dataloss", "download_stopped"})
 # How many seconds a download has when the crawl begins to close, by Ctrl-C for instance.
 _CLOSING_LIMIT = 3
 
-_GZIP = b"\x1f\x8b\x08"
+# Where the Content-Encoding of a robots.txt stands until its body is decoded here. Under its own name,
+# Scrapy would decode as much as has come, and remove it.
+_ENCODING = "Norobots-Content-Encoding"
 
 
 class Fetcher:
@@ -65,6 +74,9 @@ class Fetcher:
         self._crawler = crawler
         self._config = config
         self._unrendered = _unrendered(crawler.settings)
+        # A file of the size that is allowed may come even if MEMORY_MAX is too small for it.
+        self._bodies = BodiesInFlight(crawler, max(config.memory_max, 2 * config.maxsize))
+        crawler.signals.connect(_leave_encoded, signals.response_downloaded)
 
     async def fetch(
         self, origin: Origin, page: Request, previous: Snapshot | None = None, url: str | None = None
@@ -84,28 +96,29 @@ class Fetcher:
             return seconds_closing > _CLOSING_LIMIT
 
         try:
-            return await compat.unless(is_over, 1, self._follow(origin, page, previous, url))
+            with self._bodies.counted() as meta:
+                return await compat.unless(is_over, 1, self._follow(origin, url, page, previous, meta))
         except compat.LateError:
             return _failed(origin, url, IgnoreRequest("the crawl is closing"), local_failure=True)
 
-    async def _follow(self, origin: Origin, page: Request, previous: Snapshot | None, url: str) -> Snapshot:
+    async def _follow(
+        self, origin: Origin, url: str, page: Request, previous: Snapshot | None, meta: dict[str, object]
+    ) -> Snapshot:
         """Download a URL, and what it redirects to."""
-        for hops_left in range(self._config.redirect_max, -1, -1):
+        hops_left = self._config.redirect_max
+        while True:
             request = self._request(origin, url, page, previous)
+            request.meta.update(meta)
             try:
                 response = await self._download(request)
             except Exception as exc:
-                # Of our own side, or a proxy's: whether the site answers others is not known.
-                local_failure = isinstance(exc, (IgnoreRequest, NotSupported)) or "proxy" in request.meta
+                local_failure = isinstance(exc, _OUR_OWN) or bool(request.meta.get("proxy"))
                 return _failed(origin, url, exc, local_failure=local_failure)
             target = _redirect_target(response)
             if target is None or not hops_left:
-                break
-            url = target
-        try:
-            return _of_response(origin, response, self._config.maxsize)
-        except UnreadableBodyError as exc:
-            return _failed(origin, response.url, exc)
+                return _of_response(origin, response, self._config.maxsize)
+            url, hops_left = target, hops_left - 1
+            del response  # nobody needs its body while the next hop is downloaded
 
     @cached_property
     def _shows_slots(self) -> bool:
@@ -150,7 +163,7 @@ class Fetcher:
             ROBOTS_DOWNLOAD: str(origin),
             **self._unrendered,
         }
-        # A robots.txt is small, and what is not compressed cannot be cut off in a way that nobody notices.
+        # A robots.txt is small; and whether all of it has come is not told by every encoding.
         headers: dict[str, str | bytes | None] = {"Accept-Encoding": "identity"}
         # What DEFAULT_REQUEST_HEADERS would add; None keeps it out.
         headers |= dict.fromkeys(_NOT_SENT)
@@ -169,7 +182,7 @@ class Fetcher:
         if "_scheme_proxy" in page.meta:
             # The proxy came from the environment, which has its own for each scheme.
             meta.pop("proxy", None)
-        elif "proxy" in meta and (credentials := page.headers.get("Proxy-Authorization")):
+        elif meta.get("proxy") and (credentials := page.headers.get("Proxy-Authorization")):
             # Scrapy has moved the proxy's credentials there, as it does for a page tried again.
             headers["Proxy-Authorization"] = credentials
             meta["_auth_proxy"] = page.meta.get("_auth_proxy", meta["proxy"])
@@ -229,24 +242,26 @@ def _redirect_target(response: Response) -> str | None:
 
 
 class UnreadableBodyError(Exception):
-    """The answer came, but not the whole of its body, or not in a way that can be read."""
+    """The response came, but not the whole of its body, or not in a way that can be read."""
 
 
 def _failed(origin: Origin, url: str, exc: Exception, *, local_failure: bool = False) -> Snapshot:
-    kind = "" if isinstance(exc, UnreadableBodyError) else type(exc).__name__
+    if isinstance(exc, StopDownload):
+        free_body(exc)
+    # What was in use when it was raised, half a body for one, would be kept with it.
+    exc.__traceback__ = exc.__cause__ = exc.__context__ = None
+    kind = "" if isinstance(exc, (UnreadableBodyError, NoRoomError)) else type(exc).__name__
     error = ": ".join(filter(None, (kind, str(exc))))
-    # Its traceback would keep all that was in use when it was raised.
     return Snapshot(
-        origin,
-        url,
-        time.time(),
-        error=printable(error),
-        local_failure=local_failure,
-        exception=exc.with_traceback(None),
+        origin, url, time.time(), error=printable(error), local_failure=local_failure, exception=exc
     )
 
 
 def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
+    try:
+        body = _plain_body(response, maxsize) if 200 <= response.status < 300 else b""
+    except ValueError as exc:
+        return _failed(origin, response.url, UnreadableBodyError(exc))
     headers = {}
     for name in _KEPT_HEADERS:
         values = response.headers.getlist(name)
@@ -258,32 +273,23 @@ def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
         time.time(),
         status=response.status,
         headers=headers,
-        body=_plain_body(response, maxsize) if 200 <= response.status < 300 else b"",
+        body=body,
+        local_failure=response.status in _ON_THE_WAY,
         from_site=True,
     )
 
 
 def _plain_body(response: Response, maxsize: int) -> bytes:
-    """Return the whole body of an answer as text's bytes, or raise `UnreadableBodyError`.
-
-    Scrapy has undone what Content-Encoding says, if it can, and then there is no such header any more.
-    """
+    """Return the whole body of an answer, decoded, or raise `ValueError`."""
     if response.status == 206 or _CUT_OFF.intersection(response.flags):
-        raise UnreadableBodyError("the answer was cut off")
-    encoding = (response.headers.get("Content-Encoding") or b"").decode("latin-1").strip()
-    if encoding and encoding.lower() != "identity":
-        raise UnreadableBodyError(f"its Content-Encoding is {encoding}, which cannot be undone")
-    body = response.body
-    if not body.startswith(_GZIP):
-        return body
-    # Compressed, and nobody says so: a robots.txt.gz that the server takes for text.
-    gzip = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    try:
-        text = gzip.decompress(body, maxsize)
-    except zlib.error as exc:
-        raise UnreadableBodyError(f"its gzip data is damaged: {exc}") from exc
-    if gzip.unconsumed_tail:
-        raise UnreadableBodyError(f"it has more than {maxsize} bytes, decompressed")
-    if not gzip.eof:
-        raise UnreadableBodyError("its gzip data was cut off")
-    return text
+        raise ValueError("the answer was cut off")
+    values = response.headers.getlist("Content-Encoding") + response.headers.getlist(_ENCODING)
+    names = (name.strip().lower() for name in b",".join(values).decode("latin-1").split(","))
+    return decode(response.body, [name for name in names if name not in ("", "identity")], maxsize)
+
+
+def _leave_encoded(response: Response, request: Request) -> None:
+    """Have Scrapy leave the body of a robots.txt as it came: `decode` sees whether all of it is there."""
+    if ROBOTS_DOWNLOAD in request.meta:
+        response.headers.setlist(_ENCODING, response.headers.getlist("Content-Encoding"))
+        response.headers.pop("Content-Encoding", None)

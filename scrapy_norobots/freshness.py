@@ -101,5 +101,5 @@ def _epoch(date: str) -> float:
 
 
 def _seconds(text: str) -> float:
-    """Read a number of seconds; what is none, or negative, is 0 (RFC 9111, 1.2.2 and 4.2.1)."""
-    return float(text) if text.isascii() and text.isdigit() else 0.0
+    """Read a number of seconds, at most 2^31; what is none, or negative, is 0 (RFC 9111, 1.2.2 and 4.2.1)."""
+    return min(float(text), 2.0**31) if text.isascii() and text.isdigit() else 0.0

@@ -39,6 +39,12 @@ _SIMILAR_PREFIX = re.compile("NO_?ROBOTS?(?:TXT)?_")
 # The store in the folder of a job that can be paused and resumed.
 _JOB_FILE = "robots.sqlite"
 
+# The upper ends of numbers. More makes no sense, and would fail later: in a timer, a store or a decompressor.
+_DAY, _CENTURY = 86_400, 100 * 365 * 86_400
+_MILLION, _BILLION = 10**6, 10**9
+_TIB = 1024**4
+_LARGEST_FILE = 256 * 1024 * 1024  # Redis takes no entry of more than twice that
+
 DEFAULTS: Mapping[str, object] = MappingProxyType(
     {
         "NOROBOTS_STATUS_POLICY": DEFAULT_PRESET,
@@ -48,7 +54,7 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_STALE_TTL": 7 * 86_400,
         "NOROBOTS_TIMEOUT": 15,
         "NOROBOTS_RETRY_TIMES": 1,
-        "NOROBOTS_MAXSIZE": 5 * 1024 * 1024,
+        "NOROBOTS_MAXSIZE": 2 * 1024 * 1024,
         "NOROBOTS_REDIRECT_MAX": 5,
         "NOROBOTS_COPY_META": ("proxy", "bindaddress", "download_slot"),
         "NOROBOTS_HELD_PER_ORIGIN": 8,
@@ -115,21 +121,21 @@ class Config:
             parser=_parser(settings),
             status_policy=_policy(settings, "NOROBOTS_STATUS_POLICY"),
             freshness=_freshness(settings),
-            timeout=_number(settings, "NOROBOTS_TIMEOUT", "seconds", 0.001),
-            retry_times=_whole(settings, "NOROBOTS_RETRY_TIMES", "retries", 0),
-            maxsize=_whole(settings, "NOROBOTS_MAXSIZE", "bytes", 1),
-            redirect_max=_whole(settings, "NOROBOTS_REDIRECT_MAX", "redirects", 0),
+            timeout=_number(settings, "NOROBOTS_TIMEOUT", "seconds", 0.001, _DAY),
+            retry_times=_whole(settings, "NOROBOTS_RETRY_TIMES", "retries", 0, 100),
+            maxsize=_whole(settings, "NOROBOTS_MAXSIZE", "bytes", 1, _LARGEST_FILE),
+            redirect_max=_whole(settings, "NOROBOTS_REDIRECT_MAX", "redirects", 0, 100),
             copy_meta=_names(settings, "NOROBOTS_COPY_META"),
             waiting=WaitingConfig.from_settings(settings),
-            origins_max=_whole(settings, "NOROBOTS_ORIGINS_MAX", "origins", 1),
-            memory_max=_whole(settings, "NOROBOTS_MEMORY_MAX", "bytes", 1),
+            origins_max=_whole(settings, "NOROBOTS_ORIGINS_MAX", "origins", 1, _BILLION),
+            memory_max=_whole(settings, "NOROBOTS_MEMORY_MAX", "bytes", 1, _TIB),
             multivalue=_flag(settings, "NOROBOTS_MULTIVALUE"),
             also_obey=_parsers(settings, "NOROBOTS_ALSO_OBEY"),
             share_robotstxt=_flag(settings, "NOROBOTS_SHARE_ROBOTSTXT"),
             store=_store(settings),
-            store_max=_whole(settings, "NOROBOTS_STORE_MAX", "bytes", 1),
+            store_max=_whole(settings, "NOROBOTS_STORE_MAX", "bytes", 1, _TIB),
             report=_report_paths(settings, "NOROBOTS_REPORT"),
-            report_origins=_whole(settings, "NOROBOTS_REPORT_ORIGINS", "origins", 1),
+            report_origins=_whole(settings, "NOROBOTS_REPORT_ORIGINS", "origins", 1, _BILLION),
             dry_run=_flag(settings, "NOROBOTS_DRY_RUN"),
         )
 
@@ -146,9 +152,9 @@ class WaitingConfig:
     def from_settings(cls, settings: BaseSettings) -> WaitingConfig:
         """Read and check them. Raises `ValueError` as `Config.from_settings` does."""
         return cls(
-            held_per_origin=_whole(settings, "NOROBOTS_HELD_PER_ORIGIN", "requests", 0),
-            held_max=_whole(settings, "NOROBOTS_HELD_MAX", "requests", 0),
-            concurrent_fetches=_whole(settings, "NOROBOTS_CONCURRENT_FETCHES", "downloads", 0),
+            held_per_origin=_whole(settings, "NOROBOTS_HELD_PER_ORIGIN", "requests", 0, _MILLION),
+            held_max=_whole(settings, "NOROBOTS_HELD_MAX", "requests", 0, _MILLION),
+            concurrent_fetches=_whole(settings, "NOROBOTS_CONCURRENT_FETCHES", "downloads", 0, _MILLION),
         )
 
 
@@ -201,19 +207,19 @@ def _text(settings: BaseSettings, name: str) -> str | None:
     return value or None
 
 
-def _number(settings: BaseSettings, name: str, unit: str, least: float) -> float:
+def _number(settings: BaseSettings, name: str, unit: str, least: float, most: int) -> float:
     value = _value(settings, name)
     try:
         number = float(value) if not isinstance(value, bool) else float("nan")
     except (TypeError, ValueError, OverflowError):
         number = float("nan")
-    if not least <= number < float("inf"):  # false for nan
-        raise _error(name, value, f"must be a number of {unit}, at least {least}")
+    if not least <= number <= most:  # false for nan
+        raise _error(name, value, f"must be a number of {unit}, from {least} to {most}")
     return number
 
 
-def _whole(settings: BaseSettings, name: str, unit: str, least: int) -> int:
-    number = _number(settings, name, unit, least)
+def _whole(settings: BaseSettings, name: str, unit: str, least: int, most: int) -> int:
+    number = _number(settings, name, unit, least, most)
     if number != int(number):
         raise _error(name, _value(settings, name), f"must be a whole number of {unit}")
     return int(number)
@@ -221,10 +227,10 @@ def _whole(settings: BaseSettings, name: str, unit: str, least: int) -> int:
 
 def _freshness(settings: BaseSettings) -> Freshness:
     freshness = Freshness(
-        ttl_min=_number(settings, "NOROBOTS_TTL_MIN", "seconds", 0),
-        ttl=_number(settings, "NOROBOTS_TTL", "seconds", 0),
-        error_ttl=_number(settings, "NOROBOTS_ERROR_TTL", "seconds", 0),
-        stale_ttl=_number(settings, "NOROBOTS_STALE_TTL", "seconds", 0),
+        ttl_min=_number(settings, "NOROBOTS_TTL_MIN", "seconds", 0, _CENTURY),
+        ttl=_number(settings, "NOROBOTS_TTL", "seconds", 0, _CENTURY),
+        error_ttl=_number(settings, "NOROBOTS_ERROR_TTL", "seconds", 0, _CENTURY),
+        stale_ttl=_number(settings, "NOROBOTS_STALE_TTL", "seconds", 0, _CENTURY),
     )
     if freshness.ttl < freshness.ttl_min and settings.get("NOROBOTS_TTL_MIN") is not None:
         raise _error("NOROBOTS_TTL_MIN", freshness.ttl_min, f"is more than NOROBOTS_TTL = {freshness.ttl!r}")

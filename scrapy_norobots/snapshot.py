@@ -21,7 +21,7 @@ class Snapshot:
     says in words why no answer came; `exception` is what was raised then, in the process that saw it (no
     store keeps it). `time` is when the download ended, or a later one confirmed it, in seconds since the
     epoch. `failures` is how many downloads in a row have failed by then, this one included. With
-    `local_failure`, this process failed and not the site, so no store keeps the snapshot.
+    `local_failure`, this process or its proxy failed and not the site, so no store keeps the snapshot.
     `from_site` says that this process received `body` from the site; one that a store kept is without it.
     """
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import inspect
+import threading
 from pathlib import Path
+from select import select
 
 import pytest
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 
 from tests.crawling import ADDON, crawl
 from tests.sites import Answer, ForwardProxy, Site
+from tests.sites.faults import Exchange, Fault, FaultLab
 
 SHUT = "User-agent: *\nDisallow: /back/\n"
 
@@ -137,13 +141,15 @@ def test_redirects_are_followed_and_the_rules_count_for_the_origin_first_asked(m
     ],
     ids=["loop", "ftp", "bad port", "no URL", "empty"],
 )
-def test_a_redirect_that_leads_nowhere_is_no_robots_txt(location: str, asked: int) -> None:
+def test_a_redirect_that_leads_nowhere_closes_the_origin_for_a_while(location: str, asked: int) -> None:
     with Site(redirect(location)) as site:
         settings = {**ADDON, "NOROBOTS_REDIRECT_MAX": 2}
-        seen = crawl(f"{site.url}/a", settings=settings)
-        denied = crawl(f"{site.url}/a", settings={**settings, "NOROBOTS_STATUS_POLICY": {"3xx": "deny"}})
+        denied = crawl(f"{site.url}/a", settings=settings)
+        seen = crawl(f"{site.url}/a", settings={**settings, "NOROBOTS_STATUS_POLICY": "rfc9309"})
+    (drop,) = denied.drops
+    assert drop.type == "RobotsUnreachable"
+    assert drop.retry_after is not None
     assert seen.pages == [f"{site.url}/a"]
-    assert [drop.type for drop in denied.drops] == ["RobotsUnreachable"]
     assert len(site.robots_hits()) == 2 * asked
 
 
@@ -183,6 +189,30 @@ def test_the_proxy_of_the_page_is_used(mode: str) -> None:
         assert "proxy-authorization" not in hit.headers
 
 
+@pytest.mark.parametrize("status", [407, 511])
+def test_what_a_proxy_answers_for_itself_is_saved_for_nobody(status: int, tmp_path: Path) -> None:
+    settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "RETRY_ENABLED": False}
+    with Site(Answer(status=status)) as proxy, Site(SHUT) as site:
+        through = {"url": f"{site.url}/open", "meta": {"proxy": proxy.url}}
+        proxy.answers[f"{site.url}/robots.txt"] = Answer(status=status)
+        closed = crawl(through, settings=settings)
+        seen = crawl(f"{site.url}/open", f"{site.url}/back/", settings=settings)
+    (drop,) = closed.drops
+    assert f"robots.txt answered {status}, and NOROBOTS_STATUS_POLICY denies" in drop.text
+    assert drop.retry_after is not None
+    assert proxy.pages() == [f"{site.url}/robots.txt"]
+    assert seen.pages == [f"{site.url}/open"]
+    assert [drop.line for drop in seen.drops] == [2]
+
+
+def test_credentials_of_a_proxy_are_not_sent_where_no_proxy_is_used() -> None:
+    with Site(SHUT) as site:
+        request = {"url": f"{site.url}/open", "headers": {"Proxy-Authorization": "Basic bWU6cHc="}}
+        crawl({**request, "meta": {"proxy": None}})
+    assert site.targets() == ["/robots.txt", "/open"]
+    assert not any("proxy-authorization" in hit.headers for hit in site.hits)
+
+
 def test_a_page_tried_again_through_its_proxy_keeps_the_proxys_credentials() -> None:
     """Scrapy moves them from the URL to a header; the robots.txt of a redirect's target needs them too."""
     with Site(SHUT) as target, Site() as site:
@@ -213,6 +243,26 @@ def test_it_is_not_compressed_unless_the_server_wants_it() -> None:
     assert "gzip" in page.headers["accept-encoding"]
 
 
+def test_it_is_decoded_though_scrapy_decodes_nothing() -> None:
+    compressed = Answer(gzip.compress(SHUT.encode()), headers={"Content-Encoding": "gzip"})
+    with Site(compressed) as site:
+        seen = crawl(f"{site.url}/back/", settings={**ADDON, "COMPRESSION_ENABLED": False})
+    assert [drop.line for drop in seen.drops] == [2]
+
+
+def test_a_compressed_file_that_was_cut_off_is_saved_for_nobody(tmp_path: Path) -> None:
+    cut_off = Answer(gzip.compress((SHUT * 99).encode())[:-20], headers={"Content-Encoding": "gzip"})
+    settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "NOROBOTS_ERROR_TTL": 0}
+    with Site(cut_off) as site:
+        closed = crawl(f"{site.url}/open", settings=settings)
+        site.answers["/robots.txt"] = Answer(SHUT)
+        seen = crawl(f"{site.url}/open", f"{site.url}/back/", settings=settings)
+    assert [drop.type for drop in closed.drops] == ["RobotsUnreachable"]
+    assert "its gzip data was cut off" in closed.drops[0].text
+    assert [drop.line for drop in seen.drops] == [2]
+    assert seen.pages == [f"{site.url}/open"]
+
+
 def test_scrapys_http_cache_does_not_keep_it(tmp_path: Path) -> None:
     cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path), "RETRY_ENABLED": False}
     with Site(Answer(status=503)) as site:
@@ -221,6 +271,49 @@ def test_scrapys_http_cache_does_not_keep_it(tmp_path: Path) -> None:
         seen = crawl(f"{site.url}/open", f"{site.url}/back/", settings={**ADDON, **cache})
     assert seen.pages == [f"{site.url}/open"]
     assert len(site.robots_hits()) == 2
+
+
+def test_bodies_in_flight_keep_within_the_bound_and_small_files_come(mode: str, tmp_path: Path) -> None:
+    """Large files come all at once and do not end. There is room for one of them, and for the small ones."""
+    body = SHUT.encode() + b"#" * 90_000
+    given_up = threading.Semaphore(0)
+    over = threading.Event()
+
+    def send_all_but_the_end(exchange: Exchange) -> None:
+        try:
+            exchange.answer("200 OK", body[:-1], f"Content-Length: {len(body)}")
+            while not over.wait(0.02):
+                if select([exchange.connection], [], [], 0)[0]:
+                    raise ConnectionError
+        except OSError:
+            given_up.release()
+        else:
+            exchange.send(body[-1:])
+
+    def send_all(exchange: Exchange) -> None:
+        exchange.answer("200 OK", SHUT.encode())
+
+    def let_the_last_one_end() -> None:
+        for _ in large[1:]:
+            given_up.acquire()
+        over.set()
+
+    large = [Fault(f"large {number}", "", send_all_but_the_end) for number in range(12)]
+    small = [Fault(f"small {number}", "", send_all) for number in range(9)]
+    settings = {
+        **ADDON,
+        "NOROBOTS_MAXSIZE": 100_000,
+        "NOROBOTS_MEMORY_MAX": 200_000,
+        "NOROBOTS_TIMEOUT": 60,
+        "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
+    }
+    with FaultLab([*large, *small]) as lab:
+        threading.Thread(target=let_the_last_one_end, daemon=True).start()
+        seen = crawl(*(f"{lab.origin(one)}/back/" for one in lab.faults), settings=settings, mode=mode)
+        again = crawl(*(f"{lab.origin(one)}/back/" for one in lab.faults), settings=settings, mode=mode)
+    assert [drop.line for drop in seen.drops].count(2) == 1 + len(small)
+    assert sum("NOROBOTS_MEMORY_MAX" in drop.text for drop in seen.drops) == len(large) - 1
+    assert again.stats["norobots/store/hits"] == 1 + len(small)
 
 
 def test_a_download_handler_that_keeps_no_limit_of_time_is_given_one(mode: str) -> None:

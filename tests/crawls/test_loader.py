@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ import pytest
 
 from tests.crawling import ADDON, Crawl, crawl, run_crawl, started
 from tests.redisserver import RedisServer
+from tests.settings import NUMBERS, upper_end
 from tests.sites import Answer, Hit, Site, page
 
 RULES = "User-agent: *\nDisallow: /back/\n"
@@ -235,6 +237,32 @@ def test_a_failure_of_ones_own_means_is_no_news_for_others(tmp_path: Path, troub
     assert [drop.type for drop in broken.drops] == ["RobotsUnreachable"]
     assert mended.pages == [f"{site.url}/"]
     assert len(site.robots_hits()) == 1
+
+
+def test_a_crawl_with_each_number_at_its_upper_end_obeys_and_saves(mode: str, store: dict[str, Any]) -> None:
+    if mode == "select" and "redis" in store["NOROBOTS_STORE"]:
+        pytest.skip("Redis needs asyncio")
+    settings = {**store, **{name: upper_end(name) for name in NUMBERS}}
+    compressed = Answer(gzip.compress(RULES.encode()), headers={"Content-Encoding": "gzip"})
+    with Site(compressed) as site:
+        urls = [f"{site.url}/", f"{site.url}/back/"]
+        seen = [crawl(*urls, mode=mode, settings=settings) for _ in range(2)]
+    assert [[drop.line for drop in one.drops] for one in seen] == [[2], [2]]
+    assert len(site.robots_hits()) == 1
+
+
+@pytest.mark.parametrize("proxy", [None, ""])
+def test_a_failure_without_a_proxy_is_news_for_others(tmp_path: Path, proxy: str | None) -> None:
+    """A page's meta may say that no proxy is to be used."""
+    settings = {
+        **ADDON,
+        "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
+        "RETRY_ENABLED": False,
+    }
+    with Site(Answer(RULES, headers={"Content-Length": "9999"})) as site:
+        for _ in range(2):
+            crawl({"url": f"{site.url}/", "meta": {"proxy": proxy}}, settings=settings)
+    assert site.targets() == ["/robots.txt"]
 
 
 def test_what_is_fresh_for_no_time_is_still_asked_once_by_those_who_wait(store: dict[str, Any]) -> None:

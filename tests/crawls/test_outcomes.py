@@ -23,7 +23,10 @@ OUTCOMES: dict[str, Answer] = {
     "401": Answer(SHUT, 401),
     "403": Answer(SHUT, 403),
     "404": Answer(SHUT, 404),
+    "407": Answer(SHUT, 407),
+    "408": Answer(SHUT, 408),
     "410": Answer(SHUT, 410),
+    "425": Answer(SHUT, 425),
     "429": Answer(SHUT, 429),
     "500": Answer(SHUT, 500),
     "503": Answer(SHUT, 503),
@@ -31,9 +34,10 @@ OUTCOMES: dict[str, Answer] = {
     "cut off": Answer(SHUT, headers={"Content-Length": "9999"}),
 }
 
+CLOSED_BY_ALL_BUT_ALLOW = {"200", "407", "408", "425", "429", "500", "503", "999", "cut off"}
 TABLE = {
-    "koster1996": {"200", "401", "403", "429", "500", "503", "999", "cut off"},
-    "rfc9309": {"200", "429", "500", "503", "999", "cut off"},
+    "koster1996": CLOSED_BY_ALL_BUT_ALLOW | {"301 nowhere", "304", "401", "403"},
+    "rfc9309": CLOSED_BY_ALL_BUT_ALLOW,
     "allow": {"200"},
 }
 
@@ -65,7 +69,8 @@ def test_preset(preset: str) -> None:
 
 def test_a_mapping_changes_the_default_preset() -> None:
     dropped, _ = crawl_outcomes({"403": "allow", "4xx": "deny", "404": "allow", "5xx": "allow"})
-    assert dropped == {"200", "400", "401", "410", "429", "cut off"}
+    not_now = {"407", "408", "425", "429"}
+    assert dropped == {"200", "301 nowhere", "304", "400", "401", "410", "cut off"} | not_now
 
 
 def test_each_closed_origin_is_one_warning_that_names_what_to_change() -> None:

@@ -208,7 +208,7 @@ def test_what_leads_nowhere_is_the_spiders_own_business() -> None:
         seen = crawl(
             f"{site.url}/robots.txt",
             spider="tests.spiders.Answers",
-            settings={**ADDON, "NOROBOTS_REDIRECT_MAX": 1},
+            settings={**ADDON, "NOROBOTS_REDIRECT_MAX": 1, "NOROBOTS_STATUS_POLICY": {"3xx": "allow"}},
         )
     assert [answer["body"] for answer in answers_of(seen)] == ["at last"]
 

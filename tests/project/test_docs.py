@@ -13,7 +13,7 @@ import pytest
 import scrapy
 from scrapy.settings import Settings
 
-from scrapy_norobots.access import PRESETS, StatusPolicy
+from scrapy_norobots.access import NOT_NOW, PRESETS, StatusPolicy
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD
 from scrapy_norobots.settings import DEFAULTS, Config, MetaConfig
 from tests import processes
@@ -86,8 +86,9 @@ def test_the_docs_have_every_preset() -> None:
     assert [name.strip("`") for name in head[1:]] == list(PRESETS)
     samples = {
         "401, 403": (401, 403),
-        "429": (429,),
-        "other": (404, 304),
+        "407": tuple(map(int, NOT_NOW)),
+        "other": (404,),
+        "3xx": (302, 304),
         "5xx": (503, 999),
         "`error`": (None,),
     }

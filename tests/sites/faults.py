@@ -11,15 +11,36 @@ import gzip
 import socket
 import struct
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+import brotli
+from backports import zstd
+
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
 RULES = b"User-agent: *\nDisallow: /back/\n"
+# Without its end it restricts nobody.
+LONG = b"User-agent: *\n" + b"".join(b"Disallow: /attic/%d\n" % i**5 for i in range(2000)) + RULES[14:]
+BOMB = RULES + bytes(50_000_000)
+
+
+def raw_deflate(data: bytes) -> bytes:
+    compressor = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return compressor.compress(data) + compressor.flush()
+
+
+COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "raw deflate": raw_deflate,
+    "br": lambda data: brotli.compress(data, quality=1),
+    "zstd": zstd.compress,
+}
 
 
 @dataclass
@@ -97,10 +118,16 @@ answers("gone", "open", "410 Gone", RULES)
 answers("unauthorized", "closed", "401 Unauthorized", b"", 'WWW-Authenticate: Basic realm="x"')
 answers("forbidden", "closed", "403 Forbidden", RULES)
 answers("too many requests", "closed", "429 Too Many Requests", b"", "Retry-After: 86400")
+answers("proxy authentication required", "closed", "407 Proxy Authentication Required", RULES)
+answers("request timeout", "closed", "408 Request Timeout", RULES)
+answers("misdirected request", "closed", "421 Misdirected Request", RULES)
+answers("too early", "closed", "425 Too Early", RULES)
+answers("request headers too large", "closed", "431 Request Header Fields Too Large", RULES)
+answers("network authentication required", "closed", "511 Network Authentication Required", RULES)
 answers("server error, with rules in the error page", "closed", "500 Internal Server Error", b"User-agent: *")
 answers("unavailable", "closed", "503 Service Unavailable", b"")
 answers("status 999", "closed", "999 Request Denied")
-answers("not modified, though nobody asked", "open", "304 Not Modified")
+answers("not modified, though nobody asked", "closed", "304 Not Modified")
 
 # Bodies.
 answers(
@@ -119,14 +146,44 @@ answers(
 )
 answers("a byte order mark", "rules", "200 OK", b"\xef\xbb\xbf" + RULES)
 answers("UTF-16", "rules", "200 OK", RULES.decode().encode("utf-16"))
-answers("gzip, and said so", "rules", "200 OK", gzip.compress(RULES), "Content-Encoding: gzip")
+for name, compress in COMPRESSORS.items():
+    said = f"Content-Encoding: {name.removeprefix('raw ')}"
+    sent = compress(LONG)
+    answers(f"{name}, and said so", "rules", "200 OK", sent, said)
+    answers(f"{name}, and said so, cut off", "closed", "200 OK", sent[: len(sent) * 2 // 3], said)
+    answers(f"said to be {name}, and is not", "closed", "200 OK", RULES, said)
+    answers(f"said to be {name}, and empty", "open", "200 OK", b"", said)
+    answers(f"a {name} bomb", "closed", "200 OK", compress(BOMB), said)
 answers("gzip, and not said so", "rules", "200 OK", gzip.compress(RULES))
 answers("gzip, not said so, cut off", "closed", "200 OK", gzip.compress(RULES * 50)[:-12])
-answers("said to be gzip, and is not", "closed", "200 OK", RULES, "Content-Encoding: gzip")
+answers("a gzip bomb in disguise", "closed", "200 OK", gzip.compress(BOMB))
+MEMBERS = gzip.compress(RULES[:14]) + gzip.compress(RULES[14:])
+answers("gzip of several members", "rules", "200 OK", MEMBERS, "Content-Encoding: gzip")
+answers("gzip of several members, not said so", "rules", "200 OK", MEMBERS)
+answers("gzip of several members, not said so, cut off", "closed", "200 OK", MEMBERS[:-9])
+answers("gzip with a wrong checksum", "closed", "200 OK", MEMBERS[:-8] + bytes(8), "Content-Encoding: gzip")
+answers("gzip, and rules after it", "closed", "200 OK", gzip.compress(b"") + RULES, "Content-Encoding: gzip")
+answers("gzip with padding", "rules", "200 OK", MEMBERS + b"\0\0\r\n", "Content-Encoding: gzip")
+answers("gzip twice", "rules", "200 OK", gzip.compress(MEMBERS), "Content-Encoding: gzip")
+answers(
+    "deflate, then gzip",
+    "rules",
+    "200 OK",
+    gzip.compress(zlib.compress(RULES)),
+    "Content-Encoding: Deflate, gzip",
+)
+answers(
+    "deflate, then gzip, cut off inside",
+    "closed",
+    "200 OK",
+    gzip.compress(zlib.compress(LONG)[:-20]),
+    "Content-Encoding: deflate",
+    "Content-Encoding: gzip",
+)
+answers("encoded in too many ways", "closed", "200 OK", b"", "Content-Encoding: " + "br, " * 9 + "br")
+answers("said to be identity", "rules", "200 OK", RULES, "Content-Encoding: identity")
 answers("an encoding that nobody knows", "closed", "200 OK", RULES, "Content-Encoding: rot13")
 answers("too large", "closed", "200 OK", RULES + b"#" * 200_000)
-answers("a gzip bomb", "closed", "200 OK", gzip.compress(RULES + bytes(50_000_000)), "Content-Encoding: gzip")
-answers("a gzip bomb in disguise", "closed", "200 OK", gzip.compress(RULES + bytes(50_000_000)))
 answers("part of the file only", "closed", "206 Partial Content", RULES, "Content-Range: bytes 0-30/999")
 answers("a length that is not reached", "closed", "200 OK", RULES, "Content-Length: 5000")
 answers("half a chunk", "closed", "200 OK", b"ff\r\n" + RULES, "Transfer-Encoding: chunked")
@@ -221,18 +278,20 @@ def redirects(name: str, outcome: str, to: str, *, hangs: bool = False) -> None:
     FAULTS.append(Fault(name, outcome, play, hangs=hangs))
 
 
-redirects("redirects to itself", "open", "/robots.txt")
+redirects("redirects to itself", "closed", "/robots.txt")
 redirects("redirects to a file that is not there", "open", "{gone}/robots.txt")
 redirects("redirects to a host that has one", "rules", "{healthy}/robots.txt")
 redirects("redirects to a name that is not ASCII", "rules", "{healthy}/robots.txt?\u00e9")
 redirects("redirects to a host that is closed", "closed", "{forbidden}/robots.txt")
 redirects("redirects to a host that does not answer", "closed", "{no answer}/robots.txt", hangs=True)
-redirects("redirects to ftp", "open", "ftp://127.0.0.1/robots.txt")
-redirects("redirects to a file of this machine", "open", "file:///etc/passwd")
-redirects("redirects to no URL", "open", "http://[")
+redirects("redirects to ftp", "closed", "ftp://127.0.0.1/robots.txt")
+redirects("redirects to a file of this machine", "closed", "file:///etc/passwd")
+answers("redirects without a target", "closed", "302 Found", RULES)
+answers("several choices", "closed", "300 Multiple Choices", RULES)
+redirects("redirects to no URL", "closed", "http://[")
 
 
-@fault("redirects on and on", "open")
+@fault("redirects on and on", "closed")
 def labyrinth(exchange: Exchange) -> None:
     exchange.answer("301 Moved Permanently", b"", f"Location: {exchange.target}/deeper")
 

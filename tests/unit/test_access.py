@@ -32,13 +32,13 @@ def test_rules_of_a_2xx_answer() -> None:
     assert decision.source == "http://town.example/robots.txt"
 
 
-@pytest.mark.parametrize("status", [429, 500, 503, 599, 999, 0, 102])
+@pytest.mark.parametrize("status", [301, 304, 407, 408, 421, 425, 429, 431, 500, 503, 599, 999, 0, 102])
 def test_what_may_pass_is_temporary(status: int) -> None:
     for preset in PRESETS:
         assert judge(replace(FOUND, status=status), policy=preset).temporary
 
 
-@pytest.mark.parametrize("status", [301, 304, 400, 401, 403, 404, 410, 451])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 451])
 def test_what_the_site_has_said_is_not_temporary(status: int) -> None:
     assert not judge(replace(FOUND, status=status)).temporary
 
@@ -181,8 +181,8 @@ def test_a_clock_put_back_makes_no_copy_too_old() -> None:
     assert judge(replace(LOST, time=0.0), known).stale
 
 
-@pytest.mark.parametrize("policy", ["koster1996", "allow"])
-@pytest.mark.parametrize("status", [429, 500, 503])
+@pytest.mark.parametrize("policy", PRESETS)
+@pytest.mark.parametrize("status", [302, 407, 408, 425, 429, 500, 503])
 def test_known_rules_count_more_than_any_policy_for_failures(policy: str, status: int) -> None:
     access = judge(replace(FOUND, status=status, time=HOUR), judge(FOUND), policy)
     assert access.stale
@@ -211,6 +211,13 @@ def test_a_304_renews_rules_and_their_headers() -> None:
     assert renewed.snapshot == replace(
         ANSWER, time=2 * HOUR, headers={"etag": '"1"', "cache-control": "max-age=2000"}
     )
+
+
+def test_a_redirect_that_leads_nowhere_is_no_permission_except_by_rfc_9309() -> None:
+    kinds = {preset: judge(replace(FOUND, status=302), policy=preset).kind for preset in PRESETS}
+    assert kinds == {
+        "koster1996": AccessKind.CLOSED, "rfc9309": AccessKind.OPEN, "allow": AccessKind.OPEN,
+    }  # fmt: skip
 
 
 def test_a_304_that_renews_nothing_leads_nowhere() -> None:

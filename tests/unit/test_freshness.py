@@ -37,6 +37,7 @@ FLOOR, CEILING = TIMES.ttl_min, TIMES.ttl
         pytest.param({"cache-control": "max-age=3600", "age": "1000"}, 2600, id="age"),
         pytest.param({"cache-control": "max-age=3600", "age": "-5"}, 3600, id="negative age"),
         pytest.param({"cache-control": "max-age=3600", "age": "999999"}, FLOOR, id="too old"),
+        pytest.param({"cache-control": "max-age=" + "9" * 400, "age": "9" * 400}, FLOOR, id="huge and old"),
         pytest.param({"expires": "Sun, 06 Nov 1994 09:49:37 GMT"}, 3600, id="Expires"),
         pytest.param({"expires": "Sun, 06 Nov 1994 07:49:37 GMT"}, FLOOR, id="expired"),
         pytest.param({"expires": "Wed, 06 Nov 2194 07:49:37 GMT"}, CEILING, id="in 200 years"),

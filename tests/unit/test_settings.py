@@ -16,6 +16,7 @@ from scrapy.settings import Settings
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.settings import DEFAULTS, Config, MetaConfig
 from tests.processes import ROOT
+from tests.settings import NUMBERS, upper_end
 
 TIMES = ("TTL", "TTL_MIN", "TIMEOUT")
 
@@ -57,15 +58,26 @@ def test_a_policy_may_come_from_the_command_line() -> None:
 
 
 FLAGS = [name for name, default in DEFAULTS.items() if isinstance(default, bool)]
-NUMBERS = [name for name, default in DEFAULTS.items() if isinstance(default, int) and name not in FLAGS]
 WHOLE = [name for name in NUMBERS if not name.endswith(TIMES)]
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-@pytest.mark.parametrize("value", [-1, "soon", float("nan"), float("inf"), True, [], "1e999"])
+@pytest.mark.parametrize(
+    "value", [-1, "soon", float("nan"), float("inf"), True, [], "1e999", 1e18, 2**63, 10**400]
+)
 def test_a_number_that_makes_no_sense_is_refused(name: str, value: object) -> None:
-    with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}: must be a number of "):
+    problem = rf"^{name} = {re.escape(repr(value))}: must be a number of \w+, from [01](\.001)? to \d+$"
+    with pytest.raises(ValueError, match=problem):
         config(**{name: value})
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_may_be_at_its_upper_end(name: str) -> None:
+    # The floor of a lifetime must not be over its ceiling.
+    at_its_end = {name: upper_end(name), "NOROBOTS_TTL": upper_end("NOROBOTS_TTL")}
+    assert config(**at_its_end) != config()
+    with pytest.raises(ValueError, match=rf"^{name} = "):
+        config(**{name: upper_end(name) + 1})
 
 
 @pytest.mark.parametrize("name", WHOLE)

@@ -1,0 +1,18 @@
+"""The settings that are numbers, and how far each may go."""
+
+from __future__ import annotations
+
+from scrapy.settings import Settings
+
+from scrapy_norobots.settings import DEFAULTS, Config
+
+NUMBERS = [name for name, default in DEFAULTS.items() if type(default) is int]
+
+
+def upper_end(name: str) -> int:
+    """Return the largest value of a setting, as the error for a larger one has it."""
+    try:
+        Config.from_settings(Settings({name: 10**400}))
+    except ValueError as error:
+        return int(str(error).rpartition(" to ")[2])
+    raise AssertionError(f"{name} has no upper end")

@@ -1,0 +1,77 @@
+"""`body`: the whole file or none, whatever the encoding, and within the bound."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+
+import pytest
+from backports import zstd
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_norobots.body import decode
+from tests.sites.faults import COMPRESSORS, RULES
+
+ENCODINGS = {name: name.removeprefix("raw ") for name in COMPRESSORS}
+
+
+@pytest.mark.parametrize("name", COMPRESSORS)
+@given(body=st.binary())
+def test_what_was_encoded_is_decoded(name: str, body: bytes) -> None:
+    if not body.startswith(b"\x1f\x8b"):
+        assert decode(COMPRESSORS[name](body), [ENCODINGS[name]], 10_000) == body
+
+
+@pytest.mark.parametrize("name", COMPRESSORS)
+@given(body=st.binary())
+def test_any_bytes_are_decoded_or_refused(name: str, body: bytes) -> None:
+    with suppress(ValueError):
+        assert len(decode(body, [ENCODINGS[name]], 1000)) <= 1000
+
+
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_no_part_of_a_file_is_a_file(name: str) -> None:
+    sent = COMPRESSORS[name](RULES * 9)
+    for length in range(1, len(sent)):
+        with pytest.raises(ValueError, match=r"^its \w+ data (was cut off|is damaged)"):
+            decode(sent[:length], [ENCODINGS[name]], 10_000)
+
+
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_a_file_may_have_as_many_bytes_as_allowed_and_no_more(name: str) -> None:
+    body = RULES * 5000
+    sent = COMPRESSORS[name](body)
+    assert decode(sent, [ENCODINGS[name]], len(body)) == body
+    with pytest.raises(ValueError, match=f"^it has more than {len(body) - 1} bytes, decompressed$"):
+        decode(sent, [ENCODINGS[name]], len(body) - 1)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_members_are_one_file_within_bounds(encoding: str) -> None:
+    compress = COMPRESSORS[encoding]
+    member = compress(b"#\n")
+    assert decode(member * 100, [encoding], 200) == b"#\n" * 100
+    with pytest.raises(ValueError, match=r"^it has more than 199 bytes"):
+        decode(member * 100, [encoding], 199)
+    with pytest.raises(ValueError, match=f"^its {encoding} data has more than 100 parts$"):
+        decode(compress(b"") * 101, [encoding], 199)
+    with pytest.raises(ValueError, match=f"^its {encoding} data is damaged"):
+        decode(member + RULES, [encoding], 200)
+
+
+def test_a_window_larger_than_http_allows_is_refused() -> None:
+    sent = zstd.compress(bytes(10_000_000), options={zstd.CompressionParameter.window_log: 26})
+    with pytest.raises(ValueError, match="too much memory"):
+        decode(sent, ["zstd"], 20_000_000)
+
+
+@pytest.mark.parametrize(("encoding", "modules"), [("br", ["brotli", "brotlicffi"]), ("zstd", ["backports"])])
+def test_an_encoding_whose_package_is_not_there_cannot_be_undone(
+    encoding: str, modules: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in modules:
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ValueError, match=f"^its Content-Encoding is {encoding}, and no package"):
+        decode(b"a", [encoding], 100)
+    assert decode(b"", [encoding], 100) == b""

@@ -1,0 +1,126 @@
+"""`in_flight`: all bodies together keep within the bound, and the larger ones are given up."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import StopDownload
+
+from scrapy_norobots.in_flight import BodiesInFlight, NoRoomError, free_body
+
+
+class Downloads:
+    """Sends the signal of bytes that came, as download handlers do."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self.crawler = Crawler(Spider)
+        self.bodies = BodiesInFlight(self.crawler, bytes_max)
+        self._ends = ExitStack()
+        self.requests: list[Request] = []
+
+    def start(self) -> Request:
+        meta = self._ends.enter_context(self.bodies.counted())
+        self.requests.append(Request("http://town.example/robots.txt", meta=meta))
+        return self.requests[-1]
+
+    def receive(self, request: Request, size: int) -> Exception | None:
+        ((_, result),) = self.crawler.signals.send_catch_log(
+            signals.bytes_received, data=bytes(size), request=request, spider=None
+        )
+        return getattr(result, "value", None)
+
+    def end(self) -> None:
+        self._ends.close()
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 500)), max_size=60))
+def test_the_bound_is_kept_whatever_comes(chunks: list[tuple[int, int]]) -> None:
+    downloads = Downloads(1000)
+    requests = [downloads.start() for _ in range(10)]
+    sizes = dict.fromkeys(range(10), 0)
+    for number, size in chunks:
+        others = sum(sizes.values()) - sizes[number]
+        is_given_up = downloads.receive(requests[number], size) is not None
+        sizes[number] += size
+        # It has to leave as much room as it takes.
+        assert is_given_up == (sizes[number] > 1000 - others - sizes[number])
+        if is_given_up:
+            sizes[number] = 0
+        assert sum(sizes.values()) <= 1000
+
+
+def test_the_larger_body_is_given_up_and_the_small_one_comes() -> None:
+    downloads = Downloads(1000)
+    large, other, small = (downloads.start() for _ in range(3))
+    assert downloads.receive(large, 400) is None
+    assert downloads.receive(other, 200) is None
+    assert downloads.receive(small, 100) is None
+    error = downloads.receive(other, 60)
+    assert isinstance(error, NoRoomError)
+    assert "NOROBOTS_MEMORY_MAX" in str(error)
+    assert downloads.receive(small, 50) is None
+
+
+def test_what_came_for_a_try_before_is_not_counted() -> None:
+    downloads = Downloads(1000)
+    request = downloads.start()
+    for _ in range(3):
+        assert downloads.receive(request, 400) is None
+        request = request.copy()
+
+
+def test_a_download_that_has_ended_makes_room() -> None:
+    downloads = Downloads(1000)
+    for _ in range(3):
+        assert downloads.receive(downloads.start(), 500) is None
+        downloads.end()
+
+
+def test_a_download_that_nobody_waits_for_is_stopped() -> None:
+    downloads = Downloads(1000)
+    request = downloads.start()
+    downloads.end()
+    assert isinstance(downloads.receive(request, 1), StopDownload)
+
+
+def test_pages_are_not_counted() -> None:
+    assert Downloads(1).receive(Request("http://town.example/"), 1000) is None
+
+
+class Body:
+    """Stands for what a download handler has of a body."""
+
+
+def test_a_body_that_is_given_up_is_freed_at_once() -> None:
+    downloads = Downloads(1)
+    request = downloads.start()
+    freed: list[Any] = []
+
+    def handler() -> None:
+        body = Body()
+        freed.append(weakref.ref(body))
+        results = downloads.crawler.signals.send_catch_log(
+            signals.bytes_received, data=b"ab", request=request, spider=None
+        )
+        raise results[0][1].value
+
+    gc.disable()
+    try:
+        with pytest.raises(StopDownload) as raised:
+            handler()
+        error = raised.value
+        del raised
+        assert freed[0]() is not None
+        free_body(error)
+        error.__traceback__ = None
+        assert freed[0]() is None
+    finally:
+        gc.enable()
