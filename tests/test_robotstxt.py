@@ -299,6 +299,16 @@ def test_hosts_of_any_length_take_no_memory_for_long() -> None:
     assert taken < 200_000
 
 
+def test_names_of_any_length_take_no_memory_for_long() -> None:
+    def ask() -> None:
+        for number in range(20):
+            body = b"User-agent: %d%s\nDisallow: /\n" % (number, b"x" * 100_000)
+            RobotsTxt.parse(body).allowed(HOST + "/nest", "Tamarin")
+
+    _, taken = measure(ask)
+    assert taken < 200_000
+
+
 def test_reading_a_file_makes_no_findings() -> None:
     robots, taken = measure(lambda: RobotsTxt.parse(b"hm\n" * 10_000))
     assert isinstance(robots, RobotsTxt)
