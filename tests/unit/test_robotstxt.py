@@ -6,15 +6,17 @@ import gc
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 import scrapy_norobots
-from scrapy_norobots.standard import Record, RobotsTxt, Rule, UserAgent, names
+from scrapy_norobots.standard import Origin, Record, RobotsTxt, Rule, UserAgent, names, robotstxt
+from scrapy_norobots.standard.records import RawRecord, read_records
 
 HOST = "http://garden.example"
+ORIGIN = Origin("http", "garden.example", 80)
 BODY = b"User-agent: tamarin\nDisallow: /nest\n\nUser-agent: *\nDisallow: /heap\n"
 
 
@@ -99,6 +101,58 @@ def test_asking_changes_no_answer() -> None:
             assert asked.allowed(target, robot) is new.allowed(target, robot)
     assert asked.records == fresh.records
     assert asked.findings == fresh.findings
+
+
+def count_readings(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Return a list that gets longer by one each time that a file is read."""
+    readings: list[object] = []
+
+    def read(body: bytes | str, *, multivalue: bool) -> Iterator[RawRecord]:
+        readings.append(body)
+        return read_records(body, multivalue=multivalue)
+
+    monkeypatch.setattr(robotstxt, "read_records", read)
+    return readings
+
+
+def test_a_file_is_read_once_for_each_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = count_readings(monkeypatch)
+    robots = RobotsTxt.parse(BODY)
+    assert not readings
+    for number in range(200):
+        for header in (f"Tamarin/{number}", f"Mozilla/5.0 (compatible; Tamarin/{number})", b"Potto"):
+            assert robots.allowed(f"{HOST}/{number}", header)
+            assert not robots.forbids(ORIGIN, f"/{number}", header)
+    assert len(readings) == 2
+    for number in range(5):
+        assert robots.decide(f"{HOST}/nest", f"Tamarin/{number}").rule == (2, "/nest")
+    assert len(readings) == 3
+
+
+def test_no_more_than_some_names_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = count_readings(monkeypatch)
+    robots = RobotsTxt.parse(BODY)
+    for number in range(1_000):
+        assert robots.forbids(ORIGIN, "/heap", f"Potto{number}")
+        assert robots.forbids(ORIGIN, "/nest", f"Tamarin{number}")
+    assert len(readings) == 2_000
+    assert len(robots._rules) <= 64
+
+
+def test_names_that_get_the_same_rules_share_them() -> None:
+    robots = RobotsTxt.parse(BODY)
+    for name in ("Potto", "Indri", "Tamarin", "*"):
+        robots.allowed("/", name)
+    rules = robots._rules
+    assert rules["Potto"] is rules["Indri"] is rules["*"]
+    assert rules["Potto"] is not rules["Tamarin"]
+
+
+@pytest.mark.parametrize("target", ["/nest", "/n%65st", "/heap", "/", "/robots.txt", "/x/../nest"])
+def test_a_target_is_forbidden_where_its_url_is_not_allowed(target: str) -> None:
+    robots = RobotsTxt.parse(BODY)
+    for robot in ("Tamarin/1.0", b"Potto", "*"):
+        assert robots.forbids(ORIGIN, target, robot) is not robots.allowed(HOST + target, robot)
 
 
 @pytest.mark.parametrize("rules", [2, 200])
@@ -239,6 +293,16 @@ def test_hosts_of_any_length_take_no_memory_for_long() -> None:
     def ask() -> None:
         for number in range(20):
             body = b"User-agent: *\nDisallow: http://%d%s/\n" % (number, b"x" * 100_000)
+            RobotsTxt.parse(body).allowed(HOST + "/nest", "Tamarin")
+
+    _, taken = measure(ask)
+    assert taken < 200_000
+
+
+def test_names_of_any_length_take_no_memory_for_long() -> None:
+    def ask() -> None:
+        for number in range(20):
+            body = b"User-agent: %d%s\nDisallow: /\n" % (number, b"x" * 100_000)
             RobotsTxt.parse(body).allowed(HOST + "/nest", "Tamarin")
 
     _, taken = measure(ask)

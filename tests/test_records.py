@@ -1,0 +1,83 @@
+"""Records: where they begin and end in the text, and which of them applies to a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from scrapy_norobots.standard.records import RawRecord, Record, find_record, read_records
+from tests.variants import LINE_ENDS, with_line_ends
+
+BODY = """# garden
+Disallow: /stray
+
+User-agent: tamarin
+# and
+User-agent: potto
+Disallow: /nest
+Crawl-delay: 1
+Disallow: /egg
+User-agent: indri
+
+Disallow: /stray
+
+User-agent: *
+Disallow: /heap # hot"""
+
+
+def read(body: str, *, multivalue: bool = False) -> list[tuple[list[tuple[int, str]], list[tuple[int, str]]]]:
+    """Return the numbered names and rules of each record."""
+    records = list(read_records(body.encode(), multivalue=multivalue))
+    for record in records:
+        assert record.values == [value for _, value in record.rules]
+    return [(record.names, [(rule.line, rule.value) for rule in record.rules]) for record in records]
+
+
+@pytest.mark.parametrize("ends", LINE_ENDS)
+@pytest.mark.parametrize("last", ["", "\n", "\n \n"])
+def test_records_have_numbered_lines(ends: str, last: str) -> None:
+    assert read(with_line_ends(BODY + last, ends)) == [
+        ([(4, "tamarin"), (6, "potto")], [(7, "/nest"), (9, "/egg")]),
+        ([(10, "indri")], []),
+        ([(14, "*")], [(15, "/heap")]),
+    ]
+
+
+def test_lines_of_the_dialect_have_several_values() -> None:
+    body = "User-agent: tamarin potto\n\nUser-agent: a, *\nDisallow: /x /y\nDisallow: /z"
+    assert read(body, multivalue=True) == [
+        ([(1, "tamarin"), (1, "potto")], []),
+        ([(3, "a"), (3, "*")], [(4, "/x"), (4, "/y"), (5, "/z")]),
+    ]
+
+
+def found(records: list[RawRecord]) -> list[int]:
+    return [record.names[0][0] for record in records]
+
+
+def test_a_record_that_names_the_robot_comes_before_the_default_one() -> None:
+    names = [["*"], ["tam", "*"], ["tamarin"], ["*"]]
+    body = "\n\n".join("\n".join(f"User-agent: {name}" for name in some) for some in names)
+    records = list(read_records(body))
+    assert found(find_record(records, "Tamarin")) == [3]
+    assert found(find_record(records, "Potto")) == found(find_record(records, "*")) == [1, 3, 8]
+    assert find_record(records[2:3], "Potto") == []
+
+
+def test_nothing_is_read_behind_the_record_that_names_the_robot() -> None:
+    def records() -> Iterator[RawRecord]:
+        yield from read_records("User-agent: *\n\nUser-agent: tamarin\nDisallow: /nest")
+        raise AssertionError("it was read on")
+
+    assert found(find_record(records(), "Tamarin")) == [3]
+    with pytest.raises(AssertionError, match="read on"):
+        find_record(records(), "Potto")
+
+
+def test_a_default_record_of_several_is_one() -> None:
+    body = "User-agent: *\nDisallow: /a\n\nUser-agent: x\nUser-agent: *\nDisallow: /b\n"
+    record = Record.of(find_record(read_records(body), "*"))
+    assert record.names == ("*", "x", "*")
+    assert record.rules == ((2, "/a"), (6, "/b"))
+    assert record.line == 1
