@@ -17,6 +17,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, partial
 from inspect import Parameter, signature
 from operator import attrgetter
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import scrapy
+from scrapy import signals
 from scrapy.core import downloader as scrapy_downloader
 from scrapy.core.downloader import Downloader
 from twisted.internet.defer import Deferred
@@ -82,21 +84,27 @@ POOLS = (
 # The clock of `Slot.lastseen`: until Scrapy 2.15 the time of day.
 _now: Callable[[], float] = getattr(scrapy_downloader, "time", monotonic)
 
-# A request that has a place may wait for one in line: a middleware may download a page for each page. So if
-# nothing has moved or been sent for this many seconds, one goes on without a place.
+# A request that has a place may still wait for one in line, in a way that nothing here can see. So if nothing
+# has moved or been sent for this many seconds, one goes on without a place.
 _STANDSTILL = 1.0
+
+# Whether what runs now does so on behalf of a request in the downloader, as its middlewares do.
+_is_nested: ContextVar[bool] = ContextVar("norobots_is_nested", default=False)
 
 
 class Held:
     """A request that waits in a `RobotsDownloader`: for its rules, and then for its turn."""
 
-    __slots__ = ("_downloader", "is_counted", "origin", "slot", "waiter")
+    __slots__ = ("_downloader", "is_counted", "is_nested", "origin", "slot", "waiter")
 
-    def __init__(self, downloader: RobotsDownloader, origin: Origin | None, slot: Any) -> None:
+    def __init__(
+        self, downloader: RobotsDownloader, origin: Origin | None, slot: Any, *, is_nested: bool
+    ) -> None:
         self._downloader = downloader
         self.origin = origin
         self.slot = slot
         self.is_counted = False
+        self.is_nested = is_nested
         self.waiter: Deferred[None] | None = None
 
     async def turn(self) -> bool:
@@ -123,16 +131,22 @@ class RobotsDownloader(Downloader):
         self._free = 0
         # The slot in which each request stands that has been held, until it leaves.
         self._slots_of: dict[Request, Any] = {}
+        # Requests that are downloaded on behalf of another, by a middleware: that one waits for them.
+        self._nested: set[Request] = set()
         # Requests in line, by slot. A slot has a line too while its delay after a robots.txt is not over.
         self._lines: dict[Any, deque[Held]] = {}
         # Slots that can send the first of their line, in turns; slots that can do so after a known time.
         self._ready: dict[Any, None] = {}
-        self._delayed: set[Any] = set()
+        self._delayed: dict[Any, Callable[[], object]] = {}
+        # When the line of a slot last let a request go on.
+        self._last_turns: dict[Any, float] = {}
         # How many requests the engine may send beyond its limit.
         self._ahead = 0
         self._is_watching = False
         self._moved = 0.0
+        self._is_admitting = False
         self._widened: set[str] = set()
+        crawler.signals.connect(self._reach, signals.request_reached_downloader)
         super().__init__(crawler)
 
     def needs_backout(self) -> bool:
@@ -141,6 +155,9 @@ class RobotsDownloader(Downloader):
         For each request in line that goes on, the engine may send one for which there is no place yet. If its
         origin is new, its robots.txt is not asked for too late; if not, it stands in line too.
         """
+        if not self.is_in_use:
+            return super().needs_backout()
+        _is_nested.set(False)  # what the engine sends next, it sends from the scheduler
         counted = self._held_in_all - min(self._free, self._config.held_max)
         ahead = self._ahead if self._lines else 0
         return 0 < self.total_concurrency <= self.under_way() + counted - ahead
@@ -152,18 +169,28 @@ class RobotsDownloader(Downloader):
 
     def fetch(self, request: Request, *args: Any) -> Deferred[Any]:
         """Download a request, as Scrapy's downloader does. Until Scrapy 2.13 the spider comes with it."""
-        is_robots = self.is_in_use and ROBOTS_DOWNLOAD in request.meta
+        if not self.is_in_use:
+            unchanged: Deferred[Any] = super().fetch(request, *args)
+            return unchanged
+        is_robots = ROBOTS_DOWNLOAD in request.meta
         self._robots_downloads += is_robots
         if is_robots:
             self._widen_pool(urlsplit(request.url).scheme)
+        elif _is_nested.get():
+            self._nested.add(request)
         elif not self._has_place():
             self._ahead = 0
-        done: Deferred[Any] = super().fetch(request, *args)
+        token = _is_nested.set(True)  # for all that is done on behalf of this request
+        try:
+            done: Deferred[Any] = super().fetch(request, *args)
+        finally:
+            _is_nested.reset(token)
         return done.addBoth(self._leave, request, is_robots)
 
     def _leave(self, result: Any, request: Request, is_robots: bool) -> Any:
         """See who can go on when a request has left. The engine looks for a place only after this."""
         self._robots_downloads -= is_robots
+        self._nested.discard(request)
         self._moved = monotonic()
         slot = self._slots_of.pop(request, None)
         if slot is not None:
@@ -175,6 +202,25 @@ class RobotsDownloader(Downloader):
             self._look_at(slot)
             self._admit()
         return result
+
+    def _reach(self, request: Request) -> None:
+        """See that a request is sent in the slot in which it is, which a middleware may have changed."""
+        before = self._slots_of.get(request)
+        if before is not None and before is not (slot := slot_of(self, request)):
+            self._slots_of[request] = slot
+            before.active.discard(request)
+            # Nothing was sent there, so the next one need not wait.
+            self._last_turns.pop(before, None)
+            if before in self._delayed:
+                self._delayed.pop(before)()
+            self._look_at(before)
+            self._admit()
+
+    def close(self) -> None:
+        """Close the downloader."""
+        for cancel in self._delayed.values():
+            cancel()
+        super().close()
 
     def _widen_pool(self, scheme: str) -> None:
         """Have the download handler of a scheme open more connections, if it has a limit of its own.
@@ -206,7 +252,7 @@ class RobotsDownloader(Downloader):
         # Scrapy's queue sees that the slot is busy, and leaves its other requests on the scheduler.
         slot.active.add(request)
         self._slots_of[request] = slot
-        held = Held(self, origin, slot)
+        held = Held(self, origin, slot, is_nested=request in self._nested)
         self._count(held, is_counted=True)
         self._admit()
         compat.look_for_next_request(self.crawler)
@@ -237,15 +283,18 @@ class RobotsDownloader(Downloader):
         """Whether a request has to wait for its turn although its rules are known.
 
         That is so while its slot has a line, so that none overtakes, or has not yet kept its delay after the
-        download of a robots.txt.
+        download of a robots.txt; and if the engine has sent it before there is a place.
         """
-        return bool(self._lines) and (
-            0 < self.total_concurrency < self.under_way() or slot_of(self, request) in self._lines
-        )
+        if not self._lines or request in self._nested:
+            return False
+        return 0 < self.total_concurrency < self.under_way() or slot_of(self, request) in self._lines
 
     async def turn(self, held: Held) -> bool:
         """Wait until a held request can be sent, and give it a place; return whether it had to wait."""
         slot = held.slot
+        if held.is_nested:
+            self._count(held, is_counted=False)
+            return False
         if slot not in self._lines:
             if self._has_place() and self._seconds_until_free(slot) == 0:
                 self._count(held, is_counted=False)
@@ -268,13 +317,12 @@ class RobotsDownloader(Downloader):
 
     def _seconds_until_free(self, slot: Any) -> float | None:
         """Return when a slot can send one more request; None if that is when one of its requests has left."""
-        under_way = len(slot.active) - self._held_in[slot]
         if not slot.delay:
-            return 0 if under_way < slot.concurrency else None
+            return 0 if len(slot.active) - self._held_in[slot] < slot.concurrency else None
         if len(slot.transferring) >= slot.concurrency:
             return None
-        # Scrapy waits for half to one and a half times the delay. What is under way but not sent goes first.
-        last = slot.lastseen if under_way <= len(slot.transferring) else _now()
+        # Scrapy waits for half to one and a half times the delay. What is in its queue goes first.
+        last = _now() if slot.queue else max(slot.lastseen, self._last_turns.get(slot, 0.0))
         seconds: float = last + slot.delay / 2 - _now()
         return max(0.0, seconds)
 
@@ -285,10 +333,10 @@ class RobotsDownloader(Downloader):
         seconds = self._seconds_until_free(slot)
         if seconds:
             self._ready.pop(slot, None)
-            self._delayed.add(slot)
-            compat.call_later(seconds, partial(self._delay_is_over, slot))
+            self._delayed[slot] = compat.call_later(seconds, partial(self._delay_is_over, slot))
         elif not self._lines[slot]:
             self._ready.pop(slot, None)
+            self._last_turns.pop(slot, None)
             del self._lines[slot]
         elif seconds is None:
             self._ready.pop(slot, None)
@@ -296,20 +344,27 @@ class RobotsDownloader(Downloader):
             self._ready.setdefault(slot)
 
     def _delay_is_over(self, slot: Any) -> None:
-        self._delayed.discard(slot)
+        del self._delayed[slot]
         self._look_at(slot)
         self._admit()
 
     def _admit(self) -> None:
         """Let requests in line go on, the slots in turns, as far as there are places."""
-        while self._ready and self._has_place():
-            slot = next(iter(self._ready))
-            self._look_at(slot)  # what overtook it may have made it busy
-            if slot in self._ready:
-                self._go_on(slot)
+        if self._is_admitting:
+            return  # one that goes on may leave at once; the loop below sees to what comes then
+        self._is_admitting = True
+        try:
+            while self._ready and self._has_place():
+                slot = next(iter(self._ready))
+                self._look_at(slot)  # what overtook it may have made it busy
+                if slot in self._ready:
+                    self._go_on(slot)
+        finally:
+            self._is_admitting = False
 
     def _go_on(self, slot: Any) -> None:
         self._moved = monotonic()
+        self._last_turns[slot] = _now()
         self._ready.pop(slot, None)  # behind the other slots
         held = self._lines[slot].popleft()
         self._count(held, is_counted=False)
@@ -325,7 +380,7 @@ class RobotsDownloader(Downloader):
             compat.call_later(_STANDSTILL, self._look_at_all)
 
     def _look_at_all(self) -> None:
-        """End a standstill; and see what nobody has said, such as a delay that a user's code has changed."""
+        """End a standstill; and see what nobody has said, such as a limit that a user's code has changed."""
         if not any(self._lines.values()):
             self._is_watching = False
             return
