@@ -169,16 +169,13 @@ class RobotsDownloader(Downloader):
 
     def fetch(self, request: Request, *args: Any) -> Deferred[Any]:
         """Download a request, as Scrapy's downloader does. Until Scrapy 2.13 the spider comes with it."""
-        if not self.is_in_use:
-            unchanged: Deferred[Any] = super().fetch(request, *args)
-            return unchanged
-        is_robots = ROBOTS_DOWNLOAD in request.meta
+        is_robots = self.is_in_use and ROBOTS_DOWNLOAD in request.meta
         self._robots_downloads += is_robots
         if is_robots:
             self._widen_pool(urlsplit(request.url).scheme)
         elif _is_nested.get():
             self._nested.add(request)
-        elif not self._has_place():
+        elif self.is_in_use and not self._has_place():
             self._ahead = 0
         token = _is_nested.set(True)  # for all that is done on behalf of this request
         try:

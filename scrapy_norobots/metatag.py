@@ -38,11 +38,12 @@ logger = logging.getLogger(__name__)
 # Elements whose content is text, or is kept for scripts: a tag in there is none. Parsers differ on some.
 _INERT = ("template", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 
-# A META tag up to its end, in lower case: ">" may stand in quotes, and quotes may be left open.
-_META = re.compile(rb"<meta\b(?:[^>\"']+|\"[^\"]*\"|'[^']*'|[\"'])*")
-# What may be its name, or the first word of that; and a name that means just what it says.
-_NAME = re.compile(rb"name\s*=[\s\"']*([^\s\"'>]+)")
-_PLAIN = re.compile(rb"[\w.:-]+")
+# A META tag, in lower case, that is plainly written: a few attributes, and quotes only around values.
+_VALUE = rb"""(?:"[^"]*"|'[^']*'|[^\s"'>][^\s>]*)"""
+_META = re.compile(rb"<meta(?=[\s/>])(?:[\s/]+[^\s=>/\"']+(?:\s*=\s*" + _VALUE + rb")?){0,20}[\s/]*>")
+# Whatever may be the value of its name, and a name that means just what it says.
+_NAME = re.compile(rb"name\s*=\s*(" + _VALUE + rb")")
+_PLAIN = re.compile(rb"[\w.: -]*")
 
 # How many META tags a page may have, and how long they may be, in characters, so that they are read.
 _TAGS_MAX = 1_000
@@ -129,7 +130,10 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
     if not isinstance(response, HtmlResponse) or not may_have_tags(response.body, robot):
         return RobotsMeta.read(robot, (), headers)
     tags = list(islice(meta_tags(_root(response)), _TAGS_MAX + 1))
-    if len(tags) > _TAGS_MAX or any(len(content) > _CONTENT_MAX for _, content in tags):
+    folded = fold(robot)
+    if len(tags) > _TAGS_MAX or any(
+        len(content) > _CONTENT_MAX and wanted(name, folded) for name, content in tags
+    ):
         return RobotsMeta(noindex_by=_TOO_MANY, nofollow_by=_TOO_MANY)
     return RobotsMeta.read(robot, tags, headers)
 
@@ -137,21 +141,28 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
 def may_have_tags(body: bytes, robot: str | bytes) -> bool:
     """Whether a page may have a META tag that is read, as its bytes tell without parsing.
 
-    Looks for the name of such a tag, and errs on the side of parsing. UTF-16 and UTF-32 are ASCII with zeros
-    between; of a page that has no ``<`` in that sense, as in EBCDIC, bytes tell nothing.
+    Looks at the names of its META tags, and errs on the side of parsing: where a tag is not plainly written,
+    or the page is not in an encoding like ASCII, bytes tell too little.
     """
-    plain = body.replace(b"\0", b"").lower()
+    if b"\0" in body or b"<" not in body:
+        return True
+    plain = body.lower()
     folded = fold(robot)
     others: set[bytes] = set()
-    for tag in _META.finditer(plain):
-        for name in _NAME.findall(tag[0]):
+    place = plain.find(b"<meta")
+    while place >= 0:
+        tag = _META.match(plain, place)
+        if tag is None:
+            return True
+        for quoted in _NAME.findall(tag[0]):
+            name = quoted.strip(b"\"'")
             if name in others:
                 continue
-            # Names with references, versions or other letters are for a parser to read.
             if len(others) >= _TAGS_MAX or not _PLAIN.fullmatch(name) or wanted(name.decode(), folded):
                 return True
             others.add(name)
-    return b"<" not in plain
+        place = plain.find(b"<meta", place + 1)
+    return False
 
 
 def meta_tags(root: etree._Element) -> Iterator[tuple[str, str]]:

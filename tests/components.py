@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode, urljoin, urlsplit
 
 from scrapy import Request, Spider, signals
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
@@ -142,6 +142,23 @@ class AsksAnotherFirst:
     async def process_request(self, request: Request, spider: Spider | None = None) -> None:
         if not request.url.endswith(("/token", "/robots.txt")):
             await compat.download(self._crawler, Request(self._crawler.settings["OTHER"], dont_filter=True))
+
+
+class AsksItsHostFirst(AsksAnotherFirst):
+    """The same, from the host of each page."""
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if not request.url.endswith(("/token", "/robots.txt")):
+            token = Request(urljoin(request.url, "/token"), dont_filter=True)
+            await compat.download(self._crawler, token)
+
+
+class SpreadsOverSlots:
+    """A downloader middleware that gives each page a download slot, as one that rotates proxies does."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if "norobots_download" not in request.meta:
+            request.meta["download_slot"] = request.url
 
 
 class AnswersItself:

@@ -356,6 +356,40 @@ def test_a_page_that_waits_for_another_gets_it(mode: str) -> None:
     assert other.pages() == ["/token"]
 
 
+@pytest.mark.parametrize(
+    ("delay", "hosts"), [pytest.param(0.2, 2, id="with a delay"), pytest.param(0, 12, id="many hosts")]
+)
+def test_pages_that_wait_for_pages_of_their_own_host_get_them(delay: float, hosts: int, mode: str) -> None:
+    robots = Answer(RULES, before=lambda: time.sleep(0.1))
+    with Site(robots, host="0.0.0.0") as site:
+        urls = [
+            site.url_of(f"127.0.0.{host}") + f"/{page}" for page in range(3) for host in range(1, 1 + hosts)
+        ]
+        settings = {
+            **ADDON,
+            **QUEUE,
+            "CONCURRENT_REQUESTS": 4,
+            "DOWNLOAD_DELAY": delay,
+            "DOWNLOADER_MIDDLEWARES": {"tests.components.AsksItsHostFirst": 543},
+        }
+        seen = crawl(*urls, mode=mode, settings=settings)
+        assert site.targets().count("/token") == len(urls)
+    assert len(seen.pages) == len(urls)
+    assert not seen.drops
+
+
+def test_requests_that_another_slot_sends_do_not_wait_for_the_first() -> None:
+    """If each waited for half of the delay, the crawl would time out."""
+    with Site(RULES) as site:
+        settings = {
+            **ADDON,
+            "DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 4}},
+            "DOWNLOADER_MIDDLEWARES": {"tests.components.SpreadsOverSlots": 543},
+        }
+        seen = crawl(*(f"{site.url}/{page}" for page in range(40)), settings=settings)
+    assert len(seen.pages) == 40
+
+
 def test_dead_hosts_leave_room_for_others_whatever_sends_the_requests(mode: str) -> None:
     done = threading.Event()
     waited: list[bool] = []

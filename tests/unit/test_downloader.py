@@ -13,7 +13,7 @@ from scrapy.http import TextResponse
 from scrapy.settings import Settings
 
 from scrapy_norobots import NoRobotsMiddleware, RobotsForbidden
-from scrapy_norobots.downloader import INTERNALS, missing_internals, waiting_room
+from scrapy_norobots.downloader import INTERNALS, RobotsDownloader, missing_internals, waiting_room
 from tests.unit.test_circuit_breaker import can_wait_for_deferreds
 
 needs_deferreds = pytest.mark.skipif(
@@ -86,3 +86,23 @@ def test_an_engine_without_a_downloader_lacks_all_of_it() -> None:
         f"downloader.{name}" for name in INTERNALS["downloader"]
     ]
     assert not [name for name in missing if name.startswith("slot.")]
+
+
+@pytest.mark.parametrize("name", ["active", "total_concurrency"])
+def test_a_downloader_that_lacks_something_does_what_scrapys_does(name: str) -> None:
+    """Only names that Scrapy's own methods do not need can be missing here."""
+    crawler = mock_crawler()
+
+    class Lacking(RobotsDownloader):
+        def __getattribute__(self, wanted: str) -> Any:
+            if wanted == name:
+                raise AttributeError(wanted)
+            return super().__getattribute__(wanted)
+
+    downloader = Lacking.__new__(Lacking)
+    downloader.is_in_use = False
+    crawler.engine.downloader = downloader
+    assert f"downloader.{name}" in missing_internals(crawler)
+    room = waiting_room(crawler)
+    assert not isinstance(room, RobotsDownloader)
+    assert not downloader.is_in_use

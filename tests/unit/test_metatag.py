@@ -144,7 +144,6 @@ UNMARKED: dict[str, str | bytes] = {
     "an ordinary page": "<html><head><meta name=viewport content=x></head><body>name=x</body>",
     "a page about robots": "<html><a href=/robots.txt>robots</a> noindex nofollow",
     "another robot's tag": "<meta name=potto content=noindex>",
-    "an ordinary page in UTF-16": "\ufeff<html><head><meta name=viewport content=x>".encode("utf-16-le"),
 }
 
 
@@ -310,6 +309,9 @@ def test_what_all_pages_have_is_no_robots_name(name: str) -> None:
         b"<meta title='it is \"so\" > that' name=robots content=nofollow>",
         b'<meta content="nofollow, name=x" name="robots">',
         b'<meta name="&#114;obots" content="nofollow">',
+        b'<meta x=a" y=">" name="robots" content="nofollow">',
+        b'<!-- <meta content=" --><meta content="nofollow > x" name="robots">',
+        b'<script>s=\'<meta content=it"s\'</script><meta content="nofollow > x" name="robots">',
         b'<meta name="Tamarin/2.0" content="nofollow">',
         b'<meta title=it\'s name=robots content="nofollow">',
         b"<META NAME = 'ROBOTS' CONTENT=\"nofollow\">",
@@ -319,6 +321,16 @@ def test_finds_a_tag_however_it_is_written(tag: bytes) -> None:
     page = HtmlResponse("http://town.example/", body=b"<html><head><title>A page</title>" + tag)
     assert may_have_tags(page.body, "Tamarin/1.0")
     assert not read_response(page, "Tamarin/1.0").follow
+
+
+def test_a_name_of_several_words_is_read_whole() -> None:
+    page = HtmlResponse("http://town.example/", body=b'<html><meta name="title foo" content="nofollow">')
+    assert not read_response(page, "Title Foo Bot").follow
+
+
+def test_another_tag_may_be_long() -> None:
+    tags = b'<meta name=robots content=index><meta name=state content="' + b"x" * 20_000 + b'">'
+    assert read_response(HtmlResponse("http://town.example/", body=b"<html>" + tags), "Tamarin").index
 
 
 def test_usual_tags_cost_no_parsing() -> None:
