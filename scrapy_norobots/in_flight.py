@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
-from itertools import count
 from traceback import walk_tb
 from typing import TYPE_CHECKING
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 # What can go on later: clearing its frame would end it.
 _CAN_GO_ON = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
 
-# In a request's meta: the number of the download that it is made for.
+# In a request's meta: the body that it is to download. A retry has the same one.
 _DOWNLOAD = "_norobots_in_flight"
 
 
@@ -44,8 +43,10 @@ class _NobodyWaitsError(StopDownload):
 
 @dataclass(slots=True)
 class _Body:
+    counted_by: BodiesInFlight
     request: Request | None = None
     size: int = 0
+    is_awaited: bool = True
 
 
 class BodiesInFlight:
@@ -53,27 +54,24 @@ class BodiesInFlight:
 
     def __init__(self, crawler: Crawler, bytes_max: int) -> None:
         self._bytes_max = bytes_max
-        self._bodies: dict[int, _Body] = {}
-        self._numbers = count()
         self._size = 0
         crawler.signals.connect(self._received, signals.bytes_received)
 
     @contextmanager
     def counted(self) -> Iterator[dict[str, object]]:
         """Count a download that runs inside the ``with``; yield the meta that its requests must have."""
-        number = next(self._numbers)
-        self._bodies[number] = _Body()
+        body = _Body(self)
         try:
-            yield {_DOWNLOAD: number}
+            yield {_DOWNLOAD: body}
         finally:
-            self._resize(self._bodies.pop(number), 0)
+            body.is_awaited = False
+            self._resize(body, 0)
 
     def _received(self, data: bytes, request: Request) -> None:
-        number = request.meta.get(_DOWNLOAD)
-        if number is None:
+        body = request.meta.get(_DOWNLOAD)
+        if body is None or body.counted_by is not self:
             return
-        body = self._bodies.get(number)
-        if body is None:
+        if not body.is_awaited:
             raise _NobodyWaitsError
         if body.request is not request:  # it is tried again, or redirected
             body.request = request

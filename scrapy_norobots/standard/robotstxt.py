@@ -147,6 +147,8 @@ class RobotsTxt:
             found = find_record(self._read(), name)
             record = Record.of(found) if found else None
             record = next((same for same in list(self._records.values()) if same == record), record)
+            if len(self._records) >= _ROBOTS_REMEMBERED:
+                self._records.clear()
             self._records[name] = record
             return record
 
