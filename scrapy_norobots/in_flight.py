@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 # What can go on later: clearing its frame would end it.
 _CAN_GO_ON = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
 
-# In a request's meta: the number of the download that it is made for.
-_DOWNLOAD = "_norobots_in_flight"
+# Commands download beside the middleware, each with a count of its own.
+_instances = count()
 
 
 class NoRoomError(StopDownload):
@@ -53,6 +53,8 @@ class BodiesInFlight:
 
     def __init__(self, crawler: Crawler, bytes_max: int) -> None:
         self._bytes_max = bytes_max
+        # In a request's meta: the number of the download that it is made for.
+        self._key = f"_norobots_in_flight_{next(_instances)}"
         self._bodies: dict[int, _Body] = {}
         self._numbers = count()
         self._size = 0
@@ -64,12 +66,12 @@ class BodiesInFlight:
         number = next(self._numbers)
         self._bodies[number] = _Body()
         try:
-            yield {_DOWNLOAD: number}
+            yield {self._key: number}
         finally:
             self._resize(self._bodies.pop(number), 0)
 
     def _received(self, data: bytes, request: Request) -> None:
-        number = request.meta.get(_DOWNLOAD)
+        number = request.meta.get(self._key)
         if number is None:
             return
         body = self._bodies.get(number)
