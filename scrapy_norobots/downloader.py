@@ -36,7 +36,7 @@ from scrapy_norobots import compat
 from scrapy_norobots.settings import WaitingConfig
 
 if TYPE_CHECKING:
-    from scrapy import Request
+    from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
     from scrapy_norobots.standard import Origin
@@ -193,7 +193,7 @@ class RobotsDownloader(Downloader):
         if slot is not None:
             slot.active.discard(request)
         if is_robots or self._lines:
-            slot = slot or slot_of(self, request)
+            slot = slot or slot_of(self, request, self.crawler.spider)
             if is_robots and slot.delay:
                 self._lines.setdefault(slot, deque())
             self._look_at(slot)
@@ -203,7 +203,7 @@ class RobotsDownloader(Downloader):
     def _reach(self, request: Request) -> None:
         """See that a request is sent in the slot in which it is, which a middleware may have changed."""
         before = self._slots_of.get(request)
-        if before is not None and before is not (slot := slot_of(self, request)):
+        if before is not None and before is not (slot := slot_of(self, request, self.crawler.spider)):
             self._slots_of[request] = slot
             before.active.discard(request)
             # Nothing was sent there, so the next one need not wait.
@@ -245,7 +245,7 @@ class RobotsDownloader(Downloader):
         if request not in self.active:  # somebody asks the middleware, and downloads nothing
             yield _NO_WAITING_ROOM
             return
-        slot = self._slots_of.get(request) or slot_of(self, request)
+        slot = self._slots_of.get(request) or slot_of(self, request, self.crawler.spider)
         # Scrapy's queue sees that the slot is busy, and leaves its other requests on the scheduler.
         slot.active.add(request)
         self._slots_of[request] = slot
@@ -284,7 +284,10 @@ class RobotsDownloader(Downloader):
         """
         if not self._lines or request in self._nested:
             return False
-        return 0 < self.total_concurrency < self.under_way() or slot_of(self, request) in self._lines
+        return (
+            0 < self.total_concurrency < self.under_way()
+            or slot_of(self, request, self.crawler.spider) in self._lines
+        )
 
     async def turn(self, held: Held) -> bool:
         """Wait until a held request can be sent, and give it a place; return whether it had to wait."""
@@ -466,20 +469,20 @@ def _any_slot() -> Any:
         return None
 
 
-def being_sent(downloader: Downloader, request: Request) -> Request | None:
+def being_sent(crawler: Crawler, request: Request) -> Request | None:
     """Return the download of robots.txt that is being sent for a request, None if none is.
 
     A middleware may have put another request for the same URL in its place.
     """
-    sent = slot_of(downloader, request).transferring
+    sent = slot_of(compat.downloader(crawler), request, crawler.spider).transferring
     return next((one for one in sent if ROBOTS_DOWNLOAD in one.meta and one.url == request.url), None)
 
 
-def slot_of(downloader: Downloader, request: Request) -> Any:
+def slot_of(downloader: Downloader, request: Request, spider: Spider | None) -> Any:
     """Return the download slot of a request."""
     find = downloader._get_slot  # noqa: SLF001
     needs_spider = _needs_spider(getattr(find, "__func__", find))
-    return (find(request, downloader.crawler.spider) if needs_spider else find(request))[1]
+    return (find(request, spider) if needs_spider else find(request))[1]
 
 
 @cache

@@ -128,7 +128,7 @@ class Fetcher:
         """Return what is being sent for a request; a downloader that does not show that is always sending."""
         if not self._shows_slots:
             return request
-        return being_sent(compat.downloader(self._crawler), request)
+        return being_sent(self._crawler, request)
 
     async def _download(self, request: Request) -> Response:
         """Download a request; raise `TimeoutError` if the download handler keeps no limit of time itself.
