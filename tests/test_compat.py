@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from scrapy.core.engine import ExecutionEngine
 
+from scrapy_norobots import compat
 from tests.crawling import ADDON, ROOT, crawl, run_crawl
 from tests.sites import Site
 
@@ -43,6 +44,22 @@ def test_with_all_that_the_plugin_has_nothing_is_warned_of(mode: str, tmp_path: 
     assert len(seen.pages) == 2
     assert len(seen.drops) == 1
     assert "Deprecat" not in seen.log
+
+
+@pytest.mark.parametrize(
+    ("target", "spellings"),
+    [
+        ("/a?b=c", ("/a?b=c",)),
+        ("/a;", ("/a;", "/a")),
+        ("/a;?b;", ("/a;?b;", "/a?b")),
+        ("/%7e", ("/%7e", "/%7e")),
+    ],
+)
+def test_spellings_are_those_that_handlers_send(
+    target: str, spellings: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compat, "_aiohttp_url", lambda: None)
+    assert compat.spellings(target) == spellings
 
 
 def test_a_command_warns_of_nothing_deprecated() -> None:
