@@ -280,7 +280,7 @@ class RobotsDownloader(Downloader):
         """Whether a request has to wait for its turn although its rules are known.
 
         That is so while its slot has a line, so that none overtakes, or has not yet kept its delay after the
-        download of a robots.txt; and if the engine has sent it before there is a place.
+        download of a robots.txt; and if the engine has sent it ahead, before there is a place.
         """
         if not self._lines or request in self._nested:
             return False
