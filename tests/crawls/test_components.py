@@ -20,8 +20,7 @@ import pytest
 from tests import processes
 from tests.components import make_project
 from tests.crawling import ADDON, crawl
-from tests.sites import Answer, ForwardProxy, Site, page
-from tests.sites.site import Hit
+from tests.sites import Answer, ForwardProxy, Hit, Site, page
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 
@@ -70,8 +69,13 @@ def playwright(**settings: Any) -> dict[str, Any]:
     }
 
 
-def was_rendered(hit: Hit) -> bool:
-    return "sec-fetch-mode" in hit.headers or "rendered" in hit.headers
+def rendered(site: Site) -> dict[str, bool]:
+    """What the site was asked for, and whether a browser asked. A browser may ask for an icon, or not."""
+    return {
+        hit.target: "sec-fetch-mode" in hit.headers or "rendered" in hit.headers
+        for hit in site.hits
+        if hit.target != "/favicon.ico"
+    }
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -84,7 +88,7 @@ def test_playwright_renders_pages_and_no_robots_txt(scheme: str, tls: tuple[Path
             settings=playwright(),
             mode="asyncio",
         )
-    assert {hit.target: was_rendered(hit) for hit in site.hits} == {
+    assert rendered(site) == {
         "/robots.txt": False,
         "/open": True,
         "/plain": False,
@@ -97,7 +101,7 @@ def test_playwright_renders_pages_and_no_robots_txt(scheme: str, tls: tuple[Path
 def test_a_middleware_that_renders_by_default_renders_no_robots_txt(site: Site) -> None:
     settings = playwright(DOWNLOADER_MIDDLEWARES={"tests.components.RenderAll": 543})
     seen = crawl(f"{site.url}/open", f"{site.url}/back/1", settings=settings, mode="asyncio")
-    assert {hit.target: was_rendered(hit) for hit in site.hits} == {"/robots.txt": False, "/open": True}
+    assert rendered(site) == {"/robots.txt": False, "/open": True}
     assert dropped(seen) == [f"{site.url}/back/1"]
 
 
@@ -129,7 +133,7 @@ def test_a_handler_that_renders_by_default_can_tell_a_robots_txt(site: Site) -> 
         mode="asyncio",
     )
     assert len(seen.pages) == 2
-    assert {hit.target: was_rendered(hit) for hit in site.hits} == {
+    assert rendered(site) == {
         "/robots.txt": False,
         "/open": True,
         "/1": True,
