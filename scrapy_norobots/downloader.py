@@ -6,37 +6,33 @@ of a robots.txt; requests that are *held* until one has come; and requests that 
 their download slot can send them and the crawl has a place for them. Neither the limit nor the delays that
 Scrapy keeps are ever changed.
 
-`INTERNALS` lists what the plugin uses of Scrapy's internals. `waiting_room` returns a crawl's downloader, or
-`NoWaitingRoom` if that is another one or lacks a name of the list. Requests that wait then take places, as
-with Scrapy's own robots.txt middleware.
+`waiting_room` returns a crawl's downloader, or `NoWaitingRoom` if that is another one, or if Scrapy lacks one
+of the `INTERNALS`. Requests that wait then take places, as with Scrapy's own robots.txt middleware.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache, partial
-from inspect import Parameter, signature
-from operator import attrgetter
+from functools import partial
 from time import monotonic
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import scrapy
 from scrapy import signals
-from scrapy.core import downloader as scrapy_downloader
 from scrapy.core.downloader import Downloader
 from twisted.internet.defer import Deferred
 
 from scrapy_norobots import compat
+from scrapy_norobots.internals import missing_internals, now, slot_of, widen_pool
 from scrapy_norobots.settings import WaitingConfig
 
 if TYPE_CHECKING:
-    from scrapy import Request, Spider
+    from scrapy import Request
     from scrapy.crawler import Crawler
 
     from scrapy_norobots.standard import Origin
@@ -45,44 +41,6 @@ logger = logging.getLogger(__name__)
 
 # In the meta of a download of robots.txt, which tells it from other requests: the origin.
 ROBOTS_DOWNLOAD = "norobots_download"
-
-# What this plugin uses of Scrapy without Scrapy's promise to keep it, by owner. If one of these is missing,
-# requests that wait take places.
-INTERNALS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "engine": (
-            "downloader",
-            "_slot.closing",  # `slot` before Scrapy 2.13
-            "_slot.nextcall.schedule",
-        ),
-        "downloader": (
-            "active",  # requests that have entered and not left
-            "handlers._get_handler",
-            "needs_backout",  # whether the engine should send no more requests for now
-            "slots",
-            "total_concurrency",
-            "_get_slot",
-        ),
-        "slot": (
-            "active",  # requests that DownloaderAwarePriorityQueue counts as in progress
-            "concurrency",
-            "delay",  # seconds
-            "lastseen",  # when the slot last sent a request, on the clock of Scrapy's downloader
-            "queue",
-            "transferring",
-        ),
-    }
-)
-
-# Where download handlers that need no reactor keep their limit of connections. Others have none.
-POOLS = (
-    ("_session.connector", "_limit"),  # aiohttp
-    ("_client._transport._pool", "_max_connections"),  # httpx, until Scrapy 2.17
-    ("_default_client._transport._pool", "_max_connections"),
-)
-
-# The clock of `Slot.lastseen`: until Scrapy 2.15 the time of day.
-_now: Callable[[], float] = getattr(scrapy_downloader, "time", monotonic)
 
 # A request that has a place may still wait for one in line, in a way that nothing here can see. So if nothing
 # has moved or been sent for this many seconds, one goes on without a place.
@@ -142,7 +100,7 @@ class RobotsDownloader(Downloader):
         self._last_turns: dict[Any, float] = {}
         # How many requests the engine may send beyond its limit.
         self._ahead = 0
-        self._is_watching = False
+        self._stop_watching: Callable[[], object] | None = None
         self._moved = 0.0
         self._is_admitting = False
         self._widened: set[str] = set()
@@ -172,7 +130,7 @@ class RobotsDownloader(Downloader):
         is_robots = self.is_in_use and ROBOTS_DOWNLOAD in request.meta
         self._robots_downloads += is_robots
         if is_robots:
-            self._widen_pool(urlsplit(request.url).scheme)
+            self._make_room_for_connections(urlsplit(request.url).scheme)
         elif _is_nested.get():
             self._nested.add(request)
         elif self.is_in_use and not self._has_place():
@@ -217,25 +175,18 @@ class RobotsDownloader(Downloader):
         """Close the downloader."""
         for cancel in self._delayed.values():
             cancel()
+        if self._stop_watching:
+            self._stop_watching()
         super().close()
 
-    def _widen_pool(self, scheme: str) -> None:
-        """Have the download handler of a scheme open more connections, if it has a limit of its own.
+    def _make_room_for_connections(self, scheme: str) -> None:
+        """See that a robots.txt does not wait for a connection, in which time it would time out.
 
-        That limit is `CONCURRENT_REQUESTS`. A robots.txt that waits for a connection would time out.
+        Some download handlers open `CONCURRENT_REQUESTS` connections at most.
         """
-        if scheme in self._widened:
-            return
-        self._widened.add(scheme)
-        handler = self.handlers._get_handler(scheme)  # noqa: SLF001
-        for path, name in POOLS:
-            try:
-                pool = attrgetter(path)(handler)
-                limit = getattr(pool, name)
-            except Exception:  # noqa: S112  # another handler
-                continue
-            if isinstance(limit, int) and limit > 0:
-                setattr(pool, name, limit + self._config.concurrent_fetches)
+        if scheme not in self._widened:
+            self._widened.add(scheme)
+            widen_pool(self, scheme, self._config.concurrent_fetches)
 
     # Requests that are held
 
@@ -322,8 +273,8 @@ class RobotsDownloader(Downloader):
         if len(slot.transferring) >= slot.concurrency:
             return None
         # Scrapy waits for half to one and a half times the delay. What is in its queue goes first.
-        last = _now() if slot.queue else max(slot.lastseen, self._last_turns.get(slot, 0.0))
-        seconds: float = last + slot.delay / 2 - _now()
+        last = now() if slot.queue else max(slot.lastseen, self._last_turns.get(slot, 0.0))
+        seconds: float = last + slot.delay / 2 - now()
         return max(0.0, seconds)
 
     def _look_at(self, slot: Any) -> None:
@@ -364,7 +315,7 @@ class RobotsDownloader(Downloader):
 
     def _go_on(self, slot: Any) -> None:
         self._moved = monotonic()
-        self._last_turns[slot] = _now()
+        self._last_turns[slot] = now()
         self._ready.pop(slot, None)  # behind the other slots
         held = self._lines[slot].popleft()
         self._count(held, is_counted=False)
@@ -374,17 +325,16 @@ class RobotsDownloader(Downloader):
         self._look_at(slot)
 
     def _watch(self) -> None:
-        if not self._is_watching:
-            self._is_watching = True
+        if self._stop_watching is None:
             self._moved = monotonic()
-            compat.call_later(_STANDSTILL, self._look_at_all)
+            self._stop_watching = compat.call_later(_STANDSTILL, self._look_at_all)
 
     def _look_at_all(self) -> None:
         """End a standstill; and see what nobody has said, such as a limit that a user's code has changed."""
         if not any(self._lines.values()):
-            self._is_watching = False
+            self._stop_watching = None
             return
-        compat.call_later(_STANDSTILL, self._look_at_all)
+        self._stop_watching = compat.call_later(_STANDSTILL, self._look_at_all)
         for slot in tuple(self._lines):
             self._look_at(slot)
         self._admit()
@@ -440,53 +390,3 @@ def waiting_room(crawler: Crawler) -> RobotsDownloader | NoWaitingRoom:
         extra={"spider": crawler.spider},
     )
     return _NO_WAITING_ROOM
-
-
-def missing_internals(crawler: Crawler) -> list[str]:
-    """Return which names of `INTERNALS` a running crawl does not have, each with its owner."""
-    engine = crawler.engine
-    downloader = getattr(engine, "downloader", None)
-    owners = {
-        "engine": engine,
-        "downloader": downloader if isinstance(downloader, Downloader) else None,
-        "slot": _any_slot(),
-    }
-    missing = []
-    for owner, names in INTERNALS.items():
-        for name in names:
-            path = name if owner != "engine" or hasattr(engine, "_slot") else name.replace("_slot", "slot")
-            try:
-                attrgetter(path)(owners[owner])
-            except AttributeError:
-                missing.append(f"{owner}.{name}")
-    return missing
-
-
-def _any_slot() -> Any:
-    try:
-        return scrapy_downloader.Slot(1, 0.0, 0)
-    except (AttributeError, TypeError):
-        return None
-
-
-def being_sent(crawler: Crawler, request: Request) -> Request | None:
-    """Return the download of robots.txt that is being sent for a request, None if none is.
-
-    A middleware may have put another request for the same URL in its place.
-    """
-    sent = slot_of(compat.downloader(crawler), request, crawler.spider).transferring
-    return next((one for one in sent if ROBOTS_DOWNLOAD in one.meta and one.url == request.url), None)
-
-
-def slot_of(downloader: Downloader, request: Request, spider: Spider | None) -> Any:
-    """Return the download slot of a request."""
-    find = downloader._get_slot  # noqa: SLF001
-    needs_spider = _needs_spider(getattr(find, "__func__", find))
-    return (find(request, spider) if needs_spider else find(request))[1]
-
-
-@cache
-def _needs_spider(find: Callable[..., object]) -> bool:
-    """Whether a function must be given the spider, as before Scrapy 2.14."""
-    spider = signature(find).parameters.get("spider")
-    return spider is not None and spider.default is Parameter.empty

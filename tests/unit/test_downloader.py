@@ -13,7 +13,8 @@ from scrapy.http import TextResponse
 from scrapy.settings import Settings
 
 from scrapy_norobots import NoRobotsMiddleware, RobotsForbidden
-from scrapy_norobots.downloader import INTERNALS, RobotsDownloader, missing_internals, waiting_room
+from scrapy_norobots.downloader import RobotsDownloader, waiting_room
+from scrapy_norobots.internals import missing_internals
 from tests.unit.test_circuit_breaker import can_wait_for_deferreds
 
 needs_deferreds = pytest.mark.skipif(
@@ -76,16 +77,6 @@ def test_a_mock_downloader_has_no_waiting_room() -> None:
     assert not room.must_wait(request)
     with room.hold(None, request) as held:
         assert not asyncio.run(held.turn())
-
-
-def test_an_engine_without_a_downloader_lacks_all_of_it() -> None:
-    crawler = MagicMock()
-    crawler.engine = object()
-    missing = missing_internals(crawler)
-    assert [name for name in missing if name.startswith("downloader.")] == [
-        f"downloader.{name}" for name in INTERNALS["downloader"]
-    ]
-    assert not [name for name in missing if name.startswith("slot.")]
 
 
 @pytest.mark.parametrize("name", ["active", "total_concurrency"])
