@@ -126,16 +126,18 @@ class RobotsTxt:
 
     def _rules_of(self, robot: str | bytes) -> RuleSet:
         name = to_name(robot)
-        rules = self._rules.get(name)
-        if rules is None:
-            records = find_record(self._read(), name)
-            rules = RuleSet([value for record in records for value in record.values])
-            if len(self._rules) >= _ROBOTS_REMEMBERED:
-                self._rules.clear()
-                self._records.clear()
-            # Most names have the rules of the default record. (A list, since threads may ask at once.)
-            rules = next((same for same in list(self._rules.values()) if same == rules), rules)
-            self._rules[name] = rules
+        return self._rules.get(name) or self._read_rules(name)
+
+    def _read_rules(self, name: str) -> RuleSet:
+        records = find_record(self._read(), name)
+        rules = RuleSet([value for record in records for value in record.values])
+        if len(self._rules) >= _ROBOTS_REMEMBERED:
+            self._rules.clear()
+            self._records.clear()
+        for same in list(self._rules.values()):  # a list, since threads may ask at once
+            if same == rules:  # most names have the rules of the default record
+                rules = same
+        self._rules[name] = rules
         return rules
 
     def _record_of(self, robot: str | bytes) -> Record | None:

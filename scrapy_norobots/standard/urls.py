@@ -80,10 +80,10 @@ def split(url: str) -> tuple[Origin | None, str | None]:
     """
     if not isinstance(url, str):
         raise TypeError(f"a URL must be a str, not {type(url).__name__}")
-    # Most URLs have a path, which begins after "https://" and a host, and nothing to drop.
-    end = url.find("/", 8)
-    to_drop = "#" in url or "\t" in url or "\n" in url or "\r" in url or url[-1:] <= " "
-    if 0 < end <= _LONGEST_REMEMBERED and not to_drop:
+    end = url.find("/", 8)  # where the path of most URLs begins, after "https://" and a host
+    if 0 < end <= _LONGEST_REMEMBERED and not (
+        "#" in url or "\t" in url or "\n" in url or "\r" in url or url[-1] <= " "
+    ):
         origin = _origin_of_site(url[:end])
         if origin is not None:
             return origin, url[end:]
