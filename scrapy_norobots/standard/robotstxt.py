@@ -112,7 +112,7 @@ class RobotsTxt:
             reason = Reason.NO_RECORD
         else:
             index = self._rules_of(robot).match(origin, target)
-            rule = None if index is None else record.rules[index]
+            rule = None if index is None else record.rule(index)
             reason = Reason.RULE if rule else Reason.NO_RULE_MATCHES
         return Decision(
             verdict=Verdict.FORBIDDEN if rule else Verdict.ALLOWED,
