@@ -127,53 +127,58 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
     hold up the crawl, and leaving some out might allow what they forbid.
     """
     headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
-    if not isinstance(response, HtmlResponse) or not may_have_tags(response.body, robot):
+    count = count_tags(response.body, robot) if isinstance(response, HtmlResponse) else 0
+    if count == 0:
         return RobotsMeta.read(robot, (), headers)
-    tags = list(islice(meta_tags(_root(response)), _TAGS_MAX + 1))
-    folded = fold(robot)
-    if len(tags) > _TAGS_MAX or any(
-        len(content) > _CONTENT_MAX and wanted(name, folded) for name, content in tags
-    ):
-        return RobotsMeta(noindex_by=_TOO_MANY, nofollow_by=_TOO_MANY)
-    return RobotsMeta.read(robot, tags, headers)
+    if count is None or count <= _TAGS_MAX:
+        assert isinstance(response, HtmlResponse)  # it has tags
+        tags = list(islice(meta_tags(_root(response)), _TAGS_MAX + 1))
+        folded = fold(robot)
+        if len(tags) <= _TAGS_MAX and not any(
+            len(content) > _CONTENT_MAX and wanted(name, folded) for name, content in tags
+        ):
+            return RobotsMeta.read(robot, tags, headers)
+    return RobotsMeta(noindex_by=_TOO_MANY, nofollow_by=_TOO_MANY)
 
 
-def may_have_tags(body: bytes, robot: str | bytes) -> bool:
-    """Whether a page may have a META tag that is read, as its bytes tell without parsing.
+def count_tags(body: bytes, robot: str | bytes) -> int | None:
+    """Return how many META tags of a page are read for a robot, as its bytes tell without parsing.
 
-    Looks at the names of its META tags, and errs on the side of parsing: where a tag is not plainly written,
-    or the page is not in an encoding like ASCII, bytes tell too little.
+    None if bytes tell too little: where a tag is not plainly written, or the page is not in an encoding like
+    ASCII. Tags in comments and scripts are counted too, so the page may have fewer. Counts no further than
+    one more than a page may have.
     """
     if b"\0" in body or b"<" not in body:
-        return True
+        return None
     plain = body.lower()
     folded = fold(robot)
-    others: set[bytes] = set()
+    is_wanted: dict[bytes, bool] = {}
+    count = 0
     place = plain.find(b"<meta")
-    while place >= 0:
+    while place >= 0 and count <= _TAGS_MAX:
         tag = _META.match(plain, place)
         if tag is None:
-            return True
+            return None
         for quoted in _NAME.findall(tag[0]):
             name = quoted.strip(b"\"'")
-            if name in others:
-                continue
-            if len(others) >= _TAGS_MAX or not _PLAIN.fullmatch(name) or wanted(name.decode(), folded):
-                return True
-            others.add(name)
+            if name not in is_wanted:
+                if len(is_wanted) > _TAGS_MAX or not _PLAIN.fullmatch(name):
+                    return None
+                is_wanted[name] = wanted(name.decode(), folded)
+            count += is_wanted[name]
         place = plain.find(b"<meta", place + 1)
-    return False
+    return count
 
 
 def meta_tags(root: etree._Element) -> Iterator[tuple[str, str]]:
-    """Yield the name and content of each META tag of a parsed page, head and body, in order."""
+    """Yield the name and content of each META tag with a name, head and body, in the order of a page."""
     inert = 0
     for tree in (root, *root.itersiblings(tag=etree.Element)):  # what comes after </html> is beside it
         for event, element in etree.iterwalk(tree, events=("start", "end"), tag=("meta", *_INERT)):
             if element.tag != "meta":
                 inert += 1 if event == "start" else -1
-            elif event == "start" and not inert:
-                yield element.get("name", ""), element.get("content", "")
+            elif event == "start" and not inert and (name := element.get("name")):
+                yield name, element.get("content", "")
 
 
 def _root(response: HtmlResponse) -> etree._Element:
