@@ -30,18 +30,21 @@ _TOLD_ELSEWHERE = ("robotstxt/request_count", "robotstxt/response_count", "robot
 HEAD = """\
 # Fault table: what happens when robots.txt is wrong
 
-This page shows, for each of many faults of a robots.txt, what your crawl may fetch: with this plugin and with Scrapy's own
-robots.txt middleware. [When robots.txt cannot be downloaded](download-failures.md) explains the policy behind it.
+This page shows what your crawl may fetch when a robots.txt has a fault, with this plugin and with Scrapy's
+own robots.txt middleware. [When robots.txt cannot be downloaded](download-failures.md) explains the policy
+behind it.
 
-Two pages were requested from each host: `/open`, and `/back/`, which a good robots.txt of that host would forbid.
+Two pages were requested from each host: `/open`, and `/back/`, which a good robots.txt of that host would
+forbid.
 
 - *rules*: `/back/` was dropped, and `/open` was fetched.
 - *open*: both pages were fetched.
 - *closed*: both pages were dropped, or could not be downloaded.
 
 Both middlewares had the same limits ({timeout} s, {maxsize:,} bytes, no retries) and otherwise their defaults, on
-Scrapy {scrapy} and Python {python}. With its default limits, Scrapy's own middleware waits up to 180 s and accepts up to 1 GiB.
-The page was made by `python -m tests.faulttable` from the hosts of `tests/sites/faults.py`.
+Scrapy {scrapy} and Python {python}. With its default limits, Scrapy's own middleware waits up to 180 s and
+accepts up to 1 GiB. The page was made by `python -m tests.faulttable` from the hosts of
+`tests/sites/faults.py`.
 
 | robots.txt | this plugin | Scrapy's own | what the plugin logs | its stats |
 |---|---|---|---|---|
