@@ -41,8 +41,8 @@ forbid.
 - *open*: both pages were fetched.
 - *closed*: both pages were dropped, or could not be downloaded.
 
-Both middlewares had the same limits ({timeout} s, {maxsize:,} bytes, no retries) and otherwise their defaults, on
-Scrapy {scrapy} and Python {python}. With its default limits, Scrapy's own middleware waits up to 180 s and
+Both middlewares had the same limits ({timeout} s, {maxsize:,} bytes, no retries) and otherwise their
+defaults, on Scrapy {scrapy} and Python {python}. With its default limits, Scrapy's own middleware waits up to 180 s and
 accepts up to 1 GiB. The page was made by `python -m tests.faulttable` from the hosts of
 `tests/sites/faults.py`.
 
