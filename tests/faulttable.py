@@ -42,9 +42,9 @@ forbid.
 - *closed*: both pages were dropped, or could not be downloaded.
 
 Both middlewares had the same limits ({timeout} s, {maxsize:,} bytes, no retries) and otherwise their
-defaults, on Scrapy {scrapy} and Python {python}. With its default limits, Scrapy's own middleware waits up to 180 s and
-accepts up to 1 GiB. The page was made by `python -m tests.faulttable` from the hosts of
-`tests/sites/faults.py`.
+defaults, on Scrapy {scrapy} and Python {python}. With its default limits, Scrapy's own
+middleware waits up to 180 s and accepts up to 1 GiB. The page was made by
+`python -m tests.faulttable` from the hosts of `tests/sites/faults.py`.
 
 | robots.txt | this plugin | Scrapy's own | what the plugin logs | its stats |
 |---|---|---|---|---|
