@@ -28,12 +28,12 @@ TARGETS = {
     ),
     "META tag": (
         "test_metatag.test_nothing_raises_whatever_comes",
-        "test_metatag.test_headers_and_tags_of_any_text",
+        "test_meta.test_headers_and_tags_of_any_text",
     ),
     "snapshots": (
-        "test_stores.test_no_bytes_are_more_than_a_miss",
-        "test_stores.test_no_sealed_bytes_are_more_than_a_miss",
-        "test_stores.test_any_snapshots_come_back",
+        "test_entries.test_no_bytes_are_more_than_a_miss",
+        "test_entries.test_no_sealed_bytes_are_more_than_a_miss",
+        "test_entries.test_any_snapshots_come_back",
     ),
     "settings": ("test_settings.test_any_values_are_read_or_refused",),
 }
@@ -42,7 +42,7 @@ TARGETS = {
 def load(path: str, count: Callable[[], None]) -> Callable[[], None]:
     """Return a test that tells of each example that it meets."""
     module, _, name = path.partition(".")
-    test: Any = getattr(importlib.import_module(f"tests.{module}"), name)
+    test: Any = getattr(importlib.import_module(f"tests.unit.{module}"), name)
     inner = test.hypothesis.inner_test
 
     @wraps(inner)
@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--target", choices=TARGETS, action="append", help="what to attack (all)")
     options = parser.parse_args()
     # Before the tests are imported: their own settings start from this.
-    settings.register_profile("long", max_examples=EXAMPLES_A_TURN, database=None)
+    settings.register_profile("long", max_examples=EXAMPLES_A_TURN, database=None, deadline=None)
     settings.load_profile("long")
     met: dict[str, int] = dict.fromkeys(options.target or TARGETS, 0)
 

@@ -163,9 +163,8 @@ class CrawlReport:
             what = "Nothing would be fetched" if self._dry_run else "Nothing is fetched"
         elif access.kind is AccessKind.OPEN:
             what = "Everything may be fetched"
-            # Most sites without a robots.txt just have none; a failure, or a redirect that leads nowhere,
-            # is news.
-            level = logging.WARNING if access.temporary or access.outcome == "3xx" else logging.DEBUG
+            # Most sites without a robots.txt just have none; a failure is news.
+            level = logging.WARNING if access.temporary else logging.DEBUG
         elif is_first:
             return
         else:

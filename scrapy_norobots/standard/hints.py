@@ -33,7 +33,8 @@ _WITHOUT_COLON = re.compile(r"[ \t]*(\S+)[ \t=]*(.*)", re.DOTALL)
 
 def meant_field(name: str) -> str:
     """Return the field that a misspelt one resembles, or an empty text (F7)."""
-    return _resembled(re.sub(r"[-_ \t]", "", name[:40]).lower())
+    plain = re.sub(r"[-_ \t]", "", name[:40]).lower()
+    return "" if plain == "allow" else _resembled(plain)  # it means the opposite of what it resembles
 
 
 @lru_cache(maxsize=256)  # a file has few fields, and many lines of each

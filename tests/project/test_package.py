@@ -1,4 +1,4 @@
-"""The package from outside: its public names, and what importing it brings along."""
+"""The package from outside: its public names, what importing it brings along, and where its tests are."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import scrapy_norobots
+from tests.processes import ROOT
 
 
 def test_every_public_name_is_there() -> None:
@@ -31,3 +32,20 @@ for name in scrapy_norobots.__all__:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_each_module_has_a_test_file_of_its_name() -> None:
+    """The `__init__` of a package goes by the package's name; that of the whole is tested here."""
+    package = ROOT / "scrapy_norobots"
+    modules = {
+        path.parent.name if path.stem == "__init__" else path.stem
+        for path in package.rglob("*.py")
+        if path != package / "__init__.py"
+    }
+    tested = {
+        path.stem.removeprefix("test_")
+        for folder in ("unit", "crawls")
+        for path in (ROOT / "tests" / folder).glob("test_*.py")
+    }
+    assert len(modules) > 40
+    assert sorted(modules - tested) == []

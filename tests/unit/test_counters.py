@@ -13,7 +13,6 @@ from scrapy_norobots.access import Access, Judge, StatusPolicy
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.report.counters import Counters, Outcome, TopCounts
 from scrapy_norobots.report.facts import facts_of
-from scrapy_norobots.report.ineffective import IneffectiveRules
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt
 
@@ -134,39 +133,3 @@ def test_no_text_of_a_site_is_kept_at_length() -> None:
     ((cause, count),) = counters.causes.most_common(5)
     assert (len(cause.text), count) == (200, 1)
     assert len(counters.rows[origin(1)].detail) == 200
-
-
-def test_ineffective_lines_are_the_findings_of_severity_error() -> None:
-    body = (
-        b"User-agent: *\nDisallow: /a\nCrawl-delay: 3\nDisalow: /attic/\n\n"
-        b"Disallow: /cellar/\nDisallow: /loft/\n"
-    )
-    ineffective = IneffectiveRules.of(body)
-    assert ineffective is not None
-    assert ineffective.lines == 3
-    assert ineffective.kinds == "misspelt-field (line 4), stray-disallow (line 6 and 1 more)"
-    assert ineffective.details.startswith("line 4, 'Disalow: /attic/': The field is not known")
-    assert "; line 6 and 1 more, 'Disallow: /cellar/': The line stands in no record" in ineffective.details
-    assert IneffectiveRules.of(b"User-agent: *\nDisallow: /a\nAllow: /b\nSitemap: x\n") is None
-    assert IneffectiveRules.of(b"") is None
-
-
-@pytest.mark.parametrize("line_end", [b"\n", b"\r", b"\r\n"])
-def test_only_the_start_of_a_long_file_is_searched(line_end: bytes) -> None:
-    fine = line_end.join([b"User-agent: *", *([b"Disallow: /a"] * 6_000)])
-    assert len(fine) > 2 * 32 * 1024
-    assert IneffectiveRules.of(fine) is None  # no line was cut in two
-    assert IneffectiveRules.of(fine + line_end + b"Disalow: /b" + line_end) is None
-    ineffective = IneffectiveRules.of(b"Disalow: /b" + line_end + fine)
-    assert ineffective is not None
-    assert ineffective.lines == 1
-
-
-def test_a_file_of_one_long_line_is_not_searched() -> None:
-    assert IneffectiveRules.of(b"Disalow: /" + 100_000 * b"x") is None
-
-
-def test_the_start_of_a_file_in_utf_16_is_text() -> None:
-    ineffective = IneffectiveRules.of(("\ufeffDisalow: /b\n" + 50_000 * "# x\n").encode("utf-16-le"))
-    assert ineffective is not None
-    assert ineffective.kinds == "misspelt-field (line 1)"

@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from scrapy_norobots.standard import KINDS, Finding, RobotsTxt, Severity, hints
+from scrapy_norobots.standard import KINDS, Finding, RobotsTxt, Severity
 from scrapy_norobots.standard.findings import rules_of
 from tests.processes import ROOT
 from tests.variants import LINE_ENDS, with_line_ends
@@ -91,103 +91,6 @@ def test_the_page_has_the_same_table() -> None:
     row = re.compile(r"^\| `([a-z0-9-]+)` \| (\w+) \| (\w+) \| (.+) \|$", re.MULTILINE)
     rows = row.findall(DOCS.read_text(encoding="utf-8"))
     assert rows == [(name, kind.severity.value, kind.clause, kind.meaning) for name, kind in KINDS.items()]
-
-
-# What is found: what was probably meant. Kinds that are not here have one hint, or none.
-HINTS: dict[str, tuple[str, str]] = {
-    "misspelt-field": ("dissalow : /x y#z", "Write 'Disallow: /x y'."),
-    "misspelt-field, name": ("User Agent:*", "Write 'User-agent: *'."),
-    "misspelt-field, long": ("Dissallow: /" + "x" * 500, ""),
-    "no-colon": ("Disallow /x", "Write 'Disallow: /x'."),
-    "no-colon, equals": ("user_agent = FooBot # or Bar", "Write 'User-agent: FooBot'."),
-    "no-colon, alone": ("Disallow", "Write 'Disallow: '."),
-    "no-colon, sentence": ("Disallowed for everybody", ""),
-    "no-colon, text": ("hm", ""),
-    "stray-disallow, no record": (
-        "Disallow: /",
-        "Write 'User-agent: *' above it, if it is meant for all robots.",
-    ),
-    "stray-disallow": (
-        "User-agent: a\nDisallow: /\n\nDisallow: /b\n\nUser-agent: c\nDisallow: /",
-        "Take out the blank line before it, if it is meant for the robots of line 1.",
-    ),
-    "second-default": (
-        "User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /b",
-        "Move its rules into the record of line 1.",
-    ),
-    "version-in-name": ("User-agent: Tam/1.0 (x)\nDisallow: /", "Write 'User-agent: Tam'."),
-    "name-taken, same": (
-        "User-agent: Tam\nDisallow: /\n\nUser-agent: tam\nDisallow: /a",
-        "Move its rules into the record of line 1.",
-    ),
-    "name-taken, part": (
-        "User-agent: tam\nDisallow: /\n\nUser-agent: Tamarin\nDisallow: /a",
-        "Put this record above that of line 1.",
-    ),
-    "star-in-name": ("User-agent: tam*\nDisallow: /", "Write 'User-agent: tam'."),
-    "star-in-name, within": ("User-agent: t*m\nDisallow: /", ""),
-    "star-in-name, only": ("User-agent: **\nDisallow: /", ""),
-    "several-names": (
-        "User-agent: a, b;c  d\nDisallow: /",
-        "Write a line for each: 'User-agent: a', 'User-agent: b', 'User-agent: c', 'User-agent: d'.",
-    ),
-    "several-names, many": (
-        "User-agent: a b c d e f\nDisallow: /",
-        (
-            "Write a line for each: 'User-agent: a', 'User-agent: b', 'User-agent: c', 'User-agent: d', "
-            "'User-agent: e', …."
-        ),
-    ),
-    "wildcard, end": (
-        "User-agent: *\nDisallow: /a*",
-        "Write 'Disallow: /a': a rule counts for all that begins with it.",
-    ),
-    "wildcard": ("User-agent: *\nDisallow: /*.gif$", ""),
-    "whole-url": ("User-agent: *\nDisallow: http://garden.example:80/a?b", "Write 'Disallow: /a?b'."),
-    "whole-url, no path": ("User-agent: *\nDisallow: http://garden.example", ""),
-    "foreign-url": ("User-agent: *\nDisallow: ftp://garden.example/a", "Write 'Disallow: /a'."),
-    "foreign-url, no host": ("User-agent: *\nDisallow: mailto:tam@garden.example", ""),
-    "relative-path": ("User-agent: *\nDisallow: nest/ # eggs", "Write 'Disallow: /nest/'."),
-    "unescaped": ("User-agent: *\nDisallow: /é b", "Write 'Disallow: /%C3%A9%20b'."),
-    "bad-escape": ("User-agent: *\nDisallow: /50%/%41", "Write 'Disallow: /50%25/%41'."),
-    "several-paths": (
-        "User-agent: *\nDisallow: /a b, /c\t/d",
-        "Write a line for each: 'Disallow: /a b', 'Disallow: /c', 'Disallow: /d'.",
-    ),
-    "several-paths, terminal": (
-        "User-agent: *\nDisallow: /\x1b[2J /b",
-        "Write a line for each: 'Disallow: /\\x1b[2J', 'Disallow: /b'.",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", HINTS)
-def test_hints(case: str) -> None:
-    text, hint = HINTS[case]
-    kind = case.partition(",")[0]
-    (finding,) = (finding for finding in RobotsTxt.parse(text.encode()).findings if finding.kind == kind)
-    assert finding.hint == hint
-
-
-def test_what_a_hint_says_to_write_is_read_as_it_should_be() -> None:
-    asked = 0
-    for text, hint in HINTS.values():
-        for line in re.findall(r"'((?:User-agent|Disallow): [^']*)'", hint):
-            asked += 1
-            alone = RobotsTxt.parse(
-                f"User-agent: z\n{line}" if line.startswith("D") else f"{line}\nDisallow: /"
-            )
-            kinds = {finding.kind for finding in alone.findings} - {
-                "unescaped",
-                "bad-escape",
-                "no-blank-line",
-            }
-            assert not kinds, (text, line)
-    assert asked > 20
-
-
-def test_every_hint_belongs_to_a_kind() -> None:
-    assert set(hints.HINTS) <= set(KINDS)
 
 
 def test_rules_are_counted_and_so_are_those_without_effect() -> None:

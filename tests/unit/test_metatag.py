@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import codecs
 import encodings.aliases
-import pickle
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -226,11 +224,6 @@ def test_document_state_and_url_come_from_the_page() -> None:
     assert read_response(html("<META CONTENT=/a NAME=URL>"), "Tamarin") == RobotsMeta(url="/a")
 
 
-def test_it_can_be_put_away_with_a_requests_meta() -> None:
-    meta = RobotsMeta("x", None, "DYNAMIC", URL)
-    assert pickle.loads(pickle.dumps(meta)) == meta
-
-
 always = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -279,26 +272,6 @@ def test_a_tag_is_found_whatever_text_is_around_it(before: bytes, after: bytes) 
     around = [bytes(byte for byte in noise if byte not in markup) for noise in (before, after)]
     body = b"<html>" + around[0] + f"<p>{TAG}".encode() + around[1]
     assert forbids(html(body, **{"Content-Type": "text/html; charset=latin-1"})) == "noindex"
-
-
-@always
-@given(st.text(), st.lists(st.text()))
-def test_headers_and_tags_of_any_text(robot: str, texts: list[str]) -> None:
-    plain = RobotsMeta.read(robot, pairwise(texts), texts)
-    both = RobotsMeta.read(robot, pairwise(texts), [*texts, "none"])
-    assert (both.index, both.follow) == (False, False)
-    assert plain.index >= both.index
-    assert plain.follow >= both.follow
-
-
-def test_a_header_for_robots_is_for_everybody() -> None:
-    assert not RobotsMeta.read("FooBot", headers=["otherbot: nofollow, robots: noindex"]).index
-    assert RobotsMeta.read("FooBot", headers=["otherbot: nofollow, robots: noindex"]).follow
-
-
-@pytest.mark.parametrize("name", ["author", "Description", " generator "])
-def test_what_all_pages_have_is_no_robots_name(name: str) -> None:
-    assert RobotsMeta.read(f"{name.strip()}Bot/1.0", [(name, "None")]).index
 
 
 @pytest.mark.parametrize(

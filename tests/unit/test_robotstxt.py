@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import subprocess
-import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -186,23 +184,6 @@ def test_the_first_question_prepares_for_no_wrong_answer(first: str, rules: int)
 
 def test_the_package_hands_it_out() -> None:
     assert scrapy_norobots.RobotsTxt is RobotsTxt
-
-
-@pytest.mark.parametrize(
-    "statement", ["import scrapy_norobots.standard", "from scrapy_norobots import Decision, RobotsTxt"]
-)
-def test_it_is_pure(statement: str) -> None:
-    """Neither Scrapy nor Twisted comes along, in a process that has not imported them before."""
-    program = (
-        f"import sys; {statement}; import scrapy_norobots.standard as s; "
-        "r = s.RobotsTxt.parse(b'User-agent: *\\nDisallow: a'); r.findings; str(r.decide('http://h/', 'x')); "
-        "print(*sorted(m.partition('.')[0] for m in sys.modules))"
-    )
-    modules = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert "scrapy_norobots" in modules
-    assert not {"scrapy", "twisted", "w3lib", "itemadapter", "zope"} & set(modules)
 
 
 # --- memory

@@ -1,0 +1,209 @@
+"""Hints: what the author of a line probably meant, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from scrapy_norobots.standard import KINDS, RobotsTxt
+from scrapy_norobots.standard.hints import HINTS, hint_for, meant_field, meant_name, meant_rule
+
+# What is found: what was probably meant. Kinds that are not here have one hint, or none.
+CASES: dict[str, tuple[str, str]] = {
+    "misspelt-field": ("dissalow : /x y#z", "Write 'Disallow: /x y'."),
+    "misspelt-field, name": ("User Agent:*", "Write 'User-agent: *'."),
+    "misspelt-field, long": ("Dissallow: /" + "x" * 500, ""),
+    "no-colon": ("Disallow /x", "Write 'Disallow: /x'."),
+    "no-colon, equals": ("user_agent = FooBot # or Bar", "Write 'User-agent: FooBot'."),
+    "no-colon, alone": ("Disallow", "Write 'Disallow: '."),
+    "no-colon, sentence": ("Disallowed for everybody", ""),
+    "no-colon, text": ("hm", ""),
+    "no-colon, the opposite": ("Allow /x", ""),
+    "stray-disallow, no record": (
+        "Disallow: /",
+        "Write 'User-agent: *' above it, if it is meant for all robots.",
+    ),
+    "stray-disallow": (
+        "User-agent: a\nDisallow: /\n\nDisallow: /b\n\nUser-agent: c\nDisallow: /",
+        "Take out the blank line before it, if it is meant for the robots of line 1.",
+    ),
+    "second-default": (
+        "User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /b",
+        "Move its rules into the record of line 1.",
+    ),
+    "version-in-name": ("User-agent: Tam/1.0 (x)\nDisallow: /", "Write 'User-agent: Tam'."),
+    "name-taken, same": (
+        "User-agent: Tam\nDisallow: /\n\nUser-agent: tam\nDisallow: /a",
+        "Move its rules into the record of line 1.",
+    ),
+    "name-taken, part": (
+        "User-agent: tam\nDisallow: /\n\nUser-agent: Tamarin\nDisallow: /a",
+        "Put this record above that of line 1.",
+    ),
+    "star-in-name": ("User-agent: tam*\nDisallow: /", "Write 'User-agent: tam'."),
+    "star-in-name, within": ("User-agent: t*m\nDisallow: /", ""),
+    "star-in-name, only": ("User-agent: **\nDisallow: /", ""),
+    "several-names": (
+        "User-agent: a, b;c  d\nDisallow: /",
+        "Write a line for each: 'User-agent: a', 'User-agent: b', 'User-agent: c', 'User-agent: d'.",
+    ),
+    "several-names, many": (
+        "User-agent: a b c d e f\nDisallow: /",
+        (
+            "Write a line for each: 'User-agent: a', 'User-agent: b', 'User-agent: c', 'User-agent: d', "
+            "'User-agent: e', …."
+        ),
+    ),
+    "wildcard, end": (
+        "User-agent: *\nDisallow: /a*",
+        "Write 'Disallow: /a': a rule counts for all that begins with it.",
+    ),
+    "wildcard": ("User-agent: *\nDisallow: /*.gif$", ""),
+    "whole-url": ("User-agent: *\nDisallow: http://garden.example:80/a?b", "Write 'Disallow: /a?b'."),
+    "whole-url, no path": ("User-agent: *\nDisallow: http://garden.example", ""),
+    "foreign-url": ("User-agent: *\nDisallow: ftp://garden.example/a", "Write 'Disallow: /a'."),
+    "foreign-url, no host": ("User-agent: *\nDisallow: mailto:tam@garden.example", ""),
+    "relative-path": ("User-agent: *\nDisallow: nest/ # eggs", "Write 'Disallow: /nest/'."),
+    "unescaped": ("User-agent: *\nDisallow: /é b", "Write 'Disallow: /%C3%A9%20b'."),
+    "bad-escape": ("User-agent: *\nDisallow: /50%/%41", "Write 'Disallow: /50%25/%41'."),
+    "several-paths": (
+        "User-agent: *\nDisallow: /a b, /c\t/d",
+        "Write a line for each: 'Disallow: /a b', 'Disallow: /c', 'Disallow: /d'.",
+    ),
+    "several-paths, terminal": (
+        "User-agent: *\nDisallow: /\x1b[2J /b",
+        "Write a line for each: 'Disallow: /\\x1b[2J', 'Disallow: /b'.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_hints(case: str) -> None:
+    text, hint = CASES[case]
+    kind = case.partition(",")[0]
+    (finding,) = (finding for finding in RobotsTxt.parse(text.encode()).findings if finding.kind == kind)
+    assert finding.hint == hint
+
+
+def test_what_a_hint_says_to_write_is_read_as_it_should_be() -> None:
+    asked = 0
+    for text, hint in CASES.values():
+        for line in re.findall(r"'((?:User-agent|Disallow): [^']*)'", hint):
+            asked += 1
+            alone = RobotsTxt.parse(
+                f"User-agent: z\n{line}" if line.startswith("D") else f"{line}\nDisallow: /"
+            )
+            kinds = {finding.kind for finding in alone.findings} - {
+                "unescaped",
+                "bad-escape",
+                "no-blank-line",
+            }
+            assert not kinds, (text, line)
+    assert asked > 20
+
+
+def test_every_hint_belongs_to_a_kind() -> None:
+    assert set(HINTS) <= set(KINDS)
+
+
+# Hints that are the same for every line of their kind.
+@pytest.mark.parametrize(
+    ("body", "kind", "hint"),
+    [
+        (b"\xef\xbb\xbf", "byte-order-mark", "Save the file as UTF-8 without it."),
+        (b"\xff\xfe", "utf-16", "Save the file as UTF-8."),
+        (b"# \xe9", "not-utf-8", "Save the file as UTF-8."),
+        (b"<html>", "html-page", "Answer /robots.txt with plain text, or with 404 if there are no rules."),
+        (
+            b"User-agent: a\nDisallow: /\nUser-agent: b\nDisallow: /",
+            "no-blank-line",
+            "Put a blank line above it.",
+        ),
+        (b"User-agent: a", "no-disallow", "Write 'Disallow:' below it, if that is what is meant."),
+        (b"User-agent:\nDisallow: /", "empty-name", "Write 'User-agent: *', if all robots are meant."),
+        (b"Colour: green", "unknown-field", ""),
+        (b"Allow: /", "later-field", ""),
+    ],
+)
+def test_hints_that_need_no_line(body: bytes, kind: str, hint: str) -> None:
+    (finding,) = RobotsTxt.parse(body).findings
+    assert (finding.kind, finding.hint) == (kind, hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("Disallow", "Disallow"),
+        ("dissalow", "Disallow"),
+        ("DIS-ALLOW", "Disallow"),
+        ("Disalow ", "Disallow"),
+        ("User agent", "User-agent"),
+        ("useragnet", "User-agent"),
+        ("U s e r _ a g e n t", "User-agent"),
+        ("Allow", ""),
+        ("al-low", ""),
+        ("Agent", ""),
+        ("Sitemap", ""),
+        ("", ""),
+        ("Disallow" + 100 * "-", "Disallow"),
+        (40 * "-" + "Disallow", ""),
+    ],
+)
+def test_the_field_that_a_misspelt_one_resembles(name: str, field: str) -> None:
+    assert meant_field(name) == field
+
+
+@pytest.mark.parametrize(
+    ("line", "is_rule"),
+    [
+        ("Disallow: /a", True),
+        ("Disallow: a # b", True),
+        ("Disallow:", False),
+        ("Disallow: # a", False),
+        ("Dissallow: /a", True),
+        ("Disallow /a", True),
+        ("Disallow = /a", True),
+        ("disalow /a", True),
+        ("Disallow nothing here", False),
+        ("User-agent: a", False),
+        ("User agent: a", False),
+        ("# Disallow: /a", False),
+        ("Allow: /a", False),
+        ("Allow /a", False),
+        ("", False),
+    ],
+)
+def test_lines_that_are_meant_as_rules(line: str, is_rule: bool) -> None:
+    assert meant_rule(line) is is_rule
+
+
+@pytest.mark.parametrize(
+    ("line", "is_name"),
+    [
+        ("User agent: a", True),
+        ("Useragent a", True),
+        ("user_agent = a", True),
+        ("User-agent: a", False),
+        ("user-AGENT : a # b", False),
+        ("# User agent: a", False),
+        ("Dissallow: /", False),
+        ("", False),
+    ],
+)
+def test_misspelt_names_of_robots(line: str, is_name: bool) -> None:
+    assert meant_name(line) is is_name
+
+
+def test_a_long_line_gets_no_hint_and_a_long_comment_takes_none_away() -> None:
+    def hint(line: str) -> str:
+        return hint_for("misspelt-field", line, ("Disallow",))
+
+    longest = "Dissallow: /".ljust(500, "x")
+    assert hint(longest).startswith("Write 'Disallow: /xxx")
+    assert hint(f"{longest}x") == ""
+    assert hint(f"Dissallow: /a # {longest}") == "Write 'Disallow: /a'."
+
+
+def test_a_kind_without_a_hint_has_an_empty_one() -> None:
+    assert hint_for("no-such-kind", "Disallow: /", ()) == ""

@@ -1,0 +1,105 @@
+"""Lines of a robots.txt without effect: found at its start, and said in a sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_norobots.report.ineffective import IneffectiveRules
+
+
+def test_ineffective_lines_are_the_findings_of_severity_error() -> None:
+    body = (
+        b"User-agent: *\nDisallow: /a\nCrawl-delay: 3\nDisalow: /attic/\n\n"
+        b"Disallow: /cellar/\nDisallow: /loft/\n"
+    )
+    ineffective = IneffectiveRules.of(body)
+    assert ineffective is not None
+    assert ineffective.lines == 3
+    assert ineffective.kinds == "misspelt-field (line 4), stray-disallow (line 6 and 1 more)"
+    assert ineffective.details.startswith("line 4, 'Disalow: /attic/': The field is not known")
+    assert "; line 6 and 1 more, 'Disallow: /cellar/': The line stands in no record" in ineffective.details
+    assert IneffectiveRules.of(b"User-agent: *\nDisallow: /a\nAllow: /b\nSitemap: x\n") is None
+    assert IneffectiveRules.of(b"") is None
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r", b"\r\n"])
+def test_only_the_start_of_a_long_file_is_searched(line_end: bytes) -> None:
+    fine = line_end.join([b"User-agent: *", *([b"Disallow: /a"] * 6_000)])
+    assert len(fine) > 2 * 32 * 1024
+    assert IneffectiveRules.of(fine) is None  # no line was cut in two
+    assert IneffectiveRules.of(fine + line_end + b"Disalow: /b" + line_end) is None
+    ineffective = IneffectiveRules.of(b"Disalow: /b" + line_end + fine)
+    assert ineffective is not None
+    assert ineffective.lines == 1
+
+
+def test_a_file_of_one_long_line_is_not_searched() -> None:
+    assert IneffectiveRules.of(b"Disalow: /" + 100_000 * b"x") is None
+
+
+def test_the_start_of_a_file_in_utf_16_is_text() -> None:
+    ineffective = IneffectiveRules.of(("\ufeffDisalow: /b\n" + 50_000 * "# x\n").encode("utf-16-le"))
+    assert ineffective is not None
+    assert ineffective.kinds == "misspelt-field (line 1)"
+
+
+def said(body: str, *, multivalue: bool = False) -> str:
+    """Return what is said of a file, up to the details."""
+    return str(IneffectiveRules.of(body.encode(), multivalue=multivalue)).partition(" (")[0]
+
+
+ALL = "so that more may be crawled than is meant"
+STRAY = "User-agent: *\nDisallow: /a\n\nDisallow: /b\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (STRAY, f"1 of 2 Disallow lines, {ALL}"),
+        ("Disallow: /b\n", f"1 of 1 Disallow line, {ALL}"),
+        (STRAY + "hello\n", f"1 of 2 Disallow lines, {ALL}"),
+        ("hello\n", "1 line"),
+        ("hello\nDisallow: /\n", f"1 of 1 Disallow line, {ALL}"),
+        ("hello\nthere\n", "2 lines"),
+        ("User-agent: *\nDisallow: /robots.txt\n", "None"),
+        ("User-agent: *\nDisallow: /robots.txt\nhello\n", "1 line"),
+    ],
+)
+def test_the_sentence_counts_rules_without_effect_or_else_lines(body: str, expected: str) -> None:
+    assert said(body) == expected
+
+
+def test_the_sentence_ends_with_the_first_line_of_each_kind() -> None:
+    assert str(IneffectiveRules.of(b"hello\nthere\n")) == (
+        "2 lines (line 1 and 1 more, 'hello': The line is neither a field nor a comment and is ignored)"
+    )
+
+
+def test_a_line_with_two_findings_is_one_line() -> None:
+    ineffective = IneffectiveRules.of(b"Disallow: ftp://x/\n")
+    assert ineffective is not None
+    assert ineffective.kinds == "foreign-url (line 1), stray-disallow (line 1)"
+    assert (ineffective.lines, ineffective.rules, ineffective.idle) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(("lines", "is_truncated"), [(2_000, False), (2_001, True)])
+def test_a_file_that_is_longer_than_the_search_says_so(lines: int, is_truncated: bool) -> None:
+    ineffective = IneffectiveRules.of(b"Disallow: /a\n" + b"#\n" * (lines - 2) + b"#")
+    assert ineffective is not None
+    assert ineffective.is_truncated is is_truncated
+    assert (" Disallow line at its beginning, so" in str(ineffective)) is is_truncated
+
+
+def test_only_the_first_2000_lines_are_searched() -> None:
+    for lines, found in ((1_999, True), (2_000, False)):
+        assert (IneffectiveRules.of(b"#\n" * lines + b"Disalow: /b\n") is not None) is found
+
+
+def test_several_values_in_a_line_have_their_effect_where_the_setting_allows_them() -> None:
+    body = "User-agent: *\nDisallow: /a /b\n"
+    assert said(body) == f"1 of 1 Disallow line, {ALL}"
+    assert said(body, multivalue=True) == "None"
+
+
+def test_text_of_a_site_is_escaped() -> None:
+    assert r"'Disalow: /\x1b[31m\u202e'" in str(IneffectiveRules.of("Disalow: /\x1b[31m\u202e\n".encode()))

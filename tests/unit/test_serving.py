@@ -1,0 +1,106 @@
+"""Which requests for a robots.txt a snapshot can answer, and with what."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.http import TextResponse
+
+from scrapy_norobots.access import Judge, StatusPolicy
+from scrapy_norobots.freshness import Freshness
+from scrapy_norobots.serving import answer, can_be_answered
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import Origin, RobotsTxt
+
+ORIGIN = Origin("http", "town.example", 80)
+URL = ORIGIN.robots_url
+JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
+FOUND = Snapshot(
+    ORIGIN,
+    "http://www.town.example/rules",
+    0.0,
+    200,
+    headers={"content-type": "text/plain", "etag": '"\xe4"'},
+    body=b"User-agent: *\n",
+    from_site=True,
+)
+
+
+class Town(Spider):
+    name = "town"
+
+    def other(self, response: Any) -> None:
+        """Callbacks are methods like this one."""
+
+
+SPIDER = Town()
+
+
+def test_a_plain_request_of_the_spider_can_be_answered() -> None:
+    for callback in (None, SPIDER.parse, SPIDER.other):
+        assert can_be_answered(Request(URL, callback=callback), SPIDER)
+
+
+@pytest.mark.parametrize("callback", [Town().parse, print, lambda response: None])
+def test_a_request_of_somebody_else_cannot(callback: Any) -> None:
+    assert not can_be_answered(Request(URL, callback=callback), SPIDER)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Authorization", "Cache-Control", "Cookie", "If-Match", "If-Modified-Since", "If-None-Match",
+        "If-Unmodified-Since", "Pragma", "range",
+    ],
+)  # fmt: skip
+def test_a_header_that_asks_for_something_else_cannot(header: str) -> None:
+    assert not can_be_answered(Request(URL, headers={header: "x"}), SPIDER)
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        ({"method": "HEAD"}, False),
+        ({"method": "POST"}, False),
+        ({"body": "a=b"}, False),
+        ({"cookies": {"a": "b"}}, False),
+        ({"meta": {"norobots_url": None}}, False),
+        ({"meta": {"dont_redirect": True}}, False),
+        ({"meta": {"dont_redirect": False}}, True),
+        ({"headers": {"User-Agent": "FooBot", "Accept": "text/plain"}}, True),
+    ],
+    ids=str,
+)
+def test_only_a_plain_get_that_follows_redirects_can(request_: dict[str, Any], expected: bool) -> None:
+    assert can_be_answered(Request(URL, **request_), SPIDER) is expected
+
+
+def test_the_answer_is_what_was_downloaded_and_no_cache_keeps_it() -> None:
+    request = Request(URL)
+    response = answer(JUDGE.judge(FOUND), request)
+    assert isinstance(response, TextResponse)
+    assert (response.url, response.status, response.body) == (FOUND.url, 200, FOUND.body)
+    assert sorted(response.headers) == [b"Content-Type", b"Etag"]
+    assert [response.headers["Content-Type"], response.headers["ETag"]] == [b"text/plain", b'"\xe4"']
+    assert (response.flags, response.request) == (["norobots"], request)
+    assert request.meta["dont_cache"] is True
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [replace(FOUND, status=404), replace(FOUND, status=None, error="x"), replace(FOUND, from_site=False)],
+    ids=["an error page", "no answer", "from a store"],
+)
+def test_without_a_file_from_the_site_there_is_no_answer(snapshot: Snapshot) -> None:
+    request = Request(URL)
+    assert answer(JUDGE.judge(snapshot), request) is None
+    assert "dont_cache" not in request.meta
+
+
+def test_a_stale_copy_is_no_answer() -> None:
+    stale = JUDGE.judge(replace(FOUND, status=503, time=1.0), JUDGE.judge(FOUND))
+    assert stale.stale
+    assert answer(stale, Request(URL)) is None
