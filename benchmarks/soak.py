@@ -214,7 +214,7 @@ def _say(minutes: float, seen: dict[str, Any], site: dict[str, int], restarts: i
         "downloads of a robots.txt": f"{stats['robotstxt/request_count']:,}",
         "of which in vain": f"{sum(v for k, v in stats.items() if 'robotstxt/exception' in k):,}",
         "restarts of Redis": f"{restarts}; warnings that it failed "
-        f"{sum('the crawl goes on from memory' in line for line in lines)}, "
+        f"{sum('the crawl continues without the store' in line for line in lines)}, "
         f"that it works again {sum('works again' in line for line in lines)}",
         "requests for what is always forbidden": str(site["forbidden"]),
         "memory": f"{median(used[sixth : 2 * sixth]):.1f} MB in the second sixth, "

@@ -48,7 +48,7 @@ _PLAIN = re.compile(rb"[\w.: -]*")
 # How many META tags a page may have, and how long they may be, in characters, so that they are read.
 _TAGS_MAX = 1_000
 _CONTENT_MAX = 10_000
-_TOO_MANY = f"more than {_TAGS_MAX} META tags, or one of more than {_CONTENT_MAX} characters"
+_TOO_MANY = f"more than {_TAGS_MAX} META tags, or one longer than {_CONTENT_MAX} characters"
 
 
 class RobotsMetaMiddleware:
@@ -105,19 +105,20 @@ class RobotsMetaMiddleware:
             if page.follow or not self._config.follow or each.meta.get("dont_obey_robotstxt"):
                 return True
             self._stats.inc_value("norobots/meta/nofollow")
-            self._log_drop("followed", each, page.nofollow_by, response)
+            self._log_drop("Request", each, "nofollow", page.nofollow_by, response)
         else:
             assert response.request is not None  # the engine sets it
             if page.index or not self._config.index or is_overridden(response.request):
                 return True
             self._stats.inc_value("norobots/meta/noindex")
-            self._log_drop("indexed", f"an item ({type(each).__name__})", page.noindex_by, response)
+            self._log_drop("Item", type(each).__name__, "noindex", page.noindex_by, response)
         return self._config.dry_run
 
-    def _log_drop(self, what: str, which: object, by: str | None, response: Response) -> None:
-        verb = "Would not be" if self._config.dry_run else "Not"
+    def _log_drop(self, kind: str, which: object, term: str, source: str | None, response: Response) -> None:
+        verb = "would be dropped" if self._config.dry_run else "dropped"
+        page = printable(response.url)
         extra = {"spider": self._crawler.spider}
-        logger.debug("%s %s: %s (%s of %s)", verb, what, which, by, printable(response.url), extra=extra)
+        logger.debug("%s %s by %s: %s (%s of %s)", kind, verb, term, which, source, page, extra=extra)
 
 
 def read_response(response: Response, robot: str | bytes) -> RobotsMeta:

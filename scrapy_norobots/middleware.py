@@ -65,7 +65,7 @@ class NoRobotsMiddleware:
         """Raise `NotConfigured` if `ROBOTSTXT_OBEY` is false, `ValueError` for a bad setting."""
         config = Config.from_settings(crawler.settings)
         if not config.obey:
-            logger.info("robots.txt is not obeyed by %s: ROBOTSTXT_OBEY is False", spider_name(crawler))
+            logger.info("Spider %s does not obey robots.txt: ROBOTSTXT_OBEY is False", spider_name(crawler))
             raise NotConfigured
         assert crawler.stats is not None  # made before any middleware
         _warn_about_incomplete_setup(crawler.settings)
@@ -78,7 +78,9 @@ class NoRobotsMiddleware:
         self._loader = RobotsLoader(crawler, config, self._report)
         self._origins = self._loader.origins
         if config.dry_run:
-            logger.warning("NOROBOTS_DRY_RUN: what robots.txt forbids is told and counted, and crawled")
+            logger.warning(
+                "NOROBOTS_DRY_RUN is on: forbidden requests are logged and counted, but not dropped"
+            )
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     @classmethod
@@ -184,7 +186,7 @@ class NoRobotsMiddleware:
 
     def _bad_url(self, request: Request, exc: ValueError) -> Decision:
         robot = to_name(self._identity.robot(request))
-        detail = f"the URL has no origin: {exc}"
+        detail = f"the URL is invalid: {exc}"
         return Decision(Verdict.FORBIDDEN, request.url, robot, Reason.BAD_URL, detail=detail)
 
     def _spider_closed(self, reason: str) -> None:
@@ -206,7 +208,7 @@ def _is_replaced_by_subclass(settings: BaseSettings) -> bool:
     keys = enabled_keys(settings, "DOWNLOADER_MIDDLEWARES", NoRobotsMiddleware)
     subclasses = [key for key in keys if key not in keys_of(NoRobotsMiddleware, dict.fromkeys(keys))]
     for key in subclasses:
-        logger.info("%s is in the place of scrapy_norobots.NoRobotsMiddleware", key)
+        logger.info("%s replaces scrapy_norobots.NoRobotsMiddleware", key)
     return bool(subclasses)
 
 
@@ -216,21 +218,21 @@ def _warn_about_incomplete_setup(settings: BaseSettings) -> None:
         cls = load_object(key)
         if cls is RobotsTxtMiddleware:
             logger.warning(
-                "Scrapy's own robots.txt middleware is enabled too, and asks each site once more: "
+                "Scrapy's own robots.txt middleware is enabled too, and downloads each robots.txt once more: "
                 "set %r to None in DOWNLOADER_MIDDLEWARES",
                 key,
             )
         else:
             logger.warning(
-                "%s, a subclass of Scrapy's robots.txt middleware, is enabled too: both must allow a "
-                "request, and each site is asked twice. Derive it from scrapy_norobots.NoRobotsMiddleware "
-                "instead, or set it to None in DOWNLOADER_MIDDLEWARES",
+                "%s, a subclass of Scrapy's robots.txt middleware, is enabled too: a request passes only if "
+                "both allow it, and each robots.txt is downloaded twice. Derive the class from "
+                "scrapy_norobots.NoRobotsMiddleware, or set it to None in DOWNLOADER_MIDDLEWARES",
                 global_object_name(cls),
             )
     if MetaConfig.from_settings(settings).obey and not enabled_keys(
         settings, "SPIDER_MIDDLEWARES", RobotsMetaMiddleware
     ):
         logger.warning(
-            "NOROBOTS_META has no effect: scrapy_norobots.RobotsMetaMiddleware is not in SPIDER_MIDDLEWARES; "
-            'it is with ADDONS = {"scrapy_norobots.Addon": 500}'
+            "NOROBOTS_META has no effect: scrapy_norobots.RobotsMetaMiddleware is not in SPIDER_MIDDLEWARES. "
+            'The add-on puts it there: ADDONS = {"scrapy_norobots.Addon": 500}'
         )

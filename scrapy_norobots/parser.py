@@ -93,7 +93,7 @@ class Reader:
                 parser.from_crawler(self._crawler, b"").allowed("http://town.example/", robot)
             except Exception as exc:
                 value = self._crawler.settings.get(setting)
-                raise ValueError(f"{setting} = {value!r}: {parser.__name__} is not usable: {exc}") from exc
+                raise ValueError(f"{setting} = {value!r}: {parser.__name__} cannot be used: {exc}") from exc
 
 
 def _as_utf8(body: bytes) -> bytes:
@@ -158,14 +158,14 @@ class ForeignRules:
         answer = self._ask(url, robot)
         allowed = answer == ""
         name = type(self.parser).__name__
-        failure = f", which failed ({answer})" if answer else ""
+        failure = f"{name} failed ({answer}) on {source}" if answer else ""
         return Decision(
             verdict=Verdict.ALLOWED if allowed else Verdict.FORBIDDEN,
             url=url,
             robot=to_name(robot),
             reason=Reason.PARSER,
             source=source,
-            detail=f"{source} as read by {name}{failure}",
+            detail=failure or f"{source} as read by {name}",
             parser=name,
         )
 

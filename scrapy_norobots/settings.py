@@ -203,7 +203,7 @@ def _text(settings: BaseSettings, name: str) -> str | None:
         except UnicodeDecodeError:
             raise _error(name, value, "must be UTF-8") from None
     if value is not None and not isinstance(value, str):
-        raise _error(name, value, "must be a text")
+        raise _error(name, value, "must be a string")
     return value or None
 
 
@@ -214,7 +214,7 @@ def _number(settings: BaseSettings, name: str, unit: str, least: float, most: in
     except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if not least <= number <= most:  # false for nan
-        raise _error(name, value, f"must be a number of {unit}, from {least} to {most}")
+        raise _error(name, value, f"must be a number of {unit}, at least {least} and at most {most}")
     return number
 
 
@@ -233,7 +233,9 @@ def _freshness(settings: BaseSettings) -> Freshness:
         stale_ttl=_number(settings, "NOROBOTS_STALE_TTL", "seconds", 0, _CENTURY),
     )
     if freshness.ttl < freshness.ttl_min and settings.get("NOROBOTS_TTL_MIN") is not None:
-        raise _error("NOROBOTS_TTL_MIN", freshness.ttl_min, f"is more than NOROBOTS_TTL = {freshness.ttl!r}")
+        raise _error(
+            "NOROBOTS_TTL_MIN", freshness.ttl_min, f"must be at most NOROBOTS_TTL, which is {freshness.ttl!r}"
+        )
     return freshness
 
 
@@ -259,14 +261,14 @@ def _list(settings: BaseSettings, name: str) -> Sequence[Any] | None:
 def _names(settings: BaseSettings, name: str) -> tuple[str, ...]:
     parts = _list(settings, name)
     if parts is None or not all(isinstance(part, str) for part in parts):
-        raise _error(name, _value(settings, name), "must be a list of names of meta keys")
+        raise _error(name, _value(settings, name), "must be a list of meta keys")
     return tuple(parts)
 
 
 def _parsers(settings: BaseSettings, name: str) -> tuple[type[RobotParser], ...]:
     parts = _list(settings, name)
     if parts is None:
-        raise _error(name, _value(settings, name), "must be a list of parsers, or of their import paths")
+        raise _error(name, _value(settings, name), "must be a list of parser classes or their import paths")
     return tuple(_load_parser(name, part) for part in parts)
 
 
@@ -274,9 +276,9 @@ def _load_parser(name: str, value: Any) -> type[RobotParser]:
     try:
         parser: type[RobotParser] = load_object(value)
     except Exception as exc:
-        raise _error(name, value, f"is not usable: {exc}") from exc
+        raise _error(name, value, f"cannot be imported: {exc}") from exc
     if not hasattr(parser, "from_crawler"):
-        raise _error(name, value, "is not usable: it is no RobotParser")
+        raise _error(name, value, "must be a RobotParser class: it has no from_crawler")
     return parser
 
 
@@ -291,7 +293,7 @@ def _store(settings: BaseSettings) -> str:
             raise _error("JOBDIR", job, "must be a path")
         return f"sqlite:///{Path(job) / _JOB_FILE}"
     if not isinstance(value, str):
-        raise _error("NOROBOTS_STORE", value, f"must be a text: {FORMS}")
+        raise _error("NOROBOTS_STORE", value, f"must be a string; expected {FORMS}")
     scheme, slashes, path = value.partition(":///")
     # Unlike pathlib's, it takes what is no user's home for a name.
     return scheme + slashes + os.path.expanduser(path) if scheme == "sqlite" else value  # noqa: PTH111
@@ -311,9 +313,9 @@ def _report_paths(settings: BaseSettings, name: str) -> tuple[str, ...]:
     paths = tuple(os.fspath(part) for part in parts)
     for path in paths:
         if "://" in path:
-            raise _error(name, value, f"{path!r} is a URL; a report is written to a path")
+            raise _error(name, value, f"{path!r} is a URL; expected a file path")
         if Path(path).suffix.lower() not in RENDERERS:
-            raise _error(name, value, f"{path!r} must end in one of {', '.join(RENDERERS)}")
+            raise _error(name, value, f"{path!r} must end in {', '.join(RENDERERS)}")
     return paths
 
 
@@ -340,5 +342,5 @@ def _warn_about_unknown(settings: BaseSettings) -> None:
         if isinstance(name, str) and _SIMILAR_PREFIX.match(name) and name not in DEFAULTS:
             names = [setting.removeprefix(PREFIX) for setting in DEFAULTS]
             nearest = get_close_matches(_SIMILAR_PREFIX.sub("", name), names, n=1)
-            hint = f"; is it {PREFIX}{nearest[0]}?" if nearest else ""
-            logger.warning("There is no setting %s%s", name, hint)
+            hint = f"; did you mean {PREFIX}{nearest[0]}?" if nearest else ""
+            logger.warning("Unknown setting %s is ignored%s", name, hint)

@@ -69,7 +69,7 @@ def crawl_one(lab: FaultLab, fault: Fault, settings: dict[str, Any]) -> Row:
     # Pages that a link led to: a start request that is dropped has a log line of its own.
     done = run_crawl(f"{origin}/open", f"{origin}/back/", settings=settings)
     seen = json.loads(done.stdout)
-    lines = re.findall(r"\[scrapy_norobots[\w.]+\] (\w+: [\w ]+ at http.*)", done.stderr)
+    lines = re.findall(r"\[scrapy_norobots[\w.]+\] (\w+: http\S+ (?:answered|could not) .*)", done.stderr)
     stats = [
         f"`{name}`"
         for name in seen["stats"]
@@ -81,7 +81,7 @@ def crawl_one(lab: FaultLab, fault: Fault, settings: dict[str, Any]) -> Row:
 def tidy(line: str) -> str:
     """Take out of a log line what is another number each time."""
     line = re.sub(r"http(s?)://(127\.0\.3\.\d+|a{64}\.example):\d+", r"http\1://HOST", line)
-    line = re.sub(r"\(([A-Z]\w+)(: .*?)?\), and NOROBOTS", r"(\1…), and NOROBOTS", line)
+    line = re.sub(r"\(([A-Z]\w+)(: .*?)?\): requests", r"(\1…): requests", line)
     return f"`{line}`"
 
 

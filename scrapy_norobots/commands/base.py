@@ -74,7 +74,7 @@ class RobotsCommand(ScrapyCommand):
     def add_options(self, parser: ArgumentParser) -> None:
         """Add the options that both commands have."""
         super().add_options(parser)
-        parser.add_argument("--json", action="store_true", help="answer in JSON, an object a line")
+        parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         """Read the settings; raise `UsageError` for bad ones, unknown options, or no arguments."""
@@ -84,9 +84,11 @@ class RobotsCommand(ScrapyCommand):
             if arg.startswith("-") and arg != STDIN:
                 raise UsageError(f"no such option: {printable(arg)}")
         if not args:
-            raise UsageError(f"nothing to do: give {self.syntax().split()[-1]} ('-' is standard input)")
+            raise UsageError(
+                f"nothing to do: expected {self.syntax().split()[-1]} ('-' reads standard input)"
+            )
         if args.count(STDIN) > 1:
-            raise UsageError("standard input can be read once only")
+            raise UsageError("'-' (standard input) can be given only once")
         if sys.stdout is None:
             raise UsageError("standard output is closed")
         assert self.settings is not None  # Scrapy has set them
@@ -149,7 +151,7 @@ def read_input(path: str, limit: int = -1) -> bytes:
         raise InputError(display_name(path), exc.strerror or exc) from exc
     if 0 <= limit < len(data):
         raise InputError(
-            display_name(path), f"has more than {limit} bytes, and NOROBOTS_MAXSIZE allows no more"
+            display_name(path), f"has more than {limit} bytes, the limit set by NOROBOTS_MAXSIZE"
         )
     return data
 

@@ -64,27 +64,27 @@ class RobotsCheck(RobotsCommand):
 
     def short_desc(self) -> str:
         """Return what it does."""
-        return "Say whether robots.txt allows URLs, and why"
+        return "Check whether robots.txt allows URLs, and why"
 
     def long_desc(self) -> str:
         """Return what it does, and how it ends."""
         return (
-            "Download the robots.txt of each URL's site as a crawl would, and say whether it allows the "
-            "URL, and why. '-' reads URLs from standard input, one a line. The exit status is 2 if that "
-            "could not be told of some URL, else 1 if one is forbidden, else 0."
+            "Download the robots.txt of each URL's site as a crawl would, and print whether it allows the "
+            "URL, and why. '-' reads URLs from standard input, one per line. The exit status is 2 if the "
+            "answer for any URL is unknown, else 1 if any URL is forbidden, else 0."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
         """Add its options."""
         super().add_options(parser)
         parser.add_argument(
-            "--robot", metavar="NAME", help="whose rules count: a name, or a whole User-Agent"
+            "--robot", metavar="NAME", help="robot to check for: a name or a whole User-Agent header"
         )
         parser.add_argument(
-            "--file", metavar="PATH", help="a robots.txt to read, for all sites ('-': standard input)"
+            "--file", metavar="PATH", help="read this robots.txt for all sites ('-': standard input)"
         )
         parser.add_argument(
-            "--compare", action="store_true", help="add what an RFC 9309 parser says, and where it differs"
+            "--compare", action="store_true", help="also show what an RFC 9309 parser answers"
         )
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
@@ -92,7 +92,7 @@ class RobotsCheck(RobotsCommand):
         super().process_options(args, opts)
         if opts.robot is not None:
             if not to_name(opts.robot):
-                raise UsageError(f"--robot names no robot: {opts.robot!r}")
+                raise UsageError(f"--robot {opts.robot!r}: must contain the name of a robot")
             assert self.settings is not None  # Scrapy has set them
             self.settings.set("ROBOTSTXT_USER_AGENT", opts.robot, priority="cmdline")
         if opts.file == STDIN and STDIN in args:
@@ -213,11 +213,11 @@ class Check:
             request = Request(url)
             origin = Origin.of(request.url)
         except ValueError as exc:
-            return _unknown(url, Reason.BAD_URL, f"this is no URL that can be crawled ({exc})")
+            return _unknown(url, Reason.BAD_URL, f"the URL is invalid ({exc})")
         if origin is None:
             return _unknown(url, Reason.NOT_WEB)
         if origin not in self._accesses or self._identity is None:
-            return _unknown(url, Reason.ERROR, "the crawl was stopped before its robots.txt was had")
+            return _unknown(url, Reason.ERROR, "the crawl was stopped before robots.txt was downloaded")
         robot = self._identity.robot(request)
         access, other = self._accesses[origin]
         decision = _decide(access, request.url, robot)

@@ -54,15 +54,15 @@ class RobotsLint(RobotsCommand):
 
     def short_desc(self) -> str:
         """Return what it does."""
-        return "Say what in a robots.txt has no effect, and what was meant"
+        return "Find lines without effect in a robots.txt, and suggest corrections"
 
     def long_desc(self) -> str:
         """Return what it does, and how it ends."""
         return (
-            "Read robots.txt files as the 1994 standard has it, and say what in them has no effect or is not "
-            "in its form, and what was probably meant. A URL is downloaded as a crawl would; that of a site "
-            "means its /robots.txt. '-' reads standard input. The exit status is 2 if a file could not be "
-            "had, else 1 if one has an error, else 0."
+            "Check robots.txt files against the 1994 standard: report lines that have no effect or do not "
+            "have its form, and suggest what was probably meant. A URL is downloaded as in a crawl; the URL "
+            "of a site means its /robots.txt. '-' reads standard input. The exit status is 2 if a file could "
+            "not be read or downloaded, else 1 if a file has an error, else 0."
         )
 
     def run(self, args: list[str], opts: Namespace) -> None:
@@ -101,9 +101,9 @@ class RobotsLint(RobotsCommand):
             raise InputError(arg, exc) from None
         snapshot = snapshots.get(url)
         if snapshot is None:
-            raise InputError(url, "the crawl was stopped before it was had")
+            raise InputError(url, "the crawl was stopped before it was downloaded")
         if snapshot.status is None:
-            raise InputError(snapshot.url, f"could not be had ({snapshot.error})")
+            raise InputError(snapshot.url, f"could not be downloaded ({snapshot.error})")
         if not 200 <= snapshot.status < 300:
             raise InputError(snapshot.url, f"answered {snapshot.status}")
         return snapshot.url, snapshot.body
@@ -162,7 +162,7 @@ def _lines(path: str, robots: RobotsTxt) -> Iterator[str]:
     counts = Counter(finding.severity for finding in robots.findings)
     found = ", ".join(_counted(counts[severity], severity.value) for severity in Severity if counts[severity])
     effect = f"{len(idle)} of {_counted(len(rules), 'rule')} without effect" if rules else "no rules"
-    yield f"{where}: {found or 'nothing found'}; {effect}"
+    yield f"{where}: {found or 'no findings'}; {effect}"
 
 
 def _counted(number: int, noun: str) -> str:

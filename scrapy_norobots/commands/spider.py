@@ -86,7 +86,7 @@ class CommandSpider(Spider, Generic[_T]):
     def _show_progress(self) -> None:
         """Show how many items are left, if standard error is a terminal and there are several."""
         if self._total > 1 and is_terminal(sys.stderr):
-            left = f"{len(self._pending)} of {self._total} to go" if self._running else ""
+            left = f"{len(self._pending)} of {self._total} left" if self._running else ""
             sys.stderr.write(f"\r\x1b[K{left}")
             sys.stderr.flush()
 
@@ -104,6 +104,6 @@ def run_spider(process: Any, prepare: Prepare[_T], items: Collection[_T]) -> Non
     process.start()
     spider = crawler.spider
     if spider is None or not spider.has_started:
-        raise CommandError("the crawl did not start; its log says why")
+        raise CommandError("the crawl did not start; see the log")
     if spider.failure is not None:
         raise spider.failure

@@ -90,7 +90,7 @@ class Outcome(NamedTuple):
 
     def __str__(self) -> str:
         if self.stale:
-            return "rules of a stale copy"
+            return "rules (stale)"
         return self.kind if self.kind == self.key else f"{self.kind} ({self.key})"
 
 

@@ -150,35 +150,37 @@ class CrawlReport:
             try:
                 written = files.write(path, render(facts).encode(), self._started)
             except OSError as exc:
-                self._log(logging.ERROR, "NOROBOTS_REPORT: %s could not be written: %s", path, exc)
+                self._log(logging.ERROR, "NOROBOTS_REPORT: the report %s could not be written: %s", path, exc)
             else:
-                self._log(logging.INFO, "The report on robots.txt is in %s", written)
+                self._log(logging.INFO, "The robots.txt report was written to %s", written)
 
     def _log_outcome(self, access: Access, *, is_first: bool) -> None:
         """Log what an origin without fresh rules means for the crawl, and when it has rules again."""
         level = logging.WARNING
         if access.stale:
-            what = "Rules stay in force"
+            what = "still follow the cached rules"
         elif access.kind is AccessKind.CLOSED:
-            what = "Nothing would be fetched" if self._dry_run else "Nothing is fetched"
+            what = "would be dropped" if self._dry_run else "are dropped"
         elif access.kind is AccessKind.OPEN:
-            what = "Everything may be fetched"
+            what = "are allowed"
             # Most sites without a robots.txt just have none; a failure, or a redirect that leads nowhere,
             # is news.
             level = logging.WARNING if access.temporary or access.outcome == "3xx" else logging.DEBUG
         elif is_first:
             return
         else:
-            what, level = "Rules count", logging.INFO
+            what, level = "now follow its rules", logging.INFO
         origin = access.snapshot.origin
-        again = f"; it is asked again in {access.lifetime:g} s" if access.temporary else ""
+        why = f" ({access.setting})" if access.setting else ""
+        again = f"; robots.txt is downloaded again after {access.lifetime:g} s" if access.temporary else ""
         logged = self._without_rules
         is_new = origin not in logged
         if level > logging.DEBUG and len(logged) < _LOGGED_MAX:
             logged.add(origin)
         elif is_new:
             level = logging.DEBUG
-        self._log(level, "%s at %s: %s%s.", what, printable(str(origin)), access.explanation, again)
+        shown = printable(str(origin))
+        self._log(level, "%s: requests to %s %s%s%s", access.detail, shown, what, why, again)
         if is_new and origin in logged and len(logged) == _LOGGED_MAX:
             self._log(
                 logging.WARNING,

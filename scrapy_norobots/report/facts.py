@@ -56,28 +56,27 @@ def facts_of(counters: Counters, crawl: dict[str, Any]) -> Facts:
 
 def log_text(facts: Facts) -> str:
     """Return the facts in brief, several lines of them."""
-    outcomes = ", ".join(f"{outcome['origins']} {outcome['text']}" for outcome in facts["outcomes"])
+    outcomes = ", ".join(f"{outcome['text']}: {outcome['origins']}" for outcome in facts["outcomes"])
     sources = ", ".join(f"{count} from {source}" for source, count in facts["sources"].items())
     requests = facts["requests"]
     would_be = "would have been " if facts["crawl"]["dry_run"] else ""
     lines = [
         f"robots.txt in this crawl ({facts['crawl']['spider']})",
-        f"  origins asked: {facts['origins']}{f' ({outcomes})' if outcomes else ''}",
+        f"  origins: {facts['origins']}{f' ({outcomes})' if outcomes else ''}",
     ]
     if facts["slowest"]:
         slowest = facts["slowest"]
         lines.append(
-            f"  robots.txt had: {sources}; the slowest in {slowest['seconds']:.2f} s, {slowest['origin']}"
+            f"  robots.txt loaded: {sources}; slowest: {slowest['origin']} in {slowest['seconds']:.2f} s"
         )
     if facts["patterns"]["files"]:
-        files = "file" if facts["patterns"]["files"] == 1 else "files"
         lines.append(
-            f"  patterns that 1994 does not know (* or $) in {facts['patterns']['files']} {files}, "
-            f"the first {facts['patterns']['first']}"
+            f"  files with * or $ in rules, which the 1994 standard reads literally: "
+            f"{facts['patterns']['files']}, first: {facts['patterns']['first']}"
         )
     lines.append(
         f"  requests: {requests['passed']} passed, {requests['dropped']} {would_be}dropped, "
-        f"{requests['overridden']} passed by dont_obey_robotstxt"
+        f"{requests['overridden']} not checked (dont_obey_robotstxt)"
     )
     for cause in facts["dropped_most"][:_IN_LOG]:
         what = (
@@ -85,7 +84,7 @@ def log_text(facts: Facts) -> str:
             if cause["line"]
             else cause["text"]
         )
-        lines.append(f"  {would_be}dropped {cause['count']} at {cause['origin'] or 'no origin'}: {what}")
+        lines.append(f"  {cause['count']} {would_be}dropped at {cause['origin'] or 'no origin'}: {what}")
     return "\n".join(lines)
 
 

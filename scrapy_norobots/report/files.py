@@ -30,8 +30,8 @@ def prepare(template: str, spider: Spider, start: datetime) -> Path:
         name = template % _Values(spider, start)
     except (KeyError, TypeError, ValueError) as exc:
         raise ValueError(
-            f"NOROBOTS_REPORT = {template!r}: has a placeholder that is neither %(time)s nor an attribute of "
-            f"the spider, or a '%' that is not doubled ({exc})"
+            f"NOROBOTS_REPORT = {template!r}: unknown placeholder ({exc}); use %(time)s, an attribute of "
+            "the spider such as %(name)s, or '%%' for a '%'"
         ) from exc
     try:
         path = Path(os.path.realpath(os.path.expanduser(name)))  # noqa: PTH111  # so that a link stays one
@@ -90,7 +90,7 @@ def _may_take(path: Path, started: datetime) -> bool:
 
 def _try(path: Path) -> None:
     if path.exists() and not path.is_file():
-        raise OSError(f"{path} is {'a folder' if path.is_dir() else 'no file'}")
+        raise OSError(f"{path} is {'a directory' if path.is_dir() else 'not a regular file'}")
     path.parent.mkdir(parents=True, exist_ok=True)
     with _beside(path):
         pass

@@ -63,14 +63,14 @@ class IneffectiveRules:
         )
 
     def __str__(self) -> str:
-        beginning = " at its beginning" if self.is_truncated else ""
+        beginning = " at its start" if self.is_truncated else ""
         if not self.idle:
             what = "1 line" if self.lines == 1 else f"{self.lines} lines"
             return f"{what}{beginning} ({self.details})"
         lines = "line" if self.rules == 1 else "lines"
         return (
             f"{self.idle} of {self.rules} Disallow {lines}{beginning}, "
-            f"so that more may be crawled than is meant ({self.details})"
+            f"so the crawl may fetch pages that the site meant to forbid ({self.details})"
         )
 
 

@@ -103,16 +103,18 @@ def _outcomes(facts: Facts) -> str:
         (escape(outcome["text"]), "stale" if outcome["stale"] else outcome["kind"], outcome["origins"])
         for outcome in outcomes
     ]
-    return _bars(bars, most=max((count for *_, count in bars), default=1)) or _empty("No origin was asked.")
+    return _bars(bars, most=max((count for *_, count in bars), default=1)) or _empty(
+        "No robots.txt was loaded."
+    )
 
 
 def _sources(facts: Facts) -> str:
     if facts["slowest"] is None:
         return ""
-    had = ", ".join(f"{_number(count)} from {escape(name)}" for name, count in facts["sources"].items())
+    loaded = ", ".join(f"{_number(count)} from {escape(name)}" for name, count in facts["sources"].items())
     slowest = facts["slowest"]
     return (
-        f"Files had: {had}. The slowest took {slowest['seconds']:.2f} s: "
+        f"Loaded: {loaded}. Slowest, in {slowest['seconds']:.2f} s: "
         f'<span class="site">{escape(slowest["origin"])}</span>'
     )
 
@@ -124,8 +126,8 @@ def _rules(facts: Facts) -> str:
     short_by = facts["dropped_most_short_by"]
     if short_by:
         rows += "\n" + _empty(
-            "There were too many different rules to count each from its start: each count may be short by "
-            f"up to {_number(short_by)}, and rules with fewer drops than that may be missing."
+            "There were too many different rules to count each from the start of the crawl: a count may be "
+            f"too low by up to {_number(short_by)}, and rules with fewer drops than that may be missing."
         )
     return rows
 
@@ -146,7 +148,7 @@ def _listed(facts: Facts) -> str:
     if not facts["rows_left_out"]:
         return ""
     return (
-        f"Listed are the {_number(len(facts['rows']))} origins of most interest: with drops, errors or lines "
-        f"without effect, then the slowest. {_number(facts['rows_left_out'])} more are counted above and not "
-        "listed; NOROBOTS_REPORT_ORIGINS says how many may be."
+        f"The table has {_number(len(facts['rows']))} origins: first those with drops, errors or lines "
+        f"without effect, then the slowest. {_number(facts['rows_left_out'])} more are counted above, but "
+        "not listed; raise NOROBOTS_REPORT_ORIGINS to list them."
     )

@@ -76,7 +76,7 @@ class Decision:
         if self.reason is Reason.NO_RULE_MATCHES:
             return f"no line of {source} forbids it, {self._record()}"
         if self.reason is Reason.NO_RECORD:
-            return f"{source} has no record for this robot and no default record"
+            return f"{source} has no record for this robot and no record for '*'"
         if self.reason is Reason.ROBOTS_TXT:
             return "robots.txt itself may always be fetched"
         if self.reason is Reason.NOT_WEB:

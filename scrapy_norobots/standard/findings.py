@@ -55,42 +55,48 @@ class Kind(NamedTuple):
 _E, _W, _I = Severity.ERROR, Severity.WARNING, Severity.INFO
 
 KINDS: dict[str, Kind] = {
-    "byte-order-mark": Kind(_W, "F1", "The file starts with a byte order mark, which is dropped."),
-    "utf-16": Kind(_W, "F1", "The file is UTF-16; many robots will not be able to read it."),
-    "not-utf-8": Kind(_W, "F1", "Bytes that are not UTF-8 are kept as they are."),
+    "byte-order-mark": Kind(_W, "F1", "The file starts with a byte order mark, which is ignored."),
+    "utf-16": Kind(_W, "F1", "The file is encoded as UTF-16, which many robots cannot read."),
+    "not-utf-8": Kind(
+        _W, "F1", "The line has bytes that are not UTF-8; in a path, they are compared as %XX."
+    ),
     "odd-line-break": Kind(
-        _W, "F2", "A character that some programs take for a line break does not end the line."
+        _W, "F2", "The line has a character that some programs read as a line break; here it is not one."
     ),
-    "misspelt-field": Kind(_E, "F7", "The field is not known, so the line is ignored; is it {0}?"),
-    "unknown-field": Kind(_W, "F7", "The field is not known, so the line is ignored."),
-    "later-field": Kind(_I, "F7", "The 1994 standard has no such field, so the line is ignored."),
-    "no-colon": Kind(_E, "F8", "The line is neither a field nor a comment and is ignored."),
-    "html-page": Kind(_E, "F8", "The file is an HTML page and has no records."),
+    "misspelt-field": Kind(_E, "F7", "The field is unknown, so the line is ignored; did you mean {0}?"),
+    "unknown-field": Kind(_W, "F7", "The field is unknown, so the line is ignored."),
+    "later-field": Kind(
+        _I, "F7", "The field is a later extension of the 1994 standard, so the line is ignored."
+    ),
+    "no-colon": Kind(_E, "F8", "The line is neither a field nor a comment, so it is ignored."),
+    "html-page": Kind(_E, "F8", "The file is an HTML page, so it has no rules."),
     "no-blank-line": Kind(
-        _W, "R2", "No blank line ends the record before; this line starts a new one all the same."
+        _W, "R2", "A blank line is missing above this line; the line starts a new record nevertheless."
     ),
-    "no-disallow": Kind(_W, "R3", "The record has no Disallow line: it lets its robots fetch all."),
+    "no-disallow": Kind(_W, "R3", "The record has no Disallow line, so its robots may fetch everything."),
     "stray-disallow": Kind(
-        _E, "R4", "The line stands in no record (a blank line ends one) and counts for nobody."
+        _E, "R4", "The line is in no record (a blank line ends one), so it applies to no robot."
     ),
     "second-default": Kind(
-        _W, "R5", "The record for '*' of line {0} is not the only one; their rules add up."
+        _W, "R5", "There is a record for '*' at line {0} already; the rules of both apply."
     ),
     "version-in-name": Kind(_W, "A2", "The name is compared without its version, as '{0}'."),
     "name-taken": Kind(
-        _E, "A3", "The record of line {0} counts for this robot, since it stands first; this does not."
+        _E, "A3", "An earlier record, at line {0}, applies to this robot, so this record does not."
     ),
-    "empty-name": Kind(_E, "A5", "The line names no robot."),
-    "star-in-name": Kind(_E, "A5", "A '*' is special only alone; no robot has such a name."),
-    "several-names": Kind(_W, "A5", "The value is one robot's name, blanks and all, not several."),
-    "wildcard": Kind(_I, "U3", "'*' and '$' are ordinary characters; patterns came with a later extension."),
-    "whole-url": Kind(_W, "U4", "A whole URL counts for its own scheme, host and port only."),
-    "foreign-url": Kind(_E, "U4", "No robots.txt can rule such a URL; the line is ignored."),
-    "relative-path": Kind(_W, "U5", "The path does not start with '/'; it is taken from the root."),
-    "unescaped": Kind(_W, "U6", "Blanks, controls and what is not ASCII are compared as %XX of their bytes."),
-    "bad-escape": Kind(_W, "U6", "A '%' without two hexadecimal digits stands for itself."),
-    "several-paths": Kind(_E, "U6", "The value is one path, blanks and all, not several."),
-    "robots-txt": Kind(_E, "U7", "robots.txt itself may always be fetched."),
+    "empty-name": Kind(_E, "A5", "The line has no name, so it applies to no robot."),
+    "star-in-name": Kind(_E, "A5", "A '*' within a name is not a wildcard, so the line applies to no robot."),
+    "several-names": Kind(_W, "A5", "The whole value is one robot's name, spaces included, and not a list."),
+    "wildcard": Kind(_I, "U3", "'*' and '$' are ordinary characters here; patterns are a later extension."),
+    "whole-url": Kind(_W, "U4", "A whole URL applies only to its own scheme, host and port."),
+    "foreign-url": Kind(_E, "U4", "No robots.txt applies to such a URL, so the line is ignored."),
+    "relative-path": Kind(_W, "U5", "The path does not start with '/'; it is read as if it did."),
+    "unescaped": Kind(
+        _W, "U6", "Spaces, control and non-ASCII characters are compared percent-encoded (%XX)."
+    ),
+    "bad-escape": Kind(_W, "U6", "A '%' without two hexadecimal digits after it is a literal '%'."),
+    "several-paths": Kind(_E, "U6", "The whole value is one path, spaces included, and not a list."),
+    "robots-txt": Kind(_E, "U7", "robots.txt itself may always be fetched, so it cannot be forbidden."),
 }
 
 _ODD_LINE_BREAK = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")

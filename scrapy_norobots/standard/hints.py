@@ -80,7 +80,7 @@ def _write(lines: str | Iterable[str]) -> str:
         return f"Write {quoted(lines)}." if lines else ""
     texts = list(map(quoted, lines))
     more = ["…"] if len(texts) > _MOST_LINES else []
-    return printable(f"Write a line for each: {', '.join(texts[:_MOST_LINES] + more)}.")
+    return printable(f"Write one line for each: {', '.join(texts[:_MOST_LINES] + more)}.")
 
 
 def _respelt(text: str) -> str:
@@ -119,36 +119,36 @@ def _without_wildcard(text: str) -> str:
     plain = path.rstrip("*")
     if plain == path or not plain or "*" in plain:
         return ""  # a pattern that no line without one can say
-    return f"Write {quoted(f'{DISALLOW}: {plain}')}: a rule counts for all that begins with it."
+    return f"Write {quoted(f'{DISALLOW}: {plain}')}: a rule applies to every path that starts with it."
 
 
 def _into_record(_text: str, record: int) -> str:
     if not record:
-        return f"Write {quoted(f'{USER_AGENT}: *')} above it, if it is meant for all robots."
-    return f"Take out the blank line before it, if it is meant for the robots of line {record}."
+        return f"Write {quoted(f'{USER_AGENT}: *')} above this line if it is meant for all robots."
+    return f"Remove the blank line above if this line belongs to the record of line {record}."
 
 
 def _before(_text: str, record: int, is_same_name: bool) -> str:
     if is_same_name:
         return f"Move its rules into the record of line {record}."
-    return f"Put this record above that of line {record}."
+    return f"Move this record above the record of line {record}."
 
 
 HINTS: Mapping[str, str | Callable[..., str]] = MappingProxyType(
     {
-        "byte-order-mark": "Save the file as UTF-8 without it.",
+        "byte-order-mark": "Save the file as UTF-8 without a byte order mark.",
         "utf-16": "Save the file as UTF-8.",
         "not-utf-8": "Save the file as UTF-8.",
         "misspelt-field": lambda text, _field: _write(_respelt(text)),
         "no-colon": lambda text: _write(_with_colon(text)),
-        "html-page": "Answer /robots.txt with plain text, or with 404 if there are no rules.",
-        "no-blank-line": "Put a blank line above it.",
-        "no-disallow": f"Write {quoted(f'{DISALLOW}:')} below it, if that is what is meant.",
+        "html-page": "Serve /robots.txt as plain text, or respond with 404 if there are no rules.",
+        "no-blank-line": "Add a blank line above this line.",
+        "no-disallow": f"Write {quoted(f'{DISALLOW}:')} below it if the robots may fetch everything.",
         "stray-disallow": _into_record,
         "second-default": lambda _text, line: f"Move its rules into the record of line {line}.",
         "version-in-name": lambda text, _name: _write(f"{USER_AGENT}: {robot_name(_value(text))}"),
         "name-taken": _before,
-        "empty-name": f"Write {quoted(f'{USER_AGENT}: *')}, if all robots are meant.",
+        "empty-name": f"Write {quoted(f'{USER_AGENT}: *')} if the record is meant for all robots.",
         "star-in-name": _without_star,
         "several-names": _names_apart,
         "wildcard": _without_wildcard,

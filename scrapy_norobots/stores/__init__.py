@@ -72,7 +72,7 @@ def open_store(value: str, max_bytes: int, *, has_asyncio: bool = True) -> Store
     if scheme == "sqlite" and colon:
         path = rest.removeprefix("/")
         if not rest.startswith("/") or not path:
-            raise ValueError("names no file; write sqlite:///relative/path or sqlite:////absolute/path")
+            raise ValueError("has no file name; expected sqlite:///relative/path or sqlite:////absolute/path")
         from scrapy_norobots.stores.sqlite import SqliteStore  # noqa: PLC0415  # only who uses it needs it
 
         return SqliteStore(path, max_bytes)
@@ -84,7 +84,7 @@ def open_store(value: str, max_bytes: int, *, has_asyncio: bool = True) -> Store
         except ImportError as exc:
             raise ImportError(f"needs redis-py: pip install 'scrapy-norobots[redis]' ({exc})") from exc
         return RedisStore(value)
-    raise ValueError(f"is no store; write {FORMS}")
+    raise ValueError(f"unsupported store URL; expected {FORMS}")
 
 
 @asynccontextmanager

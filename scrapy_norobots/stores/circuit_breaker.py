@@ -112,14 +112,14 @@ class CircuitBreaker:
         self._open_until = 0.0
         self._failing.discard(method)
         if not self._failing:
-            logger.warning("%s works again and is used", self._name)
+            logger.warning("%s works again and is in use", self._name)
 
     def _failed(self, method: str, exc: Exception) -> None:
         self._open_until = self._clock() + PAUSE
         self._on_failure()
         if not self._failing:
             logger.warning(
-                "%s failed (%s); the crawl goes on from memory, and it is tried again from time to time",
+                "%s failed (%s): the crawl continues without the store, and tries it again every few seconds",
                 self._name,
                 _describe(exc),
             )

@@ -94,12 +94,12 @@ def _pool(url: str) -> BlockingConnectionPool:
         )
     except ValueError as exc:
         # Of a password with special characters, redis-py would show a part.
-        safe = "its port must be a number, and special characters in a password escaped as %XX"
+        safe = "the port must be a number, and special characters in the password must be escaped as %XX"
         hint = safe if "@" in url else str(exc)
-        raise ValueError(f"is no URL of a Redis database: {hint}") from None
+        raise ValueError(f"invalid Redis URL: {hint}") from None
     database = urlsplit(url).path.strip("/")
     if not url.startswith("unix:") and not ((database.isascii() and database.isdigit()) or not database):
-        raise ValueError(f"{database!r} is no number of a Redis database")
+        raise ValueError(f"the Redis database must be a number, not {database!r}")
     if pool.connection_kwargs.get("decode_responses"):
-        raise ValueError("decode_responses cannot be used: what is kept is bytes")
+        raise ValueError("decode_responses is not supported: entries are bytes")
     return pool

@@ -150,11 +150,11 @@ class SqliteStore:
                 if type(exc) is not sqlite3.DatabaseError:
                     raise
                 self._move_aside(f"is damaged ({exc})")
-        raise NotOurFileError(f"{self._path} cannot be made to work")
+        raise NotOurFileError(f"{self._path} cannot be used")
 
     def _open(self) -> sqlite3.Connection:
         if self._path.is_dir():
-            raise IsADirectoryError(f"{self._path} is a folder")
+            raise IsADirectoryError(f"{self._path} is a directory")
         self._path.parent.mkdir(parents=True, exist_ok=True)
         # Closing a file ends all locks that the process has on it. So it is made here only if it is not
         # there, and nobody else in the process opens it meanwhile.
@@ -180,9 +180,9 @@ class SqliteStore:
         [application_id] = db.execute("PRAGMA application_id").fetchone()
         [version] = db.execute("PRAGMA user_version").fetchone()
         if application_id != _APPLICATION_ID and db.execute("SELECT * FROM sqlite_master").fetchone():
-            raise NotOurFileError(f"{self._path} is another program's database")
+            raise NotOurFileError(f"{self._path} is the database of another program")
         if version > _VERSION:
-            raise _UnusableError(f"was written by a newer version ({version}; this one knows {_VERSION})")
+            raise _UnusableError(f"was written by a newer version (format {version}, not {_VERSION})")
         for statement in _SCHEMA:
             db.execute(statement)
         db.execute("DELETE FROM claims WHERE until <= ?", (time.time(),))
@@ -203,7 +203,7 @@ class SqliteStore:
             for suffix in ("-wal", "-shm", ""):
                 with suppress(FileNotFoundError):
                     Path(f"{self._path}{suffix}").rename(f"{aside}{suffix}")
-        logger.warning("%s %s: it was moved aside to %s, and a new one is begun", self._path, why, aside)
+        logger.warning("%s %s: it was renamed to %s, and a new file replaces it", self._path, why, aside)
 
     @contextmanager
     def _exclusively(self) -> Iterator[None]:

@@ -54,7 +54,7 @@ def test_a_subclass_of_scrapys_own_beside_it_is_a_warning_that_says_what_that_me
     assert len(site.robots_hits()) == 2
     (line,) = seen.log_lines("WARNING: ", "robots.txt middleware")
     assert "tests.spiders.ScrapysOwn, a subclass of Scrapy's robots.txt middleware, is enabled too" in line
-    assert "both must allow a request, and each site is asked twice" in line
+    assert "a request passes only if both allow it, and each robots.txt is downloaded twice" in line
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_what_stands_in_the_wrong_setting_is_an_error_that_names_the_right_one(
 ) -> None:
     with Site() as site:
         done = run_crawl(f"{site.url}/", settings={setting: {key: 100}})
-    assert f"ValueError: {setting} = {{{key!r}: 100}}: {key!r} belongs into {place}" in done.stderr
+    assert f"ValueError: {setting} = {{{key!r}: 100}}: {key!r} belongs in {place}" in done.stderr
     assert site.targets() == []
 
 

@@ -77,17 +77,17 @@ def test_loading_them_installs_no_reactor() -> None:
 
 
 BAD_INPUT = {
-    "robots-check": "nothing to do: give URL... ('-' is standard input)",
+    "robots-check": "nothing to do: expected URL... ('-' reads standard input)",
     "robots-check --nonsense http://a/": "no such option: --nonsense",
-    "robots-check - -": "standard input can be read once only",
+    "robots-check - -": "'-' (standard input) can be given only once",
     "robots-check --file - -": "standard input cannot be both a robots.txt and a list of URLs",
-    "robots-check --robot '' http://a/": "--robot names no robot: ''",
+    "robots-check --robot '' http://a/": "--robot '': must contain the name of a robot",
     "robots-check --file missing http://a/": "missing: No such file or directory",
     "robots-check --file . http://a/": ".: Is a directory",
     "robots-check --file big.txt -s NOROBOTS_MAXSIZE=9 http://a/": "big.txt: has more than 9 bytes",
     "robots-check -s NOROBOTS_TIMEOUT=soon http://a/": "NOROBOTS_TIMEOUT = 'soon': must be a number",
     "robots-check -s NOROBOTS http://a/": "Invalid -s value",
-    "robots-lint": "nothing to do: give FILE|URL... ('-' is standard input)",
+    "robots-lint": "nothing to do: expected FILE|URL... ('-' reads standard input)",
     "robots-lint --nonsense big.txt": "no such option: --nonsense",
     "robots-lint missing": "missing: No such file or directory",
     "robots-lint docs.example.org": "No such file or directory; for a site, write http://docs.example.org",
@@ -99,7 +99,7 @@ BAD_INPUT = {
     "robots-lint ftp://a/robots.txt": "ftp://a/robots.txt: only http and https URLs",
     "robots-lint http://a:b/": "http://a:b/: 'b' is no port",
     "robots-lint http:///": "http:///: only http and https URLs with a host",
-    "robots-lint http://127.0.0.1:1/": "http://127.0.0.1:1/robots.txt: could not be had (",
+    "robots-lint http://127.0.0.1:1/": "http://127.0.0.1:1/robots.txt: could not be downloaded (",
     "robots-lint -s NOROBOTS_MAXSIZE=0 big.txt": "NOROBOTS_MAXSIZE = '0': must be a number",
 }
 
@@ -173,7 +173,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
 def test_a_setting_that_does_not_exist_is_told_of(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text(ROBOTS)
     done = run(tmp_path, "robots-lint", "-s", "NOROBOTS_MAXSIZ=1", "robots.txt")
-    assert done.stderr == "There is no setting NOROBOTS_MAXSIZ; is it NOROBOTS_MAXSIZE?\n"
+    assert done.stderr == "Unknown setting NOROBOTS_MAXSIZ is ignored; did you mean NOROBOTS_MAXSIZE?\n"
 
 
 def test_a_closed_standard_input(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_colours_and_progress_are_for_terminals(tmp_path: Path) -> None:
         ("31", "forbidden"),
         ("33", "unknown"),
     ]
-    assert "1 of 2 to go" in seen
+    assert "1 of 2 left" in seen
     assert "\x1b[3" not in plain + no_ansi
     assert "\x1b" not in no_ansi
     lint = command("robots-lint", "robots.txt")

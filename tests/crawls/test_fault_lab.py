@@ -23,7 +23,7 @@ def check_outcomes(lab: FaultLab, faults: list[Fault], mode: str, settings: dict
         f"{lab.origin(fault)}{target}" for fault in closed for target in ("/open", "/back/")
     }
     for fault in closed:
-        assert len(seen.log_lines("Nothing is fetched at", f" at {lab.origin(fault)}: ")) == 1
+        assert len(seen.log_lines(f": requests to {lab.origin(fault)} are dropped (")) == 1
     assert seen.stats["norobots/unreachable"] == 2 * len(closed)
     assert seen.stats["norobots/origins/closed"] == len(closed)
 

@@ -16,7 +16,7 @@ def test_lines_that_count_for_nobody_are_one_warning(mode: str) -> None:
     with Site(FAULTY) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/attic/", f"{site.url}/cellar/", mode=mode)
     (line,) = seen.log_lines("WARNING: ", "without effect")
-    assert f"{site.url}/robots.txt has lines without effect: 2 of 3 Disallow lines, so that more" in line
+    assert f"{site.url}/robots.txt has lines without effect: 2 of 3 Disallow lines, so the crawl" in line
     assert "(line 3, " in line
     assert "'Disalow: /attic/'" in line
     assert "line 5, 'Disallow: /cellar/'" in line
@@ -76,4 +76,4 @@ def test_a_file_that_is_a_page_has_no_rules_to_count() -> None:
 def test_only_the_beginning_of_a_long_file_is_looked_through() -> None:
     with Site("User-agent: *\n" + "Disalow: /x\n" * 5000) as site:
         seen = crawl(f"{site.url}/")
-    assert seen.log_lines("WARNING: ", "without effect: 1999 of 1999 Disallow lines at its beginning, so")
+    assert seen.log_lines("WARNING: ", "without effect: 1999 of 1999 Disallow lines at its start, so")

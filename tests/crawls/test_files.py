@@ -18,7 +18,7 @@ from tests.crawls.test_components import scrapy
 from tests.crawls.test_refresh import RULES
 from tests.sites import Answer, Site
 
-NO_PLACEHOLDER = "has a placeholder that is neither %(time)s nor an attribute of the spider, or a '%'"
+NO_PLACEHOLDER = "unknown placeholder ("
 
 
 def test_placeholders_are_filled_in(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_crawls_at_the_same_time_do_not_overwrite_each_others_report(tmp_path: P
     assert reports.keys() == {"report.json", "report-2.json"}
     assert sorted(report["requests"]["passed"] for report in reports.values()) == [1, 3]
     (own,) = (name for name, report in reports.items() if report["requests"]["passed"] == 3)
-    assert seen.log_lines(f"INFO: The report on robots.txt is in {tmp_path / own}")
+    assert seen.log_lines(f"INFO: The robots.txt report was written to {tmp_path / own}")
 
 
 def test_crawls_of_one_process_do_not_overwrite_each_others_report(tmp_path: Path) -> None:
@@ -91,12 +91,12 @@ def test_a_users_home_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     ("path", "problem"),
     [
         ("file/report.html", "cannot be written: "),
-        ("folder.html", "folder.html is a folder"),
-        ("full.html", "/dev/full is no file"),
+        ("folder.html", "folder.html is a directory"),
+        ("full.html", "/dev/full is not a regular file"),
         (f"{300 * 'x'}.json", "cannot be written: "),
         ("%(host)s.html", NO_PLACEHOLDER),
         ("100%.html", NO_PLACEHOLDER),
-        ("report.pdf", "must end in one of .html, .htm, .json"),
+        ("report.pdf", "must end in .html, .htm, .json"),
     ],
 )
 def test_a_path_that_cannot_be_written_stops_the_start(path: str, problem: str, tmp_path: Path) -> None:
@@ -139,7 +139,9 @@ def test_a_full_disk_costs_the_crawl_nothing_and_an_earlier_report_nothing(tiny_
         seen = crawl(f"{site.url}/", settings=with_report(page, data))
     assert seen.stats["finish_reason"] == "finished"
     (line,) = seen.log_lines("ERROR: ")
-    assert f"NOROBOTS_REPORT: {page} could not be written: [Errno 28] No space left on device" in line
+    assert (
+        f"NOROBOTS_REPORT: the report {page} could not be written: [Errno 28] No space left on device" in line
+    )
     assert page.read_text() == "of yesterday"
     assert json.loads(data.read_text())["origins"] == 1  # there was room for that
     assert sorted(tiny_disk.iterdir()) == [page, data]

@@ -48,7 +48,7 @@ def test_a_restart_asks_no_host_again(mode: str, tmp_path: Path) -> None:
     assert stats_of(first) == {"misses": 1}
     assert stats_of(second) == {"hits": 1}
     assert "robotstxt/request_count" not in second.stats
-    assert second.log_lines("INFO: NOROBOTS_STORE is sqlite:///")
+    assert second.log_lines("INFO: Storing robots.txt files in sqlite:///")
 
 
 def test_a_restart_with_redis_asks_no_host_again(redis_server: RedisServer) -> None:
@@ -74,7 +74,10 @@ def test_redis_needs_asyncio() -> None:
 
 def test_a_store_that_makes_no_sense_is_refused() -> None:
     done = run_crawl("data:,", settings={**ADDON, "NOROBOTS_STORE": "disk"})
-    assert "ValueError: NOROBOTS_STORE = 'disk': is no store; write memory, sqlite:///path" in done.stderr
+    assert (
+        "ValueError: NOROBOTS_STORE = 'disk': unsupported store URL; expected memory, sqlite:///path"
+        in done.stderr
+    )
 
 
 HOSTS = [f"127.0.0.{number}" for number in range(2, 12)]
@@ -181,7 +184,9 @@ def test_a_failing_host_is_left_alone_by_all(store: dict[str, Any]) -> None:
     assert len(site.robots_hits()) == 1
     assert [one.drops[0].type for one in seen] == ["RobotsUnreachable"] * 3
     assert "answered 503" in seen[2].drops[0].text
-    again = [line.rpartition("again in ")[2] for one in seen for line in one.log_lines("asked again in")]
+    again = [
+        line.rpartition("again after ")[2] for one in seen for line in one.log_lines("downloaded again after")
+    ]
     assert float(again[0].partition(" ")[0]) == 60
     assert 0 < float(again[2].partition(" ")[0]) < 60
 
@@ -191,10 +196,10 @@ def test_failures_in_a_row_are_counted_by_all(store: dict[str, Any]) -> None:
     with Site(Answer(status=503)) as site:
         seen = [crawl(f"{site.url}/", settings=settings) for _ in range(3)]
     assert len(site.robots_hits()) == 3
-    assert [one.log_lines("asked again in")[0].rpartition("again in ")[2] for one in seen] == [
-        "0.01 s.",
-        "0.02 s.",
-        "0.04 s.",
+    assert [one.log_lines("downloaded again after")[0].rpartition("again after ")[2] for one in seen] == [
+        "0.01 s",
+        "0.02 s",
+        "0.04 s",
     ]
 
 
@@ -205,7 +210,7 @@ def test_a_copy_of_the_last_crawl_counts_while_a_host_fails(store: dict[str, Any
         seen = [crawl(f"{site.url}/", f"{site.url}/back/", settings=settings) for _ in range(3)]
     assert [[drop.type for drop in one.drops] for one in seen] == [["RobotsForbidden"]] * 3
     assert seen[1].stats["norobots/stale"] == 1
-    assert seen[1].log_lines("WARNING", "Rules stay in force", "answered 503")
+    assert seen[1].log_lines("WARNING", "still follow the cached rules", "answered 503")
     assert [hit.headers.get("if-none-match") for hit in site.robots_hits()] == [None, '"1"', '"1"']
 
 
@@ -312,8 +317,8 @@ def test_redis_that_stops_and_starts_again_stops_no_crawl(redis_server: RedisSer
     assert len(hosts) > 20
     assert len(seen.pages) == len(hosts)
     assert len(site.robots_hits()) == len(hosts)
-    assert len(seen.log_lines("WARNING", "the crawl goes on from memory")) == 1
-    assert len(seen.log_lines("WARNING", "works again and is used")) == 1
+    assert len(seen.log_lines("WARNING", "the crawl continues without the store")) == 1
+    assert len(seen.log_lines("WARNING", "works again and is in use")) == 1
     assert seen.stats["norobots/store/failures"] >= 1
 
 
@@ -327,7 +332,7 @@ def test_a_store_that_cannot_be_opened_stops_no_crawl(mode: str, tmp_path: Path)
         )
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
     assert seen.pages == [f"{site.url}/"]
-    [line] = seen.log_lines("WARNING", "the crawl goes on from memory")
+    [line] = seen.log_lines("WARNING", "the crawl continues without the store")
     assert f"NOROBOTS_STORE sqlite:///{tmp_path} failed (IsADirectoryError: " in line
     assert seen.stats["norobots/store/failures"] == 1
 

@@ -89,11 +89,12 @@ def test_a_crawl_obeys(spider: str, mode: str) -> None:
 def test_the_log_says_what_was_dropped_and_what_decided() -> None:
     with town() as site:
         seen = follow(site)
+    nofollow, noindex = "DEBUG: Request dropped by nofollow: ", "DEBUG: Item dropped by noindex: "
     for line in (
-        f"DEBUG: Not followed: <GET {site.url}/none/next> ({tagged('none')} of {site.url}/none)",
-        f"DEBUG: Not followed: <GET {site.url}/header/next> (X-Robots-Tag: nofollow of {site.url}/header)",
-        f"DEBUG: Not indexed: an item (dict) ({tagged('NOINDEX')} of {site.url}/noindex)",
-        f"DEBUG: Not indexed: an item (dict) (X-Robots-Tag: tamarin: noindex of {site.url}/ours)",
+        f"{nofollow}<GET {site.url}/none/next> ({tagged('none')} of {site.url}/none)",
+        f"{nofollow}<GET {site.url}/header/next> (X-Robots-Tag: nofollow of {site.url}/header)",
+        f"{noindex}dict ({tagged('NOINDEX')} of {site.url}/noindex)",
+        f"{noindex}dict (X-Robots-Tag: tamarin: noindex of {site.url}/ours)",
     ):
         assert len(seen.log_lines(line)) == 1, line
 
@@ -226,7 +227,7 @@ def test_a_dry_run_tells_and_drops_nothing() -> None:
         )
     assert site.pages() == ["/", "/next"]
     assert seen.stats["norobots/meta/nofollow"] == 1
-    assert seen.log_lines(f"DEBUG: Would not be followed: <GET {site.url}/next>")
+    assert seen.log_lines(f"DEBUG: Request would be dropped by nofollow: <GET {site.url}/next>")
 
 
 def test_an_override_that_a_redirect_has_ended_keeps_no_item() -> None:

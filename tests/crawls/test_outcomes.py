@@ -76,8 +76,8 @@ def test_a_mapping_changes_the_default_preset() -> None:
 def test_each_closed_origin_is_one_warning_that_names_what_to_change() -> None:
     with Site(Answer(status=403)) as site:
         seen = crawl(*(f"{site.url}/{i}" for i in range(5)), settings=FAST)
-    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ", " at http")
-    assert f"Nothing is fetched at {site.url}: {site.url}/robots.txt answered 403" in line
+    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ", " requests to http")
+    assert f"{site.url}/robots.txt answered 403: requests to {site.url} are dropped" in line
     assert "NOROBOTS_STATUS_POLICY denies '403'" in line
     assert len(seen.drops) == 5
     assert seen.drops[0].type == "RobotsUnreachable"
@@ -102,8 +102,8 @@ def test_allowing_after_a_failure_is_never_silent() -> None:
     with Site(Answer(status=500)) as site:
         seen = crawl(f"{site.url}/a", settings={**FAST, "NOROBOTS_STATUS_POLICY": "allow"})
     assert site.pages() == ["/a"]
-    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ", " at http")
-    assert f"Everything may be fetched at {site.url}: {site.url}/robots.txt answered 500" in line
+    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ", " requests to http")
+    assert f"{site.url}/robots.txt answered 500: requests to {site.url} are allowed" in line
 
 
 def test_robots_txt_itself_may_be_fetched_where_nothing_else_may() -> None:
@@ -122,7 +122,7 @@ def test_a_start_url_at_a_closed_site_is_one_warning(status: int, mode: str) -> 
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"] * 2
     assert len(site.robots_hits()) == (2 if status == 503 else 1)  # tried again
     (line,) = (line for line in seen.log_lines(site.url) if " WARNING: " in line or " ERROR: " in line)
-    assert f"Nothing is fetched at {site.url}: {site.url}/robots.txt answered {status}, and" in line
+    assert f"{site.url}/robots.txt answered {status}: requests to {site.url} are dropped (" in line
     assert len(seen.log_lines(f"DEBUG: Forbidden by robots.txt: <GET {site.url}/")) == 2
 
 
@@ -132,7 +132,7 @@ def test_many_sites_without_rules_do_not_fill_the_log(policy: str) -> None:
         urls = [f"{site.url_of(f'127.2.0.{number}')}/" for number in range(1, 26)]
         seen = crawl(*urls, settings={**FAST, "NOROBOTS_STATUS_POLICY": policy})
     assert len(seen.log_lines("WARNING: ", "answered 503")) == 20
-    assert len(seen.log_lines("DEBUG: ", "fetched at", "answered 503")) == 5
+    assert len(seen.log_lines("DEBUG: ", ": requests to http", "answered 503")) == 5
     assert len(seen.log_lines("WARNING: 20 sites without fresh rules were reported;")) == 1
 
 
@@ -146,9 +146,9 @@ def test_a_refused_connection_closes_the_origin(mode: str) -> None:
     url = f"http://127.0.0.1:{unused_port()}"
     seen = crawl(f"{url}/a", f"{url}/b", mode=mode, settings=FAST)
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"] * 2
-    assert f"{url}/robots.txt could not be had (" in seen.drops[0].text
-    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ", " at http")
-    assert "NOROBOTS_STATUS_POLICY denies 'error'; it is asked again in 60 s" in line
+    assert f"{url}/robots.txt could not be downloaded (" in seen.drops[0].text
+    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ", " requests to http")
+    assert "(NOROBOTS_STATUS_POLICY denies 'error'); robots.txt is downloaded again after 60 s" in line
     assert [key for key in seen.stats if key.startswith("robotstxt/exception_count/")]
 
 

@@ -100,7 +100,9 @@ def test_a_hostile_site_is_text_in_json_and_log_too(hostile: tuple[Crawl, Path])
     assert data.isascii()
     causes = {cause["text"] for cause in json.loads(data)["dropped_most"]}
     assert r"/\u202egnp.exe\u2066\x1b[31m\x07\x00" in causes
-    told = seen.log.partition("INFO: robots.txt in this crawl (")[2].partition("INFO: The report")[0]
+    told = seen.log.partition("INFO: robots.txt in this crawl (")[2].partition("INFO: The robots.txt report")[
+        0
+    ]
     assert told.count("Disallow: ") == len(HOSTILE)
     assert told.replace("\n", "").isprintable()
 
@@ -153,7 +155,7 @@ def test_100000_origins_are_shown_a_hundred_at_a_time(browser: webdriver.Chrome,
     assert status(browser) == "1–100 of 100,000"
     assert column(browser, 1)[:2] == ["http://town099999.example", "http://town099998.example"]
     assert len(column(browser, 1)) == 100
-    assert "5 more are counted above and not listed" in browser.find_element(By.TAG_NAME, "body").text
+    assert "5 more are counted above, but not listed" in browser.find_element(By.TAG_NAME, "body").text
     browser.find_element(By.ID, "next").click()
     assert status(browser) == "101–200 of 100,000"
     assert column(browser, 6)[0] == "99,899"

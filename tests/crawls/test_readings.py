@@ -78,20 +78,26 @@ def test_a_second_reading_that_fails_closes_the_site() -> None:
     seen, drops, site = crawled("/", NOROBOTS_ALSO_OBEY=["tests.spiders.BrokenParser"])
     assert site.pages() == []
     assert drops["/"].type == "RobotsUnreachable"
-    assert "its parser failed: RuntimeError: no such luck" in drops["/"].text
-    assert seen.log_lines("WARNING", "Nothing is fetched")
+    assert "could not be parsed (RuntimeError: no such luck)" in drops["/"].text
+    assert seen.log_lines("WARNING", "are dropped")
 
 
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        (["no.such.Parser"], "NOROBOTS_ALSO_OBEY = 'no.such.Parser': is not usable: "),
-        (["tests.spiders.NotAParser"], "NOROBOTS_ALSO_OBEY = 'tests.spiders.NotAParser': is not usable: "),
-        (["scrapy.spiders.Spider"], "NOROBOTS_ALSO_OBEY = ['scrapy.spiders.Spider']: Spider is not usable: "),
-        (7, "NOROBOTS_ALSO_OBEY = 7: must be a list of parsers"),
+        (["no.such.Parser"], "NOROBOTS_ALSO_OBEY = 'no.such.Parser': cannot be imported: "),
+        (
+            ["tests.spiders.NotAParser"],
+            "NOROBOTS_ALSO_OBEY = 'tests.spiders.NotAParser': must be a RobotParser class: ",
+        ),
+        (
+            ["scrapy.spiders.Spider"],
+            "NOROBOTS_ALSO_OBEY = ['scrapy.spiders.Spider']: Spider cannot be used: ",
+        ),
+        (7, "NOROBOTS_ALSO_OBEY = 7: must be a list of parser classes"),
         (
             ["tests.spiders.UninstalledParser"],
-            "NOROBOTS_ALSO_OBEY = ['tests.spiders.UninstalledParser']: UninstalledParser is not usable: ",
+            "NOROBOTS_ALSO_OBEY = ['tests.spiders.UninstalledParser']: UninstalledParser cannot be used: ",
         ),
     ],
 )
@@ -135,5 +141,7 @@ def test_other_parsers_are_told_the_robot_as_scrapy_tells_it(name: str | None, t
 def test_a_reading_that_fails_when_it_is_asked_forbids() -> None:
     seen, drops, site = crawled("/", NOROBOTS_ALSO_OBEY=["tests.spiders.FailingParser"])
     assert site.pages() == []
-    assert drops["/"].text.endswith("as read by FailingParser, which failed (RuntimeError: not this one)")
+    assert drops["/"].text.endswith(
+        f"FailingParser failed (RuntimeError: not this one) on {site.url}/robots.txt"
+    )
     assert seen.stats["norobots/forbidden_by/FailingParser"] == 1

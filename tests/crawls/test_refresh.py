@@ -72,7 +72,7 @@ def test_a_refresh_is_conditional_and_a_304_renews() -> None:
         assert hit.headers["if-none-match"] == '"v1"'
         assert hit.headers["if-modified-since"] == "Thu, 30 Jun 1994 12:00:00 GMT"
     assert seen.stats["robotstxt/response_status_count/304"] == 2
-    assert not seen.log_lines("[scrapy_norobots", "WARNING", " at http")
+    assert not seen.log_lines("[scrapy_norobots", "WARNING", " requests to http")
 
 
 def test_the_answers_own_freshness_counts() -> None:
@@ -91,9 +91,11 @@ def test_a_failed_refresh_leaves_good_rules_in_force_and_says_so_once() -> None:
     with Changing(Answer(RULES), Answer(status=503)) as site:
         seen = ask(site, (0, "/back/"), *[(LONGER_THAN_TTL, "/back/"), (0, "/")] * 2)
     assert seen.notes["told"] == [FORBIDDEN, FORBIDDEN, "passed", FORBIDDEN, "passed"]
-    (line,) = seen.log_lines("[scrapy_norobots", "WARNING", " at http")
-    assert f"Rules stay in force at {site.url}: {site.url}/robots.txt answered 503, and " in line
-    assert "NOROBOTS_STALE_TTL lets the copy at hand count; it is asked again in 100 s" in line
+    (line,) = seen.log_lines("[scrapy_norobots", "WARNING", " requests to http")
+    assert (
+        f"{site.url}/robots.txt answered 503: requests to {site.url} still follow the cached rules " in line
+    )
+    assert "(NOROBOTS_STALE_TTL keeps the last good copy); robots.txt is downloaded again after 100 s" in line
     assert seen.stats["norobots/stale"] == len(site.robots_hits()) - 1 >= 1
 
 
@@ -101,7 +103,7 @@ def test_good_rules_do_not_stay_for_ever() -> None:
     with Changing(Answer(RULES), Answer(status=503)) as site:
         seen = ask(site, (0, "/"), (LONGER_THAN_TTL, "/"), NOROBOTS_STALE_TTL=100)
     assert seen.notes["told"] == ["passed", CLOSED]
-    assert seen.log_lines("WARNING: Nothing is fetched at", "answered 503")
+    assert seen.log_lines("WARNING", "answered 503: ", "are dropped")
 
 
 def test_what_comes_back_counts_and_is_said() -> None:
@@ -109,7 +111,9 @@ def test_what_comes_back_counts_and_is_said() -> None:
         seen = ask(site, (0, "/"), (0.01, "/"), (LONGER_THAN_TTL, "/"), (0, "/back/"))
     assert seen.notes["told"] == [CLOSED, CLOSED, "passed", FORBIDDEN]
     assert len(site.robots_hits()) == 2
-    assert seen.log_lines(f"INFO: Rules count at {site.url}: {site.url}/robots.txt answered 200.")
+    assert seen.log_lines(
+        f"INFO: {site.url}/robots.txt answered 200: requests to {site.url} now follow its rules"
+    )
 
 
 def test_the_cause_reaches_the_errback() -> None:

@@ -87,7 +87,7 @@ def test_check_of_a_site_that_does_not_answer(tmp_path: Path, mode: str) -> None
         done = run(tmp_path, "robots-check", *options, f"{site.url}/", "http://127.0.0.1:1/", mode=mode)
         release.set()
     assert words(done) == ["unknown", "unknown"]
-    assert done.stdout.count("could not be had (") == 2
+    assert done.stdout.count("could not be downloaded (") == 2
     assert done.returncode == 2
 
 
@@ -112,7 +112,7 @@ def test_check_tells_bad_urls_from_good_ones(tmp_path: Path) -> None:
     with Site("User-agent: *\nDisallow: /") as site:
         done = run(tmp_path, "robots-check", *bad, f"{site.url}/")
     assert words(done) == ["unknown"] * len(bad) + ["forbidden"]
-    assert done.stdout.count("this is no URL that can be crawled (") == 5
+    assert done.stdout.count("the URL is invalid (") == 5
     assert done.stdout.count("only http and https URLs with a host have a robots.txt") == 2
     assert done.returncode == 2
 
@@ -245,7 +245,7 @@ def test_check_says_so_if_the_crawl_does_not_start(project: Path) -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert "town.parts" in done.stderr  # Scrapy's own words
-    assert "the crawl did not start; its log says why" in done.stderr
+    assert "the crawl did not start; see the log" in done.stderr
 
 
 def test_check_that_is_interrupted_tells_what_it_knows(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_check_that_is_interrupted_tells_what_it_knows(tmp_path: Path) -> None:
             out, _ = process.communicate(timeout=60)
     assert "SIGINT" in log
     assert [line.split()[0] for line in out.splitlines()] == ["allowed", "unknown"]
-    assert "the crawl was stopped before its robots.txt was had" in out
+    assert "the crawl was stopped before robots.txt was downloaded" in out
     assert process.returncode == 2
     assert other.hits == []
 

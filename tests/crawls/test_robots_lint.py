@@ -25,20 +25,20 @@ Disallow: /z*
 
 
 BAD_FILE_FINDINGS = """\
-{0}:1: warning: The value is one robot's name, blanks and all, not several. [several-names]
-{0}:1: hint: Write a line for each: 'User-agent: FooBot', 'User-agent: BarBot'.
-{0}:1: warning: The record has no Disallow line: it lets its robots fetch all. [no-disallow]
-{0}:1: hint: Write 'Disallow:' below it, if that is what is meant.
-{0}:3: error: The line stands in no record (a blank line ends one) and counts for nobody. [stray-disallow]
-{0}:3: hint: Take out the blank line before it, if it is meant for the robots of line 1.
-{0}:4: error: The field is not known, so the line is ignored; is it Disallow? [misspelt-field]
+{0}:1: warning: The whole value is one robot's name, spaces included, and not a list. [several-names]
+{0}:1: hint: Write one line for each: 'User-agent: FooBot', 'User-agent: BarBot'.
+{0}:1: warning: The record has no Disallow line, so its robots may fetch everything. [no-disallow]
+{0}:1: hint: Write 'Disallow:' below it if the robots may fetch everything.
+{0}:3: error: The line is in no record (a blank line ends one), so it applies to no robot. [stray-disallow]
+{0}:3: hint: Remove the blank line above if this line belongs to the record of line 1.
+{0}:4: error: The field is unknown, so the line is ignored; did you mean Disallow? [misspelt-field]
 {0}:4: hint: Write 'Disallow: /x'.
-{0}:7: error: The line is neither a field nor a comment and is ignored. [no-colon]
+{0}:7: error: The line is neither a field nor a comment, so it is ignored. [no-colon]
 {0}:7: hint: Write 'Disallow: /y'.
-{0}:8: error: The value is one path, blanks and all, not several. [several-paths]
-{0}:8: hint: Write a line for each: 'Disallow: /b', 'Disallow: /c'.
-{0}:9: info: '*' and '$' are ordinary characters; patterns came with a later extension. [wildcard]
-{0}:9: hint: Write 'Disallow: /z': a rule counts for all that begins with it.
+{0}:8: error: The whole value is one path, spaces included, and not a list. [several-paths]
+{0}:8: hint: Write one line for each: 'Disallow: /b', 'Disallow: /c'.
+{0}:9: info: '*' and '$' are ordinary characters here; patterns are a later extension. [wildcard]
+{0}:9: hint: Write 'Disallow: /z': a rule applies to every path that starts with it.
 {0}: 4 errors, 2 warnings, 1 info; 4 of 5 rules without effect
 """
 
@@ -54,10 +54,10 @@ def test_lint_writes_as_compilers_do(tmp_path: Path, path: str) -> None:
 @pytest.mark.parametrize(
     ("text", "last"),
     [
-        ("User-agent: *\nDisallow: /\n", "nothing found; 0 of 1 rule without effect"),
+        ("User-agent: *\nDisallow: /\n", "no findings; 0 of 1 rule without effect"),
         ("User-agent: *\nDisallow: a\n", "1 warning; 0 of 1 rule without effect"),
-        ("", "nothing found; no rules"),
-        ("# hello", "nothing found; no rules"),
+        ("", "no findings; no rules"),
+        ("# hello", "no findings; no rules"),
     ],
 )
 def test_lint_of_files_without_errors(tmp_path: Path, text: str, last: str) -> None:
@@ -71,7 +71,7 @@ def test_lint_downloads_as_a_crawl_would(project: Path, mode: str) -> None:
         bare = site.url.replace("http://", "HTTP://ann:secret@")
         done = run(project, "robots-lint", bare, f"{site.url}/", f"{site.url}/draft/robots?v=2#x", mode=mode)
     linted = BAD_FILE_FINDINGS.format(f"{site.url}/robots.txt")
-    draft = f"{site.url}/draft/robots?v=2: nothing found; 0 of 1 rule without effect\n"
+    draft = f"{site.url}/draft/robots?v=2: no findings; 0 of 1 rule without effect\n"
     assert done.stdout == linted + linted + draft
     assert done.returncode == 1
     assert sorted(site.targets()) == ["/draft/robots?v=2", "/robots.txt"]
@@ -93,8 +93,8 @@ def test_lint_goes_on_after_what_could_not_be_had(tmp_path: Path) -> None:
         f"{site.url}/robots.txt: answered 404",
         f"{site.url}/moved: answered 410",
     ]
-    assert refused.startswith("http://127.0.0.1:1/robots.txt: could not be had (")
-    assert done.stdout == "good.txt: nothing found; 0 of 1 rule without effect\n"
+    assert refused.startswith("http://127.0.0.1:1/robots.txt: could not be downloaded (")
+    assert done.stdout == "good.txt: no findings; 0 of 1 rule without effect\n"
     assert (done.returncode, as_json.returncode) == (2, 2)
     *bad, good = map(json.loads, as_json.stdout.splitlines())
     assert bad[1] == {"path": f"{site.url}/robots.txt", "problem": "answered 404"}
@@ -111,7 +111,7 @@ def test_lint_answers_programs(tmp_path: Path) -> None:
         "severity": "error",
         "kind": "misspelt-field",
         "clause": "F7",
-        "message": "The field is not known, so the line is ignored; is it Disallow?",
+        "message": "The field is unknown, so the line is ignored; did you mean Disallow?",
         "hint": "Write 'Disallow: /x'.",
         "text": "Dissallow: /x # not for you",
     }

@@ -8,7 +8,10 @@ from tests.sites import Site
 
 def test_a_parser_that_cannot_be_had_is_refused() -> None:
     done = run_crawl("data:,", settings={**ADDON, "ROBOTSTXT_PARSER": "tests.spiders.NotAParser"})
-    assert "ValueError: ROBOTSTXT_PARSER = 'tests.spiders.NotAParser': is not usable: " in done.stderr
+    assert (
+        "ValueError: ROBOTSTXT_PARSER = 'tests.spiders.NotAParser': must be a RobotParser class: "
+        in done.stderr
+    )
 
 
 def test_a_crawl_with_a_bad_setting_does_not_start() -> None:

@@ -34,7 +34,7 @@ def test_its_code_runs(block: str, capsys: pytest.CaptureFixture[str]) -> None:
                 "http://town.example/staff/rota is forbidden for 'FooBot': line 2 of robots.txt, "
                 "'Disallow: /staff/', in the record of line 1 for '*'"
             ),
-            "3 error The field is not known, so the line is ignored; is it Disallow?",
+            "3 error The field is unknown, so the line is ignored; did you mean Disallow?",
         ]
 
 

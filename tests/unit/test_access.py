@@ -49,8 +49,8 @@ def test_a_closed_origin_says_why_and_what_changes_it() -> None:
     assert not decision.allowed
     assert decision.reason is Reason.ERROR
     assert str(decision) == (
-        "http://town.example/a is forbidden for 'FooBot': http://town.example/robots.txt could not be had "
-        r"(TimeoutError: took\x1b too long), and NOROBOTS_STATUS_POLICY denies 'error'"
+        "http://town.example/a is forbidden for 'FooBot': http://town.example/robots.txt could not be "
+        r"downloaded (TimeoutError: took\x1b too long), and NOROBOTS_STATUS_POLICY denies 'error'"
     )
 
 
@@ -89,16 +89,16 @@ def test_a_mapping_may_name_the_preset_it_changes() -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ("koster", "'koster' is no preset; there are koster1996, rfc9309, allow"),
-        (None, "None is no preset"),
-        ({"preset": 7}, "7 is no preset"),
-        ({"200": "deny"}, "'200' is no outcome"),
-        ({"2xx": "deny"}, "'2xx' is no outcome"),
-        ({"40": "deny"}, "'40' is no outcome"),
-        ({"timeout": "deny"}, "'timeout' is no outcome"),
-        ({"403": "open"}, "'open' for '403' is neither 'allow' nor 'deny'"),
-        ({"403": True}, "True for '403' is neither"),
-        ({"403": ["deny"]}, "is neither"),
+        ("koster", "unknown preset 'koster'; choose from koster1996, rfc9309, allow"),
+        (None, "unknown preset None"),
+        ({"preset": 7}, "unknown preset 7"),
+        ({"200": "deny"}, "unknown outcome '200'"),
+        ({"2xx": "deny"}, "unknown outcome '2xx'"),
+        ({"40": "deny"}, "unknown outcome '40'"),
+        ({"timeout": "deny"}, "unknown outcome 'timeout'"),
+        ({"403": "open"}, "the action for '403' must be 'allow' or 'deny', not 'open'"),
+        ({"403": True}, "must be 'allow' or 'deny', not True"),
+        ({"403": ["deny"]}, "must be 'allow' or 'deny', not ['deny']"),
     ],
 )
 def test_a_policy_that_makes_no_sense_is_refused(value: object, problem: str) -> None:

@@ -34,7 +34,7 @@ def test_any_bytes_are_decoded_or_refused(name: str, body: bytes) -> None:
 def test_no_part_of_a_file_is_a_file(name: str) -> None:
     sent = COMPRESSORS[name](RULES * 9)
     for length in range(1, len(sent)):
-        with pytest.raises(ValueError, match=r"^its \w+ data (was cut off|is damaged)"):
+        with pytest.raises(ValueError, match=r"^its \w+ data is (incomplete|damaged)"):
             decode(sent[:length], [ENCODINGS[name]], 10_000)
 
 
@@ -43,7 +43,7 @@ def test_a_file_may_have_as_many_bytes_as_allowed_and_no_more(name: str) -> None
     body = RULES * 5000
     sent = COMPRESSORS[name](body)
     assert decode(sent, [ENCODINGS[name]], len(body)) == body
-    with pytest.raises(ValueError, match=f"^it has more than {len(body) - 1} bytes, decompressed$"):
+    with pytest.raises(ValueError, match=f"^it has more than {len(body) - 1} bytes after decompression$"):
         decode(sent, [ENCODINGS[name]], len(body) - 1)
 
 

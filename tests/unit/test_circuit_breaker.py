@@ -1,4 +1,4 @@
-"""`CircuitBreaker`: what becomes of a store that fails or hangs."""
+"""`CircuitBreaker`: calls to a store that fails or hangs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from scrapy_norobots.stores import circuit_breaker
 from scrapy_norobots.stores.circuit_breaker import PAUSE, TIMEOUT, CircuitBreaker
 from tests.snapshots import FOUND, ORIGIN
 
+CONTINUES = "the crawl continues without the store, and tries it again every few seconds"
+
 _T = TypeVar("_T")
 
 
 class Moody:
-    """A store that fails when told to, and counts what it is asked."""
+    """A store that fails on demand, and counts its calls."""
 
     def __init__(self) -> None:
         self.mood: Callable[[], Coroutine[Any, Any, object]] | None = None
@@ -111,8 +113,8 @@ def test_a_store_that_fails_is_reported_once_and_left_alone(
         asyncio.run(work())
     why = r"OSError: disk is on \x1b[31mfire" if mood is fail else "TimeoutError: no answer within 0.05 s"
     assert [record.getMessage() for record in caplog.records] == [
-        f"the store failed ({why}); the crawl goes on from memory, and it is tried again from time to time",
-        "the store works again and is used",
+        f"the store failed ({why}): {CONTINUES}",
+        "the store works again and is in use",
     ]
     assert circuit.failures == 2
 

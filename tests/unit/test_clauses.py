@@ -331,7 +331,7 @@ def test_unknown_fields_do_not_rescue_a_record_after_a_blank_line() -> None:
 def test_a_near_miss_names_the_field(line: str, resembled: str) -> None:
     (finding,) = RobotsTxt.parse(f"{line}\n").findings
     assert (finding.kind, finding.line) == ("misspelt-field", 1)
-    assert finding.message.endswith(f"is it {resembled}?")
+    assert finding.message.endswith(f"did you mean {resembled}?")
 
 
 @clause("F8")

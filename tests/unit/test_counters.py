@@ -145,8 +145,8 @@ def test_ineffective_lines_are_the_findings_of_severity_error() -> None:
     assert ineffective is not None
     assert ineffective.lines == 3
     assert ineffective.kinds == "misspelt-field (line 4), stray-disallow (line 6 and 1 more)"
-    assert ineffective.details.startswith("line 4, 'Disalow: /attic/': The field is not known")
-    assert "; line 6 and 1 more, 'Disallow: /cellar/': The line stands in no record" in ineffective.details
+    assert ineffective.details.startswith("line 4, 'Disalow: /attic/': The field is unknown")
+    assert "; line 6 and 1 more, 'Disallow: /cellar/': The line is in no record" in ineffective.details
     assert IneffectiveRules.of(b"User-agent: *\nDisallow: /a\nAllow: /b\nSitemap: x\n") is None
     assert IneffectiveRules.of(b"") is None
 

@@ -57,7 +57,7 @@ Disallow: /heap # hot
             "/nest",
             "Tamarin",
             None,
-            "/nest is allowed for 'Tamarin': robots.txt has no record for this robot and no default record",
+            "/nest is allowed for 'Tamarin': robots.txt has no record for this robot and no record for '*'",
             id="no record",
         ),
         pytest.param(

@@ -66,7 +66,9 @@ def test_a_signal_that_cannot_be_sent_is_logged_and_the_request_goes_on(
     crawler.signals = MagicMock()  # what it returns cannot be awaited
     check_that_it_obeys(crawler)
     (record,) = (record for record in caplog.records if record.levelname == "ERROR")
-    assert record.getMessage().startswith("The signal robots_parsed could not be sent: TypeError(")
+    assert record.getMessage().startswith(
+        "The robots_parsed signal could not be sent, but robots.txt is obeyed: TypeError("
+    )
     assert record.exc_info
 
 

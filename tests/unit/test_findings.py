@@ -105,11 +105,11 @@ HINTS: dict[str, tuple[str, str]] = {
     "no-colon, text": ("hm", ""),
     "stray-disallow, no record": (
         "Disallow: /",
-        "Write 'User-agent: *' above it, if it is meant for all robots.",
+        "Write 'User-agent: *' above this line if it is meant for all robots.",
     ),
     "stray-disallow": (
         "User-agent: a\nDisallow: /\n\nDisallow: /b\n\nUser-agent: c\nDisallow: /",
-        "Take out the blank line before it, if it is meant for the robots of line 1.",
+        "Remove the blank line above if this line belongs to the record of line 1.",
     ),
     "second-default": (
         "User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /b",
@@ -122,25 +122,25 @@ HINTS: dict[str, tuple[str, str]] = {
     ),
     "name-taken, part": (
         "User-agent: tam\nDisallow: /\n\nUser-agent: Tamarin\nDisallow: /a",
-        "Put this record above that of line 1.",
+        "Move this record above the record of line 1.",
     ),
     "star-in-name": ("User-agent: tam*\nDisallow: /", "Write 'User-agent: tam'."),
     "star-in-name, within": ("User-agent: t*m\nDisallow: /", ""),
     "star-in-name, only": ("User-agent: **\nDisallow: /", ""),
     "several-names": (
         "User-agent: a, b;c  d\nDisallow: /",
-        "Write a line for each: 'User-agent: a', 'User-agent: b', 'User-agent: c', 'User-agent: d'.",
+        "Write one line for each: 'User-agent: a', 'User-agent: b', 'User-agent: c', 'User-agent: d'.",
     ),
     "several-names, many": (
         "User-agent: a b c d e f\nDisallow: /",
         (
-            "Write a line for each: 'User-agent: a', 'User-agent: b', 'User-agent: c', 'User-agent: d', "
+            "Write one line for each: 'User-agent: a', 'User-agent: b', 'User-agent: c', 'User-agent: d', "
             "'User-agent: e', …."
         ),
     ),
     "wildcard, end": (
         "User-agent: *\nDisallow: /a*",
-        "Write 'Disallow: /a': a rule counts for all that begins with it.",
+        "Write 'Disallow: /a': a rule applies to every path that starts with it.",
     ),
     "wildcard": ("User-agent: *\nDisallow: /*.gif$", ""),
     "whole-url": ("User-agent: *\nDisallow: http://garden.example:80/a?b", "Write 'Disallow: /a?b'."),
@@ -152,11 +152,11 @@ HINTS: dict[str, tuple[str, str]] = {
     "bad-escape": ("User-agent: *\nDisallow: /50%/%41", "Write 'Disallow: /50%25/%41'."),
     "several-paths": (
         "User-agent: *\nDisallow: /a b, /c\t/d",
-        "Write a line for each: 'Disallow: /a b', 'Disallow: /c', 'Disallow: /d'.",
+        "Write one line for each: 'Disallow: /a b', 'Disallow: /c', 'Disallow: /d'.",
     ),
     "several-paths, terminal": (
         "User-agent: *\nDisallow: /\x1b[2J /b",
-        "Write a line for each: 'Disallow: /\\x1b[2J', 'Disallow: /b'.",
+        "Write one line for each: 'Disallow: /\\x1b[2J', 'Disallow: /b'.",
     ),
 }
 
@@ -465,7 +465,7 @@ def test_of_many_that_have_taken_a_name_the_first_is_told() -> None:
     body = "".join(map(record.format, ["rin", "tam", "x\nUser-agent: tamarin"]))
     (finding,) = RobotsTxt.parse(body.encode()).findings
     assert (finding.kind, finding.line) == ("name-taken", 8)
-    assert "line 1 " in finding.message
+    assert "at line 1," in finding.message
 
 
 def test_default_records() -> None:
@@ -476,7 +476,7 @@ def test_default_records() -> None:
         ("second-default", 6),
         ("second-default", 10),
     ]
-    assert all("of line 1 " in finding.message for finding in findings)
+    assert all("at line 1 " in finding.message for finding in findings)
 
 
 def test_a_page_has_one_finding_beside_those_of_its_encoding() -> None:

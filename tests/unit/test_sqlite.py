@@ -76,7 +76,7 @@ def test_what_is_no_database_is_moved_aside(
     [record] = caplog.records
     assert record.levelno == logging.WARNING
     assert record.getMessage() == (
-        f"{path} is damaged (file is not a database): it was moved aside to {moved}, and a new one is begun"
+        f"{path} is damaged (file is not a database): it was renamed to {moved}, and a new file replaces it"
     )
 
 
@@ -93,7 +93,7 @@ def test_a_file_that_was_damaged_later_is_moved_aside(
     [moved] = aside(path)
     assert moved.stat().st_size > 50_000
     [record] = caplog.records
-    assert "is damaged (database disk image is malformed): it was moved aside" in record.getMessage()
+    assert "is damaged (database disk image is malformed): it was renamed to" in record.getMessage()
 
 
 def test_a_newer_version_is_moved_aside_and_left_as_it_is(
@@ -111,7 +111,7 @@ def test_a_newer_version_is_moved_aside_and_left_as_it_is(
         assert db.execute("SELECT count(*) FROM entries").fetchone() == (50,)
         assert db.execute("SELECT count(*) FROM news").fetchone() == (0,)
     db.close()
-    assert "was written by a newer version (7; this one knows 1)" in caplog.text
+    assert "was written by a newer version (format 7, not 1)" in caplog.text
 
 
 def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
         db.execute("CREATE TABLE theirs (text)")
     db.close()
     before = path.read_bytes()
-    with pytest.raises(NotOurFileError, match=r"theirs\.sqlite is another program's database"):
+    with pytest.raises(NotOurFileError, match=r"theirs\.sqlite is the database of another program"):
         use(path)
     assert path.read_bytes() == before
     assert not aside(path)

@@ -260,16 +260,16 @@ def test_size_is_bounded_and_the_oldest_go(shelf: Shelf) -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ("sqlite", "is no store; write memory, sqlite:///path or redis://host:port/db"),
-        ("sqlite://", "names no file; write sqlite:///relative/path or sqlite:////absolute/path"),
-        ("sqlite:///", "names no file"),
-        ("sqlite://robots.sqlite", "names no file"),
-        ("mysql://x", "is no store"),
-        ("Memory", "is no store"),
-        ("redis://host:port/0", "is no URL of a Redis database: Port could not be cast"),
-        ("redis://:sec/ret@host", "is no URL of a Redis database: its port must be a number, and special"),
-        ("redis://host:6379/abc", "'abc' is no number of a Redis database"),
-        ("redis://host?decode_responses=True", "decode_responses cannot be used"),
+        ("sqlite", "unsupported store URL; expected memory, sqlite:///path or redis://host:port/db"),
+        ("sqlite://", "has no file name; expected sqlite:///relative/path or sqlite:////absolute/path"),
+        ("sqlite:///", "has no file name"),
+        ("sqlite://robots.sqlite", "has no file name"),
+        ("mysql://x", "unsupported store URL"),
+        ("Memory", "unsupported store URL"),
+        ("redis://host:port/0", "invalid Redis URL: Port could not be cast"),
+        ("redis://:sec/ret@host", "invalid Redis URL: the port must be a number, and special"),
+        ("redis://host:6379/abc", "the Redis database must be a number, not 'abc'"),
+        ("redis://host?decode_responses=True", "decode_responses is not supported"),
     ],
 )
 def test_a_value_that_names_no_store_is_refused(value: str, problem: str) -> None:
