@@ -225,7 +225,7 @@ def _unrendered(settings: BaseSettings) -> dict[str, object]:
     """Return the meta that makes rendering download handlers return the file as the site sends it."""
     marks: dict[str, object] = {"playwright": False}
     if settings.getbool("ZYTE_API_TRANSPARENT_MODE"):
-        # Keep string parameters, such as a country to crawl from. Reset the others, which say what to extract.
+        # Keep string parameters, such as a country to crawl from; reset all others: they say what to extract.
         automap = settings.getdict("ZYTE_API_AUTOMAP_PARAMS").items()
         reset = {name: None for name, value in automap if not isinstance(value, str)}
         if reset:
