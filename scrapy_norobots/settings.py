@@ -1,7 +1,8 @@
-"""Every setting, read and checked once, when the crawl starts.
+"""Read and check all settings once, when the crawl starts.
 
-`DEFAULTS` is the table of this package's own settings. A value that makes no sense is a `ValueError` that
-names the setting and the value; a `NOROBOTS_` name that does not exist is a warning that names the nearest.
+`DEFAULTS` is the table of this package's own settings. An invalid value is a `ValueError` with the setting,
+the value and what is accepted. An unknown name that starts with `NOROBOTS_` is a WARNING that suggests the
+most similar name.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PREFIX = "NOROBOTS_"
-# How a name starts that is meant to be one of this package's, though misspelt.
+# The start of a name that is probably a misspelt setting of this package.
 _SIMILAR_PREFIX = re.compile("NO_?ROBOTS?(?:TXT)?_")
 
-# The store in the folder of a job that can be paused and resumed.
+# The file of the store in JOBDIR, the directory of a job that can be paused and resumed.
 _JOB_FILE = "robots.sqlite"
 
-# The upper ends of numbers. More makes no sense, and would fail later: in a timer, a store or a decompressor.
+# Upper limits of numbers. Larger ones are useless, and would fail later: in a timer, store or decompressor.
 _DAY, _CENTURY = 86_400, 100 * 365 * 86_400
 _MILLION, _BILLION = 10**6, 10**9
 _TIB = 1024**4
-_LARGEST_FILE = 256 * 1024 * 1024  # Redis takes no entry of more than twice that
+_LARGEST_FILE = 256 * 1024 * 1024  # Redis accepts entries of at most twice that size
 
 DEFAULTS: Mapping[str, object] = MappingProxyType(
     {
@@ -83,7 +84,7 @@ class Config:
 
     obey: bool
     robot: str | None
-    parser: type[RobotParser] | None  # None is the strict one
+    parser: type[RobotParser] | None  # None is the strict parser
     status_policy: StatusPolicy
     freshness: Freshness
     timeout: float
@@ -94,7 +95,7 @@ class Config:
     waiting: WaitingConfig
     origins_max: int
     memory_max: int
-    report: tuple[str, ...]  # paths, with placeholders
+    report: tuple[str, ...]  # paths with placeholders
     report_origins: int
     dry_run: bool
     multivalue: bool
@@ -105,14 +106,14 @@ class Config:
 
     @property
     def longest_download(self) -> float:
-        """How many seconds a download of a robots.txt can take: each try of each hop."""
+        """The longest time that a download of a robots.txt can take, in seconds: each try of each hop."""
         return self.timeout * (1 + self.retry_times) * (1 + self.redirect_max)
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
-        """Read and check a crawler's settings.
+        """Read and check the settings of a crawler.
 
-        Raises `ValueError` that names the setting and the value if one makes no sense.
+        Raises `ValueError`, with the setting, its value and what is accepted, for an invalid value.
         """
         _warn_about_unknown(settings)
         return cls(
@@ -142,7 +143,7 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class WaitingConfig:
-    """How many requests take no place of the crawl while they wait for a robots.txt, or download one."""
+    """How many requests that wait for a robots.txt, or download one, do not use up `CONCURRENT_REQUESTS`."""
 
     held_per_origin: int
     held_max: int
@@ -160,7 +161,7 @@ class WaitingConfig:
 
 @dataclass(frozen=True, slots=True)
 class MetaConfig:
-    """The settings of one crawl that say how robots META tags are obeyed."""
+    """The settings of one crawl for robots META tags."""
 
     obey: bool
     follow: bool
@@ -240,7 +241,7 @@ def _freshness(settings: BaseSettings) -> Freshness:
 
 
 def _decoded(settings: BaseSettings, name: str, bracket: str) -> Any:
-    """Return a value; decode it if it is in JSON, as on the command line."""
+    """Return a value, decoded if it is a JSON string, as on the command line."""
     value = _value(settings, name)
     if not isinstance(value, str) or not value.lstrip().startswith(bracket):
         return value
@@ -251,7 +252,7 @@ def _decoded(settings: BaseSettings, name: str, bracket: str) -> Any:
 
 
 def _list(settings: BaseSettings, name: str) -> Sequence[Any] | None:
-    """Return the items of a list, or of a text, JSON or with commas; None if the value is neither."""
+    """Return the items of a list, or of a string in JSON or with commas; None for any other value."""
     value = _decoded(settings, name, "[")
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
@@ -283,7 +284,7 @@ def _load_parser(name: str, value: Any) -> type[RobotParser]:
 
 
 def _store(settings: BaseSettings) -> str:
-    """Return the store to use: by default a file in the job's folder, if the crawl has one."""
+    """Return the store to use: by default a file in `JOBDIR` if that is set, or else memory."""
     value = _value(settings, "NOROBOTS_STORE")
     if value is None or value == "":
         job = settings.get("JOBDIR")
@@ -295,7 +296,7 @@ def _store(settings: BaseSettings) -> str:
     if not isinstance(value, str):
         raise _error("NOROBOTS_STORE", value, f"must be a string; expected {FORMS}")
     scheme, slashes, path = value.partition(":///")
-    # Unlike pathlib's, it takes what is no user's home for a name.
+    # Unlike pathlib's function, this one accepts "~name" without such a user
     return scheme + slashes + os.path.expanduser(path) if scheme == "sqlite" else value  # noqa: PTH111
 
 
@@ -328,7 +329,7 @@ def _policy(settings: BaseSettings, name: str) -> StatusPolicy:
 
 
 def _parser(settings: BaseSettings) -> type[RobotParser] | None:
-    """Return the parser that the user chose; Scrapy's default is not a choice."""
+    """Return the parser that the user has set; None for Scrapy's default and for the strict parser."""
     priority = settings.getpriority("ROBOTSTXT_PARSER")
     value = settings.get("ROBOTSTXT_PARSER")
     if value is None or priority is None or priority <= SETTINGS_PRIORITIES["default"]:

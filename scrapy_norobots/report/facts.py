@@ -1,7 +1,7 @@
-"""What a report says, as plain data, and the same in a few lines for the log.
+"""The report as plain data, and as a few lines of text for the log.
 
-The data is what the JSON report holds; page and log are made from it. Text that came from a site is escaped
-here, as `printable` does it, so that it can go to a terminal as it is.
+The JSON report has exactly this data; the page and the log are made from it. Text from sites is escaped here
+with `printable`, so that it is safe on a terminal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _IN_REPORT = 100
 
 
 class Facts(TypedDict):
-    """A report; `crawl` says which crawl it is of: generator, spider, times, and so on."""
+    """A report; `crawl` describes the crawl: generator, spider, times, and so on."""
 
     crawl: dict[str, Any]
     requests: dict[str, int]
@@ -33,7 +33,7 @@ class Facts(TypedDict):
 
 
 def facts_of(counters: Counters, crawl: dict[str, Any]) -> Facts:
-    """Return what there is to say of a crawl."""
+    """Return the report of a crawl as plain data."""
     slowest = counters.slowest
     return Facts(
         crawl=crawl,
@@ -55,7 +55,7 @@ def facts_of(counters: Counters, crawl: dict[str, Any]) -> Facts:
 
 
 def log_text(facts: Facts) -> str:
-    """Return the facts in brief, several lines of them."""
+    """Return the summary for the log, several lines of text."""
     outcomes = ", ".join(f"{outcome['text']}: {outcome['origins']}" for outcome in facts["outcomes"])
     sources = ", ".join(f"{count} from {source}" for source, count in facts["sources"].items())
     requests = facts["requests"]

@@ -1,7 +1,7 @@
-"""Where reports go: paths with placeholders, tried when the crawl starts and written whole at its end.
+"""Report files: paths with placeholders, tested when the crawl starts and written when it ends.
 
-A report is written beside its place and moved there, so that whoever reads it never sees half of one. It
-never replaces the report of a crawl that ran at the same time.
+A report is written to a temporary file and then moved to its path, so that readers never see half a report.
+It never replaces the report of a crawl that ran at the same time.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 def prepare(template: str, spider: Spider, start: datetime) -> Path:
-    """Return the file that a path template names, its folder made.
+    """Return the path that a template names, and create its directory.
 
-    As in Scrapy's `FEEDS`, ``%(time)s`` is the time of the start, and any other placeholder an attribute of
-    the spider. Raises `ValueError` that names `NOROBOTS_REPORT` and the value, if a report could not be
-    written there.
+    As in Scrapy's `FEEDS`, ``%(time)s`` is the start time, and any other placeholder is an attribute of the
+    spider. Raises `ValueError`, with `NOROBOTS_REPORT` and its value, if a placeholder is unknown or a report
+    cannot be written there.
     """
     try:
         name = template % _Values(spider, start)
@@ -34,7 +34,7 @@ def prepare(template: str, spider: Spider, start: datetime) -> Path:
             "the spider such as %(name)s, or '%%' for a '%'"
         ) from exc
     try:
-        path = Path(os.path.realpath(os.path.expanduser(name)))  # noqa: PTH111  # so that a link stays one
+        path = Path(os.path.realpath(os.path.expanduser(name)))  # noqa: PTH111  # write through symbolic links
         _try(path)
     except (OSError, ValueError) as exc:  # ValueError: a null character
         raise ValueError(f"NOROBOTS_REPORT = {template!r}: cannot be written: {exc}") from exc
@@ -42,7 +42,7 @@ def prepare(template: str, spider: Spider, start: datetime) -> Path:
 
 
 class _Values:
-    """What placeholders stand for: the attributes of a spider, its arguments among them, and the time."""
+    """The values of placeholders: the attributes of a spider, which include its arguments, and the time."""
 
     def __init__(self, spider: Spider, start: datetime) -> None:
         self._spider = spider
@@ -56,14 +56,14 @@ class _Values:
         value = getattr(self._spider, name)
         if isinstance(value, (int, float)):
             return value  # for %(number)03d
-        return str(value).replace("/", "-").replace(os.sep, "-")  # it names no folder
+        return str(value).replace("/", "-").replace(os.sep, "-")  # the value must not add a directory
 
 
 def write(path: Path, data: bytes, started: datetime) -> Path:
-    """Write the report of a crawl, whole or not at all, and return its path; raises `OSError`.
+    """Write the report of a crawl and return its path; raises `OSError`, and then writes nothing.
 
-    A file from before the crawl is replaced. One that was written since then is the report of another crawl,
-    which stays; this one gets a number.
+    An older file is replaced. A file that was written after `started` is the report of another crawl, which
+    stays; a number is then added to the name of this one.
     """
     with _beside(path) as (file, temporary):
         file.write(data)
@@ -80,7 +80,7 @@ def _names(path: Path) -> Iterator[Path]:
 
 
 def _may_take(path: Path, started: datetime) -> bool:
-    """Take a path by a new file, unless there is one of another crawl."""
+    """Create a file to reserve the path; return False if a report of another crawl is there."""
     try:
         path.touch(exist_ok=False)
     except FileExistsError:
@@ -98,7 +98,7 @@ def _try(path: Path) -> None:
 
 @contextmanager
 def _beside(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
-    """Open a new file in a path's folder, and let nothing of it stay there."""
+    """Open a temporary file in the directory of a path, and delete it afterwards unless it was moved."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         with temporary.open("xb") as file:

@@ -1,8 +1,8 @@
-"""A report as a file's text: JSON, or an HTML page in one piece that asks nothing of the network.
+"""Render a report as JSON, or as one HTML page that loads nothing from the network.
 
-Whatever came from a site is text in it and nothing else: it is escaped for HTML, the table's rows lie in a
-JSON block without a ``<``, the script writes them as text, and a Content-Security-Policy lets nothing run or
-load but the page's own script and style, by their hashes.
+Text from sites can never become markup or code in the page: it is escaped for HTML; the rows of the table
+are in a JSON block without a ``<``, and the script inserts them as text; a Content-Security-Policy allows
+only the page's own script and style, by their hashes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def to_html(facts: Facts) -> str:
     )
 
 
-# What reports there are, by the ending of the file's name.
+# The renderers, by the extension of the file name.
 RENDERERS = {".html": to_html, ".htm": to_html, ".json": to_json}
 
 
@@ -74,7 +74,7 @@ def _hash(text: str) -> str:
 
 
 def _island(data: Any) -> str:
-    """Return JSON that can stand in a script element: in ASCII, with no character that is markup."""
+    """Return JSON that is safe inside a script element: ASCII without markup characters."""
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -88,7 +88,7 @@ def _number(number: int) -> str:
 
 
 def _bars(rows: Iterable[tuple[str, str, int]], most: int) -> str:
-    """Return table rows, each of a label (HTML), the bar's class, and a count."""
+    """Return HTML table rows from tuples of a label (HTML), the CSS class of the bar, and a count."""
     return "\n".join(
         f'<tr><th scope="row">{label}</th><td class="bar"><svg aria-hidden="true">'
         f'<rect class="{kind}" width="{100 * count / most:.2f}%" height="100%" rx="3"/></svg></td>'
