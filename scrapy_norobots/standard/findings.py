@@ -85,7 +85,9 @@ KINDS: dict[str, Kind] = {
         _E, "A3", "An earlier record, at line {0}, applies to this robot, so this record does not."
     ),
     "empty-name": Kind(_E, "A5", "The line has no name, so it applies to no robot."),
-    "star-in-name": Kind(_E, "A5", "A '*' within a name is not a wildcard, so the line applies to no robot."),
+    "star-in-name": Kind(
+        _E, "A5", "A '*' within a name is not a wildcard; only robots with a '*' in their name match."
+    ),
     "several-names": Kind(_W, "A5", "The whole value is one robot's name, spaces included, and not a list."),
     "wildcard": Kind(_I, "U3", "'*' and '$' are ordinary characters here; patterns are a later extension."),
     "whole-url": Kind(_W, "U4", "A whole URL applies only to its own scheme, host and port."),

@@ -54,7 +54,7 @@ class Hanging:
         return Answer(status=self._status)
 
 
-def test_ctrl_c_ends_a_crawl_whose_robots_txt_hangs(mode: str, tmp_path: Path) -> None:
+def test_ctrl_c_stops_a_crawl_whose_robots_txt_hangs(mode: str, tmp_path: Path) -> None:
     robots = Hanging()
     settings = {**PATIENT, "NOROBOTS_STORE": f"sqlite:///{tmp_path / 'robots.sqlite'}"}
     with Site(robots) as site:
@@ -89,7 +89,7 @@ def test_a_robots_txt_that_fails_is_not_retried_while_the_crawl_is_closing(mode:
     assert site.targets() == ["/robots.txt"]
 
 
-def test_a_robots_txt_that_comes_in_time_lets_its_pages_finish(mode: str) -> None:
+def test_pages_finish_if_robots_txt_arrives_in_time(mode: str) -> None:
     """As Scrapy lets pages finish that are being downloaded."""
     robots = Hanging()
     with Site(robots) as site, running(f"{site.url}/", settings=PATIENT, mode=mode) as process:

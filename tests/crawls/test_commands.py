@@ -19,7 +19,7 @@ from tests.sites import Answer, Site
 
 
 @pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
-def test_options_of_a_crawl_write_over_nothing(tmp_path: Path, name: str) -> None:
+def test_settings_of_a_crawl_overwrite_no_files(tmp_path: Path, name: str) -> None:
     """As when a user puts them behind the command of a crawl that is paused."""
     queue = tmp_path / "job" / "requests.queue"
     queue.mkdir(parents=True)
@@ -62,7 +62,7 @@ def test_scrapy_lists_both_inside_a_project(project: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
-def test_help_says_how_it_ends(tmp_path: Path, name: str) -> None:
+def test_help_describes_the_exit_status(tmp_path: Path, name: str) -> None:
     done = run(tmp_path, name, "-h")
     assert "exit status is 2 if" in " ".join(done.stdout.split())
     assert "--json" in done.stdout
@@ -105,7 +105,7 @@ BAD_INPUT = {
 
 
 @pytest.mark.parametrize("line", BAD_INPUT)
-def test_bad_input_gets_a_clear_answer(tmp_path: Path, line: str) -> None:
+def test_invalid_input_is_a_usage_error(tmp_path: Path, line: str) -> None:
     (tmp_path / "big.txt").write_text(ROBOTS)
     done = run(tmp_path, *shlex.split(line))
     assert done.returncode == 2
@@ -114,7 +114,7 @@ def test_bad_input_gets_a_clear_answer(tmp_path: Path, line: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing.txt", "./a.b/missing.txt", "town/robots.txt"])
-def test_a_missing_file_that_is_named_like_one_is_not_taken_for_a_site(tmp_path: Path, name: str) -> None:
+def test_a_missing_file_with_a_file_name_is_not_read_as_a_site(tmp_path: Path, name: str) -> None:
     assert run(tmp_path, "robots-lint", name).stderr == f"{name}: No such file or directory\n"
 
 
@@ -130,7 +130,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("fault", BROKEN)
 @pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
-def test_a_crawl_that_cannot_be_set_up_ends_with_2(project: Path, name: str, fault: str) -> None:
+def test_a_crawl_that_cannot_be_set_up_exits_with_2(project: Path, name: str, fault: str) -> None:
     """And not with 1, which means that a site forbids something."""
     with (project / "town" / "settings.py").open("a") as settings:
         settings.write(BROKEN[fault])
@@ -146,7 +146,7 @@ def test_a_crawl_that_cannot_be_set_up_ends_with_2(project: Path, name: str, fau
     ["SPIDER_MODULES = ['no.such']", "SPIDER_MODULES = ['town.bad']", "SPIDER_LOADER_CLASS = 'no.such'"],
 )
 @pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
-def test_a_broken_spider_module_stops_neither(project: Path, name: str, broken: str) -> None:
+def test_a_broken_spider_module_does_not_stop_the_commands(project: Path, name: str, broken: str) -> None:
     with (project / "town" / "settings.py").open("a") as settings:
         settings.write(f"{broken}\n")
     (project / "town" / "bad.py").write_text("this is no Python\n")
@@ -157,7 +157,7 @@ def test_a_broken_spider_module_stops_neither(project: Path, name: str, broken: 
 
 
 @pytest.mark.parametrize("options", [[], ["--json"], ["--compare"], ["--file", "/dev/null"]])
-def test_no_urls_on_standard_input_are_no_error(tmp_path: Path, options: list[str]) -> None:
+def test_empty_standard_input_is_not_an_error(tmp_path: Path, options: list[str]) -> None:
     done = run(tmp_path, "robots-check", *options, "-", stdin="\n \n")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -170,7 +170,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
         assert (done.returncode, done.stderr) == (2, "robots.txt: Permission denied\n")
 
 
-def test_a_setting_that_does_not_exist_is_told_of(tmp_path: Path) -> None:
+def test_an_unknown_setting_is_reported(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text(ROBOTS)
     done = run(tmp_path, "robots-lint", "-s", "NOROBOTS_MAXSIZ=1", "robots.txt")
     assert done.stderr == "Unknown setting NOROBOTS_MAXSIZ is ignored; did you mean NOROBOTS_MAXSIZE?\n"
@@ -186,7 +186,7 @@ def test_a_closed_standard_input(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
-def test_a_reader_who_has_seen_enough(tmp_path: Path, name: str) -> None:
+def test_a_closed_pipe_is_not_an_error(tmp_path: Path, name: str) -> None:
     # More than a pipe holds.
     text = "".join(f"http://a.example/{number}\n" for number in range(20_000))
     (tmp_path / "robots.txt").write_text(text)
@@ -230,7 +230,7 @@ def on_terminal(cwd: Path, *command: str, **variables: str) -> str:
     return seen.decode()
 
 
-def test_colours_and_progress_are_for_terminals(tmp_path: Path) -> None:
+def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("hm\n")
     with Site("User-agent: *\nDisallow: /x") as one, Site(Answer(status=503)) as two:
         check = command("robots-check", f"{one.url}/", f"{one.url}/x", f"{two.url}/")
@@ -257,7 +257,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
-def test_text_from_a_site_never_gets_through_as_it_is(tmp_path: Path, options: list[str]) -> None:
+def test_text_from_a_site_is_always_escaped(tmp_path: Path, options: list[str]) -> None:
     with Site(HOSTILE) as site:
         check = run(
             tmp_path, "robots-check", *options, f"{site.url}/a%E2%80%AE%20%1B[31m%20/b", f"{site.url}/"
@@ -277,7 +277,7 @@ PAGE = (ROOT / "docs" / "commands.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("shown", re.findall(r"^```console\n\$ (.*?)```", PAGE, re.DOTALL | re.MULTILINE))
-def test_the_page_shows_what_they_write(tmp_path: Path, shown: str) -> None:
+def test_the_docs_show_the_real_output(tmp_path: Path, shown: str) -> None:
     (robots,) = re.findall(r"^```robots.txt\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE)
     (tmp_path / "robots.txt").write_text(robots)
     line, _, expected = shown.partition("\n")

@@ -28,7 +28,7 @@ def check_outcomes(lab: FaultLab, faults: list[Fault], mode: str, settings: dict
     assert seen.stats["norobots/origins/closed"] == len(closed)
 
 
-def test_each_fault_ends_in_its_outcome(mode: str) -> None:
+def test_each_fault_has_its_expected_outcome(mode: str) -> None:
     with FaultLab() as lab:
         # A busy machine makes no host look dead: what ends by itself has all the time that it needs.
         for hangs, timeout in ((False, 60), (True, 1)):
@@ -43,7 +43,7 @@ def test_each_fault_ends_in_its_outcome(mode: str) -> None:
         assert asked["a page that refreshes to another"] == ["/robots.txt"]
 
 
-def test_the_docs_have_each_fault_with_its_outcome() -> None:
+def test_the_docs_list_each_fault_with_its_outcome() -> None:
     page = (ROOT / "docs" / "faults.md").read_text()
     table = dict(re.findall(r"^\| (.+?) \| (rules|open|closed) \| ", page, re.MULTILINE))
     assert table == {fault.name: fault.outcome for fault in FAULTS}

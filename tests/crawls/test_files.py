@@ -29,7 +29,7 @@ def test_placeholders_are_filled_in(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other.htm", "pages"]
 
 
-def test_placeholders_are_the_attributes_and_arguments_of_the_spider(tmp_path: Path) -> None:
+def test_placeholders_are_attributes_and_arguments_of_the_spider(tmp_path: Path) -> None:
     template = f"{tmp_path}/%(name)s-%(_job)s-%(part)03d.json"
     crawl(
         "data:,",
@@ -71,7 +71,7 @@ def test_a_report_from_before_the_crawl_is_replaced(tmp_path: Path) -> None:
     assert json.loads(path.read_text())["origins"] == 0
 
 
-def test_the_shell_starts_whatever_placeholders_a_report_has(tmp_path: Path) -> None:
+def test_the_shell_starts_with_any_placeholders(tmp_path: Path) -> None:
     with Site(RULES) as site:
         options = ["-s", "NOROBOTS_REPORT=%(_job)s.html", "-c", "response.status"]
         project = make_project(tmp_path, site.url)
@@ -79,7 +79,7 @@ def test_the_shell_starts_whatever_placeholders_a_report_has(tmp_path: Path) -> 
     assert done.stdout.strip() == "200", done.stderr
 
 
-def test_a_users_home_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tilde_means_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     settings = {"NOROBOTS_REPORT": "~/robots.json", "NOROBOTS_STORE": "sqlite:///~/robots.sqlite"}
     with Site() as site:
@@ -131,7 +131,7 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_full_disk_costs_the_crawl_nothing_and_an_earlier_report_nothing(tiny_disk: Path) -> None:
+def test_a_full_disk_affects_neither_the_crawl_nor_an_earlier_report(tiny_disk: Path) -> None:
     page, data = tiny_disk / "report.html", tiny_disk / "report.json"
     page.write_text("of yesterday")
     os.utime(page, (1e9, 1e9))
@@ -147,7 +147,7 @@ def test_a_full_disk_costs_the_crawl_nothing_and_an_earlier_report_nothing(tiny_
     assert sorted(tiny_disk.iterdir()) == [page, data]
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_a_symbolic_link_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     link, target = tmp_path / "report.json", tmp_path / "real" / "report.data"
     link.symlink_to(target)

@@ -53,7 +53,7 @@ def fleet(redis_server: RedisServer) -> Any:
     return pytest.importorskip("redis")
 
 
-def test_a_fleet_asks_each_host_once(redis_server: RedisServer, fleet: Any) -> None:
+def test_a_fleet_downloads_each_robots_txt_once(redis_server: RedisServer, fleet: Any) -> None:
     from tests.fleet import SETTINGS
 
     settings = {**ADDON, **SETTINGS, "REDIS_URL": redis_server.url, "NOROBOTS_STORE": redis_server.url}

@@ -12,7 +12,7 @@ from tests import invariant
 
 
 @pytest.mark.parametrize("seed", range(1, 3))
-def test_random_worlds(seed: int, mode: str, tls: tuple[Path, Path]) -> None:
+def test_crawls_of_random_worlds_keep_the_invariant(seed: int, mode: str, tls: tuple[Path, Path]) -> None:
     """``python -m tests.invariant --seed SEED --mode MODE`` runs one again."""
     judge = invariant.run(seed, mode, tls).judge
     assert judge.pages > 5
@@ -40,7 +40,7 @@ SLIPS = {
 
 
 @pytest.mark.parametrize("name", SLIPS)
-def test_a_slip_is_found(name: str, tls: tuple[Path, Path]) -> None:
+def test_the_invariant_finds_injected_bugs(name: str, tls: tuple[Path, Path]) -> None:
     """Not in every world, but in one of a few; crawls this short seldom see a file expire."""
     job, words = SLIPS[name]
     found = (invariant.run(seed, "asyncio", tls, **copy.deepcopy(job)).judge.faults for seed in range(9, 33))

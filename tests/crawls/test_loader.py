@@ -36,7 +36,7 @@ def stats_of(seen: Crawl) -> dict[str, Any]:
     }
 
 
-def test_a_restart_asks_no_host_again(mode: str, tmp_path: Path) -> None:
+def test_a_restart_downloads_nothing_again(mode: str, tmp_path: Path) -> None:
     settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     with Site(RULES) as site:
         urls = [f"{site.url}/", f"{site.url}/back/"]
@@ -51,7 +51,7 @@ def test_a_restart_asks_no_host_again(mode: str, tmp_path: Path) -> None:
     assert second.log_lines("INFO: Storing robots.txt files in sqlite:///")
 
 
-def test_a_restart_with_redis_asks_no_host_again(redis_server: RedisServer) -> None:
+def test_a_restart_with_redis_downloads_nothing_again(redis_server: RedisServer) -> None:
     settings = {**ADDON, "NOROBOTS_STORE": redis_server.url}
     for mode in ("asyncio", "no reactor"):
         with Site(RULES) as site:
@@ -72,7 +72,7 @@ def test_redis_needs_asyncio() -> None:
     assert "secret" not in done.stderr
 
 
-def test_a_store_that_makes_no_sense_is_refused() -> None:
+def test_an_invalid_store_is_an_error() -> None:
     done = run_crawl("data:,", settings={**ADDON, "NOROBOTS_STORE": "disk"})
     assert (
         "ValueError: NOROBOTS_STORE = 'disk': unsupported store URL; expected memory, sqlite:///path"
@@ -83,7 +83,7 @@ def test_a_store_that_makes_no_sense_is_refused() -> None:
 HOSTS = [f"127.0.0.{number}" for number in range(2, 12)]
 
 
-def test_a_job_that_is_stopped_and_resumed_asks_no_host_again(tmp_path: Path) -> None:
+def test_a_resumed_job_downloads_nothing_again(tmp_path: Path) -> None:
     """Each page leads to the next host's; the crawl stops after three, again and again."""
 
     def next_page(hit: Hit) -> Answer:
@@ -114,7 +114,7 @@ def test_a_job_that_is_stopped_and_resumed_asks_no_host_again(tmp_path: Path) ->
     assert (tmp_path / "job" / "robots.sqlite").exists()
 
 
-def test_a_job_may_keep_nothing(tmp_path: Path) -> None:
+def test_a_job_can_use_memory_only(tmp_path: Path) -> None:
     settings = {**ADDON, "JOBDIR": str(tmp_path / "job"), "NOROBOTS_STORE": "memory"}
     with Site(RULES) as site:
         for path in ("/", "/again"):
@@ -123,7 +123,7 @@ def test_a_job_may_keep_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "job" / "robots.sqlite").exists()
 
 
-def test_processes_side_by_side_ask_once(store: dict[str, Any]) -> None:
+def test_parallel_processes_share_one_download(store: dict[str, Any]) -> None:
     """All of them are there before the robots.txt is answered."""
     everybody_asks = threading.Barrier(4)
     answered = threading.Event()
@@ -147,7 +147,7 @@ def test_processes_side_by_side_ask_once(store: dict[str, Any]) -> None:
     assert sum(stats_of(one).get("hits", 0) for one in seen) == 3 * 2  # both sites
 
 
-def test_two_crawls_of_one_process_ask_once(tmp_path: Path) -> None:
+def test_two_crawls_of_one_process_share_one_download(tmp_path: Path) -> None:
     settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     with Site(RULES) as site:
         seen = crawl(f"{site.url}/", settings=settings, beside={"USER_AGENT": "other"})
@@ -155,7 +155,7 @@ def test_two_crawls_of_one_process_ask_once(tmp_path: Path) -> None:
     assert site.pages() == ["/", "/"]
 
 
-def test_who_dies_while_downloading_is_replaced(store: dict[str, Any]) -> None:
+def test_a_process_that_dies_while_downloading_is_replaced(store: dict[str, Any]) -> None:
     asked, dead = threading.Event(), threading.Event()
 
     def robots(hit: Hit) -> Answer:
@@ -177,7 +177,7 @@ def test_who_dies_while_downloading_is_replaced(store: dict[str, Any]) -> None:
     assert site.pages() == ["/"]
 
 
-def test_a_failing_host_is_left_alone_by_all(store: dict[str, Any]) -> None:
+def test_all_processes_wait_before_they_retry_a_failing_host(store: dict[str, Any]) -> None:
     settings = {**store, "RETRY_ENABLED": False}
     with Site(Answer(status=503)) as site:
         seen = [crawl(f"{site.url}/", settings=settings) for _ in range(3)]
@@ -191,7 +191,7 @@ def test_a_failing_host_is_left_alone_by_all(store: dict[str, Any]) -> None:
     assert 0 < float(again[2].partition(" ")[0]) < 60
 
 
-def test_failures_in_a_row_are_counted_by_all(store: dict[str, Any]) -> None:
+def test_processes_share_the_number_of_failures_in_a_row(store: dict[str, Any]) -> None:
     settings = {**store, "RETRY_ENABLED": False, "NOROBOTS_ERROR_TTL": 0.01}
     with Site(Answer(status=503)) as site:
         seen = [crawl(f"{site.url}/", settings=settings) for _ in range(3)]
@@ -203,7 +203,7 @@ def test_failures_in_a_row_are_counted_by_all(store: dict[str, Any]) -> None:
     ]
 
 
-def test_a_copy_of_the_last_crawl_counts_while_a_host_fails(store: dict[str, Any]) -> None:
+def test_a_copy_of_the_last_crawl_stays_in_use_while_a_host_fails(store: dict[str, Any]) -> None:
     answers = [Answer(RULES, headers={"ETag": '"1"'}), Answer(status=503), Answer(status=304)]
     settings = {**store, "RETRY_ENABLED": False, "NOROBOTS_TTL": 0, "NOROBOTS_ERROR_TTL": 0}
     with Site(lambda hit: answers.pop(0)) as site:
@@ -214,7 +214,7 @@ def test_a_copy_of_the_last_crawl_counts_while_a_host_fails(store: dict[str, Any
     assert [hit.headers.get("if-none-match") for hit in site.robots_hits()] == [None, '"1"', '"1"']
 
 
-def test_a_failure_of_ones_own_parser_is_no_news_for_others(tmp_path: Path) -> None:
+def test_a_parser_failure_is_not_saved(tmp_path: Path) -> None:
     settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     with Site(RULES) as site:
         broken = crawl(
@@ -234,7 +234,7 @@ def test_a_failure_of_ones_own_parser_is_no_news_for_others(tmp_path: Path) -> N
     ],
     ids=["a middleware", "a proxy", "no handler"],
 )
-def test_a_failure_of_ones_own_means_is_no_news_for_others(tmp_path: Path, trouble: dict[str, Any]) -> None:
+def test_a_local_failure_is_not_shared(tmp_path: Path, trouble: dict[str, Any]) -> None:
     settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     with Site(RULES) as site:
         broken = crawl(f"{site.url}/", settings={**settings, **trouble})
@@ -257,7 +257,7 @@ def test_a_crawl_with_each_number_at_its_upper_end_obeys_and_saves(mode: str, st
 
 
 @pytest.mark.parametrize("proxy", [None, ""])
-def test_a_failure_without_a_proxy_is_news_for_others(tmp_path: Path, proxy: str | None) -> None:
+def test_a_failure_without_a_proxy_is_shared(tmp_path: Path, proxy: str | None) -> None:
     """A page's meta may say that no proxy is to be used."""
     settings = {
         **ADDON,
@@ -270,7 +270,7 @@ def test_a_failure_without_a_proxy_is_news_for_others(tmp_path: Path, proxy: str
     assert site.targets() == ["/robots.txt"]
 
 
-def test_what_is_fresh_for_no_time_is_still_asked_once_by_those_who_wait(store: dict[str, Any]) -> None:
+def test_waiting_processes_share_a_file_with_a_lifetime_of_zero(store: dict[str, Any]) -> None:
     settings = {**store, "NOROBOTS_TTL": 0}
     with Site(RULES) as site:
         crawl(*(f"{site.url}/{number}" for number in range(5)), settings=settings)
@@ -292,7 +292,7 @@ def chain(site: Site, goes_on: Callable[[str], bool]) -> Callable[[Hit], Answer]
     return answer
 
 
-def test_redis_that_stops_and_starts_again_stops_no_crawl(redis_server: RedisServer) -> None:
+def test_a_restart_of_redis_does_not_stop_a_crawl(redis_server: RedisServer) -> None:
     """The crawl goes from host to host until the server that was started again is in use.
 
     The first call to be tried again may be one that saves: two snapshots tell of a look-up as well.
@@ -322,7 +322,7 @@ def test_redis_that_stops_and_starts_again_stops_no_crawl(redis_server: RedisSer
     assert seen.stats["norobots/store/failures"] >= 1
 
 
-def test_a_store_that_cannot_be_opened_stops_no_crawl(mode: str, tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_opened_does_not_stop_a_crawl(mode: str, tmp_path: Path) -> None:
     with Site(RULES) as site:
         seen = crawl(
             f"{site.url}/",

@@ -58,7 +58,7 @@ def crawl_outcomes(policy: Any) -> tuple[set[str], Any]:
 
 
 @pytest.mark.parametrize("preset", TABLE)
-def test_preset(preset: str) -> None:
+def test_each_preset_allows_and_denies_as_documented(preset: str) -> None:
     dropped, seen = crawl_outcomes(preset)
     assert dropped == TABLE[preset]
     # 200 and 204 have rules, if only empty ones; what else was dropped was unreachable.
@@ -73,7 +73,7 @@ def test_a_mapping_changes_the_default_preset() -> None:
     assert dropped == {"200", "301 nowhere", "304", "400", "401", "410", "cut off"} | not_now
 
 
-def test_each_closed_origin_is_one_warning_that_names_what_to_change() -> None:
+def test_each_closed_origin_logs_one_warning_with_the_setting() -> None:
     with Site(Answer(status=403)) as site:
         seen = crawl(*(f"{site.url}/{i}" for i in range(5)), settings=FAST)
     (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ", " requests to http")
@@ -87,7 +87,7 @@ def test_each_closed_origin_is_one_warning_that_names_what_to_change() -> None:
 @pytest.mark.parametrize(
     ("answer", "most"), [(Answer(status=403), None), (Answer(status=503), 40), (Answer(SHUT), None)]
 )
-def test_an_errback_learns_when_another_try_may_pass(answer: Answer, most: float | None) -> None:
+def test_an_errback_gets_the_time_of_the_next_try(answer: Answer, most: float | None) -> None:
     with Site(answer) as site:
         seen = crawl(f"{site.url}/a", settings={**FAST, "NOROBOTS_ERROR_TTL": 40})
     (drop,) = seen.drops
@@ -98,7 +98,7 @@ def test_an_errback_learns_when_another_try_may_pass(answer: Answer, most: float
         assert 0 < drop.retry_after <= most
 
 
-def test_allowing_after_a_failure_is_never_silent() -> None:
+def test_allowing_after_a_failure_logs_a_warning() -> None:
     with Site(Answer(status=500)) as site:
         seen = crawl(f"{site.url}/a", settings={**FAST, "NOROBOTS_STATUS_POLICY": "allow"})
     assert site.pages() == ["/a"]
@@ -106,7 +106,7 @@ def test_allowing_after_a_failure_is_never_silent() -> None:
     assert f"{site.url}/robots.txt answered 500: requests to {site.url} are allowed" in line
 
 
-def test_robots_txt_itself_may_be_fetched_where_nothing_else_may() -> None:
+def test_robots_txt_itself_is_allowed_at_a_closed_origin() -> None:
     with Site(Answer("back soon", status=503)) as site:
         anyway = {"handle_httpstatus_all": True}
         urls = [f"{site.url}{target}" for target in ("/a", "/robots.txt", "/%72obots.txt")]
@@ -116,7 +116,7 @@ def test_robots_txt_itself_may_be_fetched_where_nothing_else_may() -> None:
 
 
 @pytest.mark.parametrize("status", [403, 503])
-def test_a_start_url_at_a_closed_site_is_one_warning(status: int, mode: str) -> None:
+def test_a_start_url_at_a_closed_site_logs_one_warning(status: int, mode: str) -> None:
     with Site(Answer(status=status)) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/b", mode=mode)
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"] * 2
@@ -165,7 +165,7 @@ def test_a_robots_txt_that_never_answers_ends_in_a_timeout(mode: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])
-def test_a_body_over_the_limit_is_an_error_not_half_a_file(encoding: str) -> None:
+def test_a_body_over_the_limit_is_an_error(encoding: str) -> None:
     import gzip
 
     body = (SHUT + "#" * 50_000).encode()

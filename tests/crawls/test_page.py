@@ -81,7 +81,7 @@ def test_a_hostile_site_shows_as_text(hostile: tuple[Crawl, Path], browser: webd
     assert complaints(browser) == []  # no error, nothing that the policy had to stop
 
 
-def test_the_policy_would_stop_what_got_through(
+def test_the_content_security_policy_blocks_scripts(
     hostile: tuple[Crawl, Path], browser: webdriver.Chrome
 ) -> None:
     _, file = hostile
@@ -212,7 +212,7 @@ def test_the_page_fits_and_can_be_read(
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_ten_causes_are_told_in_the_log_and_bars_are_as_long_as_they_count(tmp_path: Path) -> None:
+def test_the_log_has_ten_causes_and_bars_match_their_counts(tmp_path: Path) -> None:
     paths = [f"/{letter}/" for letter in "abcdefghijkl"]
     robots = "User-agent: *\n" + "".join(f"Disallow: {path}\n" for path in paths)
     with Site(robots) as site:

@@ -37,13 +37,13 @@ def test_a_request_passes_only_if_all_readings_allow_it(mode: str) -> None:
     assert len(site.robots_hits()) == 1
 
 
-def test_without_it_only_the_strict_reading_counts() -> None:
+def test_only_the_strict_reading_applies_by_default() -> None:
     _, drops, site = crawled("/a.pdf", "/back/door")
     assert site.pages() == ["/a.pdf"]
     assert list(drops) == ["/back/door"]
 
 
-def test_there_may_be_many_and_another_first() -> None:
+def test_also_obey_may_have_several_parsers_beside_a_replaced_first_one() -> None:
     _, drops, _ = crawled(
         "/a.pdf",
         "/back/door",
@@ -63,7 +63,7 @@ def test_the_multi_value_dialect(multivalue: bool) -> None:
     assert [drop.line for drop in seen.drops] == ([2] if multivalue else [])
 
 
-def test_the_dialect_under_scrapys_own_middleware() -> None:
+def test_the_dialect_works_with_scrapys_own_middleware() -> None:
     settings = {
         "ROBOTSTXT_OBEY": True,
         "ROBOTSTXT_PARSER": "scrapy_norobots.StrictRobotParser",
@@ -127,7 +127,7 @@ def test_other_parsers_get_a_file_that_they_can_read(parser: str, body: bytes, f
 @pytest.mark.parametrize(
     ("name", "type_of_robot"), [(None, "bytes"), ("TownCatalogue", "str")], ids=["header", "setting"]
 )
-def test_other_parsers_are_told_the_robot_as_scrapy_tells_it(name: str | None, type_of_robot: str) -> None:
+def test_other_parsers_get_the_robot_in_scrapys_types(name: str | None, type_of_robot: str) -> None:
     settings = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_PARSER": "tests.spiders.TellsTheRobotsType"}
     if name:
         settings["ROBOTSTXT_USER_AGENT"] = name
@@ -138,7 +138,7 @@ def test_other_parsers_are_told_the_robot_as_scrapy_tells_it(name: str | None, t
         assert seen.log_lines(f"asked by {type_of_robot}")
 
 
-def test_a_reading_that_fails_when_it_is_asked_forbids() -> None:
+def test_a_parser_that_fails_on_a_question_forbids() -> None:
     seen, drops, site = crawled("/", NOROBOTS_ALSO_OBEY=["tests.spiders.FailingParser"])
     assert site.pages() == []
     assert drops["/"].text.endswith(

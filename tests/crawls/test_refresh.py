@@ -42,7 +42,7 @@ def ask(site: Site, *plan: tuple[float, str], **settings: Any) -> Crawl:
         )
 
 
-def test_rules_that_change_count_from_the_next_refresh_on() -> None:
+def test_changed_rules_apply_after_the_next_refresh() -> None:
     with Changing(Answer(RULES), Answer(OTHER_RULES)) as site:
         seen = ask(
             site,
@@ -75,7 +75,7 @@ def test_a_refresh_is_conditional_and_a_304_renews() -> None:
     assert not seen.log_lines("[scrapy_norobots", "WARNING", " requests to http")
 
 
-def test_the_answers_own_freshness_counts() -> None:
+def test_the_freshness_headers_of_the_response_apply() -> None:
     with Site(Answer(RULES, headers={"Cache-Control": "max-age=3600"})) as site:
         ask(site, (0, "/"), (LONGER_THAN_TTL, "/"), NOROBOTS_TTL=7200)
     assert len(site.robots_hits()) == 1
@@ -87,7 +87,7 @@ def test_the_answers_own_freshness_counts() -> None:
     assert len(site.robots_hits()) == 1
 
 
-def test_a_failed_refresh_leaves_good_rules_in_force_and_says_so_once() -> None:
+def test_a_failed_refresh_keeps_good_rules_and_logs_one_warning() -> None:
     with Changing(Answer(RULES), Answer(status=503)) as site:
         seen = ask(site, (0, "/back/"), *[(LONGER_THAN_TTL, "/back/"), (0, "/")] * 2)
     assert seen.notes["told"] == [FORBIDDEN, FORBIDDEN, "passed", FORBIDDEN, "passed"]
@@ -99,14 +99,14 @@ def test_a_failed_refresh_leaves_good_rules_in_force_and_says_so_once() -> None:
     assert seen.stats["norobots/stale"] == len(site.robots_hits()) - 1 >= 1
 
 
-def test_good_rules_do_not_stay_for_ever() -> None:
+def test_good_rules_are_dropped_after_stale_ttl() -> None:
     with Changing(Answer(RULES), Answer(status=503)) as site:
         seen = ask(site, (0, "/"), (LONGER_THAN_TTL, "/"), NOROBOTS_STALE_TTL=100)
     assert seen.notes["told"] == ["passed", CLOSED]
     assert seen.log_lines("WARNING", "answered 503: ", "are dropped")
 
 
-def test_what_comes_back_counts_and_is_said() -> None:
+def test_a_recovered_robots_txt_applies_and_is_logged() -> None:
     with Changing(Answer(status=503), Answer(RULES)) as site:
         seen = ask(site, (0, "/"), (0.01, "/"), (LONGER_THAN_TTL, "/"), (0, "/back/"))
     assert seen.notes["told"] == [CLOSED, CLOSED, "passed", FORBIDDEN]
@@ -116,7 +116,7 @@ def test_what_comes_back_counts_and_is_said() -> None:
     )
 
 
-def test_the_cause_reaches_the_errback() -> None:
+def test_the_errback_gets_the_cause_of_the_failure() -> None:
     with Site(Answer(RULES, headers={"Content-Length": "999"})) as site:
         seen = ask(site, (0, "/"))
     (told,) = seen.notes["told"]
@@ -124,14 +124,14 @@ def test_the_cause_reaches_the_errback() -> None:
     assert "Loss" in told or "Failed" in told
 
 
-def test_retries_are_those_of_the_setting() -> None:
+def test_retry_times_is_the_number_of_retries() -> None:
     for retries in (0, 2):
         with Site(Answer(status=503)) as site:
             ask(site, (0, "/"), RETRY_ENABLED=True, RETRY_TIMES=7, NOROBOTS_RETRY_TIMES=retries)
         assert len(site.robots_hits()) == 1 + retries
 
 
-def test_the_bounds_of_memory_are_those_of_the_settings() -> None:
+def test_the_settings_limit_memory() -> None:
     with Site(RULES) as one, Site(RULES) as other, Site() as start:
         plan = [(0, f"{site.url}/") for site in (one, other, one, other)]
         for bounds in ({"NOROBOTS_ORIGINS_MAX": 1}, {"NOROBOTS_MEMORY_MAX": 1}):

@@ -23,7 +23,7 @@ def row_of(facts: dict[str, Any], site: Site) -> dict[str, Any]:
 # The summary and the data
 
 
-def test_a_crawl_says_what_it_met(mode: str, tmp_path: Path) -> None:
+def test_a_crawl_logs_and_reports_what_it_met(mode: str, tmp_path: Path) -> None:
     page, data = tmp_path / "new" / "folder" / "report.html", tmp_path / "report.json"
     with Site(RULES) as town, Site() as village, Site(CLOSED) as shut:
         seen = crawl(
@@ -66,7 +66,7 @@ def test_a_crawl_says_what_it_met(mode: str, tmp_path: Path) -> None:
     assert page.read_text("utf-8").startswith("<!doctype html>")
 
 
-def test_a_crawl_without_a_report_says_the_same_in_brief(mode: str) -> None:
+def test_a_crawl_without_a_report_logs_a_summary(mode: str) -> None:
     with Site(RULES) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/back/", mode=mode)
     told = seen.log.partition("INFO: robots.txt in this crawl (pages)\n")[2]
@@ -75,7 +75,7 @@ def test_a_crawl_without_a_report_says_the_same_in_brief(mode: str) -> None:
 
 
 @pytest.mark.parametrize("rule", ["Disallow: /*.pdf", "disallow :/back/$ # the page alone"])
-def test_patterns_are_told_in_brief(rule: str) -> None:
+def test_the_summary_counts_files_with_patterns(rule: str) -> None:
     with Site(f"User-agent: *\n{rule}\n") as site, Site("User-agent: *\nDisallow: /a # *\n") as plain:
         urls = (f"{site.url}/x.pdf", f"{plain.url}/", f"{site.url}/y.pdf")
         seen = crawl(*urls)
@@ -86,7 +86,7 @@ def test_patterns_are_told_in_brief(rule: str) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 16])
-def test_a_request_that_waits_for_its_turn_is_one_request(tmp_path: Path, limit: int) -> None:
+def test_a_request_that_waits_is_counted_once(tmp_path: Path, limit: int) -> None:
     path = tmp_path / "report.json"
     with Site("User-agent: *\nDisallow: /back/\n") as site:
         crawl(
@@ -97,7 +97,7 @@ def test_a_request_that_waits_for_its_turn_is_one_request(tmp_path: Path, limit:
     assert row["requests"] == 8
 
 
-def test_a_file_that_is_asked_for_again_is_one_file() -> None:
+def test_a_file_that_is_downloaded_again_is_counted_once() -> None:
     with Site("User-agent: *\nDisallow: /*.pdf\n") as site:
         settings = {**ADDON, "NOROBOTS_TTL": 0, "NOROBOTS_TTL_MIN": 0, "CONCURRENT_REQUESTS": 1}
         seen = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings)
@@ -105,12 +105,12 @@ def test_a_file_that_is_asked_for_again_is_one_file() -> None:
     assert seen.log_lines("files with * or $ in rules, which the 1994 standard reads literally: 1, first:")
 
 
-def test_a_crawl_that_asks_nobody_says_so() -> None:
+def test_a_crawl_without_downloads_has_a_summary() -> None:
     seen = crawl("data:,")
     assert "  origins: 0\n  requests: 0 passed, 0 dropped, 0 not checked" in seen.log
 
 
-def test_stale_copies_are_told(tmp_path: Path) -> None:
+def test_stale_copies_are_reported(tmp_path: Path) -> None:
     answers = [Answer(RULES), CLOSED]
     file = tmp_path / "report.json"
     with Site() as start, Site(lambda _: answers.pop(0) if len(answers) > 1 else answers[0]) as site:
@@ -130,7 +130,7 @@ def test_stale_copies_are_told(tmp_path: Path) -> None:
 # A dry run
 
 
-def test_a_dry_run_tells_and_drops_nothing(mode: str, tmp_path: Path) -> None:
+def test_a_dry_run_reports_and_drops_nothing(mode: str, tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     settings = with_report(file, NOROBOTS_DRY_RUN=True)
     with Site(RULES) as site, Site(CLOSED) as shut:

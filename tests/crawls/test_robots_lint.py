@@ -44,7 +44,7 @@ BAD_FILE_FINDINGS = """\
 
 
 @pytest.mark.parametrize("path", ["my robots.txt", "-"])
-def test_lint_writes_as_compilers_do(tmp_path: Path, path: str) -> None:
+def test_lint_writes_lines_in_the_form_of_compilers(tmp_path: Path, path: str) -> None:
     (tmp_path / "my robots.txt").write_text(BAD_FILE)
     done = run(tmp_path, "robots-lint", path, stdin=BAD_FILE)
     assert done.stdout == BAD_FILE_FINDINGS.format("<stdin>" if path == "-" else path)
@@ -66,7 +66,7 @@ def test_lint_of_files_without_errors(tmp_path: Path, text: str, last: str) -> N
     assert done.returncode == 0
 
 
-def test_lint_downloads_as_a_crawl_would(project: Path, mode: str) -> None:
+def test_lint_downloads_like_a_crawl(project: Path, mode: str) -> None:
     with Site(BAD_FILE, {"/draft/robots?v=2": Answer("User-agent: *\nDisallow: /\n")}) as site:
         bare = site.url.replace("http://", "HTTP://ann:secret@")
         done = run(project, "robots-lint", bare, f"{site.url}/", f"{site.url}/draft/robots?v=2#x", mode=mode)
@@ -80,7 +80,7 @@ def test_lint_downloads_as_a_crawl_would(project: Path, mode: str) -> None:
         assert not {"authorization", "cookie", "referer"} & set(hit.headers)
 
 
-def test_lint_goes_on_after_what_could_not_be_had(tmp_path: Path) -> None:
+def test_lint_continues_after_an_unreadable_file(tmp_path: Path) -> None:
     (tmp_path / "good.txt").write_text("User-agent: *\nDisallow: /\n")
     with Site() as site, Site(Answer(status=301, headers={"Location": f"{site.url}/moved"})) as moved:
         site.answers["/moved"] = Answer(status=410)
@@ -101,7 +101,7 @@ def test_lint_goes_on_after_what_could_not_be_had(tmp_path: Path) -> None:
     assert good == {"path": "good.txt", "findings": [], "rules": 1, "without_effect": []}
 
 
-def test_lint_answers_programs(tmp_path: Path) -> None:
+def test_lint_writes_json(tmp_path: Path) -> None:
     done = run(tmp_path, "robots-lint", "--json", "-", stdin=BAD_FILE)
     (file,) = map(json.loads, done.stdout.splitlines())
     assert (file["path"], file["rules"], file["without_effect"]) == ("<stdin>", 5, [3, 4, 7, 8])
@@ -118,7 +118,7 @@ def test_lint_answers_programs(tmp_path: Path) -> None:
     assert done.returncode == 1
 
 
-def test_the_log_of_a_crawl_stays(project: Path) -> None:
+def test_lint_does_not_overwrite_the_log_of_a_crawl(project: Path) -> None:
     (project / "crawl.log").write_text("of yesterday\n")
     with (project / "town" / "settings.py").open("a") as settings:
         settings.write("LOG_FILE = 'crawl.log'\nLOG_FILE_APPEND = False\n")
@@ -128,7 +128,7 @@ def test_the_log_of_a_crawl_stays(project: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["> /dev/full", ">&-"])
-def test_answers_that_cannot_be_written(tmp_path: Path, where: str) -> None:
+def test_an_answer_that_cannot_be_written_is_an_error(tmp_path: Path, where: str) -> None:
     (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /x\n")
     done = run_in_shell(tmp_path, f"{shlex.join(command('robots-lint', 'robots.txt'))} {where}")
     assert done.returncode == 2
@@ -136,12 +136,12 @@ def test_answers_that_cannot_be_written(tmp_path: Path, where: str) -> None:
     assert "standard output" in done.stderr
 
 
-def test_what_could_not_be_had_stands_above_errors_that_come_later(tmp_path: Path) -> None:
+def test_an_unreadable_file_takes_precedence_in_the_exit_status(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("Disallow: /x\n")
     assert run(tmp_path, "robots-lint", "missing.txt", "robots.txt").returncode == 2
 
 
-def test_rules_below_a_misspelt_name_count_for_others_than_was_meant(tmp_path: Path) -> None:
+def test_rules_below_a_misspelt_user_agent_line_have_no_effect(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("User-agent: A\nDisallow: /a\nUser agent: *\nDisallow: /\n")
     done = run(tmp_path, "robots-lint", "robots.txt")
     assert done.stdout.splitlines()[-1].endswith("; 1 of 2 rules without effect")

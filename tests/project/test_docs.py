@@ -117,7 +117,7 @@ def test_the_spider_that_waits_does_so(tmp_path: Path) -> None:
     assert site.targets() == ["/robots.txt", "/robots.txt", "/"], done.stderr
 
 
-def test_the_docs_have_every_meta_key_that_is_not_scrapys_own_business() -> None:
+def test_the_docs_have_every_meta_key_of_the_plugin() -> None:
     used = {ROBOTS_DOWNLOAD}
     for file in SOURCES:
         text = file.read_text()

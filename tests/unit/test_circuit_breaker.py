@@ -80,7 +80,7 @@ def circuit() -> Circuit:
 
 
 @pytest.mark.parametrize("mood", [fail, hang])
-def test_a_store_that_fails_is_reported_once_and_left_alone(
+def test_a_failing_store_is_reported_once_and_not_called(
     circuit: Circuit,
     mood: Callable[[], Coroutine[Any, Any, None]],
     caplog: pytest.LogCaptureFixture,
@@ -119,7 +119,7 @@ def test_a_store_that_fails_is_reported_once_and_left_alone(
     assert circuit.failures == 2
 
 
-def test_many_that_fail_at_once_are_one_warning(
+def test_simultaneous_failures_are_one_warning(
     circuit: Circuit, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(circuit_breaker, "TIMEOUT", 0.05)
@@ -136,7 +136,7 @@ def test_many_that_fail_at_once_are_one_warning(
     assert len(caplog.records) == 1
 
 
-def test_a_store_that_can_be_read_only_works_again_when_it_can_be_written(
+def test_a_read_only_store_recovers_when_it_can_be_written(
     circuit: Circuit, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def work() -> None:
@@ -159,7 +159,7 @@ def test_a_store_that_can_be_read_only_works_again_when_it_can_be_written(
     assert circuit.failures == 5
 
 
-def test_calls_that_wait_for_others_do_not_lose_patience(circuit: Circuit) -> None:
+def test_queued_calls_do_not_time_out(circuit: Circuit) -> None:
     """A bounded number of calls is under way; the time of the others has not begun. The event loop's clock
     goes on with each call, so that all of them take longer than each has.
     """
@@ -198,7 +198,7 @@ def can_wait_for_deferreds() -> bool:
     return True
 
 
-def test_after_closing_nothing_is_asked(circuit: Circuit) -> None:
+def test_a_closed_store_is_not_called(circuit: Circuit) -> None:
     async def work() -> None:
         await circuit.breaker.close()
         assert await circuit.breaker.load(ORIGIN) == ()

@@ -39,7 +39,7 @@ def drop(counters: Counters, at: Access, path: str = "/back/") -> None:
 
 
 @given(st.lists(st.integers(0, 30)), st.integers(1, 12))
-def test_top_counts_are_as_good_as_they_say(stream: list[int], size: int) -> None:
+def test_errors_of_top_counts_are_within_short_by(stream: list[int], size: int) -> None:
     top: TopCounts[int] = TopCounts(size)
     for thing in stream:
         top.add(thing)
@@ -59,7 +59,7 @@ def test_top_counts_that_fit_are_exact_and_in_order() -> None:
 
 
 @pytest.mark.parametrize("rows_max", [0, 1, 1_000])
-def test_100000_origins_keep_no_more_than_their_rows(rows_max: int) -> None:
+def test_100000_origins_keep_at_most_rows_max_rows(rows_max: int) -> None:
     counters = Counters(rows_max, causes_max=500)
     most = 0
     for number in range(100_000):
@@ -101,7 +101,7 @@ def test_a_refresh_moves_an_origin_from_one_outcome_to_another() -> None:
         assert counters.slowest == (origin(1), 2.0)
 
 
-def test_an_origin_that_comes_back_is_one_as_long_as_it_has_a_row() -> None:
+def test_an_origin_with_a_row_is_counted_once() -> None:
     counters = Counters(10)
     load(counters, access(1))
     load(counters, access(1, 404))  # memory has let it go
@@ -109,7 +109,7 @@ def test_an_origin_that_comes_back_is_one_as_long_as_it_has_a_row() -> None:
     assert +counters.outcomes == {Outcome("open", "4xx", False): 1}
 
 
-def test_an_origin_without_a_row_gets_one_with_its_first_drop() -> None:
+def test_the_first_drop_gives_an_origin_a_row() -> None:
     counters = Counters(1)
     first, second = access(1), access(2, 404)
     load(counters, first)
@@ -123,7 +123,7 @@ def test_an_origin_without_a_row_gets_one_with_its_first_drop() -> None:
     assert counters.rows[origin(1)].requests == 5
 
 
-def test_no_text_of_a_site_is_kept_at_length() -> None:
+def test_long_texts_of_sites_are_shortened() -> None:
     counters = Counters(10)
     long = "/" + 50_000 * "x"
     now = access(1)
@@ -166,7 +166,7 @@ def test_a_file_of_one_long_line_is_not_searched() -> None:
     assert IneffectiveRules.of(b"Disalow: /" + 100_000 * b"x") is None
 
 
-def test_the_start_of_a_file_in_utf_16_is_text() -> None:
+def test_the_start_of_a_utf_16_file_is_decoded() -> None:
     ineffective = IneffectiveRules.of(("\ufeffDisalow: /b\n" + 50_000 * "# x\n").encode("utf-16-le"))
     assert ineffective is not None
     assert ineffective.kinds == "misspelt-field (line 1)"

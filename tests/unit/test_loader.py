@@ -115,7 +115,7 @@ def test_the_result_names_its_source(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
-def test_one_downloads_for_all(tmp_path: Path) -> None:
+def test_one_process_downloads_for_all(tmp_path: Path) -> None:
     async def work() -> None:
         async with crawls(tmp_path, 4) as all_of_them:
             loaded = await asyncio.gather(*(crawl.load() for crawl in all_of_them))
@@ -139,7 +139,9 @@ def test_a_load_that_raises_releases_the_lock(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
-def test_who_finds_it_saved_releases_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lock_is_released_if_the_file_was_saved_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another saves between the look and the lock."""
 
     async def work() -> None:
@@ -160,7 +162,7 @@ def test_who_finds_it_saved_releases_the_lock(tmp_path: Path, monkeypatch: pytes
     asyncio.run(work())
 
 
-def test_nobody_waits_for_longer_than_a_download_can_take(tmp_path: Path) -> None:
+def test_the_wait_is_limited_by_the_longest_download(tmp_path: Path) -> None:
     limits: dict[str, Any] = {"NOROBOTS_TIMEOUT": 0.2, "NOROBOTS_RETRY_TIMES": 0, "NOROBOTS_REDIRECT_MAX": 0}
 
     async def work() -> None:
@@ -228,7 +230,7 @@ def test_a_lock_is_extended_while_the_download_goes_on(
 
 
 @pytest.mark.parametrize("ahead", [400, 365 * 86_400])
-def test_what_is_dated_far_ahead_is_a_miss(tmp_path: Path, ahead: float) -> None:
+def test_a_snapshot_from_the_future_is_a_miss(tmp_path: Path, ahead: float) -> None:
     """It is neither fresh nor a copy to use while the site fails."""
 
     async def work() -> None:
@@ -246,7 +248,7 @@ def test_what_is_dated_far_ahead_is_a_miss(tmp_path: Path, ahead: float) -> None
     asyncio.run(work())
 
 
-def test_what_is_old_is_downloaded_again_with_a_conditional_request(tmp_path: Path) -> None:
+def test_an_expired_snapshot_is_revalidated(tmp_path: Path) -> None:
     async def work() -> None:
         async with crawls(tmp_path, 1) as [crawl]:
             old = found(OPEN, age=700)
@@ -259,7 +261,7 @@ def test_what_is_old_is_downloaded_again_with_a_conditional_request(tmp_path: Pa
     asyncio.run(work())
 
 
-def test_what_is_known_is_not_replaced_by_something_older(tmp_path: Path) -> None:
+def test_a_known_access_is_not_replaced_by_an_older_one(tmp_path: Path) -> None:
     async def work() -> None:
         async with crawls(tmp_path, 1) as [crawl]:
             await crawl.store.save((found(OPEN, age=100),), time.time() + 60)
@@ -270,7 +272,7 @@ def test_what_is_known_is_not_replaced_by_something_older(tmp_path: Path) -> Non
     asyncio.run(work())
 
 
-def test_what_came_while_waiting_is_used_even_if_it_is_fresh_for_no_time(
+def test_a_file_saved_during_the_wait_is_used_even_if_expired(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def work() -> None:

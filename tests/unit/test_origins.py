@@ -51,7 +51,7 @@ class World:
         return self.cache.get(origin) or finish(self.loads.join(origin, partial(self.load, origin, asker)))
 
 
-def test_on_leave_is_called_with_how_often_an_origin_was_used() -> None:
+def test_on_leave_gets_the_number_of_uses() -> None:
     left: list[tuple[int, int]] = []
 
     def leave(origin: Origin, uses: int) -> None:
@@ -84,11 +84,11 @@ def finish(coroutine: Coroutine[Any, Any, _T]) -> _T:
     return results[0]
 
 
-def test_an_unknown_origin_is_not_there() -> None:
+def test_an_unknown_origin_has_no_access() -> None:
     assert World().cache.get(origin(1)) is None
 
 
-def test_it_is_asked_once_until_its_time_is_up() -> None:
+def test_an_access_is_used_until_it_expires() -> None:
     world = World()
     assert world.ask(origin(1), "first") is FINE
     world.now += 599.9
@@ -99,7 +99,7 @@ def test_it_is_asked_once_until_its_time_is_up() -> None:
     assert world.asked[1:] == [(origin(1), "third", FINE)]
 
 
-def test_memory_is_bounded_by_origins_and_the_least_recently_used_go() -> None:
+def test_origins_max_evicts_the_least_recently_used() -> None:
     world = World(origins_max=3)
     for number in (1, 2, 3):
         world.ask(origin(number))
@@ -114,7 +114,7 @@ def test_memory_is_bounded_by_origins_and_the_least_recently_used_go() -> None:
     assert len(world.cache) == 3
 
 
-def test_memory_is_bounded_by_bytes() -> None:
+def test_memory_max_limits_the_size() -> None:
     world = World(memory_max=10 * FINE.size)
     for number in range(50):
         world.ask(origin(number))
@@ -157,14 +157,14 @@ def ask_at_once(
 
 
 @pytest.mark.parametrize("count", [1, 2, 50])
-def test_all_who_wait_at_once_share_one_load(count: int) -> None:
+def test_simultaneous_waiters_share_one_load(count: int) -> None:
     world = World()
     assert ask_at_once(world, count, world.load) == [FINE] * count
     assert [asker for _, asker, _ in world.asked] == ["0"]
     assert len(world.loads) == 0
 
 
-def test_exceptions_of_a_load_propagate_to_every_waiter_and_the_next_one_tries_again() -> None:
+def test_an_exception_reaches_every_waiter_and_the_next_load_starts_again() -> None:
     world = World()
     error = ZeroDivisionError("a bug")
 

@@ -219,7 +219,7 @@ def test_any_bytes_are_read(body: bytes, some_urls: list[str], odd: str, robot: 
     st.one_of(st.text(max_size=20), st.text(ODD, max_size=20), urls),
     st.one_of(st.text(), st.binary()),
 )
-def test_any_url_and_robot_are_answered(text: str, url: str, robot: str | bytes) -> None:
+def test_any_url_and_robot_get_an_answer(text: str, url: str, robot: str | bytes) -> None:
     robots = read(text)
     try:
         decision = robots.decide(url, robot)
@@ -261,9 +261,7 @@ def test_reading_twice_gives_the_same(body: bytes, url: str, robot: str | bytes)
 
 @always
 @given(bodies, st.lists(st.tuples(urls, robots_names), max_size=8))
-def test_what_was_asked_before_makes_no_difference(
-    body: bytes, questions: list[tuple[str, str | bytes]]
-) -> None:
+def test_earlier_questions_make_no_difference(body: bytes, questions: list[tuple[str, str | bytes]]) -> None:
     robots = RobotsTxt.parse(body)
     for url, robot in questions:
         assert robots.allowed(url, robot) is RobotsTxt.parse(body).allowed(url, robot)
@@ -323,7 +321,7 @@ def test_comments_and_unknown_lines_make_no_difference(file: list[Part], data: s
 
 @always
 @given(files)
-def test_a_right_file_is_read_as_it_is_percent_encode(file: list[Part]) -> None:
+def test_a_valid_file_is_read_as_written(file: list[Part]) -> None:
     robots = read(write(file))
     assert contents(robots) == [(tuple(part.names), tuple(part.rules)) for part in file]
     assert not {"stray-disallow", "no-blank-line", "no-disallow", "no-colon"} & {
@@ -336,7 +334,7 @@ def test_a_right_file_is_read_as_it_is_percent_encode(file: list[Part]) -> None:
 
 @always
 @given(files, robots_names, targets)
-def test_records_that_do_not_count_make_no_difference(
+def test_records_for_other_robots_make_no_difference(
     file: list[Part], robot: str | bytes, target: str
 ) -> None:
     """Only the robot's own record, or else those for ``*``, decide (A3, A4)."""
@@ -371,7 +369,7 @@ def test_a_version_makes_no_difference(file: list[Part], target: str, version: s
 
 @always
 @given(files, robots_names, st.lists(targets, min_size=1, max_size=4), st.data())
-def test_one_more_rule_never_allows_more(
+def test_another_rule_never_allows_more(
     file: list[Part], robot: str | bytes, some: list[str], data: st.DataObject
 ) -> None:
     before = read(write(file))

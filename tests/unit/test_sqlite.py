@@ -47,7 +47,7 @@ def aside(path: Path) -> list[Path]:
     return [file for file in path.parent.glob(f"{path.name}.*") if not file.name.endswith(others)]
 
 
-def test_killed_a_hundred_times_it_keeps_all_that_was_committed(tmp_path: Path) -> None:
+def test_a_killed_writer_loses_nothing_committed(tmp_path: Path) -> None:
     """The children tell of each entry after it was saved; none of these may be missing."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.killing", str(tmp_path / "robots.sqlite"), "100"],
@@ -65,7 +65,7 @@ def test_killed_a_hundred_times_it_keeps_all_that_was_committed(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("content", [b"User-agent: *\n" * 1000, b"SQLite format 3\x00" + bytes(5000)])
-def test_what_is_no_database_is_moved_aside(
+def test_a_file_that_is_not_a_database_is_renamed(
     tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "robots.sqlite"
@@ -80,9 +80,7 @@ def test_what_is_no_database_is_moved_aside(
     )
 
 
-def test_a_file_that_was_damaged_later_is_moved_aside(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_file_that_is_damaged_later_is_renamed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "robots.sqlite"
     use(path)
     content = bytearray(path.read_bytes())
@@ -96,7 +94,7 @@ def test_a_file_that_was_damaged_later_is_moved_aside(
     assert "is damaged (database disk image is malformed): it was renamed to" in record.getMessage()
 
 
-def test_a_newer_version_is_moved_aside_and_left_as_it_is(
+def test_a_file_of_a_newer_version_is_renamed_and_not_changed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "robots.sqlite"
@@ -114,7 +112,7 @@ def test_a_newer_version_is_moved_aside_and_left_as_it_is(
     assert "was written by a newer version (format 7, not 1)" in caplog.text
 
 
-def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
+def test_the_database_of_another_program_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "theirs.sqlite"
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE theirs (text)")
@@ -126,7 +124,7 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
     assert not aside(path)
 
 
-def test_two_that_find_the_damage_move_it_aside_once(tmp_path: Path) -> None:
+def test_two_stores_rename_a_damaged_file_once(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
 
     async def work() -> None:
@@ -146,7 +144,7 @@ def test_two_that_find_the_damage_move_it_aside_once(tmp_path: Path) -> None:
     assert len(aside(path)) == 1
 
 
-def test_a_file_that_was_removed_is_made_anew(tmp_path: Path) -> None:
+def test_a_deleted_file_is_created_again(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
 
     async def work() -> None:
@@ -162,7 +160,7 @@ def test_a_file_that_was_removed_is_made_anew(tmp_path: Path) -> None:
     use(path)
 
 
-def test_only_the_owner_can_read_what_is_made(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
 
     async def work() -> list[Path]:
@@ -189,7 +187,9 @@ def test_a_path_that_cannot_be_used_fails(tmp_path: Path) -> None:
         use(file / "robots.sqlite")
 
 
-def test_a_writer_who_never_ends_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_store_does_not_wait_for_ever_for_another_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("scrapy_norobots.stores.sqlite._BUSY_TIMEOUT", 0.1)
     path = tmp_path / "robots.sqlite"
     use(path)
@@ -202,7 +202,7 @@ def test_a_writer_who_never_ends_is_not_waited_for(tmp_path: Path, monkeypatch: 
     assert not aside(path)
 
 
-def test_a_disk_that_is_full_loses_nothing_that_was_there(tmp_path: Path) -> None:
+def test_a_full_disk_loses_no_entries(tmp_path: Path) -> None:
     """The operating system refuses to let the file grow, in a process of its own."""
     path = tmp_path / "robots.sqlite"
     use(path, 20)
@@ -248,7 +248,7 @@ def test_a_lock_is_respected_unless_its_clock_was_wrong(tmp_path: Path, ahead: i
     asyncio.run(work())
 
 
-def test_a_second_store_in_a_process_takes_no_locks_away(tmp_path: Path) -> None:
+def test_a_second_store_in_a_process_keeps_the_locks_of_the_first(tmp_path: Path) -> None:
     """Closing a file ends a process's locks on it; a third process would then remove the log in use."""
     path = tmp_path / "robots.sqlite"
     program = (
@@ -280,7 +280,7 @@ def test_a_second_store_in_a_process_takes_no_locks_away(tmp_path: Path) -> None
     db.close()
 
 
-def test_what_would_take_the_room_of_all_others_is_not_kept(tmp_path: Path) -> None:
+def test_an_entry_larger_than_half_the_limit_is_not_saved(tmp_path: Path) -> None:
     async def work() -> None:
         store = SqliteStore(str(tmp_path / "robots.sqlite"), MAX_BYTES)
         assert all(await fill(store, 20))
@@ -297,7 +297,7 @@ def test_what_would_take_the_room_of_all_others_is_not_kept(tmp_path: Path) -> N
     asyncio.run(work())
 
 
-def test_a_bound_that_nothing_fits_keeps_nothing_and_ends(tmp_path: Path) -> None:
+def test_a_limit_smaller_than_any_entry_saves_nothing(tmp_path: Path) -> None:
     async def work() -> None:
         store = SqliteStore(str(tmp_path / "robots.sqlite"), 4000)
         await store.save((LOST,), later())
@@ -307,7 +307,7 @@ def test_a_bound_that_nothing_fits_keeps_nothing_and_ends(tmp_path: Path) -> Non
     asyncio.run(work())
 
 
-def test_closing_that_nobody_waits_for_closes_all_the_same(tmp_path: Path) -> None:
+def test_a_cancelled_close_still_closes_the_file(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
     use(path)
 
