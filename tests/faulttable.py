@@ -1,7 +1,7 @@
-"""Makes docs/faults.md: ``python -m tests.faulttable > docs/faults.md`` (two minutes).
+"""Generate docs/faults.md: ``python -m tests.faulttable > docs/faults.md`` (two minutes).
 
-Each fault of the lab is crawled by itself, with this plugin and with Scrapy's own middleware, in one run and
-under the same limits, so that stats and log lines can be told apart.
+Each fault of the lab is crawled separately, so that its stats and log lines are known: once with this plugin
+and once with Scrapy's own middleware, with the same limits.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ defaults otherwise, on Scrapy {scrapy} and Python {python}. Left alone, Scrapy's
 
 @dataclass(frozen=True)
 class Row:
-    """What became of the crawl of one fault."""
+    """The results of the crawl of one fault."""
 
     fault: str
     outcome: str
@@ -54,7 +54,7 @@ class Row:
 
 
 def outcome(pages: list[str], origin: str) -> str:
-    """Say in a word which of the two pages of a host came."""
+    """Return in one word which of the two pages of a host were fetched."""
     came = {page.removeprefix(origin) for page in pages}
     return {
         (True, True): "open",
@@ -66,7 +66,7 @@ def outcome(pages: list[str], origin: str) -> str:
 
 def crawl_one(lab: FaultLab, fault: Fault, settings: dict[str, Any]) -> Row:
     origin = lab.origin(fault)
-    # Pages that a link led to: a start request that is dropped has a log line of its own.
+    # Pages behind links, because a dropped start request logs a line of its own.
     done = run_crawl(f"{origin}/open", f"{origin}/back/", settings=settings)
     seen = json.loads(done.stdout)
     lines = re.findall(r"\[scrapy_norobots[\w.]+\] (\w+: http\S+ (?:answered|could not) .*)", done.stderr)
@@ -79,14 +79,14 @@ def crawl_one(lab: FaultLab, fault: Fault, settings: dict[str, Any]) -> Row:
 
 
 def tidy(line: str) -> str:
-    """Take out of a log line what is another number each time."""
+    """Remove from a log line what differs in each run."""
     line = re.sub(r"http(s?)://(127\.0\.3\.\d+|a{64}\.example):\d+", r"http\1://HOST", line)
     line = re.sub(r"\(([A-Z]\w+)(: .*?)?\): requests", r"(\1…): requests", line)
     return f"`{line}`"
 
 
 def rows() -> Iterator[tuple[Row, Row]]:
-    """Crawl each fault with both middlewares."""
+    """Crawl each fault with both middlewares, and yield the results."""
     ours = {**ADDON, **LIMITS}
     with FaultLab() as lab, ThreadPoolExecutor(max_workers=2) as pool:
 

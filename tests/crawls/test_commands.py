@@ -1,4 +1,4 @@
-"""What both commands do: their options, their input, and what they write on a terminal."""
+"""Both commands: options, input, and output on a terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.sites import Answer, Site
 
 @pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
 def test_settings_of_a_crawl_overwrite_no_files(tmp_path: Path, name: str) -> None:
-    """As when a user puts them behind the command of a crawl that is paused."""
+    """For example, if a user adds the options of a paused crawl to the command."""
     queue = tmp_path / "job" / "requests.queue"
     queue.mkdir(parents=True)
     (queue / "active.json").write_text('{"0": "what is left to do"}')
@@ -131,7 +131,7 @@ BROKEN = {
 @pytest.mark.parametrize("fault", BROKEN)
 @pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
 def test_a_crawl_that_cannot_be_set_up_exits_with_2(project: Path, name: str, fault: str) -> None:
-    """And not with 1, which means that a site forbids something."""
+    """Status 1 would mean that a site forbids something."""
     with (project / "town" / "settings.py").open("a") as settings:
         settings.write(BROKEN[fault])
     (project / "town" / "broken.py").write_text("class Addon:\n    def __init__(self): raise OSError\n")
@@ -187,7 +187,7 @@ def test_a_closed_standard_input(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
 def test_a_closed_pipe_is_not_an_error(tmp_path: Path, name: str) -> None:
-    # More than a pipe holds.
+    # More than the buffer of a pipe.
     text = "".join(f"http://a.example/{number}\n" for number in range(20_000))
     (tmp_path / "robots.txt").write_text(text)
     args = ["--file", os.devnull, "-"] if name == "robots-check" else ["-"]
@@ -211,7 +211,7 @@ def test_a_closed_pipe_is_not_an_error(tmp_path: Path, name: str) -> None:
 
 
 def on_terminal(cwd: Path, *command: str, **variables: str) -> str:
-    """Run a command whose output and errors go to a terminal, and return what it wrote there."""
+    """Run a command on a terminal, and return what it wrote."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         command, cwd=cwd, env=environment(**variables), stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs
@@ -221,7 +221,7 @@ def on_terminal(cwd: Path, *command: str, **variables: str) -> str:
         while True:
             try:
                 data = os.read(ours, 65536)
-            except OSError:  # how Linux says that the other end was closed
+            except OSError:  # on Linux: the other end was closed
                 break
             if not data:
                 break
@@ -271,7 +271,7 @@ def test_text_from_a_site_is_always_escaped(tmp_path: Path, options: list[str]) 
         assert not set(text) & set("\x1b\x07\x9b\u202e")
 
 
-# The page about them
+# The page of the docs
 
 PAGE = (ROOT / "docs" / "commands.md").read_text("utf-8")
 

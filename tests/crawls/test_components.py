@@ -1,6 +1,6 @@
-"""The plugin together with Scrapy's other components and with other people's: real ones, but for services.
+"""The plugin with Scrapy's and third-party components: real ones, except for services.
 
-docs/components.md is the table of what these tests show.
+The table in docs/components.md states what these tests show.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def playwright(**settings: Any) -> dict[str, Any]:
 
 
 def rendered(site: Site) -> dict[str, bool]:
-    """What the site was asked for, and whether a browser asked. A browser may ask for an icon, or not."""
+    """The requests to the site, and whether a browser sent them. A browser may request an icon."""
     return {
         hit.target: "sec-fetch-mode" in hit.headers or "rendered" in hit.headers
         for hit in site.hits
@@ -107,7 +107,7 @@ def test_a_middleware_that_renders_by_default_does_not_render_robots_txt(site: S
 
 @pytest.mark.parametrize("aborts", [False, True])
 def test_requests_of_a_browser_itself_are_not_checked(aborts: bool, site: Site) -> None:
-    """A limit: what a browser is redirected to, and what a page in it loads, no middleware sees."""
+    """A limit: no middleware sees redirects in a browser, or what a page in it loads."""
     site.answers["/moved"] = redirect("/back/1")
     site.answers["/open"] = Answer(
         '<html><body><img src="/back/2"></body></html>', headers={"Content-Type": "text/html"}
@@ -141,7 +141,7 @@ def test_a_handler_that_renders_by_default_can_recognize_robots_txt(site: Site) 
 
 
 def zyte_api(hit: Hit) -> Answer:
-    """Do what Zyte API does: fetch a URL, and answer with its body or with what a browser makes of it."""
+    """Act like Zyte API: fetch a URL, and return its body or the page as a browser renders it."""
     asked = json.loads(hit.body)
     with urllib.request.urlopen(asked["url"]) as response:
         body, kind = response.read(), response.headers["Content-Type"]
@@ -272,7 +272,7 @@ def media_settings(pipeline: str, folder: Path, **settings: Any) -> dict[str, An
 
 
 def check_files(seen: Any, folder: Path, field: str, expected: list[str]) -> None:
-    """Check that an item has got exactly these files, and that they are there."""
+    """Check that an item has exactly these files, and that they exist."""
     files = seen.notes["item"][field]
     assert sorted(file["url"] for file in files) == sorted(expected)
     assert all((folder / file["path"]).is_file() for file in files)
@@ -369,7 +369,7 @@ def test_each_redirect_of_a_page_is_checked(hop: Any, site: Site, other: Site, m
     assert [len(one.robots_hits()) for one in (site, other)] == [1, 1]
 
 
-# What shapes requests
+# Components that change requests
 
 
 def test_the_robots_txt_of_offsite_hosts_is_not_downloaded(site: Site, other: Site) -> None:
@@ -424,7 +424,7 @@ def test_the_proxy_of_the_environment_is_used(site: Site, monkeypatch: pytest.Mo
 def test_the_proxy_of_the_environment_depends_on_the_scheme(
     site: Site, other: Site, tls: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A page that was redirected carries the proxy for http; its robots.txt may move to https."""
+    """A redirected page has the proxy for http in its meta; its robots.txt may be redirected to https."""
     site.answers["/"] = redirect("http://other.example/back/1")
     with (
         Site(RULES, tls=tls) as secure,
@@ -486,7 +486,7 @@ def test_robots_txt_is_downloaded_in_the_download_slot_of_the_page() -> None:
 
 
 def test_a_redirect_does_not_use_the_slot_of_another_host(site: Site, other: Site) -> None:
-    """Scrapy keeps the redirected page in the slot of the first host; robots.txt is of the second."""
+    """Scrapy keeps a redirected page in the slot of the first host; its robots.txt is on the second."""
     site.answers["/"] = redirect(f"{other.url}/open")
     seen = crawl(f"{site.url}/", spider="tests.components.Slots")
     assert seen.notes.pop(f"{other.url}/robots.txt") == "127.0.0.2"
@@ -502,7 +502,7 @@ def test_closespider_counts_robots_txt_like_scrapys_middleware(site: Site) -> No
         assert seen.stats["finish_reason"] == "closespider_pagecount"
 
 
-# Spiders, and what runs them
+# Spiders and commands
 
 
 @pytest.mark.parametrize("spider", ["Following", "ByRules"])

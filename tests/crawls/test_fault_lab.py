@@ -1,4 +1,4 @@
-"""Every fault of the lab ends in its stated outcome, within the limits, in each way that Scrapy runs."""
+"""Each fault of the lab has its stated outcome, within the limits, in each mode of Scrapy."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.sites.faults import FAULTS, Fault, FaultLab
 
 
 def check_outcomes(lab: FaultLab, faults: list[Fault], mode: str, settings: dict[str, Any]) -> None:
-    """Crawl hosts of the lab, all at once."""
+    """Crawl hosts of the lab at the same time."""
     urls = [f"{lab.origin(fault)}{target}" for fault in faults for target in ("/open", "/back/")]
     seen = crawl(*urls, settings={**settings, "CONCURRENT_REQUESTS": len(urls)}, mode=mode)
     outcomes = {fault.name: outcome(seen.pages, lab.origin(fault)) for fault in faults}
     assert outcomes == {fault.name: fault.outcome for fault in faults}
-    # What was dropped for want of rules says so, and each such host is one warning.
+    # The exception of a request without rules says so, and each such host logs one warning.
     closed = {fault for fault in faults if fault.outcome == "closed"}
     assert {drop.url for drop in seen.drops if drop.type == "RobotsUnreachable"} == {
         f"{lab.origin(fault)}{target}" for fault in closed for target in ("/open", "/back/")
@@ -30,11 +30,11 @@ def check_outcomes(lab: FaultLab, faults: list[Fault], mode: str, settings: dict
 
 def test_each_fault_has_its_expected_outcome(mode: str) -> None:
     with FaultLab() as lab:
-        # A busy machine makes no host look dead: what ends by itself has all the time that it needs.
+        # Hosts that respond at some time get a long timeout, so that none looks dead on a busy machine.
         for hangs, timeout in ((False, 60), (True, 1)):
             faults = [fault for fault in FAULTS if fault.hangs is hangs]
             check_outcomes(lab, faults, mode, {**ADDON, **LIMITS, "NOROBOTS_TIMEOUT": timeout})
-        # A host is asked once, apart from where others' redirects lead; a loop ends after the hops allowed.
+        # Each host gets one request, except as the target of redirects; a loop ends after the allowed hops.
         asked = {
             name: [target for target in targets if "robots.txt" in target]
             for name, targets in lab.asked.items()

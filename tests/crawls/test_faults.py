@@ -1,4 +1,4 @@
-"""Lines of robots.txt files without effect: the warning that a crawl logs."""
+"""The warning about lines without effect in robots.txt files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The request for robots.txt: how it is sent, and where it is followed to."""
+"""The request for robots.txt: its headers and meta, and its redirects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHUT = "User-agent: *\nDisallow: /back/\n"
 def test_a_robots_txt_request_has_no_cookies_and_no_referer() -> None:
     set_cookie = Answer("hello", headers={"Set-Cookie": "session=7; Path=/"})
     with Site(answers={"/": set_cookie}) as first, Site(SHUT) as second:
-        # Cookies go by host, not by port: the page of the second site is sent the first one's.
+        # Cookies depend on the host and not on the port, so the page of the second site gets the first one's.
         seen = crawl(
             f"{first.url}/",
             spider="tests.spiders.Then",
@@ -126,7 +126,7 @@ def test_rules_behind_a_redirect_apply_to_the_first_origin(mode: str) -> None:
     assert {drop.url for drop in seen.drops} == set(urls)
     assert f"line 2 of {target.url}/robots.txt" in seen.drops[0].text
     assert site.targets() == ["/robots.txt", "/moved/robots.txt", "/"]
-    # Once for the first site and once for its own: rules are not taken over.
+    # Once for the first site and once for its own: origins do not share rules.
     assert target.targets() == ["/robots.txt", "/robots.txt"]
 
 
@@ -214,7 +214,7 @@ def test_proxy_credentials_are_not_sent_without_a_proxy() -> None:
 
 
 def test_a_retried_page_keeps_the_credentials_of_its_proxy() -> None:
-    """Scrapy moves them from the URL to a header; the robots.txt of a redirect's target needs them too."""
+    """Scrapy moves them from the URL to a header; the robots.txt of a redirect target needs them too."""
     with Site(SHUT) as target, Site() as site:
         site.answers["/"] = Answer(status=302, headers={"Location": "http://other.example/back/"})
         with ForwardProxy({"town.example": site, "other.example": target}) as proxy:
@@ -274,7 +274,7 @@ def test_scrapys_http_cache_does_not_store_robots_txt(tmp_path: Path) -> None:
 
 
 def test_bodies_in_flight_respect_the_limit_and_small_files_arrive(mode: str, tmp_path: Path) -> None:
-    """Large files come all at once and do not end. There is room for one of them, and for the small ones."""
+    """Large files arrive at once and never end. There is room for one of them, and for the small ones."""
     body = SHUT.encode() + b"#" * 90_000
     given_up = threading.Semaphore(0)
     over = threading.Event()

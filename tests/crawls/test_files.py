@@ -1,4 +1,4 @@
-"""The files of a report: where they are written, and what cannot be written."""
+"""Report files: their paths, and errors when they are written."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_path_that_cannot_be_written_stops_the_start(path: str, problem: str, 
 
 @pytest.fixture
 def tiny_disk(tmp_path: Path) -> Iterator[Path]:
-    """A real disk with room for 8 KiB."""
+    """A real file system with 8 KiB of space."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(

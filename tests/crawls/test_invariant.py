@@ -1,4 +1,4 @@
-"""Random worlds, crawled for real and judged: nothing forbidden, left out, or asked for twice."""
+"""Crawls of random worlds request nothing forbidden, omit nothing allowed, and download each file once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests import invariant
 
 @pytest.mark.parametrize("seed", range(1, 3))
 def test_crawls_of_random_worlds_keep_the_invariant(seed: int, mode: str, tls: tuple[Path, Path]) -> None:
-    """``python -m tests.invariant --seed SEED --mode MODE`` runs one again."""
+    """``python -m tests.invariant --seed SEED --mode MODE`` repeats one."""
     judge = invariant.run(seed, mode, tls).judge
     assert judge.pages > 5
     assert not judge.faults
@@ -41,7 +41,7 @@ SLIPS = {
 
 @pytest.mark.parametrize("name", SLIPS)
 def test_the_invariant_finds_injected_bugs(name: str, tls: tuple[Path, Path]) -> None:
-    """Not in every world, but in one of a few; crawls this short seldom see a file expire."""
+    """In one of several worlds, because a file seldom expires in such a short crawl."""
     job, words = SLIPS[name]
     found = (invariant.run(seed, "asyncio", tls, **copy.deepcopy(job)).judge.faults for seed in range(9, 33))
     assert any(words in fault for faults in found for fault in faults)

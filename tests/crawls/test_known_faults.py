@@ -1,7 +1,7 @@
-"""Faults that other robots.txt handlers have had, each a case that must not happen here.
+"""Faults of other robots.txt implementations, each with tests that it does not occur here.
 
-Most have their tests where the code at fault would be; `CASES` is the index. What needs a crawl of its own
-stands below it.
+`CASES` is the index. Most tests are in the files of the modules concerned; those that need a crawl of their
+own are below.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.sites.faults import FAULTS
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 
-# What went wrong elsewhere -> the tests that it does not here: file and function, or a host of the fault lab.
+# Fault -> tests that it does not occur here: file and function, or a host of the fault lab.
 CASES = {
     "an error page is read as rules": [
         "fault: not found, with rules in the error page",
@@ -200,7 +200,7 @@ def test_two_crawls_in_a_process_share_nothing() -> None:
             spider="tests.spiders.Pages",
             beside={"NOROBOTS_STATUS_POLICY": "rfc9309"},
         )
-    # The first crawl denies a 403, the one beside it allows: both have asked, and each has its own answer.
+    # The first crawl denies a 403, the second allows it: both download the file and use their own policy.
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"]
     assert sorted(site.targets()) == ["/a", "/robots.txt", "/robots.txt"]
 

@@ -1,4 +1,4 @@
-"""One download for all who share a store, in real crawls: after restarts, side by side, and when one dies."""
+"""Crawls that share a store share one download: after restarts, in parallel, and when one dies."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ HOSTS = [f"127.0.0.{number}" for number in range(2, 12)]
 
 
 def test_a_resumed_job_downloads_nothing_again(tmp_path: Path) -> None:
-    """Each page leads to the next host's; the crawl stops after three, again and again."""
+    """Each page links to a page of the next host; the crawl stops after three pages, several times."""
 
     def next_page(hit: Hit) -> Answer:
         place = HOSTS.index(hit.host)
@@ -124,7 +124,7 @@ def test_a_job_can_use_memory_only(tmp_path: Path) -> None:
 
 
 def test_parallel_processes_share_one_download(store: dict[str, Any]) -> None:
-    """All of them are there before the robots.txt is answered."""
+    """All processes wait before the response to robots.txt is sent."""
     everybody_asks = threading.Barrier(4)
     answered = threading.Event()
 
@@ -166,7 +166,7 @@ def test_a_process_that_dies_while_downloading_is_replaced(store: dict[str, Any]
 
     quick = {**store, "NOROBOTS_TIMEOUT": 3, "NOROBOTS_RETRY_TIMES": 0, "NOROBOTS_REDIRECT_MAX": 0}
     with Site(robots) as site:
-        # The first may take long, so that its lock outlives it.
+        # The first has a long timeout, so that its lock is held longer than the process lives.
         with started(f"{site.url}/", settings={**quick, "NOROBOTS_REDIRECT_MAX": 2}) as first:
             assert asked.wait(30)
             first.kill()
@@ -258,7 +258,7 @@ def test_a_crawl_with_each_number_at_its_upper_end_obeys_and_saves(mode: str, st
 
 @pytest.mark.parametrize("proxy", [None, ""])
 def test_a_failure_without_a_proxy_is_shared(tmp_path: Path, proxy: str | None) -> None:
-    """A page's meta may say that no proxy is to be used."""
+    """The meta of a page may disable the proxy."""
     settings = {
         **ADDON,
         "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
@@ -278,7 +278,7 @@ def test_waiting_processes_share_a_file_with_a_lifetime_of_zero(store: dict[str,
 
 
 def chain(site: Site, goes_on: Callable[[str], bool]) -> Callable[[Hit], Answer]:
-    """Answer with pages of one host after another, as long as `goes_on` says of a host that it does."""
+    """Respond with pages of one host after another, while `goes_on` returns true for a host."""
 
     def answer(hit: Hit) -> Answer:
         if hit.target == "/robots.txt":
@@ -293,9 +293,9 @@ def chain(site: Site, goes_on: Callable[[str], bool]) -> Callable[[Hit], Answer]
 
 
 def test_a_restart_of_redis_does_not_stop_a_crawl(redis_server: RedisServer) -> None:
-    """The crawl goes from host to host until the server that was started again is in use.
+    """The crawl continues from host to host until the restarted server is in use.
 
-    The first call to be tried again may be one that saves: two snapshots tell of a look-up as well.
+    The first repeated call may save, so two snapshots prove that a load succeeded too.
     """
     import redis
 
@@ -338,7 +338,7 @@ def test_a_store_that_cannot_be_opened_does_not_stop_a_crawl(mode: str, tmp_path
 
 
 def test_an_interrupted_crawl_does_not_wait_for_others(tmp_path: Path) -> None:
-    """Another process holds the lock of the one host, and will for minutes."""
+    """Another process holds the lock of the host for minutes."""
     import asyncio
 
     from scrapy_norobots.standard import Origin
@@ -375,7 +375,7 @@ def test_reads_large_files_in_a_thread(mode: str) -> None:
 
 
 def test_reads_a_large_file_in_a_thread_for_a_second_robot_and_for_reasons_too(mode: str) -> None:
-    """The second robot comes when the file is in memory; what is dropped is looked up in the file again."""
+    """The second robot needs the file when it is in memory; the reason of a drop needs the file again."""
     large = (
         "User-agent: FooBot\nDisallow: /back/\n\nUser-agent: *\nDisallow: /nest/\n" + "# A word.\n" * 8_000
     )

@@ -1,4 +1,4 @@
-"""The meta keys of requests: `norobots_url`, and what an override is worth after a redirect."""
+"""The meta keys of requests: `norobots_url`, and overrides after a redirect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Robots META tags and ``X-Robots-Tag``, obeyed in real crawls."""
+"""Robots META tags and ``X-Robots-Tag`` in real crawls."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def tagged(content: str, name: str = "robots") -> str:
 
 
 def town() -> Site:
-    """A site whose pages say what they want, and link to a page that only they link to."""
+    """A site whose pages have META tags or headers, and each a link that no other page has."""
     pages = {
         "/": page("", "/nofollow", "/noindex", "/none", "/all", "/header", "/ours", "/theirs", "/mirror"),
         "/nofollow": page(tagged("nofollow"), "/nofollow/next", "/marked/next"),
         "/noindex": page(tagged("NOINDEX"), "/noindex/next"),
         "/none": page(tagged("none"), "/none/next"),
         "/all": page(tagged("all, noindex"), "/all/next"),
-        # Two headers: names of headers have no case, but those of dictionaries do.
+        # Two headers: header names ignore case, but dictionary keys do not.
         "/header": page("", "/header/next", X_Robots_Tag="potto: noindex", x_robots_tag="nofollow"),
         "/ours": page(tagged("nofollow", "tamarin"), "/ours/next", X_Robots_Tag="tamarin: noindex"),
         "/theirs": page(tagged("none", "potto"), "/theirs/next", X_Robots_Tag="potto: none"),
@@ -201,7 +201,7 @@ def test_pages_with_any_bytes_are_crawled(mode: str) -> None:
         for body in range(len(bodies))
         for kind in range(len(kinds))
     }
-    # Scrapy's middleware for <meta http-equiv="refresh"> raises at charsets that are none.
+    # Scrapy's middleware for <meta http-equiv="refresh"> raises an exception for invalid charsets.
     settings = {**SETTINGS, "METAREFRESH_ENABLED": False}
     with Site(answers=answers) as site:
         requests = [f"{site.url}{path}" for path in answers]

@@ -21,7 +21,7 @@ Disallow: /draft
 
 
 def linked_site(count: int) -> Site:
-    """A site of `count` allowed pages in a ring, each of which also links to a forbidden one."""
+    """A site of `count` allowed pages in a ring, each with a link to a forbidden page."""
     answers = {
         f"/{i}": page(f"/{(i + 1) % count}", f"/{(i * 7) % count}", f"/back/{i}") for i in range(count)
     }
@@ -39,7 +39,7 @@ def test_300_pages_need_one_download(mode: str) -> None:
 
 
 def test_50_requests_at_once_share_one_download(mode: str) -> None:
-    robots = Answer(ROBOTS, before=lambda: threading.Event().wait(0.5))  # time enough for all to come
+    robots = Answer(ROBOTS, before=lambda: threading.Event().wait(0.5))  # so that all requests wait
     with Site(robots) as site:
         settings = {**ADDON, "CONCURRENT_REQUESTS": 50, "CONCURRENT_REQUESTS_PER_DOMAIN": 50}
         seen = crawl(*(f"{site.url}/{i}" for i in range(50)), mode=mode, settings=settings)
@@ -156,7 +156,7 @@ def test_odd_spellings_of_a_forbidden_url_are_forbidden() -> None:
     assert site.pages() == []
 
 
-# Spellings that some handler sends as another one.
+# Spellings that some download handler changes.
 TRICKS = [
     "/user%3Aadmin", "/mail%40me", "/wow%21", "/a%2Cb", "/e%3Bf", "/q?u=%2Fsecret", "/r?a=%3A", "/s?a=%3F",
     "/x;?id=1", "/y;", "/r%C3%A9sum%C3%A9", "/o%20b", "/%2e%2e/%66oo/", "/p;v=1?q", "/%zz", "/c++",
@@ -176,7 +176,7 @@ def test_the_url_that_aiohttp_sends_is_checked() -> None:
 
 
 def check_what_goes_out(mode: str, settings: dict[str, Any]) -> None:
-    """A robots.txt that forbids the very targets that a site was sent keeps those requests from it."""
+    """If robots.txt forbids exactly the targets that were sent, the requests are dropped."""
     with Site() as site:
         requests = [{"url": f"{site.url}{trick}", "dont_filter": True} for trick in TRICKS]
         crawl(*requests, mode=mode, settings=settings)

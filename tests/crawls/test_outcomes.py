@@ -1,4 +1,4 @@
-"""What becomes of a crawl when robots.txt is not simply there: the policy table and its presets."""
+"""Crawls without rules: the policy table and its presets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.crawling import ADDON, crawl
 from tests.sites import Answer, Site
 
-# A body that would forbid all, to show that only that of a 2xx answer is read.
+# A body that would forbid everything, to show that only that of a 2xx response is read.
 SHUT = "User-agent: *\nDisallow: /\n"
 
 OUTCOMES: dict[str, Answer] = {
@@ -45,7 +45,7 @@ FAST = {**ADDON, "RETRY_ENABLED": False, "NOROBOTS_TIMEOUT": 5}
 
 
 def crawl_outcomes(policy: Any) -> tuple[set[str], Any]:
-    """Crawl a host for each outcome; return those at which the page was dropped, and the crawl."""
+    """Crawl a host for each outcome. Return the outcomes whose page was dropped, and the crawl."""
     hosts = {name: f"127.0.1.{number}" for number, name in enumerate(OUTCOMES, 1)}
     answers = {f"{hosts[name]}/robots.txt": answer for name, answer in OUTCOMES.items()}
     settings = {**FAST, "NOROBOTS_STATUS_POLICY": policy}
@@ -61,7 +61,7 @@ def crawl_outcomes(policy: Any) -> tuple[set[str], Any]:
 def test_each_preset_allows_and_denies_as_documented(preset: str) -> None:
     dropped, seen = crawl_outcomes(preset)
     assert dropped == TABLE[preset]
-    # 200 and 204 have rules, if only empty ones; what else was dropped was unreachable.
+    # 200 and 204 have rules, even if empty; every other drop is a `RobotsUnreachable`.
     assert seen.stats["norobots/origins/rules"] == 2
     assert seen.stats.get("norobots/unreachable", 0) == len(dropped) - 1
     assert {drop.type for drop in seen.drops} <= {"RobotsForbidden", "RobotsUnreachable"}
@@ -111,7 +111,7 @@ def test_robots_txt_itself_is_allowed_at_a_closed_origin() -> None:
         anyway = {"handle_httpstatus_all": True}
         urls = [f"{site.url}{target}" for target in ("/a", "/robots.txt", "/%72obots.txt")]
         seen = crawl(*({"url": url, "meta": anyway} for url in urls), settings=FAST)
-    assert len(seen.pages) + len(seen.drops) == 2  # the last two are one to Scrapy
+    assert len(seen.pages) + len(seen.drops) == 2  # Scrapy treats the last two as one
     assert [drop.url for drop in seen.drops] == [f"{site.url}/a"]
 
 

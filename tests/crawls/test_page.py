@@ -1,4 +1,4 @@
-"""The report's page, in a real browser."""
+"""The HTML report in a real browser."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HOSTILE = (
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Crawl, Path]:
-    """The report of a crawl of a site that writes into its robots.txt what could do harm."""
+    """The report of a crawl of a site with harmful text in its robots.txt."""
     file = tmp_path_factory.mktemp("hostile") / "report.html"
     lines = [
         "User-agent: *",
@@ -57,7 +57,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chro
 
 
 def complaints(browser: webdriver.Chrome) -> list[str]:
-    """What the browser had to say of the page since this was last asked."""
+    """The messages of the browser since the last call."""
     return [entry["message"] for entry in browser.get_log("browser")]  # type: ignore[no-untyped-call]
 
 
@@ -78,7 +78,7 @@ def test_a_hostile_site_shows_as_text(hostile: tuple[Crawl, Path], browser: webd
     ):
         assert shown in text
     assert browser.execute_script('return performance.getEntriesByType("resource").length') == 0
-    assert complaints(browser) == []  # no error, nothing that the policy had to stop
+    assert complaints(browser) == []  # no error, and nothing blocked by the policy
 
 
 def test_the_content_security_policy_blocks_scripts(
@@ -108,7 +108,7 @@ def test_a_hostile_site_is_text_in_json_and_log_too(hostile: tuple[Crawl, Path])
 
 
 def many(count: int) -> dict[str, Any]:
-    """Facts of a made-up crawl of many origins, the last of which had the most drops."""
+    """Facts of an invented crawl of many origins; the last one has the most drops."""
     row = {"source": "network", "ignored_lines": 0, "findings": "", "detail": ""}
     return {
         "crawl": {
@@ -141,7 +141,7 @@ def long_list(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def column(browser: webdriver.Chrome, number: int) -> list[str]:
-    """The texts of a column of the table, from the top."""
+    """The texts in a column of the table, from top to bottom."""
     script = "return [...document.querySelectorAll(arguments[0])].map(cell => cell.firstChild.textContent)"
     return list(browser.execute_script(script, f"#rows-table tbody td:nth-child({number})"))
 

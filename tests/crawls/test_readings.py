@@ -12,7 +12,7 @@ from tests.sites import Site
 PROTEGO = "scrapy.robotstxt.ProtegoRobotParser"
 PYTHON = "scrapy.robotstxt.PythonRobotParser"
 
-# The strict reading knows no wildcard, and no Allow; RFC 9309 has both.
+# The strict reading has neither wildcards nor Allow; RFC 9309 has both.
 RULES = "User-agent: *\nDisallow: /back/\n"
 BOTH = "User-agent: *\nDisallow: /back/\nAllow: /back/door\nDisallow: /*.pdf\n"
 

@@ -1,4 +1,4 @@
-"""Refreshing, in real crawls: what is asked again when, and what counts meanwhile."""
+"""Refreshes in real crawls: when a file is downloaded again, and which rules apply meanwhile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORBIDDEN, CLOSED = "RobotsForbidden", "RobotsUnreachable"
 
 
 class Changing(Site):
-    """A site whose robots.txt has another answer each time; the last one stays."""
+    """A site with a list of responses for robots.txt; the last one is repeated."""
 
     def __init__(self, *answers: Answer) -> None:
         self._answers = list(answers)
@@ -32,7 +32,7 @@ class Changing(Site):
 
 
 def ask(site: Site, *plan: tuple[float, str], **settings: Any) -> Crawl:
-    """Ask about targets of a site, each some seconds later by the plugin's clocks."""
+    """Check targets of a site, each some seconds later on the plugin's clocks."""
     with Site() as start:
         return crawl(
             f"{start.url}/",

@@ -1,4 +1,4 @@
-"""What a crawl says of itself, in real crawls."""
+"""The summary and the report of real crawls."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_crawl_logs_and_reports_what_it_met(mode: str, tmp_path: Path) -> None
     assert facts["requests"] == {"passed": 3, "dropped": 3, "overridden": 1}
     assert len(seen.pages) == 4
     assert seen.stats["norobots/passed"] == 3
-    assert seen.stats["norobots/overridden"] == 1  # the robots.txt that was tried again is not one
+    assert seen.stats["norobots/overridden"] == 1  # the retried robots.txt is not counted
     assert len(shut.robots_hits()) == 2
     assert facts["origins"] == 3
     assert facts["sources"] == {"network": 3}

@@ -1,4 +1,4 @@
-"""``scrapy robots-check``: what it answers, asks and leaves alone."""
+"""``scrapy robots-check``: answers, downloads, and what it must not change."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_check_can_answer_for_another_robot(tmp_path: Path, robot: str) -> None:
     assert words(done) == ["allowed", "forbidden"]
     assert "in the record of line 1 for 'FooBot'" in done.stdout
     (hit,) = site.hits
-    assert hit.headers["user-agent"].startswith("Scrapy/")  # it does not pretend to be that robot
+    assert hit.headers["user-agent"].startswith("Scrapy/")  # the User-Agent that is sent does not change
 
 
 @pytest.mark.parametrize("path", ["my robots.txt", "-"])
@@ -214,7 +214,7 @@ def test_check_uses_a_project_without_changing_it(project: Path) -> None:
     before = sorted(path for path in project.rglob("*") if "__pycache__" not in path.parts)
     with Site(ROBOTS) as site:
         done = run(project, "robots-check", f"{site.url}/foo/", f"{site.url}/staff/")
-    assert words(done) == ["forbidden", "allowed"]  # FooBot's record: USER_AGENT counts
+    assert words(done) == ["forbidden", "allowed"]  # FooBot's record, by USER_AGENT
     assert "for 'FooBot'" in done.stdout
     (hit,) = site.hits
     assert (hit.headers["user-agent"], hit.headers["x-signed"]) == ("FooBot/1.0", "yes")
@@ -244,7 +244,7 @@ def test_check_reports_a_crawl_that_does_not_start(project: Path) -> None:
     done = processes.run("scrapy", "robots-check", "http://127.0.0.1:1/", cwd=project, env=environment())
     assert done.returncode == 2
     assert done.stdout == ""
-    assert "town.parts" in done.stderr  # Scrapy's own words
+    assert "town.parts" in done.stderr  # a message of Scrapy
     assert "the crawl did not start; see the log" in done.stderr
 
 

@@ -1,4 +1,4 @@
-"""``scrapy robots-lint``: what it says of files and of sites."""
+"""``scrapy robots-lint`` for files and for sites."""
 
 from __future__ import annotations
 

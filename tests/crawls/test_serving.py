@@ -1,4 +1,4 @@
-"""A spider's own request for a robots.txt: one download for everybody."""
+"""A spider's own request for a robots.txt shares the plugin's download."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_the_response_to_a_redirected_file_has_the_final_url() -> None:
 
 @pytest.mark.parametrize("status", [403, 404])
 def test_an_error_page_is_requested_from_the_site(status: int) -> None:
-    """A snapshot has no body of it."""
+    """A snapshot does not keep the body of an error page."""
     with Site(Answer("Gone fishing", status=status)) as site:
         seen = crawl(f"{site.url}/robots.txt", spider="tests.spiders.Answers")
     [answer] = answers_of(seen)
@@ -100,7 +100,7 @@ def test_a_file_that_another_process_downloaded_is_not_served(ttl: int, tmp_path
     assert "if-none-match" not in site.robots_hits()[-1].headers
 
 
-# By hand
+# Commands for users
 
 SAMPLES = {
     "a file": Answer(RULES, headers={"Content-Type": "text/plain"}),
@@ -121,7 +121,7 @@ def test_the_fetch_command_shows_what_the_site_sends(sample: str, spider: str, t
 
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_the_shell_shows_what_the_site_sends(sample: str, tmp_path: Path) -> None:
-    """Each time that it is told to fetch, and also when its project's store has a copy."""
+    """On every fetch, even if the store of the project has a copy."""
     with Site(SAMPLES[sample]) as site:
         url = f"{site.url}/robots.txt"
         folder = make_project(tmp_path, site.url)

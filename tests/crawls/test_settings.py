@@ -1,4 +1,4 @@
-"""A crawl with a setting that makes no sense does not start, and says which."""
+"""A crawl with an invalid setting does not start, and names the setting."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The fault lab: hosts whose robots.txt is wrong in every way we know, each on an address of its own.
+"""The fault lab: hosts with each known fault of a robots.txt, each host at its own address.
 
-One server, bound to 0.0.0.0, plays all of 127.0.0.0/8: the address that a connection was made to says which
-fault is wanted. Pages are always fine; only robots.txt misbehaves. Each fault ends when the lab closes.
+One server, bound to 0.0.0.0, serves all of 127.0.0.0/8; the address of a connection selects the fault. Pages
+are always fine, only robots.txt is faulty. Each fault ends when the lab closes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
 RULES = b"User-agent: *\nDisallow: /back/\n"
-# Without its end it restricts nobody.
+# Without its end it forbids nothing.
 LONG = b"User-agent: *\n" + b"".join(b"Disallow: /attic/%d\n" % i**5 for i in range(2000)) + RULES[14:]
 BOMB = RULES + bytes(50_000_000)
 
@@ -45,7 +45,7 @@ COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
 
 @dataclass
 class Exchange:
-    """One request for robots.txt that a fault is to answer."""
+    """A request for robots.txt to which a fault responds."""
 
     connection: socket.socket
     target: str
@@ -62,7 +62,7 @@ class Exchange:
         self.send("\r\n".join([*lines, "Connection: close", "", ""]).encode() + body)
 
     def slowly(self, data: bytes, seconds: float = 1.0) -> Iterator[None]:
-        """Send a byte at a time, until the lab closes."""
+        """Send single bytes, until the lab closes."""
         for byte in data:
             self.send(bytes([byte]))
             if self.lab.closing.wait(seconds):
@@ -70,17 +70,17 @@ class Exchange:
             yield
 
     def reset(self) -> None:
-        """End the connection with a reset, not with a proper end."""
+        """End the connection with a reset."""
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One way for a robots.txt to be wrong: what the host does, and what is to become of its crawl.
+    """One fault of a robots.txt: what the host does, and the expected outcome of its crawl.
 
     `outcome`, by the default policy, is ``rules`` (of /open and /back/, the second is dropped), ``open``
-    (neither is) or ``closed`` (both are); `host` and `port` say where to connect if not to the lab's own:
-    port ``closed`` is one that nobody listens on. One that `hangs` ends with the crawler's timeout only.
+    (neither is) or ``closed`` (both are); `host` and `port` replace those of the lab;
+    nothing listens on the port ``closed``. A fault that `hangs` ends only with the timeout of the crawler.
     """
 
     name: str
@@ -109,7 +109,7 @@ def answers(name: str, outcome: str, status: str, body: bytes = b"", *headers: s
     FAULTS.append(Fault(name, outcome, lambda exchange: exchange.answer(status, body, *headers)))
 
 
-# Statuses. The body would forbid, to show that it is not read.
+# Statuses. The body has rules, to show that they are not read.
 answers("healthy", "rules", "200 OK", RULES, "Content-Type: text/plain")
 answers("empty", "open", "200 OK")
 answers("no content", "open", "204 No Content")
@@ -263,7 +263,7 @@ def huge_header(exchange: Exchange) -> None:
 FAULTS += [
     Fault("nobody listens", "closed", hang_up, port="closed"),
     Fault("TLS where there is none", "closed", hang_up, scheme="https", hangs=True),
-    # A label of over 63 characters: no resolver has to be asked to know that there is no such name.
+    # A label of more than 63 characters, which is invalid without any DNS query.
     Fault("a name that does not resolve", "closed", hang_up, host="a" * 64 + ".example"),
 ]
 
@@ -298,7 +298,7 @@ def labyrinth(exchange: Exchange) -> None:
 
 @dataclass
 class FaultLab:
-    """A context manager: the hosts are there inside the ``with``. `asked` is what each was asked for."""
+    """A context manager: the hosts run inside the ``with``. `asked` has the requests to each."""
 
     faults: list[Fault] = field(default_factory=lambda: list(FAULTS))
     asked: dict[str, list[str]] = field(default_factory=dict)
@@ -308,7 +308,7 @@ class FaultLab:
         self._listener = socket.create_server(("0.0.0.0", 0), backlog=256)
         self._listener.settimeout(0.05)
         self.port: int = self._listener.getsockname()[1]
-        self._unused = socket.socket()  # nobody else gets its port, and nobody listens
+        self._unused = socket.socket()  # its port is reserved, but nothing listens on it
         self._unused.bind(("127.0.0.1", 0))
         self._of_address = {f"127.0.3.{number}": fault for number, fault in enumerate(self.faults, 1)}
         self._thread = threading.Thread(target=self._accept, daemon=True)

@@ -1,4 +1,4 @@
-"""`access`: from a snapshot and a policy to what may be fetched."""
+"""`access`: the access that results from a snapshot and a policy."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_failed_refresh_keeps_the_rules_until_they_are_too_old() -> None:
         assert stale.snapshots == (ANSWER, replace(LOST, time=now, failures=failures))
         assert stale.forbids(ORIGIN, "/back/", "FooBot")
         assert not stale.forbids(ORIGIN, "/", "FooBot")
-        known = stale  # a copy gets no younger by being kept
+        known = stale  # keeping a copy does not renew it
     closed = judge(replace(LOST, time=TIMES.stale_ttl + 1), known)
     assert closed.kind is AccessKind.CLOSED
     assert not closed.stale
@@ -133,7 +133,7 @@ def test_the_time_to_the_next_try_doubles_with_each_failure() -> None:
         known = judge(LOST, known)
         lifetimes.append(known.lifetime)
     assert lifetimes == [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600, 3600]
-    assert judge(LOST, judge(FOUND, known)).lifetime == 60  # one success, and the pauses start anew
+    assert judge(LOST, judge(FOUND, known)).lifetime == 60  # a success resets the pauses
     assert known is not None
     assert judge(LOST, replace(known, snapshot=replace(LOST, failures=10**6))).lifetime == 3600
 
@@ -169,7 +169,7 @@ def test_stored_snapshots_are_judged_as_when_they_were_new(downloads: list[Snaps
     again = judging.recall(known.snapshots, came)
     assert (
         replace(again, rules=known.rules, detail=known.detail) == known
-    )  # of a 304 the renewed answer is kept
+    )  # after a 304 the renewed response is kept
     assert (again.rules is None) == (known.rules is None)
     assert judging.recall(known.snapshots, came + 10).lifetime == known.lifetime - 10
     assert judging.recall(known.snapshots, came + 10**6).lifetime < 0

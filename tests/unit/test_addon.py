@@ -1,4 +1,4 @@
-"""`Addon`: it changes what it must and nothing else, and the user's own settings win."""
+"""`Addon`: it changes only the settings that it must, and the user's settings win."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BUILTIN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 
 
 def plain(settings: Settings) -> dict[str, Any]:
-    """Settings as values that can be compared; classes as keys are named by their path."""
+    """Return settings as comparable values; classes as keys are replaced by their path."""
 
     def path(key: Any) -> Any:
         return f"{key.__module__}.{key.__qualname__}" if isinstance(key, type) else key
@@ -39,7 +39,7 @@ def plain(settings: Settings) -> dict[str, Any]:
 
 
 def applied(times: int = 1, **own: Any) -> dict[str, Any]:
-    """What the add-on changes in the settings of a project, as a difference to them."""
+    """Return the settings of a project that the add-on changes."""
     settings = Settings(own)
     before = plain(settings)
     for _ in range(times):
@@ -88,7 +88,7 @@ def test_the_middleware_is_listed_in_place_of_scrapys_own(
 ) -> None:
     changed = applied(times, DOWNLOADER_MIDDLEWARES=own)
     assert changed.get("DOWNLOADER_MIDDLEWARES", own) == expected
-    # Where ours is switched off, Scrapy's own stays, and so does what the project says of it.
+    # If the plugin's middleware is None, Scrapy's own stays, and so do the settings of the project.
     assert ("ROBOTSTXT_OBEY" in changed) == (own != {OURS: None})
 
 

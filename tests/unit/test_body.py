@@ -1,4 +1,4 @@
-"""`body`: the whole file or none, whatever the encoding, and within the bound."""
+"""`body`: the whole file or an error, in any encoding, within the limit."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_a_failing_store_is_reported_once_and_not_called(
             assert await circuit.breaker.acquire_lock(ORIGIN, 60)
             await circuit.breaker.save((FOUND,), 0)
             await circuit.breaker.release_lock(ORIGIN)
-        assert circuit.store.calls == 2  # one before, one in vain
+        assert circuit.store.calls == 2  # one before, one that failed
         circuit.now += PAUSE
         assert await circuit.breaker.load(ORIGIN) == ()
         assert await circuit.breaker.load(ORIGIN) == ()
@@ -130,7 +130,7 @@ def test_simultaneous_failures_are_one_warning(
         circuit.now += PAUSE
         circuit.store.calls = 0
         await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(30)))
-        assert circuit.store.calls == 1  # one finds out, the others do not wait for it
+        assert circuit.store.calls == 1  # one call tests the store, the others do not wait for it
 
     asyncio.run(work())
     assert len(caplog.records) == 1
@@ -160,8 +160,8 @@ def test_a_read_only_store_recovers_when_it_can_be_written(
 
 
 def test_queued_calls_do_not_time_out(circuit: Circuit) -> None:
-    """A bounded number of calls is under way; the time of the others has not begun. The event loop's clock
-    goes on with each call, so that all of them take longer than each has.
+    """A limited number of calls runs; the timeout of the others has not started. Each call moves the clock of
+    the event loop, so that all calls together take longer than one timeout.
     """
     if not can_wait_for_deferreds():
         pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")

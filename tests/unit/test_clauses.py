@@ -1,4 +1,4 @@
-"""Each clause of docs/standard.md, held against the parser; and the page, held against these tests."""
+"""Test the parser against each clause of docs/standard.md, and the page against these tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Test = TypeVar("Test", bound=Callable[..., None])
 
 
 def clause(*numbers: str) -> Callable[[Test], Test]:
-    """Enter a test under the clauses that it holds the parser to."""
+    """Register a test under the clauses that it tests."""
 
     def enter(test: Test) -> Test:
         for number in numbers:
@@ -33,7 +33,7 @@ def clause(*numbers: str) -> Callable[[Test], Test]:
 
 
 def forbidden(body: bytes | str, targets: str, robot: str = "Tamarin") -> str:
-    """Return those of some targets, separated by blanks, that a file forbids."""
+    """Return which of the targets, separated by blanks, a file forbids."""
     robots = RobotsTxt.parse(body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body)
     return " ".join(target for target in targets.split(" ") if not robots.allowed(HOST + target, robot))
 
@@ -50,7 +50,7 @@ def kinds(body: bytes | str) -> list[str]:
     return [finding.kind for finding in robots.findings]
 
 
-# What the sources give as examples, in a garden of our own: file, robot, what of it is forbidden.
+# The examples of the sources with other names: file, robot, and what is forbidden.
 EXAMPLES = {
     # The standard's three.
     "default": (
@@ -88,7 +88,7 @@ EXAMPLES = {
         "/robots.txt",
     ),
     "two lines": ("User-agent: *\nDisallow: /\n", {"Tamarin": "/ /a/b?c"}, "/robots.txt"),
-    # The article's three, one name and one path a line.
+    # The article's three, with one name and one path per line.
     "default first": (
         "User-agent: *\nDisallow: /\n\nUser-agent: Tamarin\nDisallow: /cellar/\nDisallow: /heap/\n",
         {"Golden_Tamarin_(Leo)/1.0 libfetch/3.1": "/cellar/ /heap/a", "Potto": "/ /cellar/ /heap/a /x"},
@@ -518,7 +518,7 @@ def test_a_record_may_have_star_and_names(names: str) -> None:
     assert RobotsTxt.parse(body).records[0].is_default
 
 
-# --- A: which record
+# --- A: records for a robot
 
 
 @clause("A1", "A2")
@@ -645,7 +645,7 @@ def test_several_names_in_a_line_are_one_name(value: str) -> None:
     assert "several-names" in kinds(body)
 
 
-# --- U: which URLs
+# --- U: URLs
 
 
 @clause("U1")
@@ -998,7 +998,7 @@ def forbids(meta: RobotsMeta) -> str:
     return " ".join(["noindex"] * (not meta.index) + ["nofollow"] * (not meta.follow))
 
 
-# The dialect's three examples, in our garden: file, and for each robot what of all these it may not fetch.
+# The dialect's three examples with other names: file, and the forbidden paths of each robot.
 PLACES = "/ /shed/rake /heap/ /tools/ /toads.html /t /maze/hedge/ /maze/hedge/deep/in /maze/hedg /maze/"
 MULTIVALUE = {
     "all but one stay out": (
@@ -1193,7 +1193,7 @@ def test_tags_and_headers_apply_together() -> None:
 )
 def test_an_x_robots_tag_header_is_read(value: str, expected: str) -> None:
     assert asked_in_headers(value) == expected
-    # Headers joined by a proxy forbid as much as they did apart, if the first names nobody.
+    # Headers joined by a proxy forbid the same as separate ones, if the first names no robot.
     assert asked_in_headers("all", value) == asked_in_headers(f"all, {value}") == expected
 
 

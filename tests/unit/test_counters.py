@@ -1,4 +1,4 @@
-"""The counts of a crawl: exact totals, and bounded memory however many origins and rules there are."""
+"""The counts of a crawl: exact totals, and bounded memory for any number of origins and rules."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_100000_origins_keep_at_most_rows_max_rows(rows_max: int) -> None:
         Outcome("closed", "error", False): 25_000,
     }
     assert counters.dropped == 75_020
-    # What has no drop has come since room was made last.
+    # Rows without a drop are newer than the last eviction.
     assert all(row.dropped or int(at.host[4:-8]) > 99_000 for at, row in counters.rows.items())
     if rows_max == 1_000:
         busiest = {origin(number) for number in range(0, 100_000, 10_000)}
@@ -104,7 +104,7 @@ def test_a_refresh_moves_an_origin_from_one_outcome_to_another() -> None:
 def test_an_origin_with_a_row_is_counted_once() -> None:
     counters = Counters(10)
     load(counters, access(1))
-    load(counters, access(1, 404))  # memory has let it go
+    load(counters, access(1, 404))  # it was evicted from memory
     assert counters.origins == 1
     assert +counters.outcomes == {Outcome("open", "4xx", False): 1}
 

@@ -1,4 +1,4 @@
-"""Decisions: what they hold, and the one printable sentence that each makes of it."""
+"""Decisions: their attributes, and their one printable sentence."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ ROBOTS = TextResponse("http://town.example/robots.txt", body=b"User-agent: foobo
 
 
 def mock_crawler(engine: Any = None, **settings: Any) -> MagicMock:
-    """A crawler as a user's unit test of a middleware has it."""
+    """A mock crawler as in a user's unit test of a middleware."""
     crawler = MagicMock()
     crawler.settings = Settings({"ROBOTSTXT_OBEY": True, "USER_AGENT": "FooBot", **settings})
     crawler.signals.send_catch_log_async = AsyncMock(return_value=[])
@@ -40,7 +40,7 @@ def check_that_it_obeys(crawler: Any) -> None:
         assert await middleware.process_request(Request("http://town.example/open")) is None
         with pytest.raises(RobotsForbidden) as caught:
             await middleware.process_request(Request("http://town.example/back/"))
-        assert caught.value.decision.robot == "FooBot"  # and not what a mock spider has for a name
+        assert caught.value.decision.robot == "FooBot"  # and not the name of a mock spider
 
     asyncio.run(check())
     crawler.engine.download_async.assert_awaited_once()
@@ -63,7 +63,7 @@ def test_a_signal_that_cannot_be_sent_is_logged_and_the_request_goes_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     crawler = mock_crawler()
-    crawler.signals = MagicMock()  # what it returns cannot be awaited
+    crawler.signals = MagicMock()  # its return value cannot be awaited
     check_that_it_obeys(crawler)
     (record,) = (record for record in caplog.records if record.levelname == "ERROR")
     assert record.getMessage().startswith(
@@ -92,7 +92,7 @@ def test_an_engine_without_a_downloader_lacks_all_of_it() -> None:
 
 @pytest.mark.parametrize("name", ["active", "total_concurrency"])
 def test_a_downloader_that_lacks_something_does_what_scrapys_does(name: str) -> None:
-    """Only names that Scrapy's own methods do not need can be missing here."""
+    """Only names that Scrapy's own methods do not use can be missing here."""
     crawler = mock_crawler()
 
     class Lacking(RobotsDownloader):

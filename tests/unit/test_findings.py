@@ -1,4 +1,4 @@
-"""Findings: each kind where it belongs and nowhere else, and the page's table of them."""
+"""Findings: each kind where it belongs and nowhere else, and the table in the docs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def of_path(value: str) -> list[str]:
     return [kind for _, kind in findings]
 
 
-# kind: the shortest good example, the line it is found on, and what its message says of the case.
+# kind: a short example, the line of the finding, and a part of its message.
 EXAMPLES: dict[str, tuple[bytes | str, int, str]] = {
     "byte-order-mark": (b"\xef\xbb\xbf", 1, ""),
     "utf-16": (b"\xff\xfe", 1, ""),
@@ -93,7 +93,7 @@ def test_the_docs_have_the_same_table() -> None:
     assert rows == [(name, kind.severity.value, kind.clause, kind.meaning) for name, kind in KINDS.items()]
 
 
-# What is found: what was probably meant. Kinds that are not here have one hint, or none.
+# Finding: hint. Kinds that are not listed have a fixed hint, or none.
 HINTS: dict[str, tuple[str, str]] = {
     "misspelt-field": ("dissalow : /x y#z", "Write 'Disallow: /x y'."),
     "misspelt-field, name": ("User Agent:*", "Write 'User-agent: *'."),
@@ -486,7 +486,7 @@ def test_an_html_page_has_one_finding_and_those_of_its_encoding() -> None:
 
 
 def test_severities_match_the_effect() -> None:
-    """What has no effect is an error; what a later extension brought is a piece of information."""
+    """Lines without effect are errors; later extensions are information."""
     assert {name for name, kind in KINDS.items() if kind.severity is Severity.INFO} == {
         "later-field",
         "wildcard",
@@ -497,7 +497,7 @@ def test_severities_match_the_effect() -> None:
         assert KINDS[kind].severity is Severity.WARNING
 
 
-# What once took quadratic time, or more, is here long enough to be noticed.
+# Lines that are long enough to show quadratic time.
 @pytest.mark.parametrize(
     "line",
     [

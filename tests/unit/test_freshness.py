@@ -1,4 +1,4 @@
-"""`freshness`: how long an answer counts, whatever its headers say."""
+"""`freshness`: the lifetime of a response with any headers."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_snapshot_is_kept_while_it_can_be_used() -> None:
     snapshot = Snapshot(ORIGIN, ORIGIN.robots_url, CAME, status=200)
     assert TIMES.kept_until(600, snapshot) == CAME + 600 + TIMES.stale_ttl
     impatient = Freshness(ttl_min=0, ttl=10, error_ttl=60, stale_ttl=0)
-    assert impatient.kept_until(10, snapshot) == CAME + 10 + 3600  # failures in a row are counted
+    assert impatient.kept_until(10, snapshot) == CAME + 10 + 3600  # the number of failures in a row is kept
 
 
 @pytest.mark.parametrize(("ahead", "has"), [(-1e9, True), (0, True), (300, True), (301, False), (1e9, False)])

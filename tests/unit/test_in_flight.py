@@ -1,4 +1,4 @@
-"""`in_flight`: all bodies together keep within the bound, and the larger ones are given up."""
+"""`in_flight`: all bodies together respect the limit, and larger ones are stopped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scrapy_norobots.in_flight import BodiesInFlight, NoRoomError, free_body
 
 
 class Downloads:
-    """Sends the signal of bytes that came, as download handlers do."""
+    """Sends the signal `bytes_received`, as download handlers do."""
 
     def __init__(self, bytes_max: int) -> None:
         self.crawler = Crawler(Spider)
@@ -50,7 +50,7 @@ def test_the_limit_is_never_exceeded(chunks: list[tuple[int, int]]) -> None:
         others = sum(sizes.values()) - sizes[number]
         is_given_up = downloads.receive(requests[number], size) is not None
         sizes[number] += size
-        # It has to leave as much room as it takes.
+        # The free room must be at least its size.
         assert is_given_up == (sizes[number] > 1000 - others - sizes[number])
         if is_given_up:
             sizes[number] = 0
@@ -107,7 +107,7 @@ def test_pages_are_not_counted() -> None:
 
 
 class Body:
-    """Stands for what a download handler has of a body."""
+    """Stands for the part of a body that a download handler has."""
 
 
 def test_a_stopped_body_is_freed_at_once() -> None:

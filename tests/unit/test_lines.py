@@ -1,4 +1,4 @@
-"""Lines: the text of a file, and the patterns for the lines that count."""
+"""Lines: decoding, splitting, and the patterns of the two fields."""
 
 from __future__ import annotations
 

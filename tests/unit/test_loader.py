@@ -1,4 +1,4 @@
-"""`RobotsLoader` by itself, on a real SQLite store: who downloads, what is used, what is saved."""
+"""`RobotsLoader` with a real SQLite store: who downloads, what is used, what is saved."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def found(body: bytes, age: float = 0) -> Snapshot:
 
 
 class FakeFetcher:
-    """Downloads by itself, and counts."""
+    """A fetcher without a network that counts its downloads."""
 
     def __init__(self) -> None:
         self.snapshot = found(SHUT)
@@ -142,7 +142,7 @@ def test_a_load_that_raises_releases_the_lock(tmp_path: Path) -> None:
 def test_the_lock_is_released_if_the_file_was_saved_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another saves between the look and the lock."""
+    """Another crawl saves after the load and before the lock."""
 
     async def work() -> None:
         async with crawls(tmp_path, 2) as (first, second):
@@ -170,7 +170,7 @@ def test_the_wait_is_limited_by_the_longest_download(tmp_path: Path) -> None:
             assert await second.store.acquire_lock(ORIGIN, 3600)
             _, source = await first.load()
             assert source is Source.NETWORK
-            assert not await first.store.acquire_lock(ORIGIN, 60)  # it is still theirs
+            assert not await first.store.acquire_lock(ORIGIN, 60)  # another crawl still holds it
 
     asyncio.run(work())
 
@@ -217,7 +217,7 @@ def test_a_lock_is_extended_while_the_download_goes_on(
             await first.fetcher.started.wait()
             for _ in range(3):
                 now += 0.9 * stores.LOCK_SECONDS
-                for _ in range(2):  # one may have looked at the clock before
+                for _ in range(2):  # one may have read the clock before
                     extended.clear()
                     await asyncio.wait_for(extended.wait(), 30)
                 assert not await second.store.acquire_lock(ORIGIN, 60)
@@ -231,7 +231,7 @@ def test_a_lock_is_extended_while_the_download_goes_on(
 
 @pytest.mark.parametrize("ahead", [400, 365 * 86_400])
 def test_a_snapshot_from_the_future_is_a_miss(tmp_path: Path, ahead: float) -> None:
-    """It is neither fresh nor a copy to use while the site fails."""
+    """Such a snapshot is neither fresh nor a stale copy for use while the site fails."""
 
     async def work() -> None:
         async with crawls(tmp_path, 1) as [crawl]:

@@ -1,4 +1,4 @@
-"""Robots META tags and ``X-Robots-Tag``: found in whatever a site sends."""
+"""Robots META tags and ``X-Robots-Tag`` in any page."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_charset_declared_in_the_page_applies(charset: str) -> None:
 
 
 def test_text_that_cannot_be_encoded_is_read() -> None:
-    body = TAG.encode() + b"+2AA-"  # half a pair of surrogates, in UTF-7
+    body = TAG.encode() + b"+2AA-"  # half of a surrogate pair, in UTF-7
     assert forbids(html(body, **{"Content-Type": "text/html; charset=utf-7"})) == "noindex"
 
 
@@ -178,7 +178,7 @@ def test_a_page_with_a_tag_is_parsed_once_for_the_callback_too() -> None:
     ids=range(10),
 )
 def test_hostile_pages_take_little_time(body: bytes) -> None:
-    read_response(html(body), "Tamarin")  # quadratic time would be minutes
+    read_response(html(body), "Tamarin")  # quadratic time would take minutes
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_no_tag_or_header_raises(body: bytes, charset: str, header: bytes, robot
 @always
 @given(st.binary(), st.binary())
 def test_a_tag_is_found_in_any_text(before: bytes, after: bytes) -> None:
-    markup = b"<>&\0"  # what may make the tag something else
+    markup = b"<>&\0"  # what could change the meaning of the tag
     around = [bytes(byte for byte in noise if byte not in markup) for noise in (before, after)]
     body = b"<html>" + around[0] + f"<p>{TAG}".encode() + around[1]
     assert forbids(html(body, **{"Content-Type": "text/html; charset=latin-1"})) == "noindex"

@@ -1,4 +1,4 @@
-"""The parser against `tests.oracle`, which reads the same clauses in the plainest way: both decide alike."""
+"""Compare the parser with `tests.oracle`, a simple implementation of the same clauses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_both_readings_agree_on_random_files(seed: int) -> None:
 @always
 @given(st.randoms(use_true_random=False))
 def test_both_readings_agree_on_files_of_hypothesis(some: random.Random) -> None:
-    """The same files again, but made smaller by Hypothesis where they differ."""
+    """The same kind of files; Hypothesis shrinks an example that differs."""
     assert not list(oracle.differences(nasty.case(some, questions=1)))
 
 
@@ -52,7 +52,7 @@ def test_the_oracle_passes_the_examples_of_the_sources(name: str) -> None:
 
 
 def test_both_answers_occur() -> None:
-    """Files on which all is allowed would prove nothing."""
+    """Files that allow everything would prove nothing."""
     some = random.Random(0)
     cases = [nasty.case(some) for _ in range(1_000)]
     answers = [
@@ -78,7 +78,7 @@ def test_the_oracle_finds_injected_bugs(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_oracle_shares_no_code_with_the_package() -> None:
-    """It may hold the parser against itself, but not read by it."""
+    """The comparison may import the parser, but the oracle may not."""
     names = {
         name
         for name, value in vars(oracle).items()

@@ -1,4 +1,4 @@
-"""Memory, its bounds, and one load at a time for all who wait. (Cancelling: test_middleware.)"""
+"""The cache in memory, its limits, and shared loads. (For cancelling, see test_middleware.)"""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FINE = Access(AccessKind.OPEN, SNAPSHOT, "4xx", "fine", lifetime=600)
 
 
 class World:
-    """A cache whose clock stands still, and loads that end at once, in a stated order."""
+    """A cache with a fixed clock, and loads that end at once in a stated order."""
 
     def __init__(self, *outcomes: Access, **bounds: Any) -> None:
         self.now = 1000.0
@@ -47,7 +47,7 @@ class World:
         return access
 
     def ask(self, origin: Origin, asker: str = "someone") -> Access:
-        """What a request does: look, and wait if there is nothing."""
+        """What a request does: look into the cache, and wait if there is no access."""
         return self.cache.get(origin) or finish(self.loads.join(origin, partial(self.load, origin, asker)))
 
 
@@ -58,11 +58,11 @@ def test_on_leave_gets_the_number_of_uses() -> None:
         left.append((int(origin.host.partition(".")[0]), uses))
 
     world = World(origins_max=2, on_leave=leave)
-    for number in (1, 1, 1, 2, 2, 3):  # the first of each waits; the third lets the first go
+    for number in (1, 1, 1, 2, 2, 3):  # the first of each waits; the third evicts the first
         world.ask(origin(number))
     assert left == [(1, 2)]
     world.now += 10_000
-    world.ask(origin(3))  # anew, since its time is over
+    world.ask(origin(3))  # loaded again, because it has expired
     assert left == [(1, 2), (3, 0)]
     world.cache.clear()
     assert left == [(1, 2), (3, 0), (2, 1), (3, 0)]
@@ -70,14 +70,14 @@ def test_on_leave_gets_the_number_of_uses() -> None:
 
 
 def finish(coroutine: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine to its end, in whichever way this version of Scrapy waits without a reactor."""
+    """Run a coroutine to its end, as this version of Scrapy waits without a reactor."""
 
     async def run() -> _T:
         return await coroutine
 
     try:
         compat.waiting_for(Deferred())
-    except RuntimeError:  # no event loop and no reactor: it asks for a loop that runs
+    except RuntimeError:  # without event loop and reactor, it needs a running loop
         return asyncio.run(run())
     results: list[_T] = []
     ensureDeferred(run()).addCallback(results.append)
@@ -131,7 +131,7 @@ def test_one_origin_is_kept_however_large_it_is() -> None:
 def ask_at_once(
     world: World, count: int, load: Callable[[Origin, str], Coroutine[Any, Any, Access]]
 ) -> list[Access | Exception]:
-    """Have `count` askers, named by number, wait for one origin before its load ends."""
+    """Let `count` numbered waiters wait for one origin before its load ends."""
     start: Deferred[None] = Deferred()
 
     async def load_later(asker: str) -> Access:

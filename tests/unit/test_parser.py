@@ -1,4 +1,4 @@
-"""`parser`: rules as read by other parsers, and several readings at once."""
+"""`parser`: rules from other parsers, and several readings at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ORIGIN = Origin("http", "town.example", 8080)
 
 
 class Only(RobotParser):
-    """Allows one path, fails for another, and keeps what it was asked."""
+    """Allows one path, fails for another, and records its questions."""
 
     def __init__(self, path: str) -> None:
         self.path = path

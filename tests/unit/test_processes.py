@@ -1,4 +1,4 @@
-"""Processes that are forked are as fresh as those that are started."""
+"""Forked processes behave like started ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from tests import processes
 
-# What a process finds when it begins.
+# The state of a new process.
 LOOK = """
 import json, os, signal, sys, threading
 files = (sys.stdin, sys.stdout, sys.stderr)
@@ -149,4 +149,4 @@ def test_a_process_ends_with_its_parent(tmp_path: Path, number: signal.Signals) 
         assert runs_it.stdout is not None
         assert runs_it.stdout.readline() == b"asleep\n"
         runs_it.send_signal(number)
-        assert runs_it.stdout.read() == b""  # which ends when nobody can write there any more
+        assert runs_it.stdout.read() == b""  # which ends when no process can write to it any more

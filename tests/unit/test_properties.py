@@ -1,4 +1,4 @@
-"""What holds for every file, robot and URL: Hypothesis looks for those for which it does not."""
+"""Properties of every file, robot and URL; Hypothesis searches for counterexamples."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from tests.variants import LINE_ENDS, variants, with_line_ends
 HOST = "http://garden.example"
 ROBOTS = ["Tamarin", "GoldenTamarin/1.0 (+http://x.example/)", "Potto", b"Indri/2", "*", ""]
 
-# Machines differ: how long an example takes says nothing.
+# The time of an example depends on the machine.
 always = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
-# Characters with a meaning to someone: the standard, other readers, Python, terminals, UTF-16.
+# Characters with a meaning in the standard, other parsers, Python, terminals or UTF-16.
 ODD = " \t\t#:*%$?/.\\&;<>\"'\x00\x0b\x0c\x1b\x1c\x7f\x85\xa0é漢😀\u2028\u202e\ufeff\uff0f\udce9\udcff"
 odd_text = st.text(st.one_of(st.sampled_from(ODD), st.characters(exclude_categories=["Cs"])), max_size=8).map(
     lambda text: text.replace("\r", "").replace("\n", "")
 )
 blanks = st.sampled_from(["", "", "", " ", "\t", " \t "])
 
-# What paths are made of: as few pieces as make a collision of a rule and a URL likely.
+# Pieces of paths; few, so that rules and URLs often match.
 PIECES = [
     "/",
     "/",
@@ -82,7 +82,7 @@ paths = st.one_of(
 )
 
 
-# --- files that are nearly right, line by line
+# --- files that are nearly valid, line by line
 
 
 @st.composite
@@ -128,7 +128,7 @@ clean_texts = texts.map(lambda text: re.sub("[\ud800-\udfff]", "\ufffd", text).l
 
 
 def join(drawn: tuple[Sequence[str], Sequence[str]]) -> str:
-    """Join lines with line ends that may all differ."""
+    """Join lines with any line ends."""
     some_lines, ends = drawn
     return "".join(line + ends[number % len(ends)] for number, line in enumerate(some_lines))
 
@@ -151,7 +151,7 @@ bodies = st.one_of(
 )
 
 
-# --- files that are right
+# --- valid files
 
 
 class Part(NamedTuple):
@@ -182,11 +182,11 @@ def read(text: str) -> RobotsTxt:
 
 
 def contents(robots: RobotsTxt) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Return names and values of a file's records, whichever lines they stand on."""
+    """Return names and values of a file's records, without line numbers."""
     return [(record.names, tuple(rule.value for rule in record.rules)) for record in robots.records]
 
 
-# --- anything goes
+# --- any input
 
 
 @always
@@ -385,7 +385,7 @@ def test_another_rule_never_allows_more(
 @example("User-agent: *\nDisallow: /é%7", "Tamarin", "E")
 @example("User-agent: *\nDisallow: /a b/..", "Tamarin", "/x")
 def test_the_literal_reading_is_kept(text: str, robot: str | bytes, more: str) -> None:
-    """A URL that starts with the value of a rule of the robot's record, as it is written, is forbidden."""
+    """A URL that starts with the value of a rule of the robot's record, as written, is forbidden."""
     robots = read(text)
     record = robots.decide(HOST, robot).record
     for rule in record.rules if record else ():
@@ -393,7 +393,7 @@ def test_the_literal_reading_is_kept(text: str, robot: str | bytes, more: str) -
         if rule.value.startswith("/") and normal(target) != "/robots.txt":
             assert not robots.allowed(HOST + target, robot)
             assert not robots.allowed(HOST + target + "#fragment", robot)
-            if not target.startswith("//"):  # which is a host
+            if not target.startswith("//"):  # this would be a host
                 assert not robots.allowed(target, robot)
 
 
@@ -409,7 +409,7 @@ def test_rules_together_forbid_what_each_forbids(rules: list[str], target: str) 
     assert forbids(sorted(rules)) is expected
 
 
-AROUND = "".join(map(chr, range(33)))  # control characters and spaces at the ends are no part of a URL
+AROUND = "".join(map(chr, range(33)))  # control characters and spaces at the ends are removed from a URL
 UNRESERVED = frozenset(ascii_letters + digits + "-._~")
 
 

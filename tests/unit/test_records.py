@@ -1,4 +1,4 @@
-"""Records: where they begin and end in the text, and which of them applies to a robot."""
+"""Records: their start and end in the text, and which of them applies to a robot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Redis store: a server that is restarted or not there, and a client that is not installed."""
+"""The Redis store with a restarted server, without a server, and without redis-py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.snapshots import MAX_BYTES, ORIGIN
 
 
 def test_a_restart_of_redis_does_not_fail_a_call(redis_server: RedisServer) -> None:
-    """All connections that were open are dead then."""
+    """After a restart, all open connections are dead."""
     pytest.importorskip("redis")
 
     async def work() -> None:

@@ -1,4 +1,4 @@
-"""Settings: defaults, what is refused and how it is said, and what the docs say of each."""
+"""Settings: defaults, errors, and their documentation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def test_times_may_be_fractions_and_strings(name: str) -> None:
 )
 def test_an_invalid_policy_is_an_error(value: object) -> None:
     if value is None:
-        assert config(NOROBOTS_STATUS_POLICY=None) == config()  # None is "not set", as everywhere in Scrapy
+        assert (
+            config(NOROBOTS_STATUS_POLICY=None) == config()
+        )  # None means "not set", as everywhere in Scrapy
         return
     with pytest.raises(ValueError, match=f"^NOROBOTS_STATUS_POLICY = {re.escape(repr(value))}: "):
         config(NOROBOTS_STATUS_POLICY=value)
@@ -74,7 +76,7 @@ def test_an_invalid_number_is_an_error(name: str, value: object) -> None:
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_number_may_have_its_upper_limit(name: str) -> None:
-    # The floor of a lifetime must not be over its ceiling.
+    # TTL_MIN must not exceed TTL.
     at_its_end = {name: upper_end(name), "NOROBOTS_TTL": upper_end("NOROBOTS_TTL")}
     assert config(**at_its_end) != config()
     with pytest.raises(ValueError, match=rf"^{name} = "):
@@ -149,7 +151,7 @@ def test_a_parser_that_cannot_be_imported_is_an_error() -> None:
         config(ROBOTSTXT_PARSER="no.such.Parser")
 
 
-# Values of any type, and texts and numbers that almost make sense.
+# Values of any type, and strings and numbers that are almost valid.
 TEXTS = [
     "",
     "1",
@@ -192,7 +194,7 @@ OTHERS = ["ROBOTSTXT_OBEY", "ROBOTSTXT_USER_AGENT", "ROBOTSTXT_PARSER", "JOBDIR"
 @example({"NOROBOTS_STATUS_POLICY": '{"403": ' + "[" * 100_000})
 @example({"JOBDIR": 1})
 def test_any_value_is_read_or_a_value_error(values: dict[str, object]) -> None:
-    """A value that is refused is named, with its setting, and nothing but `ValueError` comes."""
+    """An invalid value raises only `ValueError`, with the setting and the value."""
     for reads in (Config, MetaConfig):
         try:
             reads.from_settings(Settings(values))

@@ -1,4 +1,4 @@
-"""The SQLite store's file: killed writers, damage, newer versions, other programs', a full disk."""
+"""The file of the SQLite store: killed writers, damage, newer versions, other programs, a full disk."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def fill(store: Store, count: int) -> list[bool]:
 
 
 def use(path: Path, count: int = 50) -> None:
-    """Open a file, see that it works, and close it."""
+    """Open a file, check that it works, and close it."""
 
     async def work() -> None:
         store = SqliteStore(str(path), MAX_BYTES)
@@ -42,13 +42,13 @@ def use(path: Path, count: int = 50) -> None:
 
 
 def aside(path: Path) -> list[Path]:
-    """The files that made way for another, without their logs."""
+    """Return the renamed files, without their WAL files."""
     others = ("-wal", "-shm", ".lock")
     return [file for file in path.parent.glob(f"{path.name}.*") if not file.name.endswith(others)]
 
 
 def test_a_killed_writer_loses_nothing_committed(tmp_path: Path) -> None:
-    """The children tell of each entry after it was saved; none of these may be missing."""
+    """The writers report each entry after it was saved; none of these may be missing."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.killing", str(tmp_path / "robots.sqlite"), "100"],
         cwd=ROOT,
@@ -203,7 +203,7 @@ def test_the_store_does_not_wait_for_ever_for_another_writer(
 
 
 def test_a_full_disk_loses_no_entries(tmp_path: Path) -> None:
-    """The operating system refuses to let the file grow, in a process of its own."""
+    """A process whose operating system limits the size of the file."""
     path = tmp_path / "robots.sqlite"
     use(path, 20)
     program = (
@@ -233,7 +233,7 @@ def test_a_full_disk_loses_no_entries(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("ahead", "is_free"), [(-1, True), (1, False), (80_000, False), (10**6, True)])
 def test_a_lock_is_respected_unless_its_clock_was_wrong(tmp_path: Path, ahead: int, is_free: bool) -> None:
-    """One that was made while another waited for the file ends later than the other's own would."""
+    """A lock that was acquired while another waited for the file expires later than the other's would."""
     path = tmp_path / "robots.sqlite"
     use(path)
     with sqlite3.connect(path) as db:
@@ -249,7 +249,7 @@ def test_a_lock_is_respected_unless_its_clock_was_wrong(tmp_path: Path, ahead: i
 
 
 def test_a_second_store_in_a_process_keeps_the_locks_of_the_first(tmp_path: Path) -> None:
-    """Closing a file ends a process's locks on it; a third process would then remove the log in use."""
+    """Closing a file ends all locks of the process; another process would then delete the WAL file in use."""
     path = tmp_path / "robots.sqlite"
     program = (
         "import sqlite3, sys\n"
@@ -291,7 +291,7 @@ def test_an_entry_larger_than_half_the_limit_is_not_saved(tmp_path: Path) -> Non
         half = replace(FOUND, body=bytes(MAX_BYTES // 2 - 2000))
         await store.save((half,), later())
         assert await store.load(ORIGIN) == (half,)
-        assert await store.load(ORIGIN._replace(port=19))  # no more went than had to
+        assert await store.load(ORIGIN._replace(port=19))  # no more entries than necessary were deleted
         await store.close()
 
     asyncio.run(work())

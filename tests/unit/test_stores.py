@@ -1,4 +1,4 @@
-"""What every store does."""
+"""The contract of every store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 @dataclass
 class Shelf:
-    """One place where a kind of store keeps things, for any number of stores."""
+    """The place of a kind of store, for any number of store objects."""
 
     value: str
     put: Callable[[Origin, bytes], None]
@@ -33,7 +33,7 @@ class Shelf:
         return store
 
     def use(self, work: Callable[[Store], Coroutine[Any, Any, _T]]) -> _T:
-        """Open the place, do some work with it, and close it."""
+        """Open a store, do some work with it, and close it."""
 
         async def using() -> _T:
             store = self.open()
@@ -104,7 +104,7 @@ def test_an_entry_expires(shelf: Shelf) -> None:
         await store.save((FOUND,), later())
         assert await store.load(ORIGIN) == (FOUND,)
         await store.save((FOUND,), time.time() + 0.1)
-        while await store.load(ORIGIN):  # nothing tells of its end
+        while await store.load(ORIGIN):  # it has no end marker
             await asyncio.sleep(0.02)
 
     shelf.use(work)
@@ -146,7 +146,7 @@ def test_a_lock_has_one_holder_until_it_is_released(shelf: Shelf) -> None:
         assert await first.acquire_lock(ORIGIN, 60)
         assert not await second.acquire_lock(ORIGIN, 60)
         assert await second.acquire_lock(OTHER, 60)
-        await second.release_lock(ORIGIN)  # it is not theirs
+        await second.release_lock(ORIGIN)  # another store holds it
         assert not await second.acquire_lock(ORIGIN, 60)
         await first.release_lock(ORIGIN)
         assert await second.acquire_lock(ORIGIN, 60)
@@ -159,7 +159,7 @@ def test_a_lock_whose_holder_died_expires(shelf: Shelf) -> None:
     shelf.use(lambda store: store.acquire_lock(ORIGIN, 0.3))
 
     async def work(store: Store) -> None:
-        while not await store.acquire_lock(ORIGIN, 60):  # nothing tells of it
+        while not await store.acquire_lock(ORIGIN, 60):  # nothing marks it
             await asyncio.sleep(0.02)
         first = shelf.open()
         await first.release_lock(ORIGIN)
@@ -184,7 +184,7 @@ def test_the_holder_of_a_lock_can_extend_it(shelf: Shelf) -> None:
 
 
 def test_hundreds_of_simultaneous_calls_succeed(shelf: Shelf) -> None:
-    """As in a broad crawl, where as many hosts answer at the same time."""
+    """As in a broad crawl, where hundreds of hosts respond at the same time."""
 
     async def work(store: Store) -> None:
         origins = [Origin("http", f"{number}.town.example", 80) for number in range(300)]
@@ -235,7 +235,7 @@ def test_a_damaged_or_foreign_entry_is_a_miss(shelf: Shelf, entry: bytes) -> Non
 
 
 def test_the_size_is_limited_and_the_oldest_are_deleted(shelf: Shelf) -> None:
-    """Redis bounds itself, by `maxmemory` and a policy; here by time to live, which is by age."""
+    """Redis limits itself with `maxmemory` and an eviction policy; here by time to live, so by age."""
 
     async def work(store: Store) -> None:
         if shelf.value.startswith("redis"):
