@@ -3,7 +3,8 @@
 ``python -m benchmarks.server`` prints its port and serves until its standard input ends. The second number of
 the address selects the kind of host: ``127.1.x.x`` is healthy; the robots.txt of ``127.2.x.x`` never comes,
 but its pages do; ``127.3.x.x`` is healthy and closes each connection, so that there can be many;
-``127.4.x.x`` responds after 0.05 to 0.35 seconds and ``127.5.x.x`` after 0.2 to 5, each host always after the same time.
+``127.4.x.x`` responds after 0.05 to 0.35 seconds and ``127.5.x.x`` after 0.2 to 5, each host always after the
+same time.
 
 ``/shortest`` at ``127.0.0.1`` returns, as JSON, the shortest interval in seconds between two requests to one
 host of the last two kinds, since the last request for it.
