@@ -54,7 +54,7 @@ class Freshness:
         return lifetime - max(now - snapshot.time, 0.0)
 
     @staticmethod
-    def has_an_age(snapshot: Snapshot, now: float) -> bool:
+    def has_plausible_age(snapshot: Snapshot, now: float) -> bool:
         """Return whether the age of a stored snapshot is plausible; False if a clock was wrong by minutes."""
         return snapshot.time - now <= _MAX_CLOCK_SKEW
 

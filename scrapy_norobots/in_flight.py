@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 # Code that may be resumed later: to clear its frame would end it.
-_CAN_GO_ON = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
+_RESUMABLE = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
 
 # The meta key for the body that a request downloads. A retry has the same body.
 _DOWNLOAD = "_norobots_in_flight"
@@ -38,7 +38,7 @@ class NoRoomError(StopDownload):
         return "too large: NOROBOTS_MEMORY_MAX limits the total size of the files being downloaded"
 
 
-class _NobodyWaitsError(StopDownload):
+class _NoWaiterError(StopDownload):
     """A download continues although its caller has stopped waiting for it."""
 
 
@@ -73,7 +73,7 @@ class BodiesInFlight:
         if body is None or body.counted_by is not self:
             return
         if not body.is_awaited:
-            raise _NobodyWaitsError
+            raise _NoWaiterError
         if body.request is not request:  # a retry or a redirect
             body.request = request
             self._resize(body, 0)
@@ -96,7 +96,7 @@ def free_body(exc: StopDownload) -> None:
     exc.response = None
     for lowest, _ in walk_tb(exc.__traceback__):
         frame = lowest
-        while frame is not None and not frame.f_code.co_flags & _CAN_GO_ON:
+        while frame is not None and not frame.f_code.co_flags & _RESUMABLE:
             with suppress(RuntimeError):  # the frame is running
                 frame.clear()
             frame = frame.f_back  # type: ignore[assignment]

@@ -185,7 +185,7 @@ class RobotsLoader:
         """Return the access that the store has, if it is newer than `previous`; else None."""
         snapshots = await store.load(origin)
         now = time.time()
-        if not snapshots or not all(self.judge.freshness.has_an_age(one, now) for one in snapshots):
+        if not snapshots or not all(self.judge.freshness.has_plausible_age(one, now) for one in snapshots):
             return None
         if previous is not None and snapshots[-1].time <= previous.snapshots[-1].time:
             return None

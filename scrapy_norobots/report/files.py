@@ -35,7 +35,7 @@ def prepare(template: str, spider: Spider, start: datetime) -> Path:
         ) from exc
     try:
         path = Path(os.path.realpath(os.path.expanduser(name)))  # noqa: PTH111  # write through symbolic links
-        _try(path)
+        _check_writable(path)
     except (OSError, ValueError) as exc:  # ValueError: a null character
         raise ValueError(f"NOROBOTS_REPORT = {template!r}: cannot be written: {exc}") from exc
     return path
@@ -65,10 +65,10 @@ def write(path: Path, data: bytes, started: datetime) -> Path:
     An older file is replaced. A file that was written after `started` is the report of another crawl, which
     stays; a number is then added to the name of this one.
     """
-    with _beside(path) as (file, temporary):
+    with _temporary_file(path) as (file, temporary):
         file.write(data)
         file.close()
-        free = next(name for name in _names(path) if _may_take(name, started))
+        free = next(name for name in _names(path) if _reserve(name, started))
         temporary.replace(free)
     return free
 
@@ -79,7 +79,7 @@ def _names(path: Path) -> Iterator[Path]:
         yield path.with_stem(f"{path.stem}-{number}")
 
 
-def _may_take(path: Path, started: datetime) -> bool:
+def _reserve(path: Path, started: datetime) -> bool:
     """Create a file to reserve the path; return False if a report of another crawl is there."""
     try:
         path.touch(exist_ok=False)
@@ -88,16 +88,16 @@ def _may_take(path: Path, started: datetime) -> bool:
     return True
 
 
-def _try(path: Path) -> None:
+def _check_writable(path: Path) -> None:
     if path.exists() and not path.is_file():
         raise OSError(f"{path} is {'a directory' if path.is_dir() else 'not a regular file'}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _beside(path):
+    with _temporary_file(path):
         pass
 
 
 @contextmanager
-def _beside(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
+def _temporary_file(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
     """Open a temporary file in the directory of a path, and delete it afterwards unless it was moved."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:

@@ -41,7 +41,7 @@ def to_html(facts: Facts) -> str:
         policy=escape(policy),
         style=style,
         script=script,
-        rows=_island(
+        rows=_json_block(
             {"columns": _COLUMNS, "rows": [[row[name] for name in _COLUMNS] for row in facts["rows"]]}
         ),
         spider=escape(crawl["spider"]),
@@ -73,7 +73,7 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _island(data: Any) -> str:
+def _json_block(data: Any) -> str:
     """Return JSON that is safe inside a script element: ASCII without markup characters."""
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

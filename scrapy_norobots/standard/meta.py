@@ -26,7 +26,7 @@ _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "m
 
 
 # Names of common META tags; they never apply to a robot, whatever its name.
-_OTHERS = frozenset(
+_COMMON_NAMES = frozenset(
     {
         "application-name", "author", "color-scheme", "copyright", "date", "description", "format-detection",
         "generator", "keywords", "language", "msapplication-config", "publisher", "rating", "referrer",
@@ -96,7 +96,7 @@ def fold(robot: str | bytes) -> str:
 def wanted(name: str, folded_name: str) -> bool:
     """Return whether a META tag named `name` matters to the robot with this case-folded name (M1, M3, M4)."""
     key = _key(name)
-    if key in _OTHERS:
+    if key in _COMMON_NAMES:
         return False
     return key in {"robots", "document-state", "url"} or names_robot(name.strip(), folded_name)
 
