@@ -164,10 +164,12 @@ class Judge:
 
     def _check_freshness(self, last: Ask, arrival: Arrival) -> None:
         if last.since is None:
-            self.faults.append(f"asked again before an answer: {arrival.url}")
+            self.faults.append(f"requested again before a response: {arrival.url}")
         elif arrival.time < last.since + last.state.lifetime:
             early = arrival.time - last.since
-            self.faults.append(f"asked again after {early:.2f} s of {last.state.lifetime} s: {arrival.url}")
+            self.faults.append(
+                f"requested again after {early:.2f} s of {last.state.lifetime} s: {arrival.url}"
+            )
 
     def _page(self, arrival: Arrival) -> None:
         name = resource(arrival.url)

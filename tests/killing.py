@@ -79,8 +79,8 @@ def main(path: str, times: int) -> None:
         count += len(os.read(end, 1))  # the writer is writing now
         time.sleep(moments.uniform(0, 0.03))
         os.kill(writer, signal.SIGKILL)
-        while told := os.read(end, 65536):
-            count += len(told)
+        while reported := os.read(end, 65536):
+            count += len(reported)
         os.close(end)
         kills += os.waitstatus_to_exitcode(os.waitpid(writer, 0)[1]) == -signal.SIGKILL
         checker = fork(check, path, first, count)

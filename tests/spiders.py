@@ -264,16 +264,16 @@ class Asking(Pages):
         OriginCache.__init__ = with_clock  # type: ignore[assignment, method-assign]
 
     async def parse(self, response: Response, **kwargs: Any) -> None:  # type: ignore[override]
-        told = self.notes["told"] = []
+        results = self.notes["results"] = []
         for pause, url in self._plan:
             self._ahead += pause
             try:
                 await self.middleware().process_request(Request(url))
             except IgnoreRequest as exc:
                 names = [type(error).__name__ for error in (exc, exc.__cause__) if error is not None]
-                told.append(" from ".join(names))
+                results.append(" from ".join(names))
             else:
-                told.append("passed")
+                results.append("passed")
 
 
 class Then(Pages):

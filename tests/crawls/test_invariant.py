@@ -25,7 +25,7 @@ def with_slip(name: str) -> dict[str, Any]:
 
 SLIPS = {
     "no normal form": (with_slip("no normal form"), "forbidden by file"),
-    "http's file counts for https": (
+    "the http file applies to https": (
         with_slip("one file for both schemes"),
         "never asked for its robots.txt",
     ),
@@ -34,8 +34,8 @@ SLIPS = {
         "forbidden by file",
     ),
     "no robots.txt closes the site": ({"settings": {"NOROBOTS_STATUS_POLICY": {"404": "deny"}}}, "left out"),
-    "a file counts for ever": ({"settings": {"NOROBOTS_TTL": 3600}}, "which had expired"),
-    "each request asks for itself": (with_slip("each request asks for itself"), "asked again"),
+    "a file never expires": ({"settings": {"NOROBOTS_TTL": 3600}}, "which had expired"),
+    "each request downloads by itself": (with_slip("each request downloads by itself"), "requested again"),
 }
 
 

@@ -100,11 +100,11 @@ def test_a_hostile_site_is_text_in_json_and_log_too(hostile: tuple[Crawl, Path])
     assert data.isascii()
     causes = {cause["text"] for cause in json.loads(data)["dropped_most"]}
     assert r"/\u202egnp.exe\u2066\x1b[31m\x07\x00" in causes
-    told = seen.log.partition("INFO: robots.txt in this crawl (")[2].partition("INFO: The robots.txt report")[
-        0
-    ]
-    assert told.count("Disallow: ") == len(HOSTILE)
-    assert told.replace("\n", "").isprintable()
+    summary = seen.log.partition("INFO: robots.txt in this crawl (")[2].partition(
+        "INFO: The robots.txt report"
+    )[0]
+    assert summary.count("Disallow: ") == len(HOSTILE)
+    assert summary.replace("\n", "").isprintable()
 
 
 def many(count: int) -> dict[str, Any]:
@@ -218,10 +218,10 @@ def test_the_log_has_ten_causes_and_bars_match_their_counts(tmp_path: Path) -> N
     with Site(robots) as site:
         urls = [f"{site.url}{path}{n}" for count, path in enumerate(paths, 1) for n in range(count)]
         seen = crawl(*urls, settings=with_report(tmp_path / "report.html"))
-    told = [
+    summary = [
         path for path in paths if f"'Disallow: {path}'" in seen.log.partition("robots.txt in this crawl")[2]
     ]
-    assert told == paths[2:]
+    assert summary == paths[2:]
     page = (tmp_path / "report.html").read_text()
     widths = [float(width) for width in re.findall(r'<rect[^>]* width="([\d.]+)%"', page)]
     assert {round(100 * count / 12) for count in range(3, 13)} <= {round(width) for width in widths}

@@ -51,7 +51,7 @@ def test_changed_rules_apply_after_the_next_refresh() -> None:
             (LONGER_THAN_TTL, "/back/"),
             (0, "/attic/"),
         )
-    assert seen.notes["told"] == [FORBIDDEN, "passed", "passed", FORBIDDEN]
+    assert seen.notes["results"] == [FORBIDDEN, "passed", "passed", FORBIDDEN]
     assert len(site.robots_hits()) == 2
 
 
@@ -64,7 +64,7 @@ def test_a_refresh_is_conditional_and_a_304_renews() -> None:
 
     with Site(robots) as site:
         seen = ask(site, (0, "/back/"), (0, "/"), *[(LONGER_THAN_TTL, "/back/"), (0, "/")] * 2)
-    assert seen.notes["told"] == [FORBIDDEN, "passed"] * 3
+    assert seen.notes["results"] == [FORBIDDEN, "passed"] * 3
     first, *later = site.robots_hits()
     assert not {"if-none-match", "if-modified-since"} & first.headers.keys()
     assert len(later) == 2
@@ -90,7 +90,7 @@ def test_the_freshness_headers_of_the_response_apply() -> None:
 def test_a_failed_refresh_keeps_good_rules_and_logs_one_warning() -> None:
     with Changing(Answer(RULES), Answer(status=503)) as site:
         seen = ask(site, (0, "/back/"), *[(LONGER_THAN_TTL, "/back/"), (0, "/")] * 2)
-    assert seen.notes["told"] == [FORBIDDEN, FORBIDDEN, "passed", FORBIDDEN, "passed"]
+    assert seen.notes["results"] == [FORBIDDEN, FORBIDDEN, "passed", FORBIDDEN, "passed"]
     (line,) = seen.log_lines("[scrapy_norobots", "WARNING", " requests to http")
     assert (
         f"{site.url}/robots.txt answered 503: requests to {site.url} still follow the cached rules " in line
@@ -102,14 +102,14 @@ def test_a_failed_refresh_keeps_good_rules_and_logs_one_warning() -> None:
 def test_good_rules_are_dropped_after_stale_ttl() -> None:
     with Changing(Answer(RULES), Answer(status=503)) as site:
         seen = ask(site, (0, "/"), (LONGER_THAN_TTL, "/"), NOROBOTS_STALE_TTL=100)
-    assert seen.notes["told"] == ["passed", CLOSED]
+    assert seen.notes["results"] == ["passed", CLOSED]
     assert seen.log_lines("WARNING", "answered 503: ", "are dropped")
 
 
 def test_a_recovered_robots_txt_applies_and_is_logged() -> None:
     with Changing(Answer(status=503), Answer(RULES)) as site:
         seen = ask(site, (0, "/"), (0.01, "/"), (LONGER_THAN_TTL, "/"), (0, "/back/"))
-    assert seen.notes["told"] == [CLOSED, CLOSED, "passed", FORBIDDEN]
+    assert seen.notes["results"] == [CLOSED, CLOSED, "passed", FORBIDDEN]
     assert len(site.robots_hits()) == 2
     assert seen.log_lines(
         f"INFO: {site.url}/robots.txt answered 200: requests to {site.url} now follow its rules"
@@ -119,9 +119,9 @@ def test_a_recovered_robots_txt_applies_and_is_logged() -> None:
 def test_the_errback_gets_the_cause_of_the_failure() -> None:
     with Site(Answer(RULES, headers={"Content-Length": "999"})) as site:
         seen = ask(site, (0, "/"))
-    (told,) = seen.notes["told"]
-    assert told.startswith(f"{CLOSED} from ")
-    assert "Loss" in told or "Failed" in told
+    (results,) = seen.notes["results"]
+    assert results.startswith(f"{CLOSED} from ")
+    assert "Loss" in results or "Failed" in results
 
 
 def test_retry_times_is_the_number_of_retries() -> None:

@@ -57,11 +57,11 @@ def test_a_crawl_logs_and_reports_what_it_met(mode: str, tmp_path: Path) -> None
     assert row_of(facts, shut)["detail"] == f"{shut.url}/robots.txt answered 503"
     assert facts["slowest"]["origin"] in {town.url, village.url, shut.url}
     assert facts["crawl"]["reason"] == "finished"
-    told = seen.log.partition("INFO: robots.txt in this crawl (pages)\n")[2]
-    assert told.startswith("  origins: 3 (")
-    assert "\n  requests: 3 passed, 3 dropped, 1 not checked (dont_obey_robotstxt)\n" in told
-    assert f"\n  2 dropped at {town.url}: line 2, 'Disallow: /back/'\n" in told
-    assert f"\n  1 dropped at {shut.url}: closed (5xx)\n" in told
+    summary = seen.log.partition("INFO: robots.txt in this crawl (pages)\n")[2]
+    assert summary.startswith("  origins: 3 (")
+    assert "\n  requests: 3 passed, 3 dropped, 1 not checked (dont_obey_robotstxt)\n" in summary
+    assert f"\n  2 dropped at {town.url}: line 2, 'Disallow: /back/'\n" in summary
+    assert f"\n  1 dropped at {shut.url}: closed (5xx)\n" in summary
     assert seen.log_lines(f"INFO: The robots.txt report was written to {page}")
     assert page.read_text("utf-8").startswith("<!doctype html>")
 
@@ -69,9 +69,9 @@ def test_a_crawl_logs_and_reports_what_it_met(mode: str, tmp_path: Path) -> None
 def test_a_crawl_without_a_report_logs_a_summary(mode: str) -> None:
     with Site(RULES) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/back/", mode=mode)
-    told = seen.log.partition("INFO: robots.txt in this crawl (pages)\n")[2]
-    assert told.startswith("  origins: 1 (rules: 1)\n  robots.txt loaded: 1 from network; slowest: ")
-    assert "\n  requests: 1 passed, 1 dropped, 0 not checked (dont_obey_robotstxt)\n" in told
+    summary = seen.log.partition("INFO: robots.txt in this crawl (pages)\n")[2]
+    assert summary.startswith("  origins: 1 (rules: 1)\n  robots.txt loaded: 1 from network; slowest: ")
+    assert "\n  requests: 1 passed, 1 dropped, 0 not checked (dont_obey_robotstxt)\n" in summary
 
 
 @pytest.mark.parametrize("rule", ["Disallow: /*.pdf", "disallow :/back/$ # the page alone"])

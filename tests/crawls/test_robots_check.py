@@ -43,10 +43,10 @@ def test_check_decides_as_a_crawl_does(tmp_path: Path, mode: str) -> None:
         assert site.pages() == []
         seen = crawl(*urls, mode=mode)
     dropped = {drop.url for drop in seen.drops}
-    told = dict(zip(urls, words(done), strict=True))
-    assert dropped == {url for url, word in told.items() if word == "forbidden"}
+    answers = dict(zip(urls, words(done), strict=True))
+    assert dropped == {url for url, word in answers.items() if word == "forbidden"}
     assert len(dropped) == 3
-    assert set(told.values()) == {"allowed", "forbidden"}
+    assert set(answers.values()) == {"allowed", "forbidden"}
 
 
 STATUSES = {

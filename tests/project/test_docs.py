@@ -91,13 +91,13 @@ def test_the_docs_have_every_preset() -> None:
         "5xx": (503, 999),
         "`error`": (None,),
     }
-    told = {row[0]: row[1:] for row in rows if row[0] != "2xx"}
+    table = {row[0]: row[1:] for row in rows if row[0] != "2xx"}
     for start, statuses in samples.items():
-        (actions,) = (cells for key, cells in told.items() if key.startswith(start))
+        (actions,) = (cells for key, cells in table.items() if key.startswith(start))
         for preset, action in zip(PRESETS, actions, strict=True):
             policy = StatusPolicy.of(preset)
             assert {policy.look_up(status)[1] for status in statuses} == {action.partition(",")[0]}, start
-    assert len(told) == len(samples)
+    assert len(table) == len(samples)
 
 
 @pytest.mark.skipif(not hasattr(scrapy.Spider, "start"), reason="spiders have no start() here")

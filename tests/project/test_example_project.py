@@ -80,14 +80,14 @@ def test_the_demo_prints_the_log_of_the_site(tmp_path: Path) -> None:
     assert f"own log of {pages + 2} requests: no forbidden URL, and /robots.txt exactly once" in done.stdout
 
     lines = (PROJECT / "example_site" / "robots.txt").read_text("utf-8").splitlines()
-    told = {}
+    dropped = {}
     for row in ROW.finditer(done.stdout):
         area = unquote(row["rule"])
         assert lines[int(row["line"]) - 1].startswith(f"Disallow: {row['rule']} ".rstrip())
         assert off_limits(row["sample"]) == area
-        told[area] = int(row["count"])
-    assert told == Counter(off_limits(door) for door in library.doors())
-    assert set(told) == set(OFF_LIMITS)
+        dropped[area] = int(row["count"])
+    assert dropped == Counter(off_limits(door) for door in library.doors())
+    assert set(dropped) == set(OFF_LIMITS)
     page = tmp_path / "demo-report.html"
     assert done.stdout.endswith(f"\nThe report of this crawl: {page.as_uri()}\n")
     assert f"<dd>{pages + 1}</dd>" in page.read_text("utf-8")  # a page for each, and the redirect
