@@ -20,8 +20,9 @@ from w3lib.url import safe_url_string
 
 from scrapy_norobots import compat
 from scrapy_norobots.body import decode
-from scrapy_norobots.downloader import ROBOTS_DOWNLOAD, being_sent, missing_internals
+from scrapy_norobots.downloader import ROBOTS_DOWNLOAD
 from scrapy_norobots.in_flight import BodiesInFlight, NoRoomError, free_body
+from scrapy_norobots.internals import missing_internals, slot_of
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
@@ -126,10 +127,15 @@ class Fetcher:
         return not missing_internals(self._crawler)
 
     def _being_sent(self, request: Request) -> Request | None:
-        """Return the request that is being sent for `request`; the same one if the downloader hides that."""
+        """Return the request that is being sent for `request`; the same one if the downloader hides that.
+
+        A middleware may have replaced it by another request for the same URL.
+        """
         if not self._shows_slots:
             return request
-        return being_sent(self._crawler, request)
+        crawler = self._crawler
+        sent = slot_of(compat.downloader(crawler), request, crawler.spider).transferring
+        return next((one for one in sent if ROBOTS_DOWNLOAD in one.meta and one.url == request.url), None)
 
     async def _download(self, request: Request) -> Response:
         """Download a request; raise `TimeoutError` if the download handler exceeds the timeout.

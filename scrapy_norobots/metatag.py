@@ -132,46 +132,51 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
     all would block the crawl, and to skip some could allow what they forbid.
     """
     headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
-    if not isinstance(response, HtmlResponse) or not may_have_tags(response.body, robot):
+    count = count_tags(response.body, robot) if isinstance(response, HtmlResponse) else 0
+    if count == 0:
         return RobotsMeta.read(robot, (), headers)
-    tags = list(islice(meta_tags(_root(response)), _TAGS_MAX + 1))
-    folded = fold(robot)
-    if len(tags) > _TAGS_MAX or any(
-        len(content) > _CONTENT_MAX and wanted(name, folded) for name, content in tags
-    ):
-        return RobotsMeta(noindex_by=_TOO_MANY, nofollow_by=_TOO_MANY)
-    return RobotsMeta.read(robot, tags, headers)
+    if count is None or count <= _TAGS_MAX:
+        assert isinstance(response, HtmlResponse)  # only these have tags
+        tags = list(islice(meta_tags(_root(response)), _TAGS_MAX + 1))
+        folded = fold(robot)
+        if len(tags) <= _TAGS_MAX and not any(
+            len(content) > _CONTENT_MAX and wanted(name, folded) for name, content in tags
+        ):
+            return RobotsMeta.read(robot, tags, headers)
+    return RobotsMeta(noindex_by=_TOO_MANY, nofollow_by=_TOO_MANY)
 
 
-def may_have_tags(body: bytes, robot: str | bytes) -> bool:
-    """Return whether a page must be parsed, because its bytes may contain a META tag that applies to `robot`.
+def count_tags(body: bytes, robot: str | bytes) -> int | None:
+    """Return how many META tags in the bytes of a page apply to a robot, without parsing the page.
 
-    Searches the bytes for the names of META tags. The answer is True in doubt: if a tag is not in plain form,
-    or the page is not in an encoding that extends ASCII.
+    Returns None if the page must be parsed: if a tag is not in plain form, or the page is not in an encoding
+    that extends ASCII. Tags in comments and scripts are included, so the page may have fewer. Stops at one
+    more than the largest number of tags that are read.
     """
     if b"\0" in body or b"<" not in body:
-        return True
+        return None
     plain = body.lower()
     folded = fold(robot)
-    others: set[bytes] = set()
+    is_wanted: dict[bytes, bool] = {}
+    count = 0
     place = plain.find(b"<meta")
-    while place >= 0:
+    while place >= 0 and count <= _TAGS_MAX:
         tag = _META.match(plain, place)
         if tag is None:
-            return True
+            return None
         for quoted in _NAME.findall(tag[0]):
             name = quoted.strip(b"\"'")
-            if name in others:
-                continue
-            if len(others) >= _TAGS_MAX or not _PLAIN.fullmatch(name) or wanted(name.decode(), folded):
-                return True
-            others.add(name)
+            if name not in is_wanted:
+                if len(is_wanted) > _TAGS_MAX or not _PLAIN.fullmatch(name):
+                    return None
+                is_wanted[name] = wanted(name.decode(), folded)
+            count += is_wanted[name]
         place = plain.find(b"<meta", place + 1)
-    return False
+    return count
 
 
 def meta_tags(root: etree._Element) -> Iterator[tuple[str, str]]:
-    """Yield the name and content of each META tag of a parsed page, head and body, in order."""
+    """Yield name and content of each META tag with a name, in head and body, in the order of the page."""
     inert = 0
     for tree in (
         root,
@@ -180,8 +185,8 @@ def meta_tags(root: etree._Element) -> Iterator[tuple[str, str]]:
         for event, element in etree.iterwalk(tree, events=("start", "end"), tag=("meta", *_INERT)):
             if element.tag != "meta":
                 inert += 1 if event == "start" else -1
-            elif event == "start" and not inert:
-                yield element.get("name", ""), element.get("content", "")
+            elif event == "start" and not inert and (name := element.get("name")):
+                yield name, element.get("content", "")
 
 
 def _root(response: HtmlResponse) -> etree._Element:

@@ -1,4 +1,4 @@
-"""Generate docs/faults.md: ``python -m tests.faulttable > docs/faults.md`` (two minutes).
+"""Generate docs/fault-table.md: ``python -m tests.faulttable > docs/fault-table.md`` (two minutes).
 
 Each fault of the lab is crawled separately, so that its stats and log lines are known: once with this plugin
 and once with Scrapy's own middleware, with the same limits.
@@ -28,17 +28,25 @@ BUILTIN = {
 _TOLD_ELSEWHERE = ("robotstxt/request_count", "robotstxt/response_count", "robotstxt/forbidden")
 
 HEAD = """\
-# What happens when robots.txt goes wrong
+# Fault table: what happens when robots.txt is wrong
 
-Made by `python -m tests.faulttable`, which crawls the hosts of `tests/sites/faults.py`, each with a fault
-of its own, and two pages at each: `/open`, and `/back/`, which a good robots.txt there would forbid. Both
-middlewares were given the same limits ({timeout} s and {maxsize:,} bytes, no retries) and run with their
-defaults otherwise, on Scrapy {scrapy} and Python {python}. Left alone, Scrapy's own waits 180 s and takes
-1 GiB.
+This page shows what your crawl may fetch when a robots.txt has a fault, with this plugin and with Scrapy's
+own robots.txt middleware. [When robots.txt cannot be downloaded](download-failures.md) explains the policy
+behind it.
 
-*rules*: `/back/` was dropped. *open*: neither was. *closed*: both were.
+Two pages were requested from each host: `/open`, and `/back/`, which a good robots.txt of that host would
+forbid.
 
-| robots.txt | outcome | Scrapy's own | what the log says | stats |
+- *rules*: `/back/` was dropped, and `/open` was fetched.
+- *open*: both pages were fetched.
+- *closed*: both pages were dropped, or could not be downloaded.
+
+Both middlewares had the same limits ({timeout} s, {maxsize:,} bytes, no retries) and otherwise their
+defaults, on Scrapy {scrapy} and Python {python}. With its default limits, Scrapy's own
+middleware waits up to 180 s and accepts up to 1 GiB. The page was made by
+`python -m tests.faulttable` from the hosts of `tests/sites/faults.py`.
+
+| robots.txt | this plugin | Scrapy's own | what the plugin logs | its stats |
 |---|---|---|---|---|
 """
 

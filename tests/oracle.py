@@ -266,7 +266,7 @@ def split_place(scheme: str, rest: str) -> Place | None:
     if ":" in authority and not authority.endswith("]"):
         host, _, port = authority.rpartition(":")
     if port and (port.strip(DIGITS) or int(port) > 65535):
-        raise ValueError(f"{port} is no port")
+        raise ValueError(f"invalid port {port}")
     if not host:
         return None
     try:

@@ -39,43 +39,72 @@ class UserAgent(NamedTuple):
     value: str
 
 
-class Record(NamedTuple):
-    """One record: the robots that it names and its rules for them, both in file order.
+class Record:
+    """One record: the robots that it names and its rules for them, both in file order. Immutable.
 
     A record without rules restricts nothing, but still applies to the robots that it names (R3).
     """
 
-    user_agents: tuple[UserAgent, ...]
-    rules: tuple[Rule, ...]
+    __slots__ = ("_names", "_rules")
+
+    def __init__(self, user_agents: Iterable[tuple[int, str]], rules: Iterable[tuple[int, str]]) -> None:
+        """Make a record from its lines, each a line number and a value."""
+        # Plain tuples, which the garbage collector need not traverse: a large file has tens of thousands of
+        # rules, and a collection blocks the whole process.
+        self._names = list(user_agents)
+        self._rules = list(rules)
 
     @classmethod
     def of(cls, records: Sequence[RawRecord]) -> Record:
         """Make a record from one raw record, or the default record from several (R5)."""
-        return cls(
-            tuple(UserAgent(line, name) for record in records for line, name in record.names),
-            tuple(rule for record in records for rule in record.rules),
-        )
+        names = (line for record in records for line in record.names)
+        return cls(names, (line for record in records for line in record.rules))
+
+    @property
+    def user_agents(self) -> tuple[UserAgent, ...]:
+        """The ``User-agent`` lines."""
+        return tuple(map(UserAgent._make, self._names))
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The ``Disallow`` lines."""
+        return tuple(map(Rule._make, self._rules))
+
+    def rule(self, index: int) -> Rule:
+        """Return the ``Disallow`` line with an index, from 0. Raises `IndexError` if there is none."""
+        return Rule._make(self._rules[index])
 
     @property
     def size(self) -> int:
         """Approximate memory use, in bytes."""
-        lines = (*self.user_agents, *self.rules)
+        lines = (*self._names, *self._rules)
         return 150 * len(lines) + sum(len(value) for _, value in lines)
 
     @property
     def line(self) -> int:
         """The number of the record's first line."""
-        return self.user_agents[0].line
+        return self._names[0][0]
 
     @property
     def names(self) -> tuple[str, ...]:
         """The values of the ``User-agent`` lines, as written."""
-        return tuple(user_agent.value for user_agent in self.user_agents)
+        return tuple(name for _, name in self._names)
 
     @property
     def is_default(self) -> bool:
         """Whether this is the default record, or a part of it (R5); it may also name robots (R6)."""
         return DEFAULT_NAME in self.names
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Record):
+            return NotImplemented
+        return (self._names, self._rules) == (other._names, other._rules)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self._names), tuple(self._rules)))
+
+    def __repr__(self) -> str:
+        return f"Record(user_agents={self.user_agents!r}, rules={self.rules!r})"
 
 
 class RawRecord(NamedTuple):
@@ -93,11 +122,11 @@ class RawRecord(NamedTuple):
         return [part for value in values for part in to_values(value)] if self.multivalue else values
 
     @property
-    def rules(self) -> Iterator[Rule]:
+    def rules(self) -> Iterator[tuple[int, str]]:
         """The rules: the same values with their line numbers."""
         for line, value in numbered(DISALLOW, self.below, self.line):
             for part in to_values(value) if self.multivalue else (value,):
-                yield Rule(line, part)
+                yield line, part
 
 
 def read_records(body: bytes | str, *, multivalue: bool = False) -> Iterator[RawRecord]:

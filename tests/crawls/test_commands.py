@@ -97,7 +97,7 @@ BAD_INPUT = {
     "robots-lint .": ".: Is a directory",
     "robots-lint big.txt -s NOROBOTS_MAXSIZE=9": "big.txt: has more than 9 bytes",
     "robots-lint ftp://a/robots.txt": "ftp://a/robots.txt: only http and https URLs",
-    "robots-lint http://a:b/": "http://a:b/: 'b' is no port",
+    "robots-lint http://a:b/": "http://a:b/: port 'b' in 'a:b' is not a number up to 65535",
     "robots-lint http:///": "http:///: only http and https URLs with a host",
     "robots-lint http://127.0.0.1:1/": "http://127.0.0.1:1/robots.txt: could not be downloaded (",
     "robots-lint -s NOROBOTS_MAXSIZE=0 big.txt": "NOROBOTS_MAXSIZE = '0': must be a number",

@@ -39,11 +39,11 @@ def test_each_fault_has_its_expected_outcome(mode: str) -> None:
             name: [target for target in targets if "robots.txt" in target]
             for name, targets in lab.asked.items()
         }
-        assert len(asked["redirects to itself"]) == len(asked["redirects on and on"]) == 6
+        assert len(asked["redirects to itself"]) == len(asked["endless redirects"]) == 6
         assert asked["a page that refreshes to another"] == ["/robots.txt"]
 
 
 def test_the_docs_list_each_fault_with_its_outcome() -> None:
-    page = (ROOT / "docs" / "faults.md").read_text()
+    page = (ROOT / "docs" / "fault-table.md").read_text()
     table = dict(re.findall(r"^\| (.+?) \| (rules|open|closed) \| ", page, re.MULTILINE))
     assert table == {fault.name: fault.outcome for fault in FAULTS}

@@ -32,7 +32,7 @@ CASES = {
     ],
     "a redirect loop takes 21 requests and opens the site unseen": [
         "fault: redirects to itself",
-        "fault: redirects on and on",
+        "fault: endless redirects",
     ],
     "a redirect leads to another scheme": [
         "fault: redirects to ftp",
@@ -70,9 +70,9 @@ CASES = {
     "U+2028 ends a line": ["test_clauses.test_other_characters_do_not_end_a_line"],
     "a byte order mark hides the first record": ["fault: a byte order mark", "fault: UTF-16"],
     "gzip without its header, and the header without gzip": [
-        "fault: gzip, and not said so",
-        "fault: said to be gzip, and is not",
-        "fault: gzip, not said so, cut off",
+        "fault: gzip without its header",
+        "fault: not gzip despite its header",
+        "fault: gzip without its header, incomplete",
     ],
     "an HTML page is read line by line": ["fault: an HTML page"],
     "a large file is cut off, and what is left is obeyed": [

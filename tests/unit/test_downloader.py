@@ -13,7 +13,8 @@ from scrapy.http import TextResponse
 from scrapy.settings import Settings
 
 from scrapy_norobots import NoRobotsMiddleware, RobotsForbidden
-from scrapy_norobots.downloader import INTERNALS, RobotsDownloader, missing_internals, waiting_room
+from scrapy_norobots.downloader import RobotsDownloader, waiting_room
+from scrapy_norobots.internals import missing_internals
 from tests.unit.test_circuit_breaker import can_wait_for_deferreds
 
 needs_deferreds = pytest.mark.skipif(
@@ -59,7 +60,7 @@ def test_obeys_with_a_mock_engine(engine: Any, caplog: pytest.LogCaptureFixture)
 
 @needs_deferreds
 @pytest.mark.skipif(not hasattr(signals, "robots_parsed"), reason="Scrapy 2.18 sends that signal first")
-def test_a_signal_that_cannot_be_sent_is_logged_and_the_request_goes_on(
+def test_a_signal_that_cannot_be_sent_is_logged_and_the_request_continues(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     crawler = mock_crawler()
@@ -80,18 +81,8 @@ def test_a_mock_downloader_has_no_waiting_room() -> None:
         assert not asyncio.run(held.turn())
 
 
-def test_an_engine_without_a_downloader_lacks_all_of_it() -> None:
-    crawler = MagicMock()
-    crawler.engine = object()
-    missing = missing_internals(crawler)
-    assert [name for name in missing if name.startswith("downloader.")] == [
-        f"downloader.{name}" for name in INTERNALS["downloader"]
-    ]
-    assert not [name for name in missing if name.startswith("slot.")]
-
-
 @pytest.mark.parametrize("name", ["active", "total_concurrency"])
-def test_a_downloader_that_lacks_something_does_what_scrapys_does(name: str) -> None:
+def test_a_downloader_without_an_internal_name_behaves_like_scrapys(name: str) -> None:
     """Only names that Scrapy's own methods do not use can be missing here."""
     crawler = mock_crawler()
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scrapy.http import HtmlResponse, Response, TextResponse, XmlResponse
 
-from scrapy_norobots.metatag import may_have_tags, read_response
+from scrapy_norobots.metatag import count_tags, read_response
 from scrapy_norobots.standard import RobotsMeta
 
 URL = "http://town.example/"
@@ -151,7 +151,7 @@ UNMARKED: dict[str, str | bytes] = {
 def test_a_page_without_a_tag_is_not_parsed(name: str) -> None:
     page = html(UNMARKED[name])
     assert forbids(page) == ""
-    assert not may_have_tags(page.body, "Tamarin")
+    assert not count_tags(page.body, "Tamarin")
     assert page._cached_selector is None
 
 
@@ -319,7 +319,7 @@ def test_common_meta_names_are_not_robot_names(name: str) -> None:
 )
 def test_a_tag_is_found_in_any_spelling(tag: bytes) -> None:
     page = HtmlResponse("http://town.example/", body=b"<html><head><title>A page</title>" + tag)
-    assert may_have_tags(page.body, "Tamarin/1.0")
+    assert count_tags(page.body, "Tamarin/1.0") != 0
     assert not read_response(page, "Tamarin/1.0").follow
 
 
@@ -336,7 +336,7 @@ def test_a_tag_for_another_robot_may_be_long() -> None:
 def test_common_tags_need_no_parsing() -> None:
     names = ("viewport", "theme-color", "twitter:card", "og.title", "msapplication-config", "csrf-token")
     tags = b"".join(b'<meta name="%b" content="x">' % name.encode() for name in names)
-    assert not may_have_tags(b"<html><head>" + tags, "Tamarin")
+    assert not count_tags(b"<html><head>" + tags, "Tamarin")
 
 
 @pytest.mark.parametrize(
@@ -354,9 +354,23 @@ def test_too_many_tags_forbid_everything(tags: bytes) -> None:
     assert "more than 1000 META tags" in (page.nofollow_by or "")
 
 
+def test_tags_without_a_name_are_not_counted() -> None:
+    items = b"<meta itemprop=price content=1>" * 1_001
+    page = HtmlResponse("http://town.example/", body=b"<html><meta name=robots content=noindex>" + items)
+    meta = read_response(page, "Tamarin")
+    assert meta.noindex_by == '<meta name="robots" content="noindex">'
+    assert meta.follow
+
+
+def test_a_page_with_too_many_tags_is_not_parsed() -> None:
+    page = HtmlResponse("http://town.example/", body=b"<meta name=robots content=index>" * 1_001)
+    assert not read_response(page, "Tamarin").follow
+    assert page._cached_selector is None
+
+
 @pytest.mark.parametrize(
     "page",
     [b'<input name="s">', b'<input name="url">', b'<a name="scrapy">', b"<p>robots</p><input name=robots>"],
 )
 def test_names_of_other_elements_need_no_parsing(page: bytes) -> None:
-    assert not may_have_tags(b"<html><meta charset=utf-8>" + page, "Scrapy")
+    assert not count_tags(b"<html><meta charset=utf-8>" + page, "Scrapy")

@@ -1,0 +1,51 @@
+"""`scrapy_norobots.internals` without a crawl."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import MagicMock
+
+from scrapy.core.downloader import Downloader
+
+from scrapy_norobots.internals import INTERNALS, missing_internals, slot_of, widen_pool
+
+
+def test_an_engine_without_a_downloader_lacks_all_of_it() -> None:
+    crawler = MagicMock()
+    crawler.engine = object()
+    missing = missing_internals(crawler)
+    assert [name for name in missing if name.startswith("downloader.")] == [
+        f"downloader.{name}" for name in INTERNALS["downloader"]
+    ]
+    assert not [name for name in missing if name.startswith("slot.")]
+
+
+class Old:
+    """Finds a slot as Scrapy's downloader did before 2.14."""
+
+    def _get_slot(self, request: Any, spider: Any) -> tuple[str, Any]:
+        return "a key", (request, spider)
+
+
+class New:
+    """Finds a slot as Scrapy's downloader does from 2.14 on."""
+
+    def _get_slot(self, request: Any, spider: Any = None) -> tuple[str, Any]:
+        return "a key", (request, spider)
+
+
+def test_the_slot_of_a_request_is_found_in_old_and_new_versions() -> None:
+    for downloader, spider in ((Old(), "spider"), (New(), None)):
+        assert slot_of(downloader, "request", "spider") == ("request", spider)  # type: ignore[arg-type]
+
+
+def test_a_pool_of_connections_is_widened_if_it_has_a_limit() -> None:
+    bounded = SimpleNamespace(_session=SimpleNamespace(connector=SimpleNamespace(_limit=16)))
+    unbounded = SimpleNamespace(_session=SimpleNamespace(connector=SimpleNamespace(_limit=0)))
+    handlers = {"http": bounded, "https": unbounded, "ftp": object()}
+    downloader = MagicMock(Downloader, handlers=SimpleNamespace(_get_handler=handlers.__getitem__))
+    for scheme in handlers:
+        widen_pool(downloader, scheme, 500)
+    assert bounded._session.connector._limit == 516
+    assert unbounded._session.connector._limit == 0
