@@ -114,8 +114,8 @@ def _sources(facts: Facts) -> str:
     loaded = ", ".join(f"{_number(count)} from {escape(name)}" for name, count in facts["sources"].items())
     slowest = facts["slowest"]
     return (
-        f"Loaded: {loaded}. Slowest, in {slowest['seconds']:.2f} s: "
-        f'<span class="site">{escape(slowest["origin"])}</span>'
+        f'Loaded: {loaded}. Slowest: <span class="site">{escape(slowest["origin"])}</span> '
+        f"in {slowest['seconds']:.2f} s."
     )
 
 

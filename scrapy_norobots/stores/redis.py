@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.lock import Lock
-from redis.exceptions import ConnectionError, LockError  # noqa: A004  # redis-py's is no OSError
+from redis.exceptions import ConnectionError, LockError  # noqa: A004  # not the built-in one
 
 from scrapy_norobots.stores import entries
 from scrapy_norobots.stores.circuit_breaker import TIMEOUT
