@@ -1,47 +1,47 @@
-# `make demo` and `make test` set up all that they need in .venv; nothing is installed elsewhere.
-# PYTHON: which Python to build .venv with, 3.10 or newer.
-# WORKERS: how many tests run at once. Tests of crawls wait about as long as they compute.
+# `make demo` and `make test` install what they need in .venv, and nothing elsewhere.
+# PYTHON: the Python for .venv, 3.10 or newer.
+# WORKERS: how many tests run at once. Crawl tests wait about as long as they compute.
 
 PYTHON ?= python3
 WORKERS ?= 4
-# Pythons that need not be on the PATH; tox gives up at one that is too old for it.
+# Pythons that need not be on the PATH; tox fails at one that is too old for it.
 PYENV := $(wildcard $(HOME)/.pyenv/versions/3.1[0-9].*/bin/python)
-# The oldest supported Python that is here and runs: 10 is Python 3.10.
+# The oldest supported Python that is installed and runs: 10 is Python 3.10.
 OLDEST = $(firstword $(foreach minor,10 11 12 13,$(shell for python in python3.$(minor) \
 	$(HOME)/.pyenv/versions/3.$(minor).*/bin/python; do "$$python" -c "" 2>/dev/null && echo $(minor) && break; done)))
 VENV := .venv
 BIN := $(VENV)/bin
 TOX = $(BIN)/tox $(if $(PYENV),--discover $(PYENV))
-# Named after the Python, so that naming another one sets up anew.
+# The name contains the Python version, so that another PYTHON creates a new .venv.
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])')
 READY := $(VENV)/ready-$(VERSION)
-# The demo needs little of that, and is content with all of it.
+# The demo needs only a part of it, and uses the whole if that is there.
 DEMO_READY := $(or $(wildcard $(READY)),$(VENV)/ready-for-demo-$(VERSION))
 
 .PHONY: help venv demo test test-select test-no-reactor test-oldest test-all check bench clean
 
-help: ## Say what there is to make
+help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
-venv: $(READY) ## Set up .venv with all that development takes
+venv: $(READY) ## Create .venv with everything for development
 
-demo: $(DEMO_READY) ## Crawl the example site and see what its robots.txt keeps out
+demo: $(DEMO_READY) ## Crawl the example site and show what its robots.txt forbids
 	@$(BIN)/python example_project/demo.py
 
-test: $(READY) ## Run the tests
+test: $(READY) ## Run all tests
 	$(BIN)/python -m pytest -n $(WORKERS)
 
-test-select: $(READY) ## Run the tests of crawls with another reactor than asyncio's
+test-select: $(READY) ## Run the crawl tests with another reactor than asyncio's
 	CRAWL_MODES=select $(BIN)/python -m pytest -n $(WORKERS) tests/crawls
 
-test-no-reactor: $(READY) ## Run the tests of crawls without a reactor
+test-no-reactor: $(READY) ## Run the crawl tests without a reactor
 	CRAWL_MODES="no reactor" $(BIN)/python -m pytest -n $(WORKERS) tests/crawls
 
-test-oldest: $(READY) ## Run the tests of crawls on the oldest Scrapy, and the oldest Python there is
-	@echo "The oldest Scrapy is tested on Python 3.$(OLDEST), the oldest that is here; 3.10 is the oldest supported."
+test-oldest: $(READY) ## Run the crawl tests on the oldest Scrapy and the oldest installed Python
+	@echo "Testing the oldest Scrapy on Python 3.$(OLDEST), the oldest that is installed; 3.10 is the oldest supported."
 	$(TOX) -e py3$(OLDEST)-scrapy211 -- -n $(WORKERS) tests/crawls
 
-check: $(READY) ## Lint, check types, build the package and check its metadata
+check: $(READY) ## Lint, check types, build the package, check its metadata
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -56,7 +56,7 @@ bench: $(READY) ## Run a benchmark: make bench NAME=broad (or single, hosts, pol
 test-all: $(READY) ## Run the tests on every Python and Scrapy of the matrix in setup.cfg
 	$(TOX)
 
-clean: ## Remove what was built and installed here
+clean: ## Remove everything that was built and installed here
 	rm -rf $(VENV) .tox build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
 
 # Made anew when what they are made from changes.

@@ -1,5 +1,5 @@
-"""Measurements, side by side with others in one run: ``python -m benchmarks NAME``.
+"""Benchmarks: compare the plugin with alternatives in one run: ``python -m benchmarks NAME``.
 
-Each figure is a ratio to a crawl without robots.txt handling, or to another handler, on the same machine
-in the same minutes. Traffic goes to this machine only.
+Each figure is compared with a crawl without robots.txt handling, or with another handler, on the same machine
+at the same time. All traffic stays on this machine.
 """

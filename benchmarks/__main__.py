@@ -52,17 +52,17 @@ def main() -> None:
         "folder",
         nargs="?",
         type=Path,
-        help="for ask and readings: with robots/HOST and links/HOST; without it, these are made",
+        help="for ask and readings: a directory with robots/HOST and links/HOST (default: generated files)",
     )
-    parser.add_argument("--rounds", type=int, default=3, help="how often each is measured (3)")
-    parser.add_argument("--minutes", type=float, default=60, help="for soak: how long it takes (60)")
+    parser.add_argument("--rounds", type=int, default=3, help="number of rounds (3)")
+    parser.add_argument("--minutes", type=float, default=60, help="for soak: length of the crawl (60)")
     options = parser.parse_args()
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
     if options.folder is not None and options.name not in {"ask", "readings"}:
-        parser.error(f"{options.name} measures no files")
+        parser.error(f"{options.name} does not use files")
     if options.folder is not None and not options.folder.is_dir():
-        parser.error(f"{options.folder} is no folder")
+        parser.error(f"{options.folder} is not a directory")
     if options.name == "soak":
         soak.run(options.minutes)
     elif options.name == "readings":

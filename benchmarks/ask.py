@@ -1,6 +1,6 @@
-"""``ask``: what it takes to read a file and ask it about 1, 10 and 100 URLs, beside other parsers.
+"""``ask``: the time to read a file and check 1, 10 and 100 URLs, compared with other parsers.
 
-And what a check takes by the number of rules, and how much memory a file takes that one robot has asked.
+Also the time of a check by the number of rules, and the memory of a file after questions about one robot.
 """
 
 from __future__ import annotations
@@ -60,14 +60,16 @@ def _read_and_ask(parser: Parser, files: Sites) -> None:
 def _asked_once(parser: Parser, files: Sites) -> list[object]:
     asked = []
     for body, urls in files:
-        file = parser.read(bytes(bytearray(body)))  # a body of its own, so that one that is kept is seen
+        file = parser.read(
+            bytes(bytearray(body))
+        )  # a copy of the body, so that a parser that keeps it is charged for it
         parser.ask(file, urls[:1])
         asked.append(file)
     return asked
 
 
 def _by_number_of_rules(rounds: int) -> None:
-    """Ask files of ever more rules, of which none forbids anything."""
+    """Measure checks of files with more and more rules, none of which matches."""
     pages = page_urls(20_000)
     alike = [f"https://www.garden.example/nest{17 * number % 100_000}/chick" for number in range(20_000)]
     asked: dict[str, list[tuple[Callable[[], object], int]]] = {}
@@ -79,7 +81,7 @@ def _by_number_of_rules(rounds: int) -> None:
             for name, urls in ((parser.name, pages), (f"{parser.name}, URLs like the rules", alike)):
                 if urls is alike and parser.name not in (OURS, "protego"):
                     continue
-                # Peers try rule after rule; a few URLs are enough for them to show.
+                # Other parsers try each rule, so a few URLs are enough for them.
                 some = urls if parser.name == OURS else urls[: max(20_000 // count, 10)]
                 asked.setdefault(name, []).append((partial(parser.ask, file, some), len(some)))
     things = {f"{name} {at}": ask for name, asks in asked.items() for at, (ask, _) in enumerate(asks)}

@@ -1,8 +1,9 @@
-"""``broad``: what slow hosts cost the others.
+"""``broad``: how much slow hosts delay other hosts.
 
 200 healthy hosts of 10 pages, and 0, 10, 40 and 200 hosts of 3 pages whose robots.txt never answers; 16
-concurrent requests, limits of 10 s. Measured: when half, and when all, of the healthy hosts' pages have come.
-Without robots.txt handling the dead hosts' pages come at once, as only their robots.txt is dead.
+concurrent requests, limits of 10 s. Measured: the time until half, and until all, pages of the healthy hosts
+have arrived. Without robots.txt handling, the pages of the dead hosts arrive at once, because only their
+robots.txt is dead.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ PLOT = Path(__file__).parent.parent / "docs" / "broad.svg"
 
 
 def urls(port: int, dead: int) -> list[str]:
-    """All pages of all hosts, in an order that is mixed, and the same each time."""
+    """Return all pages of all hosts, in a mixed order that is always the same."""
 
     def pages(network: str, hosts: int, count: int) -> list[str]:
         return [
@@ -64,10 +65,10 @@ def run(rounds: int) -> None:
 
 
 def draw(medians: dict[tuple[int, str], float]) -> None:
-    """Draw the median page against dead hosts, a line a handler."""
+    """Draw the median page by the number of dead hosts, with a line for each handler."""
     import matplotlib.pyplot as plt
 
-    plt.rcParams["svg.hashsalt"] = "broad"  # the same figures make the same file
+    plt.rcParams["svg.hashsalt"] = "broad"  # makes the file reproducible
     figure, axes = plt.subplots(figsize=(7, 4))
     styles = {"none": ("0.5", ":"), "scrapy": ("tab:red", "--"), "norobots": ("tab:blue", "-")}
     for handler, name in NAMES.items():

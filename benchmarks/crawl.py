@@ -1,4 +1,4 @@
-"""One measured crawl, in a process of its own; `measure` starts it, with the hosts of `benchmarks.server`.
+"""Measure one crawl in a separate process; `measure` starts it, with the hosts of `benchmarks.server`.
 
 Handlers: ``none`` (no robots.txt handling), ``scrapy`` (Scrapy's own middleware) and ``norobots`` (this
 package).
@@ -31,10 +31,10 @@ _ROOT = Path(__file__).parent.parent
 
 @dataclass(frozen=True)
 class Measured:
-    """What one crawl took.
+    """The results of one crawl.
 
     `arrivals` are the seconds from the start of the crawl to each page of a healthy host, in order; `cpu` is
-    processor seconds, without what importing takes; `peak` the process's memory at its highest, in bytes.
+    processor seconds without imports; `peak` is the highest memory use of the process, in bytes.
     """
 
     arrivals: list[float]
@@ -46,13 +46,13 @@ class Measured:
 
     @property
     def median(self) -> float:
-        """When half of the healthy hosts' pages had come, in seconds."""
+        """The time until half of the healthy hosts' pages had arrived, in seconds."""
         return self.arrivals[len(self.arrivals) // 2]
 
 
 @contextmanager
 def serving() -> Iterator[int]:
-    """Run the hosts; gives their port."""
+    """Run the hosts; yields their port."""
     command = [sys.executable, "-m", "benchmarks.server"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT
@@ -83,9 +83,9 @@ def measure(handler: str, urls: list[str], settings: dict[str, Any], timeout: fl
 
 
 def compare(paths: list[str], settings: dict[str, Any], rounds: int) -> dict[str, list[Measured]]:
-    """Crawl pages with each handler in turn, round by round; a path is an address, ``:{port}`` and target.
+    """Crawl pages with each handler in turn, round by round; a path is an address, ``:{port}`` and a target.
 
-    Each result has the shortest interval between two requests to a host that takes its time for an answer.
+    Each result includes the shortest interval between two requests to one of the slow hosts.
     """
     seen: dict[str, list[Measured]] = {handler: [] for handler in HANDLERS}
     with serving() as port:
@@ -101,7 +101,7 @@ def compare(paths: list[str], settings: dict[str, Any], rounds: int) -> dict[str
 
 
 def main() -> None:
-    """Do the job on standard input, and say on standard output what it took."""
+    """Run the crawl of the job on standard input, and write the results to standard output."""
     from scrapy import Spider
     from scrapy.crawler import CrawlerProcess
 
@@ -112,7 +112,7 @@ def main() -> None:
         start_urls = job["urls"]
 
         def parse(self, response: Any) -> None:
-            if "//127.2." not in response.url:  # those hosts are the dead ones
+            if "//127.2." not in response.url:  # these are the dead hosts
                 arrivals.append(time.perf_counter() - start)
 
     arrivals: list[float] = []

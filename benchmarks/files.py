@@ -1,4 +1,4 @@
-"""robots.txt files to measure on: a folder of real ones, or made ones of about their sizes and contents."""
+"""robots.txt files for benchmarks: real ones from a directory, or generated ones like them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-# What directories are called; one text is easier on the eye than a list.
+# Names of directories.
 _NAMES = """
 about account admin api archive article assets basket blog cart category cgi-bin checkout comments de
 download en feed files forum fr gallery help images includes index item js login mail media modules news
@@ -19,16 +19,16 @@ _SEED = 1994
 
 
 def robots_txts(count: int = 1_000) -> list[bytes]:
-    """Return made files, always the same."""
+    """Return generated files, always the same."""
     some = random.Random(_SEED)
     return [a_file(some) for _ in range(count)]
 
 
 def sites(folder: Path | None, urls: int) -> Iterator[tuple[bytes, list[str]]]:
-    """Yield robots.txt files, each with as many URLs to ask it about.
+    """Yield robots.txt files, each with `urls` URLs.
 
-    A folder has ``robots/HOST`` and, for some of them, ``links/HOST``: URLs of the host, one a line. Where
-    those are too few they are made; without a folder, so are the files.
+    A directory has ``robots/HOST`` and, for some hosts, ``links/HOST`` with one URL per line. Missing URLs
+    are generated; without a directory, files are generated too.
     """
     made = page_urls(5_000)
     real = _real_sites(folder) if folder else ((body, []) for body in robots_txts())
@@ -44,7 +44,7 @@ def _real_sites(folder: Path) -> Iterator[tuple[bytes, list[str]]]:
 
 
 def a_file(some: random.Random) -> bytes:
-    """Return one made file."""
+    """Return one generated file."""
     # Of 2,142 real files, half are under 0.5 kB, one in ten is over 3.7 kB, one in a hundred over 55 kB.
     wanted = min(some.lognormvariate(6.3, 1.7), 500_000)
     lines: list[str] = []
@@ -75,7 +75,7 @@ def _path(some: random.Random) -> str:
 
 
 def page_urls(count: int, seed: int = _SEED) -> list[str]:
-    """Return distinct URLs of one host, as a crawl meets them.
+    """Return distinct URLs of one host, like those in a crawl.
 
     Of 51,073 links of real pages, 12 % have a query, 3 % an escape and 20 % a dot.
     """

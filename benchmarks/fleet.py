@@ -1,4 +1,4 @@
-"""``fleet``: scrapy-redis processes that share a queue: downloads of robots.txt, and the crawl's time."""
+"""``fleet``: scrapy-redis processes with a shared queue: downloads of robots.txt, and time of the crawl."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HANDLERS = {"scrapy": "scrapy", "norobots": "norobots", _SHARED: "norobots"}
 
 
 def crawl(handler: str, processes: int, port: int) -> dict[str, float]:
-    """Crawl with some processes, and return what they did in all."""
+    """Crawl with a number of processes, and return their combined results."""
     import redis
 
     with tempfile.TemporaryDirectory() as folder, RedisServer(Path(folder)) as server:
@@ -100,7 +100,7 @@ def run(rounds: int) -> None:
 
 
 def main() -> None:
-    """Be one process of the fleet, with the settings on standard input."""
+    """Run one process of the fleet, with the settings on standard input."""
     from scrapy import Request, signals
     from scrapy.crawler import CrawlerProcess
     from scrapy_redis.spiders import RedisSpider

@@ -1,7 +1,7 @@
-"""``hostile``: how long a robots.txt that is made to take time holds up a crawl.
+"""``hostile``: how long a robots.txt that is built to take time blocks a crawl.
 
-For each kind of file of `benchmarks.linear`, at 2 MB: a host that has such a file is crawled beside a healthy
-one, under two robot names. Measured: the longest time for which the event loop stood still.
+For each kind of file of `benchmarks.linear`, at 2 MB: a host with such a file is crawled together with a
+healthy one, with two robot names. Measured: the longest time for which the event loop was blocked.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def body_of(kind: str) -> bytes:
 
 
 def meta_page() -> bytes:
-    """Return a page of META tags, each another."""
+    """Return a page of META tags, all different."""
     tags = b"".join(b'<meta name="robots" content="x%d">' % number for number in range(SIZE // 38))
     return b"<html><head>" + tags
 
@@ -71,7 +71,7 @@ def serving(robots: bytes, page: bytes) -> Iterator[int]:
 
 
 def longest_standstill(handler: str, robots: bytes, page: bytes = _PAGE, **settings: Any) -> float:
-    """Crawl with a handler, and return for how many seconds the event loop stood still at most."""
+    """Crawl with a handler, and return the longest time for which the event loop was blocked, in seconds."""
     with serving(robots, page) as port:
         hosts = [("127.0.0.2", "Scrapy"), ("127.0.0.2", "FooBot"), ("127.0.0.1", "Scrapy")]
         job = {
@@ -120,7 +120,7 @@ def run(rounds: int) -> None:
 
 
 def main() -> None:
-    """Do the job on standard input, and print the longest standstill in seconds."""
+    """Run the job on standard input, and print the longest blocking time in seconds."""
     from scrapy import Request, Spider, signals
     from scrapy.crawler import CrawlerProcess
 

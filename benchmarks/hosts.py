@@ -1,4 +1,4 @@
-"""``hosts``: a broad crawl that is all robots.txt: 20,000 hosts of one page."""
+"""``hosts``: a broad crawl that consists of robots.txt files: 20,000 hosts with one page each."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""``linear``: whether time grows with the length of a file and no faster, for files made to be hard.
+"""``linear``: whether the time grows linearly with the length of a file, for hostile files.
 
-Each is measured at 1, 2 and 4 MB. Beside the times stands how long other threads waited at most, at 2 MB: so
-long can such a file stop an event loop that has it read in a thread.
+Each is measured at 1, 2 and 4 MB. The last figure is the longest time for which other threads waited at 2 MB:
+for so long such a file can block an event loop that reads it in a thread.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _numbered(line: bytes, count: int) -> bytes:
 
 Kinds = dict[str, Callable[[int], bytes]]
 
-# What files are made of, by the number of repetitions.
+# The contents of files, by the number of repetitions.
 KINDS: Kinds = {
     "blank lines": lambda n: _ALL + b"\n" * n,
     "lines of a blank": lambda n: _ALL + b" \n" * n,

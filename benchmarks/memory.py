@@ -1,7 +1,7 @@
-"""``memory``: what 200,000 origins take at the default bounds.
+"""``memory``: the memory of 200,000 origins with the default limits.
 
-They go through the cache as in a broad crawl, each with a robots.txt of its own, judged as a download is
-and asked about one URL. Memory is that of the process, less what it had before the first origin.
+They pass through the cache as in a broad crawl, each with its own robots.txt, which is judged like a download
+and asked about one URL. Memory is that of the process, minus its memory before the first origin.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ ORIGINS, STEP = 200_000, 25_000
 
 
 def resident() -> int:
-    """Return the memory that this process has, in bytes (Linux)."""
+    """Return the memory of this process, in bytes (Linux)."""
     gc.collect()
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def fill(origins_max: int, memory_max: int) -> list[list[str]]:
-    """Let all origins through a cache with its bounds, and return the rows of the table."""
+    """Put all origins into a cache with limits, and return the rows of the table."""
     some = random.Random(1994)
     judge = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
     target = page_urls(1)[0].partition(".example")[2]
@@ -62,7 +62,7 @@ def fill(origins_max: int, memory_max: int) -> list[list[str]]:
 
 
 def run(rounds: int) -> None:
-    """Measure and print a table a round; one that follows starts with what the one before has left free."""
+    """Measure and print one table per round; later rounds reuse memory that earlier ones have freed."""
     origins_max, memory_max = (
         int(str(DEFAULTS["NOROBOTS_ORIGINS_MAX"])),
         int(str(DEFAULTS["NOROBOTS_MEMORY_MAX"])),

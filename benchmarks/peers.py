@@ -1,7 +1,7 @@
-"""Parsers side by side: this package's and its peers, each with one way to read a file and one to ask it.
+"""The parsers that are compared: this package's and others, each with a function to read and one to ask.
 
-All get bytes to read and the same header as the robot's name. `check_all` makes sure that each reads a plain
-file as meant before anything is measured.
+All get the same bytes, and the same header as the name of the robot. Before anything is measured, `check_all`
+checks that each parser reads a simple file correctly.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OURS = "scrapy-norobots"
 
 @dataclass(frozen=True)
 class Parser:
-    """One parser: `read` makes a parsed file of bytes, `ask` asks one about URLs for `ROBOT`, one by one."""
+    """One parser: `read` parses bytes, `ask` checks URLs for `ROBOT`, one by one."""
 
     name: str
     read: Callable[[bytes], Any]
@@ -45,7 +45,7 @@ def _rules_parser(body: bytes) -> Any:
     return parser
 
 
-# The loops are written out, so that nothing but the call itself is measured.
+# The loops are repeated, so that only the call itself is measured.
 PARSERS = (
     Parser(OURS, RobotsTxt.parse, lambda file, urls: [file.allowed(url, ROBOT) for url in urls]),
     Parser("protego", _protego, lambda file, urls: [file.can_fetch(url, ROBOT) for url in urls]),
@@ -78,23 +78,23 @@ _ANSWERS = {
 
 
 def check_all() -> None:
-    """Raise `RuntimeError` if a parser does not read a plain file as meant."""
+    """Raise `RuntimeError` if a parser does not read a simple file correctly."""
     urls = [_HOST + target for target in _ANSWERS]
     for parser in PARSERS:
-        for _ in range(2):  # what is remembered of a question must change nothing
+        for _ in range(2):  # cached answers must be the same
             answers = [bool(answer) for answer in parser.ask(parser.read(_PLAIN), urls)]
             if answers != list(_ANSWERS.values()):
                 raise RuntimeError(f"{parser.name} answers {dict(zip(urls, answers, strict=True))}")
 
 
 def readable(files: Sequence[bytes]) -> list[bytes]:
-    """Return the files that every parser can read at all."""
+    """Return the files that every parser can read."""
     kept = []
     for body in files:
         try:
             for parser in PARSERS:
                 parser.ask(parser.read(body), [_HOST + "/nest"])
-        except Exception:  # of a peer, of any kind
+        except Exception:  # of any kind, from any parser
             continue
         kept.append(body)
     return kept

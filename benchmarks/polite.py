@@ -1,8 +1,8 @@
-"""``polite``: what robots.txt handling costs a crawl with the delays of ``scrapy startproject``.
+"""``polite``: the cost of robots.txt handling in a crawl with the delays of ``scrapy startproject``.
 
-300 hosts of 2 pages that take 0.05 to 0.35 seconds for an answer, in mixed order; one request at a time to a
-host, half a second to one and a half between two. Measured: when the last page has come, and the shortest
-interval between two requests to a host, by the server's log.
+300 hosts of 2 pages that respond after 0.05 to 0.35 seconds, in mixed order; one request at a time per host,
+with 0.5 to 1.5 seconds between two. Measured: the time until the last page has arrived, and the shortest
+interval between two requests to a host, by the log of the server.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SETTINGS = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "DOWNLOAD_DELAY": 1}
 
 
 def mixed(network: str, hosts: int, pages: int) -> list[str]:
-    """Return pages of a network of `benchmarks.server`, in an order that is mixed, and the same each time."""
+    """Return pages of a network of `benchmarks.server`, in a mixed order that is always the same."""
     paths = [
         f"{network}.{host // 250}.{host % 250 + 1}:{{port}}/{page}"
         for host in range(hosts)
@@ -28,7 +28,7 @@ def mixed(network: str, hosts: int, pages: int) -> list[str]:
 
 
 def show(title: str, seen: dict[str, list[Measured]]) -> None:
-    """Print when the last pages came, and how far apart requests were."""
+    """Print the time of the last pages, and the shortest intervals between requests."""
     base = [one.arrivals[-1] for one in seen["none"]]
     rows = []
     for handler in HANDLERS:

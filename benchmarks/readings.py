@@ -1,4 +1,4 @@
-"""``readings``: how often the 1994 reading of a file and that of RFC 9309 differ on links of its site."""
+"""``readings``: how often the 1994 standard and RFC 9309 differ on the links of a site."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _URLS_A_FILE = 50
 def run(folder: Path | None) -> None:
     """Count and print the table.
 
-    A folder has ``robots/HOST``, robots.txt files, and ``links/HOST``, URLs of these hosts, one a line;
-    without one, both are made.
+    A directory has the files ``robots/HOST``, and ``links/HOST`` with one URL per line. Without it, both are
+    generated.
     """
     sites = urls = 0
     forbidden: dict[str, list[int]] = {"both": [], "1994 alone": [], "RFC 9309 alone": []}

@@ -1,4 +1,4 @@
-"""What a benchmark says at its end: a table of medians and ratios, and what it was measured with."""
+"""The output of a benchmark: a table of medians and ratios, and the versions that were measured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ console = Console()
 
 
 def versions(*peers: str) -> str:
-    """Say which versions and which machine figures were measured with."""
+    """Return the versions and the machine of a measurement, as text."""
     names = ("scrapy-norobots", "scrapy", "twisted", "protego", *peers)
     parts = [f"{name} {version(name)}" for name in names]
     return (
@@ -24,13 +24,13 @@ def versions(*peers: str) -> str:
 
 
 def with_ratio(values: list[float], base: list[float], unit: str = "s") -> str:
-    """Give the median of `values`, and that of their ratios to `base`, taken round by round."""
+    """Return the median of `values`, and the median of their ratios to `base`, round by round."""
     ratio = median(value / other for value, other in zip(values, base, strict=True))
     return f"{median(values):.2f} {unit} ({ratio:.2f}×)"
 
 
 def table(title: str, columns: list[str], rows: list[list[str]], *peers: str) -> None:
-    """Print a table and the versions, those of some more packages among them."""
+    """Print a table and the versions, including those of `peers`."""
     made = Table(*columns, title=title, title_justify="left")
     for row in rows:
         made.add_row(*row)
@@ -39,5 +39,5 @@ def table(title: str, columns: list[str], rows: list[list[str]], *peers: str) ->
 
 
 def progress(text: str) -> None:
-    """Say on standard error what is being measured."""
+    """Print what is being measured to standard error."""
     print(text, file=sys.stderr, flush=True)

@@ -1,12 +1,13 @@
-"""The hosts that the benchmarks crawl: one process that answers on all of 127.0.0.0/8, at little cost.
+"""The hosts of the benchmarks: one fast process that serves all of 127.0.0.0/8.
 
 ``python -m benchmarks.server`` prints its port and serves until its standard input ends. The second number of
-the address says what a host is: ``127.1.x.x`` is healthy; the robots.txt of ``127.2.x.x`` never comes, though
-its pages do; ``127.3.x.x`` is healthy and keeps no connection open, so that there can be many; ``127.4.x.x``
-takes 0.05 to 0.35 seconds for an answer and ``127.5.x.x`` 0.2 to 5, each host always the same time.
+the address selects the kind of host: ``127.1.x.x`` is healthy; the robots.txt of ``127.2.x.x`` never comes,
+but its pages do; ``127.3.x.x`` is healthy and closes each connection, so that there can be many;
+``127.4.x.x`` responds after 0.05 to 0.35 seconds and ``127.5.x.x`` after 0.2 to 5, each host always after the
+same time.
 
-``/shortest`` at ``127.0.0.1`` answers how many seconds were between two requests to one host of the last two
-kinds at least, since this was last asked, in JSON.
+``/shortest`` at ``127.0.0.1`` returns, as JSON, the shortest interval in seconds between two requests to one
+host of the last two kinds, since the last request for it.
 """
 
 from __future__ import annotations
@@ -26,22 +27,22 @@ def _answer(body: bytes, kind: bytes) -> bytes:
     return head % (kind, len(body)) + body
 
 
-# The least and most seconds that hosts take for an answer, by how their addresses begin.
+# The shortest and longest response time of hosts in seconds, by the start of their address.
 SECONDS = {"127.4.": (0.05, 0.35), "127.5.": (0.2, 5.0)}
 
-# When each of these hosts was last asked, and the shortest time between two requests to one of them.
+# The last request to each of these hosts, and the shortest interval between two requests to one of them.
 last_asked: dict[str, float] = {}
 shortest: list[float] = []
 
 
 def seconds_of(address: str) -> float:
-    """Return how long a host takes for an answer."""
+    """Return the response time of a host in seconds."""
     least, most = SECONDS.get(address[:6], (0.0, 0.0))
     return random.Random(address).uniform(least, most)
 
 
 def shortest_interval() -> bytes:
-    """Return the shortest interval between two requests to a host, and begin anew."""
+    """Return the shortest interval between two requests to a host, and reset it."""
     answer = json.dumps(min(shortest, default=None)).encode()
     shortest.clear()
     last_asked.clear()
@@ -56,7 +57,7 @@ class Host(asyncio.Protocol):
     """One connection to one of the hosts."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Find out which host this is."""
+        """Set the host from the address of the connection."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         address = transport.get_extra_info("sockname")[0]
@@ -67,7 +68,7 @@ class Host(asyncio.Protocol):
         self._received = b""
 
     def data_received(self, data: bytes) -> None:
-        """Answer the requests that are complete."""
+        """Respond to complete requests."""
         self._received += data
         while b"\r\n\r\n" in self._received:
             head, _, self._received = self._received.partition(b"\r\n\r\n")

@@ -1,4 +1,4 @@
-"""``single``: what the plugin costs where there is nothing to wait for: one host, 5,000 pages."""
+"""``single``: the cost of the plugin without waiting: one host, 5,000 pages."""
 
 from __future__ import annotations
 

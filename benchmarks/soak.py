@@ -1,6 +1,6 @@
-"""``soak``: a long crawl of hosts that change, fail and die, with a Redis that is restarted again and again.
+"""``soak``: a long crawl of hosts that change, fail and die, with a Redis that is restarted repeatedly.
 
-What it wants to see at the end: memory that did not grow, nothing held, no request for what is always
+Expected at the end: memory has not grown, no request is held, and nothing was requested that is always
 forbidden. ``python -m benchmarks soak --minutes 60``.
 """
 
@@ -39,24 +39,24 @@ SETTINGS: dict[str, Any] = {
     "NOROBOTS_TIMEOUT": 3,
     "NOROBOTS_ORIGINS_MAX": 2_000,
 }
-# Every host forbids this, whatever else changes.
+# Every host always forbids this.
 NEVER = "/never/"
-_RESTART, _DOWN = 300, 15  # seconds between restarts of Redis, and how long it is away
+_RESTART, _DOWN = 300, 15  # seconds between restarts of Redis, and for which it is stopped
 
 
 class Town(asyncio.Protocol):
-    """The hosts: 127.4.x.x come again and again, 127.5.x.x once each. Their moods change by the minute."""
+    """The hosts: 127.4.x.x are crawled repeatedly, 127.5.x.x once. Their behaviour changes every minute."""
 
     asked = pages = forbidden = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Find out which host this is."""
+        """Set the host from the address of the connection."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._host = transport.get_extra_info("sockname")[0]
 
     def data_received(self, data: bytes) -> None:
-        """Answer one request, after a while, and close."""
+        """Respond to one request after a while, and close the connection."""
         target = data.split(b" ", 2)[1].decode()
         if target == "/robots.txt":
             Town.asked += 1
@@ -67,10 +67,10 @@ class Town(asyncio.Protocol):
         asyncio.get_running_loop().call_later(0.1, self._answer, "200 OK", b"<p>A page</p>")
 
     def _robots(self) -> None:
-        # A mood for a minute; another next minute, at another time for each host.
+        # The behaviour for a minute, which starts at another time for each host.
         mood = random.Random(f"{self._host} {(time.time() + hash(self._host) % 60) // 60}").random()
         if mood < 0.08:
-            return  # never
+            return  # no response
         if mood < 0.16:
             self._transport.abort()
         elif mood < 0.24:
@@ -89,13 +89,13 @@ class Town(asyncio.Protocol):
 
 
 async def serve_town() -> None:
-    """Be the hosts until standard input ends; then say what was asked of them."""
+    """Run the hosts until standard input ends; then print their counts of requests."""
     await serve(Town)
     print(json.dumps({"asked": Town.asked, "pages": Town.pages, "forbidden": Town.forbidden}), flush=True)
 
 
 def crawl(port: int, minutes: float, store: str) -> None:
-    """Be the crawl, and say what became of it."""
+    """Run the crawl, and print its results."""
     from scrapy import Request, Spider
     from scrapy.crawler import CrawlerProcess
 
@@ -161,13 +161,13 @@ def crawl(port: int, minutes: float, store: str) -> None:
 
 
 def resident() -> float:
-    """Return the memory of this process now, in MB."""
+    """Return the current memory of this process, in MB."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmRSS:")[2].split()[0]) / 1000
 
 
 def run(minutes: float) -> None:
-    """Crawl, restart Redis again and again, and print what came of it."""
+    """Crawl, restart Redis repeatedly, and print the results."""
     command = [sys.executable, "-m", "benchmarks.soak"]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "text": True, "cwd": _ROOT}
     with tempfile.TemporaryDirectory() as folder, RedisServer(Path(folder)) as redis:
@@ -214,7 +214,7 @@ def _say(minutes: float, seen: dict[str, Any], site: dict[str, int], restarts: i
         "downloads of a robots.txt": f"{stats['robotstxt/request_count']:,}",
         "of which in vain": f"{sum(v for k, v in stats.items() if 'robotstxt/exception' in k):,}",
         "restarts of Redis": f"{restarts}; warnings that it failed "
-        f"{sum('the crawl goes on from memory' in line for line in lines)}, "
+        f"{sum('the crawl continues without the store' in line for line in lines)}, "
         f"that it works again {sum('works again' in line for line in lines)}",
         "requests for what is always forbidden": str(site["forbidden"]),
         "memory": f"{median(used[sixth : 2 * sixth]):.1f} MB in the second sixth, "

@@ -1,4 +1,4 @@
-"""``stores``: look-ups and writes a second of each store, one after another and many at a time."""
+"""``stores``: loads and saves per second of each store, one at a time and many at a time."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ BODY = b"User-agent: *\n" + b"".join(b"Disallow: /a/place/%d\n" % number for num
 
 @contextmanager
 def values() -> Iterator[dict[str, str]]:
-    """Give the values of `NOROBOTS_STORE` to measure."""
+    """Return the values of `NOROBOTS_STORE` to measure."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         found = {"SQLite": f"sqlite:///{folder}/robots.sqlite"}
         try:
             found["Redis"] = stack.enter_context(RedisServer(folder)).url
         except NoRedisError as exc:
-            progress(f"Redis is left out: {exc}")
+            progress(f"Redis is omitted: {exc}")
         yield found
 
 
 async def rate(work: Callable[[int], Awaitable[object]], at_once: int) -> float:
-    """Do something with each entry, a number of them at a time, and return how many a second were done."""
+    """Call `work` for each entry, a number of them at a time, and return the calls per second."""
     numbers = iter(range(ENTRIES))
 
     async def worker() -> None:
@@ -48,14 +48,14 @@ async def rate(work: Callable[[int], Awaitable[object]], at_once: int) -> float:
 
 
 async def measure(value: str) -> dict[str, float]:
-    """Return entries a second by what was done."""
+    """Return the entries per second for each operation."""
     store = open_store(value, 2**30)
     origins = [Origin("http", f"{number}.town.example", 80) for number in range(ENTRIES)]
     snapshots = [Snapshot(origin, origin.robots_url, time.time(), 200, body=BODY) for origin in origins]
     until = time.time() + 3600
 
     async def once_for_all(number: int, store: Store = store) -> None:
-        """Do what a new origin costs: look, lock, look again, write, unlock."""
+        """Do what the load of a new origin does: load, lock, load again, save, unlock."""
         origin = origins[number]
         await store.load(origin)
         await store.acquire_lock(origin, 60)

@@ -1,8 +1,8 @@
-"""``throttled``: what robots.txt handling costs a broad crawl with AutoThrottle.
+"""``throttled``: the cost of robots.txt handling in a broad crawl with AutoThrottle.
 
-1,000 hosts of 5 pages that take 0.2 to 5 seconds for an answer, in mixed order; 120 requests at once.
-Measured: when the last page has come, and the shortest interval between two requests to a host, by the
-server's log.
+1,000 hosts of 5 pages that respond after 0.2 to 5 seconds, in mixed order; 120 requests at once. Measured:
+the time until the last page has arrived, and the shortest interval between two requests to a host, by the log
+of the server.
 """
 
 from __future__ import annotations

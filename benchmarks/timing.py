@@ -1,4 +1,4 @@
-"""Times of several things, taken in turns: the machine's ups and downs meet all of them alike."""
+"""Measure several functions in turns, so that changes of the machine's speed affect all alike."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 
 def in_turns(things: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Return the least seconds that each takes, of some rounds in which all take turns."""
+    """Return the shortest time of each function in seconds, over rounds in which all take turns."""
     least = dict.fromkeys(things, float("inf"))
     for _ in range(rounds):
         for name, thing in things.items():
@@ -27,19 +27,19 @@ def in_turns(things: Mapping[str, Callable[[], object]], rounds: int) -> dict[st
 
 
 def longest_hold(thing: Callable[[], object]) -> float:
-    """Return the longest seconds for which this thread waits for another that does a thing.
+    """Return the longest time in seconds for which this thread waits while another runs a function.
 
-    That is the longest call that cannot be interrupted, and what else the machine does meanwhile.
+    This is the longest call that cannot be interrupted, plus other work of the machine.
     """
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)  # ask for the turn at once
+    sys.setswitchinterval(1e-5)  # switch threads as soon as possible
     thread = threading.Thread(target=thing)
     longest = 0.0
     try:
         thread.start()
         last = time.perf_counter()
         while thread.is_alive():
-            time.sleep(0)  # gives the turn away, and waits for it
+            time.sleep(0)  # lets the other thread run, and waits
             now = time.perf_counter()
             longest, last = max(longest, now - last), now
     finally:
@@ -49,7 +49,7 @@ def longest_hold(thing: Callable[[], object]) -> float:
 
 
 def memory(make: Callable[[], object]) -> int:
-    """Return how many bytes what `make` makes holds, by tracemalloc."""
+    """Return the size of the result of `make` in bytes, by tracemalloc."""
     gc.collect()
     tracemalloc.start()
     try:

@@ -1,9 +1,10 @@
-"""Crawl a library's web site on this machine and show what robots.txt kept us from.
+"""Crawl a small web site on this machine, and show which requests robots.txt forbids.
 
 ``python example_project/demo.py`` serves the site of ``example_site``, crawls it with the
-``site`` spider under the project's settings (at loopback speed), and compares what the crawler
-says with what the site saw.  Exits with 0 if no request went off limits, robots.txt was asked
-for once and every open page was fetched; with 1 and a word on what went wrong otherwise.
+``site`` spider and the project's settings (without delays), and compares the results of the
+crawler with the log of the site.  The exit status is 0 if no forbidden URL was requested,
+robots.txt was requested once and every open page was fetched.  Otherwise it is 1, and the
+demo prints what went wrong.
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ AT_LOOPBACK_SPEED = {
 
 @dataclass
 class Outcome:
-    """What the crawler said of its crawl."""
+    """The results of the crawl, as the crawler reports them."""
 
     fetched: int = 0
-    finish: str = "failed"  # Scrapy's word for why the crawl ended
+    finish: str = "failed"  # the reason that Scrapy gives for the end of the crawl
     dropped: Counter[Cause] = field(default_factory=Counter)
     samples: dict[Cause, str] = field(default_factory=dict)
 
@@ -75,7 +76,7 @@ def crawl(url: str, changes: dict[str, Any], on_page: Callable[[], None]) -> Out
 
     crawler.signals.connect(on_item, signals.item_scraped)
     crawler.signals.connect(on_closed, signals.spider_closed)
-    failures: list[Failure] = []  # of the start of the crawl, Ctrl-C among them
+    failures: list[Failure] = []  # exceptions at the start of the crawl, including Ctrl-C
     process.crawl(crawler, url=url).addErrback(failures.append)
     process.start()
     for failure in failures:
@@ -84,13 +85,13 @@ def crawl(url: str, changes: dict[str, Any], on_page: Callable[[], None]) -> Out
 
 
 def drops_table(outcome: Outcome, root: str) -> Table:
-    """Return a table of what was dropped, with samples relative to the site at ``root``."""
+    """Return a table of dropped requests, with sample URLs relative to ``root``."""
     total = outcome.dropped.total()
-    table = Table(title="Requests dropped for robots.txt", show_footer=True, title_justify="left")
+    table = Table(title="Requests dropped because of robots.txt", show_footer=True, title_justify="left")
     table.add_column("Line", justify="right")
-    table.add_column("Rule", "in all")
+    table.add_column("Rule", "total")
     table.add_column("Dropped", str(total), justify="right")
-    table.add_column("Such as", overflow="fold")
+    table.add_column("Example", overflow="fold")
     for cause, count in sorted(outcome.dropped.items()):
         rule = f"Disallow: {cause.text}" if cause.line else cause.text
         sample = outcome.samples[cause].removeprefix(root)
@@ -99,7 +100,7 @@ def drops_table(outcome: Outcome, root: str) -> Table:
 
 
 def complaints(site: Site, outcome: Outcome) -> list[str]:
-    """Return what is wrong with a crawl, going by the site's own log of it."""
+    """Return the errors of a crawl, according to the log of the site."""
     visits = site.visits
     wrong = []
     if strays := {visit.target for visit in visits if off_limits(visit.target)}:
@@ -118,7 +119,7 @@ def complaints(site: Site, outcome: Outcome) -> list[str]:
 
 
 def listing(paths: set[str], limit: int = 20) -> str:
-    """Return the first of ``paths``, each on a line of its own, and how many more there are."""
+    """Return the first of ``paths``, one per line, and the number of the others."""
     lines = sorted(paths)[:limit]
     if more := len(paths) - len(lines):
         lines.append(f"and {more} more")
@@ -131,15 +132,17 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--books", type=int, default=240, metavar="N", help="books in the library (default: 240)"
     )
-    parser.add_argument("--log", type=Path, metavar="FILE", help="write Scrapy's whole log there")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="write Scrapy's log to FILE")
     parser.add_argument(
         "--report",
         type=Path,
         default=Path("demo-report.html"),
         metavar="FILE",
-        help="write the report on robots.txt there (default: demo-report.html)",
+        help="write the robots.txt report to FILE (default: demo-report.html)",
     )
-    parser.add_argument("--disobey", action="store_true", help="ignore robots.txt, to see the site notice")
+    parser.add_argument(
+        "--disobey", action="store_true", help="ignore robots.txt, to see how the site detects it"
+    )
     options = parser.parse_args(argv)
     if options.books < 0:
         parser.error("--books must not be negative")
@@ -169,17 +172,17 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def report(console: Console, site: Site, outcome: Outcome) -> int:
-    """Print how the crawl went and return the exit status that it deserves."""
+    """Print the results of the crawl and return the exit status."""
     if outcome.finish == "shutdown":
         console.print(f"Interrupted after {outcome.fetched} pages.")
         return 130
     expected = len(site.collection.open_pages())
-    console.print(f"Pages fetched: {outcome.fetched} of {expected} open to robots")
+    console.print(f"Pages fetched: {outcome.fetched} of {expected} that robots.txt allows")
     if outcome.dropped:
         console.print(drops_table(outcome, site.url))
     count = len(site.visits)
     if wrong := complaints(site, outcome):
-        console.print(f"[red]The site's own log of {count} requests is not as it should be.[/]")
+        console.print(f"[red]The site's own log of {count} requests shows errors:[/]")
         for complaint in wrong:
             console.print(complaint, markup=False, highlight=False, soft_wrap=True)
         return 1

@@ -1,8 +1,8 @@
 """robots.txt for Scrapy by a strict reading of the 1994 Standard for Robot Exclusion.
 
 Enable it with one line in ``settings.py``: ``ADDONS = {"scrapy_norobots.Addon": 500}``. Names that need
-Scrapy are imported when they are first used, so that `RobotsTxt` can be used without it and importing the
-package installs no Twisted reactor.
+Scrapy are imported on first use. So `RobotsTxt` works without Scrapy, and importing the package installs no
+Twisted reactor.
 """
 
 from __future__ import annotations

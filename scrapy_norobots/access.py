@@ -1,8 +1,8 @@
-"""What the outcome of a download means for an origin: its rules count, it is open, or it is closed.
+"""Turn the download of a robots.txt into access to its origin: rules apply, all is open, or all is closed.
 
-The 1994 standard is silent about statuses and failures, so what they mean is a policy: a table from
-statuses to "allow" or "deny", chosen by `NOROBOTS_STATUS_POLICY`. `Judge.judge` makes an `Access` of a
-snapshot and of the access before it; nothing here knows Scrapy, reads a clock or waits for anything.
+The 1994 standard does not mention HTTP statuses or failures. A policy, the setting `NOROBOTS_STATUS_POLICY`,
+maps each of them to "allow" or "deny". `Judge.judge` makes an `Access` from a snapshot and from the previous
+access. This module uses no Scrapy, reads no clock and awaits nothing.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from scrapy_norobots.standard.urls import is_robots_txt, split
 
 ALLOW, DENY = "allow", "deny"
 
-# Statuses of class 4xx that say nothing about the site: a proxy wants credentials (407), the server gave up
-# waiting (408), use another connection (421), too early (425), too often (429), our headers are long (431).
+# Statuses of class 4xx that say nothing about the site's wishes: proxy authentication required (407), request
+# timeout (408), misdirected request (421), too early (425), too many requests (429), headers too large (431).
 NOT_NOW = ("407", "408", "421", "425", "429", "431")
 
-# What each outcome means, by preset. A key is a status, a class of statuses, or "error": no answer came
-# (time-out, name not found, connection, TLS, answer truncated or too large). A status is looked up
-# before its class. "3xx" is a redirect that leads nowhere.
+# The action for each outcome, by preset. A key is a status, a class of statuses, or "error" for a download
+# without a usable response (timeout, DNS, connection or TLS failure, response incomplete or too large). A
+# status is looked up before its class. "3xx" is a redirect that could not be followed.
 PRESETS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
-        # The reading of Martijn Koster's draft of 1996: no entry means keep out.
+        # Martijn Koster's draft of 1996: where access is restricted, the whole site is off limits.
         "koster1996": {
             "401": DENY, "403": DENY, **dict.fromkeys(NOT_NOW, DENY),
             "3xx": DENY, "4xx": ALLOW, "5xx": DENY, "error": DENY,
         },
-        # RFC 9309, 2.3.1, with some statuses read as "not now".
+        # RFC 9309, 2.3.1, except that the statuses of NOT_NOW are temporary failures.
         "rfc9309": {
             **dict.fromkeys(NOT_NOW, DENY), "3xx": ALLOW, "4xx": ALLOW, "5xx": DENY, "error": DENY,
         },
-        # Rules count where there are any; nothing else holds a crawl up.
+        # Obey rules where there are any; never drop a request for another reason.
         "allow": {"3xx": ALLOW, "4xx": ALLOW, "5xx": ALLOW, "error": ALLOW},
     }
 )  # fmt: skip
@@ -51,57 +51,60 @@ _POLICY_KEY = re.compile(r"[345]xx|error|[3-9]\d\d", re.ASCII)
 
 
 class Rules(Protocol):
-    """Rules as read by some parser: the strict one, or one that the user has chosen."""
+    """The rules of one origin, as read by a parser: the strict one, or one that the user has chosen.
+
+    `robot` is always a name or a whole User-Agent header.
+    """
 
     @property
     def size(self) -> int:
-        """About how much memory they take, in bytes."""
+        """Approximate memory use, in bytes."""
 
     def is_ready(self, robot: str | bytes) -> bool:
-        """Whether questions about `robot` are answered at once; if not, `prepare` should run in a thread."""
+        """Return whether the methods below answer at once for `robot`; if not, run `prepare` in a thread."""
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
-        """Do what the first question about `robot` takes, at the origin whose rules they are."""
+        """Do the work that the first question about `robot` needs. `origin` is the origin of the rules."""
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
-        """Whether `robot` may not fetch a target, path and query, of the origin whose rules they are."""
+        """Return whether `robot` must not fetch `target`, a path with its query, at the rules' origin."""
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
-        """Say whether and why `robot` may fetch `url`."""
+        """Return whether `robot` may fetch `url`, and why. `source` is the URL of the robots.txt."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatusPolicy:
-    """What to do with an origin whose robots.txt was not had: "allow" or "deny", by `PRESETS`' keys."""
+    """What to do with an origin without rules: `table` maps the keys of `PRESETS` to "allow" or "deny"."""
 
     table: Mapping[str, str]
 
     @classmethod
     def of(cls, value: object) -> StatusPolicy:
-        """Make a policy of a preset's name, or of a mapping that changes entries of the default preset.
+        """Make a policy from the name of a preset, or from a mapping that changes entries of a preset.
 
-        The mapping may name another preset to start from: ``{"preset": "rfc9309", "403": "deny"}``.
-        Raises `ValueError` that says what is wrong with the value.
+        A mapping changes the default preset, or the one that it names: ``{"preset": "rfc9309", "403":
+        "deny"}``. Raises `ValueError` if a preset, key or action is unknown.
         """
         changes = dict(value) if isinstance(value, Mapping) else {"preset": value}
         preset = changes.pop("preset", DEFAULT_PRESET)
         if not isinstance(preset, str) or preset not in PRESETS:
-            raise ValueError(f"{preset!r} is no preset; there are {', '.join(PRESETS)}")
+            raise ValueError(f"unknown preset {preset!r}; choose from {', '.join(PRESETS)}")
         table = dict(PRESETS[preset])
         for key, action in changes.items():
             if not _POLICY_KEY.fullmatch(str(key)):
                 raise ValueError(
-                    f"{key!r} is no outcome; write a status such as 403, one of 3xx, 4xx, 5xx, or error"
+                    f"unknown outcome {key!r}; use a status such as 403, a class (3xx, 4xx, 5xx), or 'error'"
                 )
             if action not in (ALLOW, DENY):
-                raise ValueError(f"{action!r} for {key!r} is neither {ALLOW!r} nor {DENY!r}")
+                raise ValueError(f"the action for {key!r} must be {ALLOW!r} or {DENY!r}, not {action!r}")
             table[str(key)] = str(action)
         return cls(MappingProxyType(table))
 
     def look_up(self, status: int | None) -> tuple[str, str]:
-        """Return the key that counts for a status (None: no answer), and its action.
+        """Return the key that applies to a status (None: no usable response), and its action.
 
-        A status of no known class is taken for a failure of the server.
+        A status outside the classes 3xx to 5xx is looked up as 5xx.
         """
         if status is None:
             key = "error"
@@ -114,7 +117,7 @@ class StatusPolicy:
 
 
 class AccessKind(Enum):
-    """What there is to go by at an origin."""
+    """The three kinds of access to an origin."""
 
     RULES = "rules"
     OPEN = "open"
@@ -125,11 +128,14 @@ class AccessKind(Enum):
 class Access:
     """What may be fetched at an origin, and why.
 
-    `rules` is there if `kind` is `AccessKind.RULES`; `snapshot` is the download that they, or whatever else
-    counts, came from; `failure` is the download in vain since then that made it stale. `outcome` is ``rules``
-    or the key of the policy that decided, `detail` what happened last, in words. It counts for `lifetime`
-    seconds. If it is `temporary`, it does not say what the site wants, and the time is short; if it is
-    `stale`, it has outlived its time, because nothing newer could be had.
+    - `rules` is None unless `kind` is `AccessKind.RULES`.
+    - `snapshot` is the download that the access was judged from; if `stale`, the last good one.
+    - `outcome` is ``"rules"`` or the key of the policy that decided.
+    - `detail` says in words what happened last.
+    - `lifetime` is for how many seconds the access is valid after it was judged.
+    - `temporary` means that the outcome does not show what the site wants, so `lifetime` is short.
+    - `stale` means that the rules have expired and stay in use because a refresh failed; `failure` is the
+      snapshot of that refresh.
     """
 
     kind: AccessKind
@@ -144,42 +150,42 @@ class Access:
 
     @property
     def snapshots(self) -> tuple[Snapshot, ...]:
-        """What the access was judged from, oldest first: what a store needs to keep."""
+        """The snapshots that the access was judged from, oldest first; a store saves these."""
         return (self.snapshot,) if self.failure is None else (self.snapshot, self.failure)
 
     @property
     def size(self) -> int:
-        """About how much memory it takes, in bytes."""
+        """Approximate memory use, in bytes."""
         texts = len(self.snapshot.url) + len(self.detail) + sum(map(len, self.snapshot.headers.values()))
         return 1000 + texts + (self.rules.size if self.rules else 0)
 
     @property
-    def explanation(self) -> str:
-        """What happened last, and which setting makes of it what it is."""
+    def setting(self) -> str:
+        """Which setting leads from `detail` to this access, in words; empty if the rules are fresh."""
         if self.stale:
-            return f"{self.detail}, and NOROBOTS_STALE_TTL lets the copy at hand count"
+            return "NOROBOTS_STALE_TTL keeps the last good copy"
         if self.rules is not None:
-            return self.detail
+            return ""
         verb = "allows" if self.kind is AccessKind.OPEN else "denies"
-        return f"{self.detail}, and NOROBOTS_STATUS_POLICY {verb} {self.outcome!r}"
+        return f"NOROBOTS_STATUS_POLICY {verb} {self.outcome!r}"
 
     def is_ready(self, robot: str | bytes) -> bool:
-        """Whether questions about `robot` are answered at once; if not, `prepare` should run in a thread."""
+        """Return whether questions about `robot` are answered at once; if not, run `prepare` in a thread."""
         return self.rules is None or self.rules.is_ready(robot)
 
     def prepare(self, robot: str | bytes) -> None:
-        """Do what the first question about `robot` takes."""
+        """Do the work that the first question about `robot` needs."""
         if self.rules is not None:
             self.rules.prepare(self.snapshot.origin, robot)
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
-        """Whether `robot` may not fetch a target, path and query, of the origin."""
+        """Return whether `robot` must not fetch `target`, a path with its query, at the origin."""
         if self.rules is not None:
             return self.rules.forbids(origin, target, robot)
         return self.kind is AccessKind.CLOSED and not is_robots_txt(target)
 
     def decide(self, url: str, robot: str | bytes) -> Decision:
-        """Say whether and why `robot` may fetch `url`."""
+        """Return whether `robot` may fetch `url`, and why."""
         if self.rules is not None:
             return self.rules.decide(url, robot, self.snapshot.url)
         decision = Decision(
@@ -188,7 +194,7 @@ class Access:
             robot=to_name(robot),
             reason=Reason.ERROR if self.snapshot.status is None else Reason.STATUS,
             source=self.snapshot.url,
-            detail=self.explanation,
+            detail=f"{self.detail}, and {self.setting}",
         )
         target = split(url)[1]
         if not decision.allowed and target is not None and is_robots_txt(target):
@@ -198,10 +204,10 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Says what downloads mean, by a user's policy and times.
+    """Turns snapshots into accesses, by the user's policy and times.
 
-    `parse` reads the body of an answer. It may be a user's own parser; where it raises, that is a failure
-    like one of the download.
+    `parse` reads the body of a response. It may be a parser of the user's; an exception that it raises is
+    treated like a failed download.
     """
 
     policy: StatusPolicy
@@ -209,10 +215,11 @@ class Judge:
     parse: Callable[[bytes], Rules]
 
     def judge(self, snapshot: Snapshot, previous: Access | None = None) -> Access:
-        """Judge a download, given the previous access to the origin, if there is one.
+        """Return the access that a download leads to; `previous` is the origin's last access, if any.
 
-        Only the body of a 2xx answer is parsed; a 304 renews the previous rules. A temporary outcome leaves
-        such rules in force, while they may stay. It counts the longer, the more downloads in a row failed.
+        Only the body of a 2xx response is parsed. A 304 renews the previous rules. After a temporary
+        failure, previous rules stay in use until `Freshness.may_stay` is false. The lifetime of a temporary
+        outcome doubles with each failure in a row.
         """
         failures = previous.snapshots[-1].failures if previous is not None else 0
         if previous is None or previous.rules is None:
@@ -232,9 +239,10 @@ class Judge:
         )
 
     def recall(self, snapshots: Sequence[Snapshot], now: float) -> Access:
-        """Judge snapshots that a store kept, oldest first, as they were judged when they were new.
+        """Judge snapshots from a store, oldest first, as they were judged when they were new.
 
-        The lifetime is what is left of it at `now`, in seconds since the epoch; 0 or less if nothing is.
+        `now` is in seconds since the epoch. The lifetime of the result is what remains at `now`; it is 0 or
+        negative if the access has expired.
         """
         access = None
         for snapshot in snapshots:
@@ -250,7 +258,7 @@ class Judge:
         return replace(
             previous,
             snapshot=snapshot,
-            detail=f"{printable(answer.url)} answered 304: it has not changed",
+            detail=f"{printable(answer.url)} answered 304: not modified",
             lifetime=self.freshness.lifetime(snapshot),
             temporary=False,
             stale=False,
@@ -261,12 +269,12 @@ class Judge:
         if snapshot.status is not None and 200 <= snapshot.status < 300:
             try:
                 rules = self.parse(snapshot.body)
-            except Exception as exc:  # whatever a parser of the user's raises must not open the site
-                error = f"its parser failed: {type(exc).__name__}: {exc}"
+            except Exception as exc:  # no exception of a user's parser may open the site
+                error = f"{type(exc).__name__}: {exc}"
                 failed = replace(
                     snapshot, status=None, error=error, body=b"", local_failure=True, exception=exc
                 )
-                return self._without_rules(failed, failures)
+                return self._without_rules(failed, failures, "could not be parsed")
             return Access(
                 kind=AccessKind.RULES,
                 snapshot=snapshot,
@@ -277,16 +285,18 @@ class Judge:
             )
         return self._without_rules(replace(snapshot, body=b""), failures)
 
-    def _without_rules(self, snapshot: Snapshot, failures: int) -> Access:
+    def _without_rules(
+        self, snapshot: Snapshot, failures: int, problem: str = "could not be downloaded"
+    ) -> Access:
         status, source = snapshot.status, printable(snapshot.url)
         key, action = self.policy.look_up(status)
         if status is None:
-            detail = f"{source} could not be had ({printable(snapshot.error)})"
+            detail = f"{source} {problem} ({printable(snapshot.error)})"
         else:
             detail = f"{source} answered {status}"
         # Only a 4xx can say that there is no robots.txt.
         temporary = status is None or str(status) in NOT_NOW or not 400 <= status < 500
-        if temporary and not snapshot.failures:  # one from a store has been counted
+        if temporary and not snapshot.failures:  # a snapshot from a store has its number already
             snapshot = replace(snapshot, failures=failures + 1)
         return Access(
             kind=AccessKind.OPEN if action == ALLOW else AccessKind.CLOSED,

@@ -1,10 +1,11 @@
-"""`Addon`: one line in ``settings.py`` that enables the plugin.
+"""`Addon`: enables the plugin with one line in ``settings.py``.
 
-It puts `NoRobotsMiddleware` where Scrapy's own robots.txt middleware stands, takes that one out, and turns
-`ROBOTSTXT_OBEY` on for those who have not said anything about it. `RobotsMetaMiddleware` is listed too, and
-takes itself out unless `NOROBOTS_META` is on, which another add-on may still set after this one. What the
-user has set wins: an order for a middleware, `None` for one of ours, `ROBOTSTXT_OBEY = False`. Applying it
-twice is applying it once.
+The add-on replaces Scrapy's own robots.txt middleware by `NoRobotsMiddleware`, at the same order; sets
+`ROBOTSTXT_OBEY` to True and `DOWNLOADER` to `RobotsDownloader`, unless the user has set them; and lists
+`RobotsMetaMiddleware`. The last one disables itself unless `NOROBOTS_META` is true; it is always listed,
+because another add-on may still set `NOROBOTS_META` after this one. The user's settings win: the order of a
+middleware, `None` for one of the plugin's middlewares, `ROBOTSTXT_OBEY = False`. To apply the add-on twice
+has the same effect as to apply it once.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _PATH = "scrapy_norobots.NoRobotsMiddleware"
 _META_SETTING = "SPIDER_MIDDLEWARES"
 _META_PATH = "scrapy_norobots.RobotsMetaMiddleware"
 _DOWNLOADER = "scrapy_norobots.RobotsDownloader"
-_DEFAULT_ORDER = 100  # of both
+_DEFAULT_ORDER = 100  # of both middlewares
 
 
 class Addon:
@@ -35,17 +36,17 @@ class Addon:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Addon:
-        """Make the add-on of a crawler; raises `ValueError` if it stands among other components."""
+        """Make the add-on of a crawler. Raises `ValueError` if a setting other than ADDONS lists it."""
         check_place(crawler.settings, cls, "ADDONS")
         return cls()
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Change a crawler's settings so that the plugin is used."""
+        """Change the settings of a crawler so that it uses the plugin."""
         _list_meta(settings)
         middlewares = dict(settings.getdict(_SETTING))
         ours = keys_of(NoRobotsMiddleware, middlewares)
         if ours and all(middlewares[key] is None for key in ours):
-            return  # switched off: Scrapy's own has to stay then
+            return  # the user switched the plugin off, so Scrapy's own middleware stays
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         if (settings.getpriority("DOWNLOADER") or 0) <= SETTINGS_PRIORITIES["default"]:
             settings.set("DOWNLOADER", _DOWNLOADER, priority="addon")
@@ -54,10 +55,10 @@ class Addon:
         orders = [middlewares.pop(key) for key in keys_of(RobotsTxtMiddleware, middlewares)]
         orders += [base[key] for key in builtin]
         if not ours:
-            # First, as Scrapy's own is before what the user gives the same order.
+            # Put it first: among equal orders Scrapy's own comes before the user's, and so must this one.
             order = next((order for order in orders if order is not None), _DEFAULT_ORDER)
             middlewares = {_PATH: order, **middlewares}
-        # By the key that Scrapy has for it: until 2.14, a class and its path are two components.
+        # Use the same key as Scrapy: until 2.14, a class and its import path are two components.
         middlewares.update(dict.fromkeys(builtin))
         settings.set(_SETTING, middlewares, priority=settings.getpriority(_SETTING) or 0)
 

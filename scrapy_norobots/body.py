@@ -1,9 +1,9 @@
-"""From the bytes that a server sent to those of the file: the whole file, or a `ValueError`.
+"""Decode the body of a robots.txt: return the whole file, or raise `ValueError`.
 
-A server may compress a robots.txt although it is asked not to, or serve a robots.txt.gz as it is. Scrapy
-decodes as much as has come, so that the first half of a file passes for the whole. Here each encoding must
-come to its own end, with its checksum if it has one, and nothing unknown may follow. An empty body is an
-empty file, whatever its encoding. No body takes much time, or much more memory than `maxsize` bytes.
+A server may compress a robots.txt although the request asks for no encoding, or serve a robots.txt.gz as it
+is. Scrapy decodes whatever was received, so half a file looks like a whole one. Here, each encoding must
+reach its own end, with a valid checksum if it has one, and nothing unknown may follow. An empty body is an
+empty file in any encoding. Decoding takes little time, and little more memory than `maxsize` bytes.
 """
 
 from __future__ import annotations
@@ -14,49 +14,51 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 
-# More are no file, but an attempt to keep the crawl busy.
+# Bodies with more than these are attacks on the crawl, not files.
 _MOST_ENCODINGS = 5
 _MOST_MEMBERS = 100
 
 _GZIP = b"\x1f\x8b"
-# What may follow a compressed file without being part of it; none of it can hold a rule.
+# Bytes that may follow a compressed file without being part of it; they cannot contain a rule.
 _PADDING = b"\0 \t\r\n"
 
-# The window, as a power of 2, that a decoder of zstd must have for HTTP (RFC 9659).
+# The window size, as a power of 2, that a zstd decoder must support for HTTP (RFC 9659).
 _ZSTD_WINDOW = 23
 
 
 class _Stream(Protocol):
-    """What the standard library's decompressors have in common: they read one stream, up to its end."""
+    """The common interface of the standard library's decompressors; each reads one stream up to its end."""
 
     @property
     def eof(self) -> bool:
-        """Whether the end has come."""
+        """Whether the end of the stream was reached."""
 
     @property
     def unused_data(self) -> bytes:
-        """What follows it."""
+        """The bytes after the end of the stream."""
 
     def decompress(self, data: bytes, max_length: int, /) -> bytes:
-        """Return what the stream holds, at most about `max_length` bytes."""
+        """Return the decompressed data, at most about `max_length` bytes."""
 
 
 def decode(body: bytes, encodings: Sequence[str], maxsize: int) -> bytes:
-    """Undo the encodings of a body, as Content-Encoding lists them: the last one has to be undone first.
+    """Return the decoded body.
 
-    Raises `ValueError` that says why there is no file of at most `maxsize` bytes.
+    `encodings` are the values of Content-Encoding, in the order of the header; the last one is decoded first.
+    Raises `ValueError`, with the reason, if the body is damaged, incomplete, in an unsupported encoding, or
+    larger than `maxsize` bytes after decoding.
     """
     if len(encodings) > _MOST_ENCODINGS:
         raise ValueError(f"its Content-Encoding has more than {_MOST_ENCODINGS} values")
     for encoding in reversed(encodings):
         body = _decode(body, encoding, maxsize)
-    # Compressed, and nobody says so: a robots.txt.gz that the server takes for text.
+    # Compressed without a Content-Encoding: a robots.txt.gz that the server sends as text.
     return _decode(body, "gzip", maxsize) if body.startswith(_GZIP) else body
 
 
 def _decode(body: bytes, encoding: str, maxsize: int) -> bytes:
     if encoding not in _STREAMS:
-        raise ValueError(f"its Content-Encoding is {encoding}, which cannot be undone")
+        raise ValueError(f"its Content-Encoding {encoding} is not supported")
     parts: list[bytes] = []
     room = maxsize + 1
     while body:
@@ -67,15 +69,15 @@ def _decode(body: bytes, encoding: str, maxsize: int) -> bytes:
             parts.append(stream.decompress(body, room))
         except ImportError:
             raise ValueError(
-                f"its Content-Encoding is {encoding}, and no package that undoes it is installed"
+                f"its Content-Encoding is {encoding}, and no package that decodes it is installed"
             ) from None
-        except Exception as exc:  # each decoder has its own
+        except Exception as exc:  # each decoder has its own exceptions
             raise ValueError(f"its {encoding} data is damaged: {exc}") from None
         room -= len(parts[-1])
         if room <= 0:
-            raise ValueError(f"it has more than {maxsize} bytes, decompressed")
+            raise ValueError(f"it has more than {maxsize} bytes after decompression")
         if not stream.eof:
-            raise ValueError(f"its {encoding} data was cut off")
+            raise ValueError(f"its {encoding} data is incomplete")
         body = stream.unused_data.lstrip(_PADDING)  # gzip and zstd files may have several members
     return b"".join(parts)
 
@@ -85,21 +87,21 @@ def _gzip(body: bytes) -> _Stream:
 
 
 def _deflate(body: bytes) -> _Stream:
-    """Return the decompressor of zlib's format or, as some servers send it, of what that wraps."""
+    """Return a decompressor for zlib's format or, as some servers send, for raw deflate data."""
     is_wrapped = body[0] & 0x0F == zlib.DEFLATED and int.from_bytes(body[:2], "big") % 31 == 0
     return zlib.decompressobj(wbits=zlib.MAX_WBITS if is_wrapped else -zlib.MAX_WBITS)
 
 
 class _Brotli:
-    """A decompressor of brotli; it fails if anything follows the end."""
+    """A decompressor for brotli. It raises an error if data follows the end of the stream."""
 
     unused_data = b""
 
     def __init__(self, body: bytes) -> None:
         try:
-            import brotli  # noqa: PLC0415  # Scrapy brings it from 2.19 on
+            import brotli  # noqa: PLC0415  # installed with Scrapy from 2.19 on
         except ImportError:
-            import brotlicffi as brotli  # noqa: PLC0415  # PyPy's
+            import brotlicffi as brotli  # noqa: PLC0415  # on PyPy
         self._stream: Any = brotli.Decompressor()
 
     @property
@@ -116,7 +118,7 @@ class _Brotli:
 
 
 def _zstd(body: bytes) -> _Stream:
-    # Scrapy brings it from 2.19 on. The package zstandard, of before, does not tell where a file ends.
+    # Installed with Scrapy from 2.19 on. The older package zstandard does not report where a file ends.
     if sys.version_info >= (3, 14):
         from compression import zstd  # noqa: PLC0415
     else:

@@ -1,8 +1,8 @@
-"""All differences between Scrapy's versions, and between its ways to wait, are known here and only here.
+"""The only module that knows the differences between Scrapy's versions and between event loops.
 
-Coroutines of Scrapy's components may await an `asyncio.Future` where asyncio runs (its reactor, or no
-reactor at all) and a Twisted `Deferred` where another reactor does. Callers of this module write one
-coroutine for both. What a version has is found out by looking for it, not by its number.
+Coroutines of Scrapy's components may await an `asyncio.Future` where asyncio runs (with its reactor, or
+without a reactor) and a Twisted `Deferred` with any other reactor. Callers of this module write one coroutine
+for both. The module tests for the features of a version, not for its number.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ _T = TypeVar("_T")
 
 
 def spawn(coroutine: Coroutine[Any, Any, _T]) -> Deferred[_T]:
-    """Run a coroutine by itself, so that cancelling whoever started it does not cancel it.
+    """Run a coroutine on its own: cancelling the caller does not cancel it.
 
-    The caller keeps the result for as long as the coroutine runs: nothing else may refer to it.
+    The caller must keep the result while the coroutine runs, because nothing else may refer to it.
     """
     return deferred_from_coro(coroutine)
 
 
 def cancel(spawned: Deferred[None]) -> None:
-    """End a coroutine that was spawned, without a word."""
+    """Cancel a spawned coroutine, and ignore its exceptions."""
     spawned.addErrback(lambda _: None)
     spawned.cancel()
 
 
 def waiting_for(deferred: Deferred[_T]) -> Awaitable[_T]:
-    """Return what a coroutine can await to get a deferred's result. Cancelling it cancels the deferred."""
+    """Return an awaitable for the result of a deferred. Cancelling the awaitable cancels the deferred."""
     return maybe_deferred_to_future(deferred)
 
 
 async def sleep(seconds: float) -> None:
-    """Wait for some seconds, and let others go on."""
+    """Wait for some seconds without blocking the event loop."""
     if _asyncio_runs():
         await asyncio.sleep(seconds)
     else:
@@ -60,7 +60,7 @@ async def sleep(seconds: float) -> None:
 
 
 def call_later(seconds: float, function: Callable[[], None]) -> Callable[[], object]:
-    """Call a function after some seconds; return what to call so that it is not."""
+    """Call a function after some seconds. Return a function that cancels the call."""
     if _asyncio_runs():
         return asyncio.get_running_loop().call_later(seconds, function).cancel
     call = _reactor().callLater(seconds, function)
@@ -68,7 +68,7 @@ def call_later(seconds: float, function: Callable[[], None]) -> Callable[[], obj
 
 
 async def within(seconds: float, coroutine: Coroutine[Any, Any, _T]) -> _T:
-    """Return a coroutine's result; raise `TimeoutError` and cancel it if it takes longer than `seconds`."""
+    """Return the result of a coroutine; after `seconds`, cancel it and raise `TimeoutError`."""
     try:
         if _asyncio_runs():
             return await asyncio.wait_for(coroutine, seconds)
@@ -79,14 +79,15 @@ async def within(seconds: float, coroutine: Coroutine[Any, Any, _T]) -> _T:
 
 
 class LateError(Exception):
-    """What was waited for has been given up."""
+    """`unless` cancelled the coroutine, because it was late."""
 
 
 async def unless(is_late: Callable[[], bool], seconds: float, coroutine: Coroutine[Any, Any, _T]) -> _T:
-    """Return a coroutine's result; cancel it and raise `LateError` if it is late, as is asked every so often.
+    """Return the result of a coroutine; cancel it and raise `LateError` once `is_late()` is true.
 
-    Where asyncio runs, this is within the task of who waits: the result is there without a turn of the loop.
-    A coroutine that turns being cancelled into a result is late too.
+    `is_late` is called every `seconds`. Where asyncio runs, the coroutine runs in the task of the caller, so
+    the result needs no extra iteration of the event loop. A coroutine that returns a result although it was
+    cancelled is late too.
     """
     task = asyncio.current_task() if _asyncio_runs() else None
     deferred: Deferred[_T] | None = deferred_from_coro(coroutine) if task is None else None
@@ -119,7 +120,7 @@ async def unless(is_late: Callable[[], bool], seconds: float, coroutine: Corouti
 
 
 async def in_thread(executor: Executor, function: Callable[[], _T]) -> _T:
-    """Return a function's result, worked out in a thread while others go on."""
+    """Run a function in a thread and return its result; the event loop is not blocked."""
     if _asyncio_runs():
         return await asyncio.get_running_loop().run_in_executor(executor, function)
     future = executor.submit(function)
@@ -131,7 +132,7 @@ async def in_thread(executor: Executor, function: Callable[[], _T]) -> _T:
 
     def pass_on() -> None:
         if deferred.called:
-            return  # nobody waits any more
+            return  # the wait was cancelled
         error = future.exception()
         if error is None:
             deferred.callback(future.result())
@@ -143,7 +144,7 @@ async def in_thread(executor: Executor, function: Callable[[], _T]) -> _T:
 
 
 def has_asyncio(crawler: Crawler) -> bool:
-    """Whether an asyncio event loop will run in the crawl."""
+    """Return whether an asyncio event loop runs in the crawl."""
     if not crawler.settings.getbool("TWISTED_REACTOR_ENABLED", True):
         return True
     return is_asyncio_reactor_installed()
@@ -164,9 +165,9 @@ def _reactor() -> Any:
 
 
 def is_closing(crawler: Crawler) -> bool:
-    """Whether the crawl is about to end, so that nothing should be waited for that need not be.
+    """Return whether the crawl is closing, so that nothing should wait longer than it must.
 
-    Of a mock engine it is not.
+    With a mock engine, the crawl is never closing.
     """
     return isinstance(getattr(_engine_slot(crawler), "closing", None), Deferred)
 
@@ -174,7 +175,7 @@ def is_closing(crawler: Crawler) -> bool:
 async def download(crawler: Crawler, request: Request) -> Response:
     """Download a request through the engine and all downloader middlewares.
 
-    Raises what the download raises.
+    Exceptions of the download propagate.
     """
     engine = crawler.engine
     assert engine is not None  # requests come from a running engine
@@ -184,7 +185,7 @@ async def download(crawler: Crawler, request: Request) -> Response:
 
 
 async def send_robots_parsed(crawler: Crawler, parser: RobotParser, request: Request) -> None:
-    """Send Scrapy's `robots_parsed` signal, where it has one (2.18)."""
+    """Send Scrapy's `robots_parsed` signal, if this version has it (2.18)."""
     if hasattr(signals, "robots_parsed"):
         await crawler.signals.send_catch_log_async(
             signal=signals.robots_parsed, robotparser=parser, request=request
@@ -192,9 +193,9 @@ async def send_robots_parsed(crawler: Crawler, parser: RobotParser, request: Req
 
 
 def components(settings: BaseSettings, name: str) -> Mapping[Any, Any]:
-    """Return a component setting with Scrapy's own part of it, joined as this version of Scrapy does it.
+    """Return the component setting `name`, joined with its ``_BASE`` part as this version of Scrapy joins it.
 
-    Until 2.14 a class and its import path are two components.
+    Until 2.14, a class and its import path are two components.
     """
     join = getattr(settings, "get_component_priority_dict_with_base", settings.getwithbase)
     joined: Mapping[Any, Any] = join(name)
@@ -202,13 +203,13 @@ def components(settings: BaseSettings, name: str) -> Mapping[Any, Any]:
 
 
 def downloader(crawler: Crawler) -> Any:
-    """Return the crawler's downloader, which may be of any class."""
+    """Return the crawler's downloader, an instance of any class."""
     assert crawler.engine is not None  # requests come from a running engine
     return crawler.engine.downloader
 
 
 def look_for_next_request(crawler: Crawler) -> None:
-    """Have the engine look on the scheduler now; its heartbeat does it some time anyway."""
+    """Make the engine ask the scheduler for a request now, and not only at its next heartbeat."""
     slot = _engine_slot(crawler)
     if slot is not None and slot.closing is None:
         slot.nextcall.schedule()
@@ -219,10 +220,10 @@ def _engine_slot(crawler: Crawler) -> Any | None:
 
 
 def spellings(target: str) -> tuple[str, ...]:
-    """Return the spellings of a target that may be sent: its own, and what download handlers make of it.
+    """Return the spellings of a target that may be sent: its own, and those that download handlers produce.
 
-    Twisted's drops an empty ``;``. aiohttp's, which works beside a reactor too, decodes more escapes than
-    RFC 3986's normal form does; so what it would send is checked wherever it is installed.
+    Twisted's handler drops an empty ``;``. aiohttp's handler decodes more escapes than the normal form of RFC
+    3986. It can be used with a reactor too, so its spelling is included wherever aiohttp is installed.
     """
     if "%" not in target and ";" not in target:
         return (target,)
@@ -236,16 +237,17 @@ def spellings(target: str) -> tuple[str, ...]:
 @cache
 def _aiohttp_url() -> Any | None:
     try:
-        from yarl import URL  # noqa: PLC0415  # comes with aiohttp, which may not be there
+        from yarl import URL  # noqa: PLC0415  # a dependency of aiohttp, which is optional
     except ImportError:
         return None
     return URL
 
 
 def is_start_request(request: Request) -> bool:
-    """Whether a request is one that the spider starts with, and not one that a page led to.
+    """Return whether a request is a start request of the spider.
 
-    Scrapy 2.13 marks them; before, they are those that the depth middleware has not seen.
+    Scrapy 2.13 marks start requests. In older versions, requests that the depth middleware has not seen are
+    start requests.
     """
     if hasattr(Spider, "start"):
         return bool(request.meta.get("is_start_request"))

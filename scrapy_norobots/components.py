@@ -1,7 +1,7 @@
-"""Component settings, such as `DOWNLOADER_MIDDLEWARES`: which of their keys stand for a class or enable it.
+"""Find a class in component settings such as `DOWNLOADER_MIDDLEWARES`.
 
-Keys are classes or import paths. `keys_of` imports nothing of the user's, so add-ons may use it;
-`enabled_keys` imports what the user has listed.
+The keys of these settings are classes or import paths. `keys_of` imports no modules of the user, so add-ons
+may call it; `enabled_keys` imports the components that the user has listed.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ _SAFE_TO_IMPORT = ("scrapy_norobots.", "scrapy.")
 
 
 def keys_of(cls: type, components: Mapping[Any, Any]) -> list[Any]:
-    """Return the keys that stand for a class.
+    """Return the keys of a component setting that refer to the class `cls`.
 
-    Nothing of the user's is imported: add-ons run before there is a reactor, and modules may import it.
+    Import paths of the user's modules are not imported: add-ons run before the reactor is installed, and a
+    module may import (and so install) one.
     """
     return [
         key
@@ -33,7 +34,7 @@ def keys_of(cls: type, components: Mapping[Any, Any]) -> list[Any]:
 
 
 def enabled_keys(settings: BaseSettings, name: str, cls: type) -> list[Any]:
-    """Return the keys by which a component setting (Scrapy's own part too) enables a class or subclass."""
+    """Return the keys by which the setting `name`, or its ``_BASE``, enables `cls` or a subclass of it."""
     components = compat.components(settings, name)
     return [
         key
@@ -43,16 +44,16 @@ def enabled_keys(settings: BaseSettings, name: str, cls: type) -> list[Any]:
 
 
 def check_place(settings: BaseSettings, cls: type, place: str) -> None:
-    """Raise `ValueError` if a class is in a component setting where it does nothing."""
+    """Raise `ValueError` if `cls` is enabled in a component setting other than `place`."""
     for name in _SETTINGS:
         components = settings.getdict(name)
         for key in keys_of(cls, components):
             if name != place and components[key] is not None:
-                raise ValueError(f"{name} = {dict(components)!r}: {key!r} belongs into {place}")
+                raise ValueError(f"{name} = {dict(components)!r}: {key!r} belongs in {place}")
 
 
 def _load(key: Any) -> Any:
     try:
         return load_object(key)
-    except Exception:  # whatever a module raises: Scrapy reports it
+    except Exception:  # of any kind; Scrapy reports it
         return None

@@ -1,13 +1,14 @@
-"""`RobotsDownloader`: Scrapy's downloader, in which waiting for a robots.txt takes no place of the crawl.
+"""`RobotsDownloader`: Scrapy's downloader, but requests that wait for robots.txt are not counted.
 
-Each request in Scrapy's downloader takes one of the `CONCURRENT_REQUESTS` places of the crawl, whether it is
-being sent or waits. Here three kinds of requests take none, within the bounds of `WaitingConfig`: downloads
-of a robots.txt; requests that are *held* until one has come; and requests that then stand *in line* until
-their download slot can send them and the crawl has a place for them. Neither the limit nor the delays that
-Scrapy keeps are ever changed.
+In Scrapy, each request in the downloader counts against `CONCURRENT_REQUESTS`, whether it is being sent or
+waits: it takes one of the *places* of the crawl. Here, within the limits of `WaitingConfig`, three kinds of
+requests take none: downloads of robots.txt; requests that are *held* until a robots.txt has arrived; and
+requests that are then *queued* until their download slot can send them and the crawl has a free place. The
+limit itself and Scrapy's delays are never changed.
 
-`waiting_room` returns a crawl's downloader, or `NoWaitingRoom` if that is another one, or if Scrapy lacks one
-of the `INTERNALS`. Requests that wait then take places, as with Scrapy's own robots.txt middleware.
+`waiting_room` returns the downloader of a crawl, or `NoWaitingRoom` if the downloader is of another class, or
+if Scrapy lacks one of the `INTERNALS`. Then requests that wait take places, as with Scrapy's own robots.txt
+middleware.
 """
 
 from __future__ import annotations
@@ -39,19 +40,20 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# In the meta of a download of robots.txt, which tells it from other requests: the origin.
+# The meta key that marks a download of robots.txt; its value is the origin.
 ROBOTS_DOWNLOAD = "norobots_download"
 
-# A request that has a place may still wait for one in line, in a way that nothing here can see. So if nothing
-# has moved or been sent for this many seconds, one goes on without a place.
+# A request with a place may wait for a queued one, in a way that this module cannot see: a middleware may
+# download a page for each page. So if nothing has moved or been sent for this many seconds, one queued
+# request continues without a place.
 _STANDSTILL = 1.0
 
-# Whether what runs now does so on behalf of a request in the downloader, as its middlewares do.
+# True while code runs on behalf of a request in the downloader, such as its middlewares.
 _is_nested: ContextVar[bool] = ContextVar("norobots_is_nested", default=False)
 
 
 class Held:
-    """A request that waits in a `RobotsDownloader`: for its rules, and then for its turn."""
+    """A request that waits in a `RobotsDownloader`, first for its rules, and then to be sent."""
 
     __slots__ = ("_downloader", "is_counted", "is_nested", "origin", "slot", "waiter")
 
@@ -66,39 +68,39 @@ class Held:
         self.waiter: Deferred[None] | None = None
 
     async def turn(self) -> bool:
-        """Wait until the request can be sent, and give it a place; return whether it had to wait."""
+        """Wait until the request can be sent, and give it a place. Return whether it had to wait."""
         return await self._downloader.turn(self)
 
 
 class RobotsDownloader(Downloader):
     """Downloader for ``DOWNLOADER = "scrapy_norobots.RobotsDownloader"``, which the add-on sets.
 
-    Without the middleware it does what Scrapy's downloader does. Raises `ValueError` for a bad setting.
+    Without the middleware, it behaves like Scrapy's downloader. Raises `ValueError` if a setting is invalid.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler  # Scrapy sets it from 2.14 on
-        # Whether requests wait here. `waiting_room` says so, unless something is missing.
+        # Whether requests wait here. `waiting_room` sets it, unless an internal name is missing.
         self.is_in_use = False
         self._config = WaitingConfig.from_settings(crawler.settings)
         self._robots_downloads = 0
-        # Held requests: all, by origin, by slot; and how many of them are free by the bound of their origin.
+        # Held requests in total, by origin and by slot; and how many are free by the limit per origin.
         self._held_in_all = 0
         self._held: Counter[Origin | None] = Counter()
         self._held_in: Counter[Any] = Counter()
         self._free = 0
-        # The slot in which each request stands that has been held, until it leaves.
+        # The slot of each request that has been held, until the request leaves.
         self._slots_of: dict[Request, Any] = {}
-        # Requests that are downloaded on behalf of another, by a middleware: that one waits for them.
+        # Requests that a middleware downloads on behalf of another request, which waits for them.
         self._nested: set[Request] = set()
-        # Requests in line, by slot. A slot has a line too while its delay after a robots.txt is not over.
+        # Queued requests, by slot. A slot also has a queue while its delay after a robots.txt lasts.
         self._lines: dict[Any, deque[Held]] = {}
-        # Slots that can send the first of their line, in turns; slots that can do so after a known time.
+        # Slots that can send the first request of their queue, in turns; timers of the other slots.
         self._ready: dict[Any, None] = {}
         self._delayed: dict[Any, Callable[[], object]] = {}
-        # When the line of a slot last let a request go on.
+        # When a slot last admitted a request from its queue.
         self._last_turns: dict[Any, float] = {}
-        # How many requests the engine may send beyond its limit.
+        # How many requests the engine may send above its limit.
         self._ahead = 0
         self._stop_watching: Callable[[], object] | None = None
         self._moved = 0.0
@@ -108,25 +110,25 @@ class RobotsDownloader(Downloader):
         super().__init__(crawler)
 
     def needs_backout(self) -> bool:
-        """Whether the engine should send no more requests for now; without a limit it always may.
+        """Return whether the engine should send no more requests for now; without a limit, it always may.
 
-        For each request in line that goes on, the engine may send one for which there is no place yet. If its
-        origin is new, its robots.txt is not asked for too late; if not, it stands in line too.
+        For each queued request that continues, the engine may send one more, although there is no place
+        yet. If its origin is new, its robots.txt is downloaded in time; if not, the request is queued.
         """
         if not self.is_in_use:
             return super().needs_backout()
-        _is_nested.set(False)  # what the engine sends next, it sends from the scheduler
+        _is_nested.set(False)  # the next request comes from the scheduler
         counted = self._held_in_all - min(self._free, self._config.held_max)
         ahead = self._ahead if self._lines else 0
         return 0 < self.total_concurrency <= self.under_way() + counted - ahead
 
     def under_way(self) -> int:
-        """Return how many requests have a place: all but free downloads of robots.txt and what is held."""
+        """Return how many requests have a place: all but free downloads of robots.txt and held requests."""
         free_downloads = min(self._robots_downloads, self._config.concurrent_fetches)
         return len(self.active) - free_downloads - self._held_in_all
 
     def fetch(self, request: Request, *args: Any) -> Deferred[Any]:
-        """Download a request, as Scrapy's downloader does. Until Scrapy 2.13 the spider comes with it."""
+        """Download a request like Scrapy's downloader. Until Scrapy 2.13, `args` has the spider."""
         is_robots = self.is_in_use and ROBOTS_DOWNLOAD in request.meta
         self._robots_downloads += is_robots
         if is_robots:
@@ -135,7 +137,7 @@ class RobotsDownloader(Downloader):
             self._nested.add(request)
         elif self.is_in_use and not self._has_place():
             self._ahead = 0
-        token = _is_nested.set(True)  # for all that is done on behalf of this request
+        token = _is_nested.set(True)  # for all code that runs on behalf of this request
         try:
             done: Deferred[Any] = super().fetch(request, *args)
         finally:
@@ -143,7 +145,7 @@ class RobotsDownloader(Downloader):
         return done.addBoth(self._leave, request, is_robots)
 
     def _leave(self, result: Any, request: Request, is_robots: bool) -> Any:
-        """See who can go on when a request has left. The engine looks for a place only after this."""
+        """Admit queued requests after a request has left. The engine uses a free place only after this."""
         self._robots_downloads -= is_robots
         self._nested.discard(request)
         self._moved = monotonic()
@@ -159,12 +161,12 @@ class RobotsDownloader(Downloader):
         return result
 
     def _reach(self, request: Request) -> None:
-        """See that a request is sent in the slot in which it is, which a middleware may have changed."""
+        """Update the slot of a held request that a middleware has moved to another slot."""
         before = self._slots_of.get(request)
         if before is not None and before is not (slot := slot_of(self, request, self.crawler.spider)):
             self._slots_of[request] = slot
             before.active.discard(request)
-            # Nothing was sent there, so the next one need not wait.
+            # Nothing was sent in that slot, so its next request need not wait.
             self._last_turns.pop(before, None)
             if before in self._delayed:
                 self._delayed.pop(before)()
@@ -180,9 +182,9 @@ class RobotsDownloader(Downloader):
         super().close()
 
     def _make_room_for_connections(self, scheme: str) -> None:
-        """See that a robots.txt does not wait for a connection, in which time it would time out.
+        """Let a download handler open more connections, so that no robots.txt waits for one and times out.
 
-        Some download handlers open `CONCURRENT_REQUESTS` connections at most.
+        Some download handlers open at most `CONCURRENT_REQUESTS` connections.
         """
         if scheme not in self._widened:
             self._widened.add(scheme)
@@ -192,12 +194,12 @@ class RobotsDownloader(Downloader):
 
     @contextmanager
     def hold(self, origin: Origin | None, request: Request) -> Iterator[Held | NoWaitingRoom]:
-        """Hold a request of an origin inside the ``with``: it takes no place until it has had its turn."""
-        if request not in self.active:  # somebody asks the middleware, and downloads nothing
+        """Hold a request of an origin inside the ``with``: it takes no place until `Held.turn` returns."""
+        if request not in self.active:  # the caller only asks the middleware, and downloads nothing
             yield _NO_WAITING_ROOM
             return
         slot = self._slots_of.get(request) or slot_of(self, request, self.crawler.spider)
-        # Scrapy's queue sees that the slot is busy, and leaves its other requests on the scheduler.
+        # Scrapy's priority queue sees a busy slot, and leaves its other requests on the scheduler.
         slot.active.add(request)
         self._slots_of[request] = slot
         held = Held(self, origin, slot, is_nested=request in self._nested)
@@ -225,13 +227,13 @@ class RobotsDownloader(Downloader):
     def _free_of(self, origin: Origin | None) -> int:
         return min(self._held[origin], self._config.held_per_origin)
 
-    # Requests in line
+    # Queued requests
 
     def must_wait(self, request: Request) -> bool:
-        """Whether a request has to wait for its turn although its rules are known.
+        """Return whether a request must wait although its rules are known.
 
-        That is so while its slot has a line, so that none overtakes, or has not yet kept its delay after the
-        download of a robots.txt; and if the engine has sent it ahead, before there is a place.
+        It must if its slot has a queue, so that it overtakes none; while the delay of the slot after a
+        download of robots.txt lasts; and if the engine has sent it before there was a place.
         """
         if not self._lines or request in self._nested:
             return False
@@ -241,7 +243,7 @@ class RobotsDownloader(Downloader):
         )
 
     async def turn(self, held: Held) -> bool:
-        """Wait until a held request can be sent, and give it a place; return whether it had to wait."""
+        """Wait until a held request can be sent, and give it a place. Return whether it had to wait."""
         slot = held.slot
         if held.is_nested:
             self._count(held, is_counted=False)
@@ -267,18 +269,18 @@ class RobotsDownloader(Downloader):
         return not 0 < self.total_concurrency <= self.under_way()
 
     def _seconds_until_free(self, slot: Any) -> float | None:
-        """Return when a slot can send one more request; None if that is when one of its requests has left."""
+        """Return in how many seconds a slot can send a request; None: when one of its requests has left."""
         if not slot.delay:
             return 0 if len(slot.active) - self._held_in[slot] < slot.concurrency else None
         if len(slot.transferring) >= slot.concurrency:
             return None
-        # Scrapy waits for half to one and a half times the delay. What is in its queue goes first.
+        # Scrapy waits for 0.5 to 1.5 times the delay. Requests in its own queue go first.
         last = now() if slot.queue else max(slot.lastseen, self._last_turns.get(slot, 0.0))
         seconds: float = last + slot.delay / 2 - now()
         return max(0.0, seconds)
 
     def _look_at(self, slot: Any) -> None:
-        """Find out whether a slot can send what is first in its line; if not yet, look again then."""
+        """Check whether a slot can send the first request of its queue; if not yet, check again later."""
         if slot not in self._lines or slot in self._delayed:
             return
         seconds = self._seconds_until_free(slot)
@@ -300,14 +302,14 @@ class RobotsDownloader(Downloader):
         self._admit()
 
     def _admit(self) -> None:
-        """Let requests in line go on, the slots in turns, as far as there are places."""
+        """Let queued requests continue while there are free places; the slots take turns."""
         if self._is_admitting:
-            return  # one that goes on may leave at once; the loop below sees to what comes then
+            return  # a request that continues may leave at once; the loop below handles that
         self._is_admitting = True
         try:
             while self._ready and self._has_place():
                 slot = next(iter(self._ready))
-                self._look_at(slot)  # what overtook it may have made it busy
+                self._look_at(slot)  # other requests may have made it busy meanwhile
                 if slot in self._ready:
                     self._go_on(slot)
         finally:
@@ -320,7 +322,7 @@ class RobotsDownloader(Downloader):
         held = self._lines[slot].popleft()
         self._count(held, is_counted=False)
         self._ahead = 1
-        assert held.waiter is not None  # it is in line
+        assert held.waiter is not None  # it is queued
         held.waiter.callback(None)
         self._look_at(slot)
 
@@ -330,7 +332,7 @@ class RobotsDownloader(Downloader):
             self._stop_watching = compat.call_later(_STANDSTILL, self._look_at_all)
 
     def _look_at_all(self) -> None:
-        """End a standstill; and see what nobody has said, such as a limit that a user's code has changed."""
+        """End a standstill, and notice changes without an event, such as a limit changed by a user's code."""
         if not any(self._lines.values()):
             self._stop_watching = None
             return
@@ -346,7 +348,7 @@ class RobotsDownloader(Downloader):
                 return
 
     def _is_sending(self) -> bool:
-        """Whether a page is being downloaded, or about to be."""
+        """Return whether a page is being downloaded, or is about to be."""
         return any(
             slot.queue or any(ROBOTS_DOWNLOAD not in one.meta for one in slot.transferring)
             for slot in self.slots.values()
@@ -354,10 +356,10 @@ class RobotsDownloader(Downloader):
 
 
 class NoWaitingRoom:
-    """Stands in for a `RobotsDownloader` where there is none: requests wait in their places."""
+    """Replaces a `RobotsDownloader` where there is none: requests that wait take places."""
 
     def must_wait(self, request: Request) -> bool:
-        """Return False: whose rules are known never waits."""
+        """Return False: a request with known rules never waits."""
         return False
 
     @contextmanager
@@ -366,7 +368,7 @@ class NoWaitingRoom:
         yield self
 
     async def turn(self) -> bool:
-        """Return False at once: the request goes on."""
+        """Return False at once: the request continues."""
         return False
 
 
@@ -374,7 +376,7 @@ _NO_WAITING_ROOM = NoWaitingRoom()
 
 
 def waiting_room(crawler: Crawler) -> RobotsDownloader | NoWaitingRoom:
-    """Return where the requests of a running crawl wait; if they take places there, log a WARNING."""
+    """Return the object in which the requests of a crawl wait. Log a WARNING if they take places there."""
     downloader = getattr(crawler.engine, "downloader", None)
     if not isinstance(downloader, RobotsDownloader):
         problem = "DOWNLOADER is not scrapy_norobots.RobotsDownloader"
@@ -384,8 +386,8 @@ def waiting_room(crawler: Crawler) -> RobotsDownloader | NoWaitingRoom:
         downloader.is_in_use = True
         return downloader
     logger.warning(
-        "Requests that wait for a robots.txt count against CONCURRENT_REQUESTS, so a slow host can stall the "
-        "crawl of others: %s",
+        "Requests that wait for robots.txt count against CONCURRENT_REQUESTS, so a slow host can stall the "
+        "crawl of other hosts: %s",
         problem,
         extra={"spider": crawler.spider},
     )

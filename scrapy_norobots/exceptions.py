@@ -1,7 +1,7 @@
-"""What is raised for a request that is dropped.
+"""Exceptions for dropped requests.
 
-Both are Scrapy's `IgnoreRequest`, so existing code treats them as it treats a request dropped by Scrapy's
-own middleware; an errback finds the reason on `decision`.
+Both are subclasses of Scrapy's `IgnoreRequest`, so existing code handles them like the exception of Scrapy's
+own middleware. An errback finds the reason in `decision`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,11 @@ from scrapy_norobots.standard import Decision
 
 
 class RobotsForbidden(IgnoreRequest):
-    """A request was dropped because robots.txt forbids it; `decision` has the file, line and rule."""
+    """A request was dropped because robots.txt forbids it.
+
+    `decision` is the `Decision` with the URL of the file, the rule and the record. The subclass
+    `RobotsUnreachable` is raised where there are no rules.
+    """
 
     def __init__(self, decision: Decision) -> None:
         super().__init__(decision)
@@ -23,10 +27,11 @@ class RobotsForbidden(IgnoreRequest):
 
 
 class RobotsUnreachable(RobotsForbidden):
-    """A request was dropped because there are no rules to go by and the policy is not to crawl then.
+    """A request was dropped because no rules are available for it.
 
-    `retry_after` is in how many seconds robots.txt is asked for again, so that another try may pass; None if
-    nothing is expected to change, as after a 403 or with a URL that has no origin.
+    `NOROBOTS_STATUS_POLICY` denies the outcome of the download, or the URL of the request is invalid.
+    `retry_after` is the number of seconds after which robots.txt may be downloaded again, so a later request
+    may pass. It is None if no change is expected: after a 403, for example, or for an invalid URL.
     """
 
     def __init__(self, decision: Decision, retry_after: float | None = None) -> None:

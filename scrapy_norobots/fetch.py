@@ -1,9 +1,9 @@
-"""One download of a robots.txt through Scrapy's engine, as a `Snapshot`.
+"""Download a robots.txt through Scrapy's engine and return a `Snapshot`.
 
-The request goes through all downloader middlewares, so the user's proxies, delays, retries and TLS
-settings apply, but it is clean: no cookies, no credentials from a URL, no Referer, no meta refresh. Redirects
-are followed here, hop by hop, so that where they lead is known and limited. Whatever goes wrong is a
-snapshot too, one with an error.
+The request passes all downloader middlewares, so the user's proxies, delays, retries and TLS settings apply.
+It carries no cookies, no Referer and no credentials from a URL, and follows no meta refresh. This module
+follows redirects itself, hop by hop, to limit their number and targets. A failure is a snapshot too, one with
+an error.
 """
 
 from __future__ import annotations
@@ -35,36 +35,37 @@ if TYPE_CHECKING:
 
     from scrapy_norobots.settings import Config
 
-# Before any page, as in Scrapy's own middleware.
+# Higher than any page's, as in Scrapy's own middleware.
 DOWNLOAD_PRIORITY = 1000
 
-# The headers that later decisions need: freshness, revalidation, and what the body is.
+# The headers that a snapshot keeps: for freshness, revalidation, and the type of the body.
 _KEPT_HEADERS = (
     "age", "cache-control", "content-type", "date", "etag", "expires", "last-modified", "x-robots-tag",
 )  # fmt: skip
 
-# Which header asks whether an answer with which one is still good (RFC 9110, 13.1).
+# For each header of a response, the request header that revalidates it (RFC 9110, 13.1).
 _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 
 _NOT_SENT = ("Cookie", "Referer")
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
-# What the crawl's own components raise. Then, as where a proxy is used, the site may answer others.
+# Exceptions of the crawl's own components. After one of these, as with a proxy, other processes may reach
+# the site.
 _OUR_OWN = (IgnoreRequest, NotSupported, StopDownload)
 
-# Statuses that come from a proxy or a network on the way, which want credentials; no site answers them.
+# Statuses of a proxy or network on the way that requires authentication; they do not come from the site.
 _ON_THE_WAY = frozenset({407, 511})
 
-# Marks that Scrapy leaves on an answer that was cut off: by the network, or by a handler's StopDownload. (Its
-# mark "partial" says only that the server gave no length.)
+# Flags that Scrapy sets on a response that the network, or the StopDownload of a handler, cut off. (The flag
+# "partial" means only that the server sent no length.)
 _CUT_OFF = frozenset({"dataloss", "download_stopped"})
 
-# How many seconds a download has when the crawl begins to close, by Ctrl-C for instance.
+# How many seconds a running download may take after the crawl starts to close, after Ctrl-C for example.
 _CLOSING_LIMIT = 3
 
-# Where the Content-Encoding of a robots.txt stands until its body is decoded here. Under its own name,
-# Scrapy would decode as much as has come, and remove it.
+# The header to which the Content-Encoding of a robots.txt is renamed until `decode` reads it. Under its own
+# name, Scrapy would decode whatever was received, and remove the header.
 _ENCODING = "Norobots-Content-Encoding"
 
 
@@ -75,18 +76,18 @@ class Fetcher:
         self._crawler = crawler
         self._config = config
         self._unrendered = _unrendered(crawler.settings)
-        # A file of the size that is allowed may come even if MEMORY_MAX is too small for it.
+        # A file of the size that NOROBOTS_MAXSIZE allows must fit, even if NOROBOTS_MEMORY_MAX is too small.
         self._bodies = BodiesInFlight(crawler, max(config.memory_max, 2 * config.maxsize))
         crawler.signals.connect(_leave_encoded, signals.response_downloaded)
 
     async def fetch(
         self, origin: Origin, page: Request, previous: Snapshot | None = None, url: str | None = None
     ) -> Snapshot:
-        """Download the robots.txt of an origin, on behalf of a request for one of its pages.
+        """Download the robots.txt of an origin, on behalf of the request `page`; never raises.
 
         `previous`, a snapshot of an earlier response, makes the request conditional: the response may be a
-        304. `url` names another file of the origin to download instead. While the crawl is closing, it ends
-        within a few seconds.
+        304. `url` names another file of the origin to download instead. If the crawl starts to close, the
+        download is cancelled after a few seconds.
         """
         url = url or origin.robots_url
         seconds_closing = 0
@@ -105,7 +106,7 @@ class Fetcher:
     async def _follow(
         self, origin: Origin, url: str, page: Request, previous: Snapshot | None, meta: dict[str, object]
     ) -> Snapshot:
-        """Download a URL, and what it redirects to."""
+        """Download a URL, and follow its redirects."""
         hops_left = self._config.redirect_max
         while True:
             request = self._request(origin, url, page, previous)
@@ -119,16 +120,16 @@ class Fetcher:
             if target is None or not hops_left:
                 return _of_response(origin, response, self._config.maxsize)
             url, hops_left = target, hops_left - 1
-            del response  # nobody needs its body while the next hop is downloaded
+            del response  # frees its body while the next hop is downloaded
 
     @cached_property
     def _shows_slots(self) -> bool:
         return not missing_internals(self._crawler)
 
     def _being_sent(self, request: Request) -> Request | None:
-        """Return what is being sent for a request; a downloader that does not show that is always sending.
+        """Return the request that is being sent for `request`; the same one if the downloader hides that.
 
-        A middleware may have put another request for the same URL in its place.
+        A middleware may have replaced it by another request for the same URL.
         """
         if not self._shows_slots:
             return request
@@ -137,10 +138,10 @@ class Fetcher:
         return next((one for one in sent if ROBOTS_DOWNLOAD in one.meta and one.url == request.url), None)
 
     async def _download(self, request: Request) -> Response:
-        """Download a request; raise `TimeoutError` if the download handler keeps no limit of time itself.
+        """Download a request; raise `TimeoutError` if the download handler exceeds the timeout.
 
-        Some have one for each read only, which a server that sends a byte now and then never meets. The time
-        that it waits in its download slot for others is not counted.
+        Some handlers limit only the time of each read, which a server that sends a byte now and then never
+        exceeds. Time that the request waits in its download slot is not included.
         """
         limit = self._config.timeout
         transferring: object = None
@@ -148,20 +149,22 @@ class Fetcher:
         def is_late() -> bool:
             nonlocal transferring
             before, transferring = transferring, self._being_sent(request)
-            return transferring is not None and transferring is before  # for all of the time since
+            return (
+                transferring is not None and transferring is before
+            )  # it has been sent for a whole interval
 
         try:
             return await compat.unless(is_late, limit, compat.download(self._crawler, request))
         except compat.LateError:
-            raise TimeoutError(f"the download handler did not end it within {limit:g} s") from None
+            raise TimeoutError(f"the download handler did not end the download within {limit:g} s") from None
 
     def _request(self, origin: Origin, url: str, page: Request, previous: Snapshot | None) -> Request:
         meta: dict[str, object] = {
             "allow_offsite": True,
-            "dont_cache": True,  # Scrapy's HTTP cache knows no freshness, and would keep a failure for ever
+            "dont_cache": True,  # Scrapy's HTTP cache ignores freshness, and would keep a failure for ever
             "dont_merge_cookies": True,
-            "dont_obey_robotstxt": True,  # this middleware lets it pass too
-            "dont_redirect": True,  # nor is a meta refresh followed
+            "dont_obey_robotstxt": True,  # for the plugin's middleware too
+            "dont_redirect": True,  # disables meta refresh too
             "download_fail_on_dataloss": True,
             "download_maxsize": self._config.maxsize,
             "download_timeout": self._config.timeout,
@@ -169,9 +172,9 @@ class Fetcher:
             ROBOTS_DOWNLOAD: str(origin),
             **self._unrendered,
         }
-        # A robots.txt is small; and whether all of it has come is not told by every encoding.
+        # A robots.txt is small, and not every encoding shows whether the file is complete.
         headers: dict[str, str | bytes | None] = {"Accept-Encoding": "identity"}
-        # What DEFAULT_REQUEST_HEADERS would add; None keeps it out.
+        # None keeps out the values of DEFAULT_REQUEST_HEADERS.
         headers |= dict.fromkeys(_NOT_SENT)
         if previous is not None and previous.url == url:
             headers |= {
@@ -179,17 +182,17 @@ class Fetcher:
                 for validator, name in _CONDITIONS.items()
                 if validator in previous.headers
             }
-        # Where the page has none yet, what will give it one does the same here.
+        # If the page has none yet, the middleware that sets the page's User-Agent sets this one too.
         if user_agent := page.headers.get("User-Agent"):
             headers["User-Agent"] = user_agent
         for key in self._config.copy_meta:
             if key in page.meta and not (key == "download_slot" and _is_slot_of_host(page)):
                 meta[key] = page.meta[key]
         if "_scheme_proxy" in page.meta:
-            # The proxy came from the environment, which has its own for each scheme.
+            # The proxy came from the environment, which may have another for the scheme of this URL.
             meta.pop("proxy", None)
         elif meta.get("proxy") and (credentials := page.headers.get("Proxy-Authorization")):
-            # Scrapy has moved the proxy's credentials there, as it does for a page tried again.
+            # The page is a retry, and Scrapy has already moved the proxy's credentials to this header.
             headers["Proxy-Authorization"] = credentials
             meta["_auth_proxy"] = page.meta.get("_auth_proxy", meta["proxy"])
         return Request(
@@ -203,9 +206,10 @@ class Fetcher:
 
 
 def limit_retries(crawler: Crawler, request: Request) -> None:
-    """Have Scrapy not retry a download of a robots.txt too often, or while the crawl is closing.
+    """Limit the retries of a download of robots.txt, and stop them while the crawl is closing.
 
-    Scrapy would log an ERROR when it gives up, but what that means for the crawl is logged anyway.
+    The last try is marked `dont_retry`, because Scrapy would log an ERROR when it gives up; the plugin logs
+    what the failure means for the crawl. Raises `IgnoreRequest` for a retry while the crawl is closing.
     """
     retries = request.meta.get("retry_times", 0)
     if retries and compat.is_closing(crawler):
@@ -215,19 +219,19 @@ def limit_retries(crawler: Crawler, request: Request) -> None:
 
 
 def _is_slot_of_host(page: Request) -> bool:
-    """Whether a page's download slot is that of a host, which Scrapy sets itself when it sends a request.
+    """Return whether the download slot of a page is that of a host, as Scrapy sets it for a sent request.
 
-    A redirect keeps it, so it may be that of another host, and must not hold up the robots.txt of this one.
+    A redirected request keeps the slot of the first host, which must not delay the robots.txt of the second.
     """
     urls = (page.url, *page.meta.get("redirect_urls", ()))
     return page.meta["download_slot"] in {urlsplit(url).hostname for url in urls}
 
 
 def _unrendered(settings: BaseSettings) -> dict[str, object]:
-    """Return the meta that tells handlers which may render every request to fetch the file itself."""
+    """Return the meta that makes rendering download handlers return the file as the site sends it."""
     marks: dict[str, object] = {"playwright": False}
     if settings.getbool("ZYTE_API_TRANSPARENT_MODE"):
-        # Texts say where from (a country, say), all else what to make of a page, so that is taken back.
+        # Keep string parameters, such as a country to crawl from; reset all others: they say what to extract.
         automap = settings.getdict("ZYTE_API_AUTOMAP_PARAMS").items()
         reset = {name: None for name, value in automap if not isinstance(value, str)}
         if reset:
@@ -236,7 +240,7 @@ def _unrendered(settings: BaseSettings) -> dict[str, object]:
 
 
 def _redirect_target(response: Response) -> str | None:
-    """Return where an answer redirects to, or None if it does not, or not to an http or https URL."""
+    """Return the URL that a response redirects to; None without a redirect to an http or https URL."""
     location = response.headers.get("Location")
     if response.status not in _REDIRECTS or not location:
         return None
@@ -244,17 +248,17 @@ def _redirect_target(response: Response) -> str | None:
         origin, target = split(urljoin(response.url, safe_url_string(location)))
     except ValueError:
         return None
-    return f"{origin}{target}" if origin else None  # credentials and a fragment do not go along
+    return f"{origin}{target}" if origin else None  # without credentials and fragment
 
 
 class UnreadableBodyError(Exception):
-    """The response came, but not the whole of its body, or not in a way that can be read."""
+    """A response arrived, but its body is incomplete or cannot be decoded."""
 
 
 def _failed(origin: Origin, url: str, exc: Exception, *, local_failure: bool = False) -> Snapshot:
     if isinstance(exc, StopDownload):
         free_body(exc)
-    # What was in use when it was raised, half a body for one, would be kept with it.
+    # The frames of the traceback would keep their objects alive, half a body for example.
     exc.__traceback__ = exc.__cause__ = exc.__context__ = None
     kind = "" if isinstance(exc, (UnreadableBodyError, NoRoomError)) else type(exc).__name__
     error = ": ".join(filter(None, (kind, str(exc))))
@@ -286,16 +290,16 @@ def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
 
 
 def _plain_body(response: Response, maxsize: int) -> bytes:
-    """Return the whole body of an answer, decoded, or raise `ValueError`."""
+    """Return the whole body of a response, decoded, or raise `ValueError`."""
     if response.status == 206 or _CUT_OFF.intersection(response.flags):
-        raise ValueError("the answer was cut off")
+        raise ValueError("the response is incomplete")
     values = response.headers.getlist("Content-Encoding") + response.headers.getlist(_ENCODING)
     names = (name.strip().lower() for name in b",".join(values).decode("latin-1").split(","))
     return decode(response.body, [name for name in names if name not in ("", "identity")], maxsize)
 
 
 def _leave_encoded(response: Response, request: Request) -> None:
-    """Have Scrapy leave the body of a robots.txt as it came: `decode` sees whether all of it is there."""
+    """Keep Scrapy from decoding the body of a robots.txt; `decode` does, and checks that it is complete."""
     if ROBOTS_DOWNLOAD in request.meta:
         response.headers.setlist(_ENCODING, response.headers.getlist("Content-Encoding"))
         response.headers.pop("Content-Encoding", None)

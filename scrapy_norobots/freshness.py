@@ -1,8 +1,8 @@
-"""How long a robots.txt counts: HTTP freshness, held between a floor and a ceiling.
+"""Work out for how long a robots.txt is fresh: HTTP freshness, between a minimum and a maximum.
 
-The 1994 standard does not say how often a file is to be asked for. What the server says of its own answer
-counts (RFC 9111, 4.2), but not for less than `NOROBOTS_TTL_MIN`, so that no server makes a crawler ask again
-with each page, nor for more than `NOROBOTS_TTL`. What cannot be read counts as stale, as RFC 9111 advises.
+The 1994 standard does not say how often to download the file. The freshness headers of the response apply
+(RFC 9111, 4.2), but for at least `NOROBOTS_TTL_MIN`, so that no server can force a download for each page,
+and for at most `NOROBOTS_TTL`. Invalid headers mean that the response is stale, as RFC 9111 advises.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from email.utils import parsedate_to_datetime
 from scrapy_norobots.snapshot import Snapshot
 
 _MAX_AGE = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?([^,\s\"]*)", re.IGNORECASE)
-# How far failures in a row, each doubling the time to the next try, can put it off, in seconds.
+# The longest time to the next try after failures in a row, each of which doubles that time, in seconds.
 LONGEST_BACK_OFF = 3600.0
 
-# How far the clocks of two machines that share a store may be apart, in seconds.
+# The largest difference expected between the clocks of two machines that share a store, in seconds.
 _MAX_CLOCK_SKEW = 300.0
 
 _NO_CACHE = re.compile(r"(?:^|[,\s])(?:no-cache|no-store)(?:$|[,\s=])", re.IGNORECASE)
@@ -26,10 +26,10 @@ _NO_CACHE = re.compile(r"(?:^|[,\s])(?:no-cache|no-store)(?:$|[,\s=])", re.IGNOR
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """The user's terms, in seconds.
+    """The user's times, in seconds.
 
-    An answer counts for `ttl_min` to `ttl`; a temporary outcome for `error_ttl`; the last good copy, where
-    a new one cannot be had, for `stale_ttl` after it was last confirmed.
+    A response is fresh for `ttl_min` to `ttl`; a temporary outcome is valid for `error_ttl` or longer; the
+    last good copy stays in use for at most `stale_ttl` after it was last confirmed, if a refresh fails.
     """
 
     ttl_min: float
@@ -38,43 +38,43 @@ class Freshness:
     stale_ttl: float
 
     def lifetime(self, snapshot: Snapshot) -> float:
-        """Return for how many seconds an answer counts from when it came."""
+        """Return for how many seconds a response is fresh, counted from its arrival."""
         stated = _stated_lifetime(snapshot)
         return self.ttl if stated is None else min(max(stated, self.ttl_min), self.ttl)
 
     def back_off(self, failures: int) -> float:
-        """Return for how many seconds a temporary outcome counts: doubled with each failure in a row."""
+        """Return for how many seconds a temporary outcome is valid; each failure in a row doubles it."""
         # The exponent is bounded too: 2.0 ** 1024 would overflow.
         doubled = self.error_ttl * 2.0 ** min(failures - 1, 64)
         return min(doubled, max(self.error_ttl, LONGEST_BACK_OFF))
 
     @staticmethod
     def remaining(lifetime: float, snapshot: Snapshot, now: float) -> float:
-        """Return how much is left at `now`, seconds since the epoch, of a snapshot's lifetime."""
+        """Return how many seconds of a snapshot's lifetime remain at `now`, in seconds since the epoch."""
         return lifetime - max(now - snapshot.time, 0.0)
 
     @staticmethod
-    def has_an_age(snapshot: Snapshot, now: float) -> bool:
-        """Whether the age of a snapshot from a store can be told: not if a clock was wrong by far."""
+    def has_plausible_age(snapshot: Snapshot, now: float) -> bool:
+        """Return whether the age of a stored snapshot is plausible; False if a clock was wrong by minutes."""
         return snapshot.time - now <= _MAX_CLOCK_SKEW
 
     def kept_until(self, lifetime: float, snapshot: Snapshot) -> float:
-        """Return when a snapshot cannot matter any more, in seconds since the epoch.
+        """Return when a store may delete a snapshot, in seconds since the epoch.
 
-        It counts while it is fresh, then as a stale copy, and failures in a row are counted.
+        A snapshot is used while it is fresh, then as a stale copy, and for its number of failures in a row.
         """
         return snapshot.time + lifetime + max(self.stale_ttl, LONGEST_BACK_OFF)
 
     def may_stay(self, snapshot: Snapshot, now: float) -> bool:
-        """Whether a copy that could not be refreshed may still count at `now`, seconds since the epoch.
+        """Return whether a copy that could not be refreshed may stay in use at `now`, an epoch time.
 
-        A clock that was put back makes it no older than new.
+        If the clock was set back, so that the copy is from the future, it may.
         """
         return now - snapshot.time <= self.stale_ttl
 
 
 def _stated_lifetime(snapshot: Snapshot) -> float | None:
-    """Return the lifetime that an answer states, less the age it had when it came; None if it has none."""
+    """Return the lifetime that a response states, minus its Age; None if it states none."""
     headers = snapshot.headers
     control = headers.get("cache-control", "")
     max_age = _MAX_AGE.search(control)
@@ -89,11 +89,11 @@ def _stated_lifetime(snapshot: Snapshot) -> float | None:
 
 def _expires(headers: Mapping[str, str], received: float) -> float:
     try:
-        # What counts is the server's own time span, however wrong either clock is.
+        # The difference of the server's own dates is right even if a clock is wrong.
         start = _epoch(headers["date"]) if "date" in headers else received
         return _epoch(headers["expires"]) - start
     except (ValueError, TypeError, OverflowError):
-        return 0.0  # "0" and other text that is no date: it has expired (RFC 9111, 5.3)
+        return 0.0  # an invalid date, such as "0", means expired (RFC 9111, 5.3)
 
 
 def _epoch(date: str) -> float:
@@ -101,5 +101,5 @@ def _epoch(date: str) -> float:
 
 
 def _seconds(text: str) -> float:
-    """Read a number of seconds, at most 2^31; what is none, or negative, is 0 (RFC 9111, 1.2.2 and 4.2.1)."""
+    """Return a number of seconds, at most 2^31; invalid or negative ones are 0 (RFC 9111, 1.2.2, 4.2.1)."""
     return min(float(text), 2.0**31) if text.isascii() and text.isdigit() else 0.0

@@ -1,7 +1,7 @@
-"""Who the crawler says it is: the User-Agent that a page request will be sent with.
+"""Find the User-Agent that a request will be sent with.
 
-The middleware comes early in the chain, before Scrapy sets that header. The choice of a record must go by the
-name that the site will see, so this works it out in the order in which Scrapy's own middlewares do.
+The record must be chosen by the name that the site will see, but `NoRobotsMiddleware` runs before Scrapy sets
+the header. So this module applies the same sources in the same order as Scrapy's own middlewares.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ class Identity:
     """The User-Agent of a crawler's requests."""
 
     def __init__(self, crawler: Crawler, robot: str | None) -> None:
-        """Take the name for rules from `robot` (`ROBOTSTXT_USER_AGENT`), if there is one."""
+        """Use `robot` (the setting `ROBOTSTXT_USER_AGENT`) for all requests, unless it is None."""
         self._crawler = crawler
         self._robot = robot
 
     def robot(self, request: Request) -> str | bytes:
-        """Return the name, or whole User-Agent header, by which rules for a request are looked up.
+        """Return the name, or the whole User-Agent header, by which the rules for a request are chosen.
 
-        A header is in bytes, a name that the user has set is a text; so other parsers know it from Scrapy.
+        A header is `bytes`, the value of the setting is `str`; other parsers get the same types from Scrapy.
         """
         return self._robot or self.user_agent(request)
 
     def user_agent(self, request: Request) -> bytes:
         """Return the User-Agent that a request will be sent with; empty if it will have none.
 
-        That is the request's own header; else that of `DEFAULT_REQUEST_HEADERS`; else the spider's
-        `user_agent` attribute; else the `USER_AGENT` setting.
+        This is the first of: the request's own header, the header in `DEFAULT_REQUEST_HEADERS`, the spider's
+        `user_agent` attribute, the `USER_AGENT` setting.
         """
         own = request.headers.get(_HEADER)
         return self._default if own is None else own

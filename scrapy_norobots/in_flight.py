@@ -1,10 +1,11 @@
-"""`BodiesInFlight`: all bodies of robots.txt that are being downloaded take no more memory than allowed.
+"""`BodiesInFlight`: limit the memory of all robots.txt bodies that are being downloaded.
 
-A download handler keeps a body until its end, and hundreds of downloads may run. Each is bounded by itself;
-this bounds them together. A body may grow while there is as much room left as it takes already. So the sum
-never exceeds the bound, and where room is short the larger bodies are given up and the small ones still come.
+A download handler keeps a body in memory until it is complete, and hundreds of downloads may run at once.
+`NOROBOTS_MAXSIZE` limits each of them; this class limits their sum. A body may grow while the free room is at
+least the size that it has already. So the sum never exceeds the limit, and if room is short, larger bodies
+are stopped and small ones still arrive.
 
-It counts what Scrapy's `bytes_received` signal reports, which all of Scrapy's own HTTP handlers send.
+Sizes come from Scrapy's signal `bytes_received`, which all of Scrapy's own HTTP handlers send.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-# What can go on later: clearing its frame would end it.
-_CAN_GO_ON = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
+# Code that may be resumed later: to clear its frame would end it.
+_RESUMABLE = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
 
-# In a request's meta: the body that it is to download. A retry has the same one.
+# The meta key for the body that a request downloads. A retry has the same body.
 _DOWNLOAD = "_norobots_in_flight"
 
 
 class NoRoomError(StopDownload):
-    """A body was given up for want of room."""
+    """The download of a body was stopped because of the memory limit."""
 
     def __str__(self) -> str:
-        return "it is too large: NOROBOTS_MEMORY_MAX bounds it and all that are downloaded meanwhile"
+        return "too large: NOROBOTS_MEMORY_MAX limits the total size of the files being downloaded"
 
 
-class _NobodyWaitsError(StopDownload):
-    """A download goes on though whoever started it has given it up."""
+class _NoWaiterError(StopDownload):
+    """A download continues although its caller has stopped waiting for it."""
 
 
 @dataclass(slots=True)
@@ -50,7 +51,7 @@ class _Body:
 
 
 class BodiesInFlight:
-    """Counts the bodies that are being downloaded for a crawler: `bytes_max` at most, in all."""
+    """Limits the bodies that a crawler downloads at the same time to `bytes_max` bytes in total."""
 
     def __init__(self, crawler: Crawler, bytes_max: int) -> None:
         self._bytes_max = bytes_max
@@ -59,7 +60,7 @@ class BodiesInFlight:
 
     @contextmanager
     def counted(self) -> Iterator[dict[str, object]]:
-        """Count a download that runs inside the ``with``; yield the meta that its requests must have."""
+        """Count a download that runs inside the ``with``. Yields the meta that its requests must have."""
         body = _Body(self)
         try:
             yield {_DOWNLOAD: body}
@@ -72,8 +73,8 @@ class BodiesInFlight:
         if body is None or body.counted_by is not self:
             return
         if not body.is_awaited:
-            raise _NobodyWaitsError
-        if body.request is not request:  # it is tried again, or redirected
+            raise _NoWaiterError
+        if body.request is not request:  # a retry or a redirect
             body.request = request
             self._resize(body, 0)
         self._resize(body, body.size + len(data))
@@ -87,15 +88,15 @@ class BodiesInFlight:
 
 
 def free_body(exc: StopDownload) -> None:
-    """Free the body of a download that was stopped, to make room for others.
+    """Free the body of a stopped download, to make room for others.
 
-    Scrapy's frames that sent the signal refer to each other and to the handler's, so it would stay until
-    Python looks for such cycles.
+    The frames of Scrapy that sent the signal refer to each other and to the frame of the handler. Without
+    this function, the body would stay in memory until Python's garbage collector finds that cycle.
     """
     exc.response = None
     for lowest, _ in walk_tb(exc.__traceback__):
         frame = lowest
-        while frame is not None and not frame.f_code.co_flags & _CAN_GO_ON:
-            with suppress(RuntimeError):  # it is running
+        while frame is not None and not frame.f_code.co_flags & _RESUMABLE:
+            with suppress(RuntimeError):  # the frame is running
                 frame.clear()
             frame = frame.f_back  # type: ignore[assignment]

@@ -1,7 +1,7 @@
-"""What this plugin uses of Scrapy's internals, without Scrapy's promise to keep it.
+"""The internal names of Scrapy that this plugin uses, and that Scrapy may change at any time.
 
-`INTERNALS` lists the names; `missing_internals` returns which of them a running crawl does not have. The
-functions below, and `RobotsDownloader`, are all that uses them.
+`INTERNALS` lists the names, and `missing_internals` returns those that a running crawl lacks. Only the
+functions below and `RobotsDownloader` use them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
-# By owner. If one of these is missing, requests that wait take places.
+# Names by owner. If one of these is missing, requests that wait count against CONCURRENT_REQUESTS.
 INTERNALS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "engine": (
@@ -48,20 +48,20 @@ INTERNALS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 
-# Where download handlers that need no reactor keep their limit of connections. If neither is there, the
-# handler has no limit of its own.
+# The limit of connections of download handlers that need no reactor: path and name of the attribute. Other
+# handlers have no limit of their own.
 _POOLS = (
     ("_session.connector", "_limit"),  # aiohttp
     ("_client._transport._pool", "_max_connections"),  # httpx, until Scrapy 2.17
     ("_default_client._transport._pool", "_max_connections"),
 )
 
-# The clock of `Slot.lastseen`: until Scrapy 2.15 the time of day.
+# The clock of `Slot.lastseen`; until Scrapy 2.15, the time of day.
 now: Callable[[], float] = getattr(scrapy_downloader, "time", monotonic)
 
 
 def missing_internals(crawler: Crawler) -> list[str]:
-    """Return which names of `INTERNALS` a running crawl does not have, each with its owner."""
+    """Return the names of `INTERNALS` that a running crawl lacks, as ``owner.name``."""
     engine = crawler.engine
     downloader = getattr(engine, "downloader", None)
     owners = {
@@ -96,7 +96,7 @@ def slot_of(downloader: Downloader, request: Request, spider: Spider | None) -> 
 
 @cache
 def _needs_spider(find: Callable[..., object]) -> bool:
-    """Whether a function must be given the spider, as before Scrapy 2.14."""
+    """Return whether a function requires the spider, as before Scrapy 2.14."""
     spider = signature(find).parameters.get("spider")
     return spider is not None and spider.default is Parameter.empty
 

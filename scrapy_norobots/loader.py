@@ -1,10 +1,9 @@
-"""`RobotsLoader`: from an origin to what may be fetched there.
+"""`RobotsLoader`: load the access to an origin from memory, the store or the network, in that order.
 
-It asks memory, then the store, then the network, and names the source in its result. Requests for an origin
-share a load. Processes that share a store share a download: the first to get the lock of an origin
-downloads its robots.txt and saves the outcome, failures too; the others look into the store again from time
-to time, but no longer than that download can take. A failure is an `Access` too, so nothing is raised but
-bugs.
+Requests for the same origin share one load. Processes that share a store share one download: the first
+process that acquires the lock of an origin downloads its robots.txt and saves the outcome, also of a failure;
+the others poll the store, but no longer than such a download can take. A failed download is an `Access` too,
+so only bugs raise exceptions.
 """
 
 from __future__ import annotations
@@ -43,15 +42,15 @@ _T = TypeVar("_T")
 
 logger = logging.getLogger(__name__)
 
-# How long to wait, in seconds, before looking again for what another process downloads: at first, and at
-# most; and after how much waiting to log it.
+# While another process downloads a file: the first and the longest pause between two looks into the store,
+# and the time after which the wait is logged, all in seconds.
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
 _LONG_WAIT = 5.0
 
 
 class Source(Enum):
-    """Where an access came from."""
+    """The source of an access."""
 
     MEMORY = "memory"
     STORE = "store"
@@ -59,9 +58,9 @@ class Source(Enum):
 
 
 class Loaded(NamedTuple):
-    """What may be fetched at an origin, and where that came from.
+    """The access to an origin, and its source.
 
-    If `access.stale`, the site could not be asked, and a copy from before stays in use.
+    If `access.stale` is true, robots.txt could not be downloaded and a cached copy stays in use.
     """
 
     access: Access
@@ -69,10 +68,10 @@ class Loaded(NamedTuple):
 
 
 class RobotsLoader:
-    """Loads the robots.txt of origins, for one crawler. `origins` is what is in memory."""
+    """Loads the robots.txt of origins, for one crawler. `origins` is the cache in memory."""
 
     def __init__(self, crawler: Crawler, config: Config, report: CrawlReport) -> None:
-        """Raise `ValueError` for a store or a parser that cannot be used."""
+        """Open the store. Raises `ValueError` if the store or a parser cannot be used."""
         assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
         self._stats = crawler.stats
@@ -93,9 +92,10 @@ class RobotsLoader:
         crawler.signals.connect(self._close, signals.spider_closed)
 
     async def load(self, origin: Origin, request: Request, robot: str | bytes) -> Loaded:
-        """Return what a robot may fetch at an origin, so that it can be asked without delay.
+        """Return the access to an origin, ready to answer questions about `robot`.
 
-        `robot` is a name or a whole User-Agent header; a download is made on behalf of `request`.
+        `robot` is a name or a whole User-Agent header. A download uses the proxy, the User-Agent and the
+        like of `request`.
         """
         access = self.origins.peek(origin)
         if access is not None:
@@ -107,14 +107,14 @@ class RobotsLoader:
         return loaded
 
     def _examine(self, access: Access, previous: Access | None, robot: str | bytes) -> Examined:
-        access.prepare(robot)  # before it is kept, so that its size includes the rules
+        access.prepare(robot)  # before the cache asks for its size, which includes the rules
         return self._report.examine(access, previous)
 
     async def _prepare(self, access: Access, robot: str | bytes) -> None:
         await self._work(access.snapshots, partial(access.prepare, robot))
 
     async def _work(self, snapshots: Sequence[Snapshot], work: Callable[[], _T]) -> _T:
-        """Do work on the bodies of snapshots; in a thread if it may hold up the crawl."""
+        """Run `work`, which reads the bodies of `snapshots`; in a thread if it may take long."""
         if sum(len(snapshot.body) for snapshot in snapshots) <= SMALL_BODY:
             return work()
         return await compat.in_thread(self._thread, work)
@@ -123,7 +123,7 @@ class RobotsLoader:
         self._thread.shutdown(wait=False)
 
     async def _load(self, origin: Origin, request: Request, robot: str | bytes) -> Loaded:
-        """Load an origin that is not in memory, and keep it there."""
+        """Load an origin that is not in memory, and cache it."""
         started = time.monotonic()
         previous = self.origins.latest(origin)
         if self._store is None:
@@ -142,12 +142,12 @@ class RobotsLoader:
         return loaded
 
     async def _announce(self, rules: Rules, request: Request) -> None:
-        """Send the `robots_parsed` signal; the request goes on if that fails, as it does with a mock."""
+        """Send the `robots_parsed` signal. If that fails, as with a mock, the request continues."""
         try:
             await compat.send_robots_parsed(self._crawler, as_parser(rules), request)
         except Exception as exc:
             logger.error(
-                "The signal robots_parsed could not be sent: %r",
+                "The robots_parsed signal could not be sent, but robots.txt is obeyed: %r",
                 exc,
                 exc_info=True,
                 extra={"spider": self._crawler.spider},
@@ -156,11 +156,11 @@ class RobotsLoader:
     async def _load_shared(
         self, store: Store, origin: Origin, request: Request, previous: Access | None
     ) -> Loaded:
-        """Return what the store has, or download it for every process that shares the store."""
+        """Return the access from the store, or download it for all processes that share the store."""
         waited, pause, has_logged = 0.0, _FIRST_PAUSE, False
         while True:
             stored = await self._recall(store, origin, previous)
-            # What another process saved while this one waited is used, however short its lifetime is.
+            # An access that another process saved during the wait is used even if it has expired since.
             if stored is not None and (stored.lifetime > 0 or waited):
                 return Loaded(stored, Source.STORE)
             previous = stored or previous
@@ -168,7 +168,7 @@ class RobotsLoader:
                 return Loaded(await self._download(origin, request, previous), Source.NETWORK)
             async with hold_lock(store, origin) as is_held:
                 if is_held:
-                    # Another process may have saved it between the look and the lock.
+                    # Another process may have saved it after the look into the store and before the lock.
                     stored = await self._recall(store, origin, previous)
                     if stored is not None and stored.lifetime > 0:
                         return Loaded(stored, Source.STORE)
@@ -176,16 +176,16 @@ class RobotsLoader:
                     return Loaded(access, Source.NETWORK)
             if waited >= _LONG_WAIT and not has_logged:
                 has_logged = True
-                logger.info("Another process is downloading the robots.txt of %s; waiting for it", origin)
+                logger.info("Waiting for another process to download the robots.txt of %s", origin)
             await compat.sleep(pause)
             waited += pause
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _recall(self, store: Store, origin: Origin, previous: Access | None) -> Access | None:
-        """Return what the store has, if it is newer than `previous`."""
+        """Return the access that the store has, if it is newer than `previous`; else None."""
         snapshots = await store.load(origin)
         now = time.time()
-        if not snapshots or not all(self.judge.freshness.has_an_age(one, now) for one in snapshots):
+        if not snapshots or not all(self.judge.freshness.has_plausible_age(one, now) for one in snapshots):
             return None
         if previous is not None and snapshots[-1].time <= previous.snapshots[-1].time:
             return None
@@ -216,7 +216,7 @@ class RobotsLoader:
             store = open_store(value, self._config.store_max, has_asyncio=compat.has_asyncio(self._crawler))
         except (ImportError, ValueError) as exc:
             raise ValueError(f"NOROBOTS_STORE = {shown!r}: {exc}") from None
-        logger.info("NOROBOTS_STORE is %s", shown)
+        logger.info("Storing robots.txt files in %s (NOROBOTS_STORE)", shown)
         breaker = CircuitBreaker(
             store, f"NOROBOTS_STORE {shown}", lambda: self._stats.inc_value("norobots/store/failures")
         )

@@ -1,9 +1,9 @@
-"""`RobotsMetaMiddleware`: pages that ask robots not to index them, or not to follow their links, are obeyed.
+"""`RobotsMetaMiddleware`: obey the robots META tags and ``X-Robots-Tag`` headers of pages.
 
-Each page's robots META tags and ``X-Robots-Tag`` headers (M1 to M4) are read before its callback runs, which
-finds them in ``response.meta["robots_meta"]``. Of what the callback yields, a page's ``nofollow`` drops the
-requests, its ``noindex`` the items. A page without such a tag is not parsed, and no page, whatever its bytes,
-raises anything here.
+The tags and headers (M1 to M4) are read before the callback of a page runs, and the callback finds them in
+``response.meta["robots_meta"]``. A page's ``nofollow`` drops the requests that its callback yields, its
+``noindex`` drops the items. A page without such a tag is not parsed. No page raises an exception here,
+whatever its bytes.
 """
 
 from __future__ import annotations
@@ -35,31 +35,35 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Elements whose content is text, or is kept for scripts: a tag in there is none. Parsers differ on some.
+# Elements whose content is plain text or for scripts, so a tag in it does not apply. Parsers differ on some.
 _INERT = ("template", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 
-# A META tag, in lower case, that is plainly written: a few attributes, and quotes only around values.
+# A META tag in lower case and in plain form: a few attributes, and quotes only around values.
 _VALUE = rb"""(?:"[^"]*"|'[^']*'|[^\s"'>][^\s>]*)"""
 _META = re.compile(rb"<meta(?=[\s/>])(?:[\s/]+[^\s=>/\"']+(?:\s*=\s*" + _VALUE + rb")?){0,20}[\s/]*>")
-# Whatever may be the value of its name, and a name that means just what it says.
+# The value of a tag's name attribute, in whatever quotes; and a value without character references.
 _NAME = re.compile(rb"name\s*=\s*(" + _VALUE + rb")")
 _PLAIN = re.compile(rb"[\w.: -]*")
 
-# How many META tags a page may have, and how long they may be, in characters, so that they are read.
+# The largest number of META tags that are read, and the largest length of each, in characters.
 _TAGS_MAX = 1_000
 _CONTENT_MAX = 10_000
-_TOO_MANY = f"more than {_TAGS_MAX} META tags, or one of more than {_CONTENT_MAX} characters"
+_TOO_MANY = f"more than {_TAGS_MAX} META tags, or one longer than {_CONTENT_MAX} characters"
 
 
 class RobotsMetaMiddleware:
-    """Spider middleware; stands at 100, on the engine's side, so that nothing a page yields passes it by.
+    """Spider middleware at order 100, near the engine, so that it sees all that other middlewares yield.
 
-    Raises `NotConfigured` unless `NOROBOTS_META` is true. Start requests come from no page, and pass. So do
-    requests with `dont_obey_robotstxt` in their meta, and items of pages that were requested with it.
+    Raises `NotConfigured` unless `NOROBOTS_META` is true. Start requests come from no page, so they pass.
+    Requests with a true `dont_obey_robotstxt` in their meta pass too, and so do the items of pages that were
+    requested with it.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        """Raise `NotConfigured` if `NOROBOTS_META` is false, `ValueError` for a bad setting."""
+        """Read the settings.
+
+        Raises `NotConfigured` if `NOROBOTS_META` is false, `ValueError` if a setting is invalid.
+        """
         self._config = MetaConfig.from_settings(crawler.settings)
         if not self._config.obey:
             raise NotConfigured
@@ -67,18 +71,18 @@ class RobotsMetaMiddleware:
         self._crawler = crawler
         self._stats = crawler.stats
         self._identity = Identity(crawler, self._config.robot)
-        # What errbacks yield passes: their responses are not in here, as no callback got them. The copy in a
-        # response's meta would not do, for spiders hand meta on from page to page.
+        # The output of errbacks passes: their responses are not in this mapping. The copy in a response's
+        # meta cannot serve instead, because spiders copy meta from page to page.
         self._pages: WeakKeyDictionary[Response, RobotsMeta] = WeakKeyDictionary()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotsMetaMiddleware:
-        """Make the middleware of a crawler."""
+        """Make the middleware of a crawler. Raises `ValueError` if it is listed in the wrong setting."""
         check_place(crawler.settings, RobotsMetaMiddleware, "SPIDER_MIDDLEWARES")
         return cls(crawler)
 
     def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:
-        """Read what a page asks for. `spider` is not used, here and below: older Scrapy versions pass it."""
+        """Read the tags and headers of a page. `spider` is unused here and below; older Scrapy passes it."""
         assert response.request is not None  # the engine sets it
         page = read_response(response, self._identity.robot(response.request))
         response.meta["robots_meta"] = self._pages[response] = page
@@ -86,13 +90,13 @@ class RobotsMetaMiddleware:
     def process_spider_output(
         self, response: Response, result: Iterable[Any], spider: Spider | None = None
     ) -> Iterator[Any]:
-        """Pass on what the page allows."""
+        """Yield what the page allows of the callback's output."""
         return (each for each in result if self._passes(each, response))
 
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
-        """Pass on what the page allows, of an asynchronous callback."""
+        """Yield what the page allows of an asynchronous callback's output."""
         async for each in result:
             if self._passes(each, response):
                 yield each
@@ -105,33 +109,34 @@ class RobotsMetaMiddleware:
             if page.follow or not self._config.follow or each.meta.get("dont_obey_robotstxt"):
                 return True
             self._stats.inc_value("norobots/meta/nofollow")
-            self._log_drop("followed", each, page.nofollow_by, response)
+            self._log_drop("Request", each, "nofollow", page.nofollow_by, response)
         else:
             assert response.request is not None  # the engine sets it
             if page.index or not self._config.index or is_overridden(response.request):
                 return True
             self._stats.inc_value("norobots/meta/noindex")
-            self._log_drop("indexed", f"an item ({type(each).__name__})", page.noindex_by, response)
+            self._log_drop("Item", type(each).__name__, "noindex", page.noindex_by, response)
         return self._config.dry_run
 
-    def _log_drop(self, what: str, which: object, by: str | None, response: Response) -> None:
-        verb = "Would not be" if self._config.dry_run else "Not"
+    def _log_drop(self, kind: str, which: object, term: str, source: str | None, response: Response) -> None:
+        verb = "would be dropped" if self._config.dry_run else "dropped"
+        page = printable(response.url)
         extra = {"spider": self._crawler.spider}
-        logger.debug("%s %s: %s (%s of %s)", verb, what, which, by, printable(response.url), extra=extra)
+        logger.debug("%s %s by %s: %s (%s of %s)", kind, verb, term, which, source, page, extra=extra)
 
 
 def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
-    """Read what a response asks of a robot, given as a name or a whole User-Agent header.
+    """Return what a response asks of `robot`, a name or a whole User-Agent header.
 
-    A page with more META tags than any author writes asks for NOINDEX and NOFOLLOW: reading them all would
-    hold up the crawl, and leaving some out might allow what they forbid.
+    More than 1,000 META tags, or one of more than 10,000 characters, mean NOINDEX and NOFOLLOW: to read them
+    all would block the crawl, and to skip some could allow what they forbid.
     """
     headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
     count = count_tags(response.body, robot) if isinstance(response, HtmlResponse) else 0
     if count == 0:
         return RobotsMeta.read(robot, (), headers)
     if count is None or count <= _TAGS_MAX:
-        assert isinstance(response, HtmlResponse)  # it has tags
+        assert isinstance(response, HtmlResponse)  # only these have tags
         tags = list(islice(meta_tags(_root(response)), _TAGS_MAX + 1))
         folded = fold(robot)
         if len(tags) <= _TAGS_MAX and not any(
@@ -142,11 +147,11 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
 
 
 def count_tags(body: bytes, robot: str | bytes) -> int | None:
-    """Return how many META tags of a page are read for a robot, as its bytes tell without parsing.
+    """Return how many META tags in the bytes of a page apply to a robot, without parsing the page.
 
-    None if bytes tell too little: where a tag is not plainly written, or the page is not in an encoding like
-    ASCII. Tags in comments and scripts are counted too, so the page may have fewer. Counts no further than
-    one more than a page may have.
+    Returns None if the page must be parsed: if a tag is not in plain form, or the page is not in an encoding
+    that extends ASCII. Tags in comments and scripts are included, so the page may have fewer. Stops at one
+    more than the largest number of tags that are read.
     """
     if b"\0" in body or b"<" not in body:
         return None
@@ -171,9 +176,12 @@ def count_tags(body: bytes, robot: str | bytes) -> int | None:
 
 
 def meta_tags(root: etree._Element) -> Iterator[tuple[str, str]]:
-    """Yield the name and content of each META tag with a name, head and body, in the order of a page."""
+    """Yield name and content of each META tag with a name, in head and body, in the order of the page."""
     inert = 0
-    for tree in (root, *root.itersiblings(tag=etree.Element)):  # what comes after </html> is beside it
+    for tree in (
+        root,
+        *root.itersiblings(tag=etree.Element),
+    ):  # elements after </html> are siblings of the root
         for event, element in etree.iterwalk(tree, events=("start", "end"), tag=("meta", *_INERT)):
             if element.tag != "meta":
                 inert += 1 if event == "start" else -1
@@ -182,8 +190,8 @@ def meta_tags(root: etree._Element) -> Iterator[tuple[str, str]]:
 
 
 def _root(response: HtmlResponse) -> etree._Element:
-    """Parse a page, once for us and the callback."""
+    """Parse a page; the callback uses the same parsed page."""
     try:
         return response.selector.root
-    except Exception:  # of many kinds: a page may claim to be in any of Python's codecs
+    except Exception:  # of many kinds: a page may declare any of Python's codecs
         return Selector(text=response.body.decode("latin-1"), type="html").root

@@ -1,8 +1,8 @@
-"""`NoRobotsMiddleware`: each request waits for its origin's robots.txt, and is dropped if that forbids it.
+"""`NoRobotsMiddleware`: make each request wait for its origin's robots.txt, and drop it if that forbids it.
 
-The way of a request: what its meta overrides, the URL to check, what may be fetched at its origin, the
-verdict, pass or drop. If the origin is in memory, nothing is awaited. A request that passes is left as it
-is; one that is forbidden raises `RobotsForbidden`.
+The steps for a request: the overrides in its meta, the URL to check, the access to its origin, the verdict,
+pass or drop. For an origin in memory, nothing is awaited. A request that passes is not changed; a forbidden
+one raises `RobotsForbidden`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Question(NamedTuple):
-    """A URL, split once, and the name or whole User-Agent header of the robot that wants to fetch it."""
+    """A URL, split once, and the robot that wants to fetch it: a name or a whole User-Agent header."""
 
     url: str
     origin: Origin
@@ -55,17 +55,20 @@ class _Question(NamedTuple):
 
 
 class NoRobotsMiddleware:
-    """Downloader middleware; stands where Scrapy's own robots.txt middleware does, at 100.
+    """Downloader middleware at order 100, in place of Scrapy's own robots.txt middleware.
 
-    Reads the settings in `scrapy_norobots.settings`; obeys nothing, like Scrapy's own, unless
-    `ROBOTSTXT_OBEY` is true. Requests with `dont_obey_robotstxt` in their meta pass.
+    Reads the settings in `scrapy_norobots.settings`. Like Scrapy's own, it is active only if `ROBOTSTXT_OBEY`
+    is true, and lets requests with a true `dont_obey_robotstxt` in their meta pass.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        """Raise `NotConfigured` if `ROBOTSTXT_OBEY` is false, `ValueError` for a bad setting."""
+        """Read the settings.
+
+        Raises `NotConfigured` if `ROBOTSTXT_OBEY` is false, `ValueError` if a setting is invalid.
+        """
         config = Config.from_settings(crawler.settings)
         if not config.obey:
-            logger.info("robots.txt is not obeyed by %s: ROBOTSTXT_OBEY is False", spider_name(crawler))
+            logger.info("Spider %s does not obey robots.txt: ROBOTSTXT_OBEY is False", spider_name(crawler))
             raise NotConfigured
         assert crawler.stats is not None  # made before any middleware
         _warn_about_incomplete_setup(crawler.settings)
@@ -78,23 +81,31 @@ class NoRobotsMiddleware:
         self._loader = RobotsLoader(crawler, config, self._report)
         self._origins = self._loader.origins
         if config.dry_run:
-            logger.warning("NOROBOTS_DRY_RUN: what robots.txt forbids is told and counted, and crawled")
+            logger.warning(
+                "NOROBOTS_DRY_RUN is on: forbidden requests are logged and counted, but not dropped"
+            )
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NoRobotsMiddleware:
-        """Make the middleware of a crawler."""
+        """Make the middleware of a crawler.
+
+        Raises `NotConfigured` if the project enables a subclass instead, `ValueError` if the class is listed
+        in the wrong setting.
+        """
         check_place(crawler.settings, NoRobotsMiddleware, "DOWNLOADER_MIDDLEWARES")
         if cls is NoRobotsMiddleware and _is_replaced_by_subclass(crawler.settings):
             raise NotConfigured
         return cls(crawler)
 
     async def process_request(self, request: Request, spider: Spider | None = None) -> Response | None:
-        """Let a request pass, or raise `RobotsForbidden` (`RobotsUnreachable` where there are no rules).
+        """Let a request pass, or raise `RobotsForbidden`.
 
-        Waits only for an origin whose robots.txt is not in memory. A request for a robots.txt is answered
-        from the snapshot. `spider` is not used: older versions of Scrapy pass it. Raises `ValueError` for
-        a ``norobots_url`` in the request's meta that is no http or https URL.
+        Waits only if the origin's robots.txt is not in memory, or if the request's download slot has a queue.
+        Returns None, or a `Response` for a robots.txt that the spider itself requests, made from the
+        snapshot. Raises `RobotsUnreachable`, a subclass of `RobotsForbidden`, if there are no rules, and
+        `ValueError` if ``norobots_url`` in the request's meta is not an http or https URL. `spider` is
+        unused; older versions of Scrapy pass it.
         """
         if is_overridden(request):
             if ROBOTS_DOWNLOAD in request.meta:
@@ -109,7 +120,7 @@ class NoRobotsMiddleware:
         except ValueError as exc:
             self._drop(request, self._bad_url(request, exc))
             return None
-        if origin is None or target is None:  # U9: there is no robots.txt to ask
+        if origin is None or target is None:  # U9: no robots.txt applies
             await self._take_turn(request)
             return None
         if target == "/robots.txt":
@@ -131,8 +142,8 @@ class NoRobotsMiddleware:
 
     async def _wait(self, request: Request, question: _Question) -> tuple[Access, Decision | None]:
         """Hold a request until its origin is loaded and, if it may pass, until it can be sent."""
-        # Rules can expire while the request waits for its turn. They are loaded again once, not each time:
-        # with a lifetime of 0 that would never end.
+        # Rules can expire while the request waits to be sent. They are loaded again once, not each time:
+        # with a lifetime of 0, that would never end.
         for _ in range(2):
             with self._waiting_room.hold(question.origin, request) as held:
                 access, _ = await self._loader.load(question.origin, request, question.robot)
@@ -144,7 +155,7 @@ class NoRobotsMiddleware:
         return access, decision
 
     async def _answer(self, origin: Origin, request: Request) -> Response | None:
-        """Answer a spider's own request for a robots.txt, which is always allowed (U7), if possible."""
+        """Return a response to a spider's request for a robots.txt (always allowed, U7); None to send it."""
         if not self._config.share_robotstxt or not can_be_answered(request, self._crawler.spider):
             await self._take_turn(request)
             return None
@@ -158,18 +169,18 @@ class NoRobotsMiddleware:
         return response
 
     async def _take_turn(self, request: Request) -> None:
-        """Have a request wait like all others, though no robots.txt matters to it."""
+        """Queue a request without a robots.txt if its slot has a queue, so that it overtakes no other."""
         if self._waiting_room.must_wait(request):
             with self._waiting_room.hold(None, request) as held:
                 await held.turn()
 
     @cached_property
     def _waiting_room(self) -> RobotsDownloader | NoWaitingRoom:
-        """Where requests wait; known from the first request on, when the engine is there."""
+        """The object in which requests wait. It needs the engine, which exists from the first request on."""
         return waiting_room(self._crawler)
 
     def _drop(self, request: Request, decision: Decision, access: Access | None = None) -> None:
-        """Report a request that is forbidden, and raise why unless this is a dry run."""
+        """Report a forbidden request, and raise its exception unless this is a dry run."""
         if decision.reason in (Reason.RULE, Reason.PARSER):
             error = RobotsForbidden(decision)
         elif access is None:
@@ -184,16 +195,16 @@ class NoRobotsMiddleware:
 
     def _bad_url(self, request: Request, exc: ValueError) -> Decision:
         robot = to_name(self._identity.robot(request))
-        detail = f"the URL has no origin: {exc}"
+        detail = f"the URL is invalid: {exc}"
         return Decision(Verdict.FORBIDDEN, request.url, robot, Reason.BAD_URL, detail=detail)
 
     def _spider_closed(self, reason: str) -> None:
-        self._origins.clear()  # it has counted requests
+        self._origins.clear()  # reports its counts of requests
         self._report.finish(reason)
 
 
 def _forbids(access: Access, question: _Question) -> Decision | None:
-    """Return the decision that forbids a URL in a spelling that may be sent; None if it may pass."""
+    """Return the decision that forbids a URL, in any spelling that may be sent; None if it may pass."""
     url, origin, target, robot = question
     for spelling in compat.spellings(target):
         if access.forbids(origin, spelling, robot):
@@ -202,35 +213,35 @@ def _forbids(access: Access, question: _Question) -> Decision | None:
 
 
 def _is_replaced_by_subclass(settings: BaseSettings) -> bool:
-    """Whether the project enables a subclass of its own, which takes the place of this middleware."""
+    """Return whether the project enables a subclass of this middleware, which replaces it."""
     keys = enabled_keys(settings, "DOWNLOADER_MIDDLEWARES", NoRobotsMiddleware)
     subclasses = [key for key in keys if key not in keys_of(NoRobotsMiddleware, dict.fromkeys(keys))]
     for key in subclasses:
-        logger.info("%s is in the place of scrapy_norobots.NoRobotsMiddleware", key)
+        logger.info("%s replaces scrapy_norobots.NoRobotsMiddleware", key)
     return bool(subclasses)
 
 
 def _warn_about_incomplete_setup(settings: BaseSettings) -> None:
-    """Log what a project that lists this middleware by hand may have forgotten; the add-on does it all."""
+    """Warn about settings that are missing if a project lists the middleware by hand, without the add-on."""
     for key in enabled_keys(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware):
         cls = load_object(key)
         if cls is RobotsTxtMiddleware:
             logger.warning(
-                "Scrapy's own robots.txt middleware is enabled too, and asks each site once more: "
+                "Scrapy's own robots.txt middleware is enabled too, and downloads each robots.txt once more: "
                 "set %r to None in DOWNLOADER_MIDDLEWARES",
                 key,
             )
         else:
             logger.warning(
-                "%s, a subclass of Scrapy's robots.txt middleware, is enabled too: both must allow a "
-                "request, and each site is asked twice. Derive it from scrapy_norobots.NoRobotsMiddleware "
-                "instead, or set it to None in DOWNLOADER_MIDDLEWARES",
+                "%s, a subclass of Scrapy's robots.txt middleware, is enabled too: a request passes only if "
+                "both allow it, and each robots.txt is downloaded twice. Derive the class from "
+                "scrapy_norobots.NoRobotsMiddleware, or set it to None in DOWNLOADER_MIDDLEWARES",
                 global_object_name(cls),
             )
     if MetaConfig.from_settings(settings).obey and not enabled_keys(
         settings, "SPIDER_MIDDLEWARES", RobotsMetaMiddleware
     ):
         logger.warning(
-            "NOROBOTS_META has no effect: scrapy_norobots.RobotsMetaMiddleware is not in SPIDER_MIDDLEWARES; "
-            'it is with ADDONS = {"scrapy_norobots.Addon": 500}'
+            "NOROBOTS_META has no effect: scrapy_norobots.RobotsMetaMiddleware is not in SPIDER_MIDDLEWARES. "
+            'The add-on puts it there: ADDONS = {"scrapy_norobots.Addon": 500}'
         )

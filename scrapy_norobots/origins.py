@@ -1,9 +1,8 @@
-"""What is known of each origin: the cache in memory, and one load at a time for what is not in it.
+"""The cache of origins in memory, and one load at a time for each origin that is not in it.
 
-`OriginCache` is bounded by origins and by bytes; the least recently used are evicted first.
-`OriginCache.get` is the hot path: a dictionary look-up. `SharedLoads` lets everyone who waits for an origin
-share one load. It belongs to none of them, so that cancelling a waiter, the first one included, disturbs no
-other.
+`OriginCache` has limits of origins and of bytes, and evicts the least recently used first. `OriginCache.get`
+is the hot path: a dictionary look-up. With `SharedLoads`, all requests that wait for an origin share one
+load. No waiter owns the load, so to cancel one, even the first, does not affect the others.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ class _Entry:
 
 
 class OriginCache:
-    """What may be fetched at each origin, for the lifetime of each access.
+    """The accesses of origins, each until its lifetime ends.
 
-    `origins_max` and `memory_max` (bytes) bound it. `on_leave` is called with each origin that is replaced
-    or evicted, and with how often `get` returned it. `clock` returns seconds that never go back. `size` is
-    about how much memory the origins take, in bytes.
+    `origins_max` and `memory_max` (bytes) limit the cache. `on_leave` is called with each origin that is
+    replaced or evicted, and with the number of times that `get` returned its access. `clock` returns
+    seconds that never go back. The attribute `size` is the approximate memory use, in bytes.
     """
 
     def __init__(
@@ -59,7 +58,7 @@ class OriginCache:
         return len(self._entries)
 
     def get(self, origin: Origin) -> Access | None:
-        """Return the access of an origin, or None if there is none that is fresh."""
+        """Return the access of an origin; None if there is none, or if it has expired."""
         entry = self._entries.get(origin)
         if entry is None or entry.expires <= self._clock():
             return None
@@ -68,22 +67,22 @@ class OriginCache:
         return entry.access
 
     def peek(self, origin: Origin) -> Access | None:
-        """Return the same as `get`, but do not count it as a use."""
+        """Return the same as `get`, without counting a use."""
         entry = self._entries.get(origin)
         return None if entry is None or entry.expires <= self._clock() else entry.access
 
     def latest(self, origin: Origin) -> Access | None:
-        """Return the latest access of an origin, fresh or not."""
+        """Return the access of an origin, expired or not; None if there is none."""
         entry = self._entries.get(origin)
         return entry.access if entry else None
 
     def remaining(self, origin: Origin) -> float:
-        """Return for how many seconds the access of an origin is still fresh; 0 if there is none."""
+        """Return for how many seconds the access of an origin remains valid; 0 if it is not."""
         entry = self._entries.get(origin)
         return max(0.0, entry.expires - self._clock()) if entry else 0.0
 
     def put(self, origin: Origin, access: Access) -> None:
-        """Keep an access in place of the one before, and evict what is over the bounds."""
+        """Store an access, replacing the previous one, and evict origins while a limit is exceeded."""
         if origin in self._entries:
             self._remove(origin)
         entry = _Entry(access, access.size, self._clock() + access.lifetime)
@@ -112,7 +111,7 @@ class _Load(Generic[_T]):
 
 
 class SharedLoads(Generic[_Key, _T]):
-    """The loads that are under way, at most one for each key, such as an origin."""
+    """The running loads, at most one for each key, such as an origin."""
 
     def __init__(self) -> None:
         self._loads: dict[_Key, _Load[_T]] = {}
@@ -121,9 +120,9 @@ class SharedLoads(Generic[_Key, _T]):
         return len(self._loads)
 
     async def join(self, key: _Key, load: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
-        """Return the result of the load for a key, which starts if none is under way.
+        """Return the result of the load for a key; start `load` if none is running.
 
-        Its exceptions propagate to every waiter.
+        Exceptions of the load propagate to every waiter.
         """
         waiter: Deferred[_T] = Deferred()
         if key in self._loads:
@@ -137,7 +136,7 @@ class SharedLoads(Generic[_Key, _T]):
         try:
             result = await load()
         except BaseException as exc:
-            # A bug, or the event loop is being torn down. Either way nobody may be left waiting.
+            # A bug, or the event loop is being torn down. In both cases every waiter must be called.
             for waiter in self._end(key):
                 if isinstance(exc, Exception):
                     waiter.errback(exc)
@@ -150,5 +149,5 @@ class SharedLoads(Generic[_Key, _T]):
                 waiter.callback(result)
 
     def _end(self, key: _Key) -> Iterator[Deferred[_T]]:
-        """End a load and yield the waiters, one by one: what one does next can cancel another."""
+        """Remove a load and yield its waiters one by one, because resuming one may cancel another."""
         return (waiter for waiter in self._loads.pop(key).waiters if not waiter.called)

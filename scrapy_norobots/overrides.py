@@ -1,8 +1,8 @@
-"""What the meta of a request overrides: `dont_obey_robotstxt` and `norobots_url`.
+"""The overrides in the meta of a request: `dont_obey_robotstxt` and `norobots_url`.
 
-Both apply to the origin that the request was sent to, and not to one that a redirect leads to: whoever
-overrides the robots.txt of a site knows nothing of the sites that it redirects to. Scrapy's redirect
-middlewares copy a request's meta, with the URLs that it came by.
+Both apply only to the origin of the first URL of the request, and not to other origins that redirects lead
+to, because the user meant the first one. Scrapy's redirect middlewares copy the meta, and list the previous
+URLs in it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def is_overridden(request: Request) -> bool:
-    """Whether a request is not to be checked."""
+    """Return whether the meta of a request exempts it from robots.txt."""
     return bool(request.meta.get("dont_obey_robotstxt")) and not _leads_elsewhere(request)
 
 
 def checked_url(request: Request) -> str:
-    """Return the URL to check: that of a request, or its `norobots_url` if it goes to a service elsewhere.
+    """Return the URL to check: `norobots_url` in the meta of a request, or else the request's own URL.
 
-    Raises `ValueError` if `norobots_url` is no http or https URL.
+    Raises `ValueError` if `norobots_url` is not an http or https URL.
     """
     url = request.meta.get("norobots_url")
     if url is None or _leads_elsewhere(request):
@@ -39,7 +39,7 @@ def checked_url(request: Request) -> str:
 
 
 def _leads_elsewhere(request: Request) -> bool:
-    """Whether a redirect has led to another origin than the one that the request was sent to."""
+    """Return whether redirects have led the request to another origin than that of its first URL."""
     urls = request.meta.get("redirect_urls")
     if not urls:
         return False

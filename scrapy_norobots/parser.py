@@ -1,6 +1,6 @@
-"""The standard behind Scrapy's `RobotParser` interface, and Scrapy's parsers behind this package's.
+"""Adapters between this package's parser and Scrapy's `RobotParser` interface, in both directions.
 
-`StrictRobotParser` also works alone, under Scrapy's own middleware:
+`StrictRobotParser` also works with Scrapy's own middleware alone:
 ``ROBOTSTXT_PARSER = "scrapy_norobots.StrictRobotParser"``.
 """
 
@@ -28,32 +28,36 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class StrictRobotParser(RobotParser):
-    """The 1994 standard as a `scrapy.robotstxt.RobotParser`; `robots` is the file itself."""
+    """The strict reading as a `scrapy.robotstxt.RobotParser`; the attribute `robots` is the `RobotsTxt`."""
 
     def __init__(self, robots: RobotsTxt) -> None:
         self.robots = robots
 
     @classmethod
     def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> StrictRobotParser:
-        """Parse the body of a robots.txt; never raises on bytes."""
+        """Parse the body of a robots.txt, any bytes. Reads `NOROBOTS_MULTIVALUE` if there is a crawler."""
         multivalue = crawler is not None and crawler.settings.getbool("NOROBOTS_MULTIVALUE")
         return cls(RobotsTxt.parse(robotstxt_body, multivalue=multivalue))
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
-        """Whether `user_agent`, a name or a whole header, may fetch `url`."""
+        """Return whether `user_agent`, a name or a whole header, may fetch `url`.
+
+        Raises `ValueError` as `RobotsTxt.allowed` does, if `url` is invalid.
+        """
         if isinstance(url, bytes):
             url = url.decode("utf-8", "surrogateescape")
         return self.robots.allowed(url, user_agent)
 
     def crawl_delay(self, user_agent: str | bytes) -> None:
-        """Say that no delay is asked for: the 1994 standard has no Crawl-delay."""
+        """Return None: the 1994 standard has no Crawl-delay."""
 
 
 class Reader:
-    """Reads files with the parser, or all the parsers, that the settings of a crawler name.
+    """Reads files with the parsers that the settings of a crawler name.
 
-    `parser` stands in the strict one's place; those of `also_obey` have a say beside it; `multivalue` is the
-    strict one's dialect. Raises `ValueError` that names the setting if one of them is not usable.
+    `parser` replaces the strict parser, unless it is None. The parsers of `also_obey` apply in addition.
+    `multivalue` selects the dialect of the strict parser. Raises `ValueError`, with the name of the setting,
+    if a parser cannot be used.
     """
 
     def __init__(
@@ -72,7 +76,7 @@ class Reader:
         self._try("NOROBOTS_ALSO_OBEY", also_obey)
 
     def read(self, body: bytes) -> Rules:
-        """Read the body of a robots.txt; raises what a parser of the user's raises."""
+        """Read the body of a robots.txt. Exceptions of the user's parsers propagate."""
         first: Rules
         if self._parser is None:
             first = RobotsTxt.parse(body, multivalue=self._multivalue)
@@ -88,25 +92,25 @@ class Reader:
     def _try(self, setting: str, parsers: Sequence[type[RobotParser]]) -> None:
         for parser in parsers:
             try:
-                # Imports what it needs, and can be asked.
+                # Check that the parser can import its library and answer a question.
                 robot = self._crawler.settings.get("ROBOTSTXT_USER_AGENT") or b"FooBot"
                 parser.from_crawler(self._crawler, b"").allowed("http://town.example/", robot)
             except Exception as exc:
                 value = self._crawler.settings.get(setting)
-                raise ValueError(f"{setting} = {value!r}: {parser.__name__} is not usable: {exc}") from exc
+                raise ValueError(f"{setting} = {value!r}: {parser.__name__} cannot be used: {exc}") from exc
 
 
 def _as_utf8(body: bytes) -> bytes:
-    """Return a file as other parsers can read it: one bad byte, or UTF-16, makes some of them see nothing.
+    """Return a file as UTF-8: some parsers read nothing of a file with an invalid byte, or in UTF-16.
 
-    The bytes that are no UTF-8 are written as ``%XX``, which is what they are compared as (F1).
+    Bytes that are not UTF-8 become ``%XX``, as in the strict parser's comparison (F1).
     """
     text = to_text(body)
     return _SURROGATE.sub(lambda match: f"%{ord(match[0]) & 0xFF:02X}", text).encode()
 
 
 def as_parser(rules: Rules) -> RobotParser:
-    """Return rules as Scrapy knows them; of several readings, the first."""
+    """Return rules as a `RobotParser` of Scrapy; of several readings, the first."""
     if isinstance(rules, AllRules):
         return as_parser(rules.readings[0])
     if isinstance(rules, ForeignRules):
@@ -116,37 +120,37 @@ def as_parser(rules: Rules) -> RobotParser:
 
 
 def strict_reading(rules: Rules | None) -> RobotsTxt | None:
-    """Return the strict reading among rules, if it is there."""
+    """Return the strict reading among rules; None if the user replaced it."""
     if isinstance(rules, AllRules):
         return strict_reading(rules.readings[0])
     return rules if isinstance(rules, RobotsTxt) else None
 
 
 class ForeignRules:
-    """Rules as read by a `RobotParser` of the user's choice (`access.Rules`).
+    """Rules as read by a `RobotParser` of the user's choice; implements `access.Rules`.
 
-    Such a parser gives a verdict and nothing more, so its decisions name it and no line.
+    Such a parser returns only a verdict, so a decision names the parser, but no line.
     """
 
     def __init__(self, parser: RobotParser, body: bytes) -> None:
         self.parser = parser
-        # What such a parser makes of a body is not known; ten times its length is seen with Protego.
+        # The memory use of a foreign parser is unknown; Protego takes about ten times the length of the body.
         self.size = 1000 + 10 * len(body)
 
     def is_ready(self, robot: str | bytes) -> bool:
-        """Return True: the parser has read the file."""
+        """Return True: the parser has already read the file."""
         return True
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
         """Do nothing."""
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
-        """Whether `robot` may not fetch a target of an origin; so it is if the parser fails on it."""
+        """Return whether `robot` must not fetch `target` at `origin`; True too if the parser fails."""
         return self._ask(f"{origin}{target}", robot) != ""
 
     def _ask(self, url: str, robot: str | bytes) -> str | None:
-        """Return an empty text if the parser allows, None if it forbids, what it raised if it failed."""
-        if isinstance(robot, bytes):  # as what Scrapy's own middleware gives them, but UTF-8 in any case
+        """Return an empty string if the parser allows, None if it forbids, an error message if it failed."""
+        if isinstance(robot, bytes):  # as from Scrapy's own middleware, but always valid UTF-8
             robot = robot.decode("utf-8", "replace").encode()
         try:
             return "" if self.parser.allowed(url, robot) else None
@@ -154,26 +158,26 @@ class ForeignRules:
             return f"{type(exc).__name__}: {exc}"
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
-        """Say whether `robot` may fetch `url`."""
+        """Return whether `robot` may fetch `url`, with the name of the parser."""
         answer = self._ask(url, robot)
         allowed = answer == ""
         name = type(self.parser).__name__
-        failure = f", which failed ({answer})" if answer else ""
+        failure = f"{name} failed ({answer}) on {source}" if answer else ""
         return Decision(
             verdict=Verdict.ALLOWED if allowed else Verdict.FORBIDDEN,
             url=url,
             robot=to_name(robot),
             reason=Reason.PARSER,
             source=source,
-            detail=f"{source} as read by {name}{failure}",
+            detail=failure or f"{source} as read by {name}",
             parser=name,
         )
 
 
 class AllRules:
-    """Several readings of one file (`access.Rules`): a request passes only if all of them allow it.
+    """Several readings of one file: a request passes only if all of them allow it; implements `access.Rules`.
 
-    The first that forbids decides; if none does, the first of all says why.
+    The decision is that of the first reading that forbids; if none forbids, that of the first reading.
     """
 
     def __init__(self, readings: Sequence[Rules]) -> None:
@@ -181,19 +185,19 @@ class AllRules:
         self.size = sum(rules.size for rules in readings)
 
     def is_ready(self, robot: str | bytes) -> bool:
-        """Whether all readings answer questions about `robot` at once."""
+        """Return whether all readings answer questions about `robot` at once."""
         return all(rules.is_ready(robot) for rules in self.readings)
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
-        """Do what the first question about `robot` takes."""
+        """Do the work that the first question about `robot` needs."""
         for rules in self.readings:
             rules.prepare(origin, robot)
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
-        """Whether `robot` may not fetch a target of an origin by one of the readings."""
+        """Return whether one of the readings forbids `robot` to fetch `target` at `origin`."""
         return any(rules.forbids(origin, target, robot) for rules in self.readings)
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
-        """Say whether and why `robot` may fetch `url`."""
+        """Return whether `robot` may fetch `url`, and why."""
         decisions = [rules.decide(url, robot, source) for rules in self.readings]
         return next((decision for decision in decisions if not decision.allowed), decisions[0])

@@ -1,9 +1,9 @@
-"""A spider's own request for a robots.txt, answered from the snapshot: one download for everybody.
+"""Answer a spider's own request for a robots.txt from the snapshot, without a second download.
 
-The response is what this crawl downloaded: final URL, status, body, and the headers that a snapshot keeps.
-A request for anything else goes to the site: for an error page, of which a snapshot has no body, or for a
-file that came from a store. So does a request that is not the spider's own, such as that of ``scrapy fetch``
-or the shell: whoever looks at a file by hand wants what the site sends.
+The response has what this crawl downloaded: final URL, status, body, and the headers that a snapshot keeps.
+The request is sent to the site if there is no such response: after an error, because a snapshot keeps no
+error page, or if the file came from a store. Requests of ``scrapy fetch``, ``view`` and ``shell`` are always
+sent, because their user wants to see what the site sends.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from scrapy_norobots.access import Access
 
-# Marks such a response, in the log and for the callback.
+# The flag of such a response, for the log and for the callback.
 _FLAG = "norobots"
 
-# Headers of requests that ask for something else than a whole file that may be an hour old.
+# A request with one of these headers asks for more, or less, than a whole file from a cache.
 _SPECIAL_HEADERS = (
     "Authorization",
     "Cache-Control",
@@ -37,10 +37,10 @@ _SPECIAL_HEADERS = (
 
 
 def can_be_answered(request: Request, spider: Spider | None) -> bool:
-    """Whether a snapshot can answer a request for a robots.txt: the spider's own, a plain GET to its host.
+    """Return whether a snapshot can answer a request for a robots.txt: a plain GET by the spider itself.
 
-    A request is the spider's own if its callback is. In ``scrapy fetch`` and ``view`` that is a method of the
-    command, in the shell one of a `Deferred`, though the spider may be one of the project's.
+    A request is the spider's own if its callback is. In ``scrapy fetch`` and ``view`` the callback is a
+    method of the command, in the shell a method of a `Deferred`.
     """
     return (
         (request.callback is None or getattr(request.callback, "__self__", None) is spider)
@@ -54,10 +54,9 @@ def can_be_answered(request: Request, spider: Spider | None) -> bool:
 
 
 def answer(access: Access, request: Request) -> Response | None:
-    """Return what was downloaded as the response to a request.
+    """Return the downloaded file as the response to a request.
 
-    None if there is no file that the site sent to this crawl: what the spider makes of that is its own
-    business.
+    Returns None if the site sent no file to this crawl; the request is then sent to the site.
     """
     snapshot = access.snapshot
     if access.rules is None or access.stale or not snapshot.from_site:

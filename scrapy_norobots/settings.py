@@ -1,7 +1,8 @@
-"""Every setting, read and checked once, when the crawl starts.
+"""Read and check all settings once, when the crawl starts.
 
-`DEFAULTS` is the table of this package's own settings. A value that makes no sense is a `ValueError` that
-names the setting and the value; a `NOROBOTS_` name that does not exist is a warning that names the nearest.
+`DEFAULTS` is the table of this package's own settings. An invalid value is a `ValueError` with the setting,
+the value and what is accepted. An unknown name that starts with `NOROBOTS_` is a WARNING that suggests the
+most similar name.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PREFIX = "NOROBOTS_"
-# How a name starts that is meant to be one of this package's, though misspelt.
+# The start of a name that is probably a misspelt setting of this package.
 _SIMILAR_PREFIX = re.compile("NO_?ROBOTS?(?:TXT)?_")
 
-# The store in the folder of a job that can be paused and resumed.
+# The file of the store in JOBDIR, the directory of a job that can be paused and resumed.
 _JOB_FILE = "robots.sqlite"
 
-# The upper ends of numbers. More makes no sense, and would fail later: in a timer, a store or a decompressor.
+# Upper limits of numbers. Larger ones are useless, and would fail later: in a timer, store or decompressor.
 _DAY, _CENTURY = 86_400, 100 * 365 * 86_400
 _MILLION, _BILLION = 10**6, 10**9
 _TIB = 1024**4
-_LARGEST_FILE = 256 * 1024 * 1024  # Redis takes no entry of more than twice that
+_LARGEST_FILE = 256 * 1024 * 1024  # Redis accepts entries of at most twice that size
 
 DEFAULTS: Mapping[str, object] = MappingProxyType(
     {
@@ -83,7 +84,7 @@ class Config:
 
     obey: bool
     robot: str | None
-    parser: type[RobotParser] | None  # None is the strict one
+    parser: type[RobotParser] | None  # None is the strict parser
     status_policy: StatusPolicy
     freshness: Freshness
     timeout: float
@@ -94,7 +95,7 @@ class Config:
     waiting: WaitingConfig
     origins_max: int
     memory_max: int
-    report: tuple[str, ...]  # paths, with placeholders
+    report: tuple[str, ...]  # paths with placeholders
     report_origins: int
     dry_run: bool
     multivalue: bool
@@ -105,14 +106,14 @@ class Config:
 
     @property
     def longest_download(self) -> float:
-        """How many seconds a download of a robots.txt can take: each try of each hop."""
+        """The longest time that a download of a robots.txt can take, in seconds: each try of each hop."""
         return self.timeout * (1 + self.retry_times) * (1 + self.redirect_max)
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
-        """Read and check a crawler's settings.
+        """Read and check the settings of a crawler.
 
-        Raises `ValueError` that names the setting and the value if one makes no sense.
+        Raises `ValueError`, with the setting, its value and what is accepted, for an invalid value.
         """
         _warn_about_unknown(settings)
         return cls(
@@ -142,7 +143,7 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class WaitingConfig:
-    """How many requests take no place of the crawl while they wait for a robots.txt, or download one."""
+    """How many requests that wait for a robots.txt, or download one, do not use up `CONCURRENT_REQUESTS`."""
 
     held_per_origin: int
     held_max: int
@@ -160,7 +161,7 @@ class WaitingConfig:
 
 @dataclass(frozen=True, slots=True)
 class MetaConfig:
-    """The settings of one crawl that say how robots META tags are obeyed."""
+    """The settings of one crawl for robots META tags."""
 
     obey: bool
     follow: bool
@@ -203,7 +204,7 @@ def _text(settings: BaseSettings, name: str) -> str | None:
         except UnicodeDecodeError:
             raise _error(name, value, "must be UTF-8") from None
     if value is not None and not isinstance(value, str):
-        raise _error(name, value, "must be a text")
+        raise _error(name, value, "must be a string")
     return value or None
 
 
@@ -214,7 +215,7 @@ def _number(settings: BaseSettings, name: str, unit: str, least: float, most: in
     except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if not least <= number <= most:  # false for nan
-        raise _error(name, value, f"must be a number of {unit}, from {least} to {most}")
+        raise _error(name, value, f"must be a number of {unit}, at least {least} and at most {most}")
     return number
 
 
@@ -233,12 +234,14 @@ def _freshness(settings: BaseSettings) -> Freshness:
         stale_ttl=_number(settings, "NOROBOTS_STALE_TTL", "seconds", 0, _CENTURY),
     )
     if freshness.ttl < freshness.ttl_min and settings.get("NOROBOTS_TTL_MIN") is not None:
-        raise _error("NOROBOTS_TTL_MIN", freshness.ttl_min, f"is more than NOROBOTS_TTL = {freshness.ttl!r}")
+        raise _error(
+            "NOROBOTS_TTL_MIN", freshness.ttl_min, f"must be at most NOROBOTS_TTL, which is {freshness.ttl!r}"
+        )
     return freshness
 
 
 def _decoded(settings: BaseSettings, name: str, bracket: str) -> Any:
-    """Return a value; decode it if it is in JSON, as on the command line."""
+    """Return a value, decoded if it is a JSON string, as on the command line."""
     value = _value(settings, name)
     if not isinstance(value, str) or not value.lstrip().startswith(bracket):
         return value
@@ -249,7 +252,7 @@ def _decoded(settings: BaseSettings, name: str, bracket: str) -> Any:
 
 
 def _list(settings: BaseSettings, name: str) -> Sequence[Any] | None:
-    """Return the items of a list, or of a text, JSON or with commas; None if the value is neither."""
+    """Return the items of a list, or of a string in JSON or with commas; None for any other value."""
     value = _decoded(settings, name, "[")
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
@@ -259,14 +262,14 @@ def _list(settings: BaseSettings, name: str) -> Sequence[Any] | None:
 def _names(settings: BaseSettings, name: str) -> tuple[str, ...]:
     parts = _list(settings, name)
     if parts is None or not all(isinstance(part, str) for part in parts):
-        raise _error(name, _value(settings, name), "must be a list of names of meta keys")
+        raise _error(name, _value(settings, name), "must be a list of meta keys")
     return tuple(parts)
 
 
 def _parsers(settings: BaseSettings, name: str) -> tuple[type[RobotParser], ...]:
     parts = _list(settings, name)
     if parts is None:
-        raise _error(name, _value(settings, name), "must be a list of parsers, or of their import paths")
+        raise _error(name, _value(settings, name), "must be a list of parser classes or their import paths")
     return tuple(_load_parser(name, part) for part in parts)
 
 
@@ -274,14 +277,14 @@ def _load_parser(name: str, value: Any) -> type[RobotParser]:
     try:
         parser: type[RobotParser] = load_object(value)
     except Exception as exc:
-        raise _error(name, value, f"is not usable: {exc}") from exc
+        raise _error(name, value, f"cannot be imported: {exc}") from exc
     if not hasattr(parser, "from_crawler"):
-        raise _error(name, value, "is not usable: it is no RobotParser")
+        raise _error(name, value, "must be a RobotParser class: it has no from_crawler")
     return parser
 
 
 def _store(settings: BaseSettings) -> str:
-    """Return the store to use: by default a file in the job's folder, if the crawl has one."""
+    """Return the store to use: by default a file in `JOBDIR` if that is set, or else memory."""
     value = _value(settings, "NOROBOTS_STORE")
     if value is None or value == "":
         job = settings.get("JOBDIR")
@@ -291,9 +294,9 @@ def _store(settings: BaseSettings) -> str:
             raise _error("JOBDIR", job, "must be a path")
         return f"sqlite:///{Path(job) / _JOB_FILE}"
     if not isinstance(value, str):
-        raise _error("NOROBOTS_STORE", value, f"must be a text: {FORMS}")
+        raise _error("NOROBOTS_STORE", value, f"must be a string; expected {FORMS}")
     scheme, slashes, path = value.partition(":///")
-    # Unlike pathlib's, it takes what is no user's home for a name.
+    # Unlike pathlib's function, this one accepts "~name" without such a user
     return scheme + slashes + os.path.expanduser(path) if scheme == "sqlite" else value  # noqa: PTH111
 
 
@@ -311,9 +314,9 @@ def _report_paths(settings: BaseSettings, name: str) -> tuple[str, ...]:
     paths = tuple(os.fspath(part) for part in parts)
     for path in paths:
         if "://" in path:
-            raise _error(name, value, f"{path!r} is a URL; a report is written to a path")
+            raise _error(name, value, f"{path!r} is a URL; expected a file path")
         if Path(path).suffix.lower() not in RENDERERS:
-            raise _error(name, value, f"{path!r} must end in one of {', '.join(RENDERERS)}")
+            raise _error(name, value, f"{path!r} must end in {', '.join(RENDERERS)}")
     return paths
 
 
@@ -326,7 +329,7 @@ def _policy(settings: BaseSettings, name: str) -> StatusPolicy:
 
 
 def _parser(settings: BaseSettings) -> type[RobotParser] | None:
-    """Return the parser that the user chose; Scrapy's default is not a choice."""
+    """Return the parser that the user has set; None for Scrapy's default and for the strict parser."""
     priority = settings.getpriority("ROBOTSTXT_PARSER")
     value = settings.get("ROBOTSTXT_PARSER")
     if value is None or priority is None or priority <= SETTINGS_PRIORITIES["default"]:
@@ -340,5 +343,5 @@ def _warn_about_unknown(settings: BaseSettings) -> None:
         if isinstance(name, str) and _SIMILAR_PREFIX.match(name) and name not in DEFAULTS:
             names = [setting.removeprefix(PREFIX) for setting in DEFAULTS]
             nearest = get_close_matches(_SIMILAR_PREFIX.sub("", name), names, n=1)
-            hint = f"; is it {PREFIX}{nearest[0]}?" if nearest else ""
-            logger.warning("There is no setting %s%s", name, hint)
+            hint = f"; did you mean {PREFIX}{nearest[0]}?" if nearest else ""
+            logger.warning("Unknown setting %s is ignored%s", name, hint)

@@ -1,7 +1,7 @@
-"""Snapshots: what is kept of one download of a robots.txt.
+"""Snapshots: the stored facts of one download of a robots.txt.
 
-A snapshot is plain facts, without any judgement: what they mean for the origin is `access`'s business,
-and a snapshot means the same after a restart or on another machine.
+A snapshot has facts only. The module `access` decides what they mean for the origin, so a snapshot has the
+same meaning after a restart and on another machine.
 """
 
 from __future__ import annotations
@@ -14,15 +14,18 @@ from scrapy_norobots.standard import Origin
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One download of an origin's robots.txt, redirects included.
+    """One download of an origin's robots.txt, including redirects.
 
-    `url` is where the last hop went. Either `status` is the HTTP status of the answer there, with its
-    `body` (decompressed bytes) and a few of its `headers` (lower-case names), or it is None and `error`
-    says in words why no answer came; `exception` is what was raised then, in the process that saw it (no
-    store keeps it). `time` is when the download ended, or a later one confirmed it, in seconds since the
-    epoch. `failures` is how many downloads in a row have failed by then, this one included. With
-    `local_failure`, this process or its proxy failed and not the site, so no store keeps the snapshot.
-    `from_site` says that this process received `body` from the site; one that a store kept is without it.
+    - `url` is the URL of the last hop.
+    - `time` is when the download ended, or when a later 304 confirmed it, in seconds since the epoch.
+    - `status` is the HTTP status of the response, `headers` a few of its headers with lower-case names, and
+      `body` its decoded bytes.
+    - If there was no usable response, `status` is None, `error` says why, and `exception` is the exception;
+      stores do not keep `exception`.
+    - `failures` is the number of failed downloads in a row, including this one.
+    - `local_failure` is true if this process or its proxy failed, and not the site; stores do not keep such a
+      snapshot.
+    - `from_site` is true if this process received `body` from the site; False for a snapshot from a store.
     """
 
     origin: Origin

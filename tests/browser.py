@@ -1,4 +1,4 @@
-"""A real browser for the tests: Chromium, without a window and without a network."""
+"""Chromium for the tests, headless and without network access."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPTIONS = (
 
 @contextmanager
 def chromium(profile: Path) -> Iterator[webdriver.Chrome]:
-    """Start Chromium with a fresh profile; skip the test, and say so, where there is none."""
+    """Start Chromium with a new profile; skip the test, with a message, if it is not installed."""
     browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if browser is None or driver is None:
         pytest.skip("chromium and chromedriver are not installed")

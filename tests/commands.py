@@ -1,4 +1,4 @@
-"""The commands of the package, run as users run them: in a project or outside one."""
+"""Run the commands of the package as users do, inside or outside a project."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 def run(cwd: Path, name: str, *args: str, stdin: str | bytes = "", mode: str = "") -> Done:
-    """Run a command; whatever becomes of it, it must not show a traceback."""
+    """Run a command, and check that it shows no traceback."""
     if mode == "no reactor" and not hasattr(default_settings, "TWISTED_REACTOR_ENABLED"):
         pytest.skip("this version of Scrapy cannot run without a reactor")
     options = [f"--set={key}={value}" for key, value in MODE_SETTINGS.get(mode, {}).items()]
@@ -50,7 +50,7 @@ def run(cwd: Path, name: str, *args: str, stdin: str | bytes = "", mode: str = "
 
 
 def errors(done: Done) -> list[str]:
-    """Return what is on standard error, but for retries: older versions of Scrapy always log them."""
+    """Return the lines on standard error without those about retries, which older Scrapy always logs."""
     quiet = hasattr(default_settings, "RETRY_GIVE_UP_LOG_LEVEL")
     return [line for line in done.stderr.splitlines() if quiet or "Gave up retrying" not in line]
 

@@ -1,4 +1,4 @@
-"""Components such as users have, for the crawls of `tests.crawls.test_components`."""
+"""Components like those of users, for the crawls of `tests.crawls.test_components`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class RenderingByDefault(HTTP11DownloadHandler):
-    """Renders everything, which the site sees by a header, unless a request's meta says not to."""
+    """Renders every request, and says so in a header, unless the meta of the request forbids it."""
 
     if iscoroutinefunction(HTTP11DownloadHandler.download_request):
 
@@ -53,18 +53,18 @@ except ImportError:  # before Scrapy 2.17
 else:
 
     class AiohttpBesideReactor(AiohttpDownloadHandler):
-        """Scrapy's handler that uses aiohttp, made when the event loop runs."""
+        """Scrapy's handler with aiohttp, created when the event loop runs."""
 
         lazy = True
 
 
 class NeverEnds:
-    """A download handler that never answers, and that has no idea of time."""
+    """A download handler that never returns a response and has no timeout."""
 
     lazy = True
 
     def __init__(self, crawler: Crawler) -> None:
-        # What nobody refers to would be collected, and so end.
+        # Keep a reference, or the deferred would be garbage-collected.
         self._answers: list[Deferred[Any]] = []
 
     def _never(self) -> Deferred[Any]:
@@ -90,7 +90,7 @@ class NeverEnds:
 
 
 class RobotsTxtPlainly:
-    """A downloader middleware of the user's: tells such a handler that a robots.txt is not to be rendered."""
+    """A user's downloader middleware that tells such a handler not to render robots.txt."""
 
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
         if request.meta.get("norobots_download"):
@@ -98,19 +98,19 @@ class RobotsTxtPlainly:
 
 
 class RenderAll:
-    """A downloader middleware of the user's, who wants all in a browser and does not say so each time."""
+    """A user's downloader middleware that renders every request in a browser."""
 
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
         request.meta.setdefault("playwright", True)
 
 
 def is_no_document(request: Any) -> bool:
-    """For scrapy-playwright: whether a browser is to leave something out."""
+    """For scrapy-playwright: return whether the browser must not load a resource."""
     return bool(request.resource_type != "document")
 
 
 class ThroughService:
-    """A downloader middleware that sends pages through a service, by a new request, as such clients do."""
+    """A downloader middleware that sends pages through a service, in a new request."""
 
     def __init__(self, service: str, names_page: bool) -> None:
         self._service = service
@@ -130,7 +130,7 @@ class ThroughService:
 
 
 class AsksAnotherFirst:
-    """A downloader middleware that downloads something for each page before it, as one that logs in does."""
+    """A downloader middleware that downloads something before each page, for example to log in."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -145,7 +145,7 @@ class AsksAnotherFirst:
 
 
 class AsksItsHostFirst(AsksAnotherFirst):
-    """The same, from the host of each page."""
+    """The same, but it downloads from the host of the page."""
 
     async def process_request(self, request: Request, spider: Spider | None = None) -> None:
         if not request.url.endswith(("/token", "/robots.txt")):
@@ -154,7 +154,7 @@ class AsksItsHostFirst(AsksAnotherFirst):
 
 
 class SpreadsOverSlots:
-    """A downloader middleware that gives each page a download slot, as one that rotates proxies does."""
+    """A downloader middleware that sets the download slot of each page, for example to rotate proxies."""
 
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
         if "norobots_download" not in request.meta:
@@ -162,7 +162,7 @@ class SpreadsOverSlots:
 
 
 class AnswersItself:
-    """A downloader middleware that answers pages, as one does that renders them, after a while."""
+    """A downloader middleware that returns a response for each page after a while, like a renderer."""
 
     async def process_request(self, request: Request, spider: Spider | None = None) -> Response | None:
         if request.url.endswith("/robots.txt"):
@@ -172,7 +172,7 @@ class AnswersItself:
 
 
 class TakesItsTime:
-    """A downloader middleware that looks at each response for long, and notes at how many at once."""
+    """A downloader middleware that takes long for each response, and counts how many it has at once."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -195,25 +195,25 @@ class TakesItsTime:
 
 
 class OurOwn(NoRobotsMiddleware):
-    """This package's middleware, as a project may have changed it."""
+    """A subclass of this package's middleware in a project."""
 
 
 class UsualUserAgent:
-    """A downloader middleware that gives a User-Agent to each request that has none."""
+    """A downloader middleware that sets the User-Agent of requests without one."""
 
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
         request.headers.setdefault("User-Agent", "UsualBot/1.0")
 
 
 class OtherUserAgent:
-    """A downloader middleware that sets the User-Agent of each request, as those do that take turns."""
+    """A downloader middleware that sets the User-Agent of each request, for example to rotate it."""
 
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
         request.headers["User-Agent"] = "TurnBot/1.0"
 
 
 class SeesResponses:
-    """A spider middleware that notes what comes to it."""
+    """A spider middleware that records its input."""
 
     def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:
         spider = cast("Any", response.request).callback.__self__
@@ -221,13 +221,13 @@ class SeesResponses:
 
 
 class Items(Pages):
-    """Yields one item from its first page, and notes what came out of the pipelines."""
+    """Yields one item from its first page, and records what the pipelines return."""
 
     def __init__(self, item: dict[str, Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._item = item
         if not hasattr(media, "_MediaRequestFiltered"):
-            # Older versions log a traceback for each file that a middleware drops, whoever drops it.
+            # Older versions log a traceback for each file that any middleware drops.
             logging.getLogger(media.__name__).setLevel(logging.CRITICAL)
 
     @classmethod
@@ -245,7 +245,7 @@ class Items(Pages):
 
 
 class Downloading(Pages):
-    """Downloads more from within its callback, and notes what came of it."""
+    """Downloads other URLs in its callback, and records the results."""
 
     def __init__(self, then: list[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -262,7 +262,7 @@ class Downloading(Pages):
 
 
 class Following(Pages):
-    """Follows links in the ways that responses have for it."""
+    """Follows links with each method that responses have for it."""
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
         self.pages.append(response.url)
@@ -276,7 +276,7 @@ class Following(Pages):
 
 
 class ByRules(CrawlSpider):
-    """Scrapy's own spider that follows what link extractors find."""
+    """Scrapy's own spider that follows the links of link extractors."""
 
     name = "by rules"
     rules = (Rule(LinkExtractor(), callback="parse_linked", follow=True, errback="dropped"),)
@@ -293,7 +293,7 @@ class ByRules(CrawlSpider):
 
 
 class Slots(Pages):
-    """Notes the download slot of everything that goes out."""
+    """Records the download slot of each request that is sent."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -335,7 +335,7 @@ class Checked(Spider):
 
 
 def make_project(folder: Path, site: str) -> Path:
-    """Write a small Scrapy project with contracts about pages of a site."""
+    """Write a small Scrapy project with contracts for pages of a site."""
     for name, text in PROJECT.items():
         (folder / name).write_text(text.replace("%(site)s", site))
     return folder

@@ -1,4 +1,4 @@
-"""What several test files share."""
+"""Fixtures for several test files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.crawling import MODES
 from tests.redisserver import NoRedisError, RedisServer
 from tests.sites.certificate import make_certificate
 
-# How long an example takes depends on what else the machine does.
+# The time of an example depends on the load of the machine.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
 
@@ -22,19 +22,19 @@ try:
     is_asyncio_reactor_installed()
 except RuntimeError:
     if not hasattr(default_settings, "TWISTED_REACTOR_ENABLED"):
-        # Scrapy 2.13 and 2.14 cannot do without a reactor, and no longer install one where there is none.
+        # Scrapy 2.13 and 2.14 need a reactor, but no longer install one if there is none.
         from twisted.internet import reactor  # noqa: F401
 
 
 @pytest.fixture(params=MODES)
 def mode(request: pytest.FixtureRequest) -> str:
-    """Each of the ways in which Scrapy can run."""
+    """Each mode in which Scrapy can run."""
     return str(request.param)
 
 
 @pytest.fixture
 def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
-    """A Redis server of the test's own."""
+    """A Redis server for one test."""
     try:
         server = RedisServer(tmp_path)
     except NoRedisError as exc:
@@ -45,5 +45,5 @@ def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
 
 @pytest.fixture(scope="session")
 def tls(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate for this machine, signed by itself, and its key."""
+    """A self-signed certificate for this machine, and its key."""
     return make_certificate(tmp_path_factory.mktemp("tls"))

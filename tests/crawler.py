@@ -1,7 +1,7 @@
-"""One crawl, in a process of its own: ``python -m tests.crawler``, which `tests.crawling` runs.
+"""One crawl in a separate process: ``python -m tests.crawler``, which `tests.crawling` starts.
 
-The job comes as JSON on standard input. What the crawl saw goes as JSON to standard output, its log to
-standard error.
+The job is JSON on standard input. The results of the crawl are written as JSON to standard output, its log
+to standard error.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tldextract import TLDExtract
 
 from scrapy_norobots import RobotsDownloader
 
-# Attributes of `RobotsDownloader` that a crawl must not leave anything in.
+# Attributes of `RobotsDownloader` that must be empty after a crawl.
 EMPTY_AT_THE_END = ("_robots_downloads", "_held_in_all", "_held", "_held_in", "_free", "_slots_of", "_ready")
 QUIET = {"LOG_LEVEL": "DEBUG", "TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False}
 
 
 def check_that_all_was_given_back(crawler: scrapy.crawler.Crawler) -> None:
-    """Fail if the plugin has left anything of its own in the downloader, whatever the crawl was."""
+    """Fail if the plugin has left anything in the downloader after a crawl."""
     downloader: Any = getattr(crawler.engine, "downloader", None)
     if hasattr(downloader, "slots"):
         limit = crawler.settings.getint("CONCURRENT_REQUESTS")
@@ -39,11 +39,11 @@ def check_that_all_was_given_back(crawler: scrapy.crawler.Crawler) -> None:
 
 
 def main() -> None:
-    """Do the job on standard input."""
+    """Run the crawl of the job on standard input."""
     job = json.load(sys.stdin)
-    # Nothing leaves this machine: the list of public suffixes is the one that comes with tldextract.
+    # Use tldextract's own list of public suffixes, so that nothing is downloaded.
     cookies._split_domain = TLDExtract(suffix_list_urls=(), include_psl_private_domains=True)
-    if hasattr(ExecutionEngine, "download_async"):  # older versions warn of themselves
+    if hasattr(ExecutionEngine, "download_async"):  # older versions log deprecation warnings of their own
         warnings.filterwarnings("error", category=ScrapyDeprecationWarning)
     warnings.filterwarnings("ignore", job["deprecated"], ScrapyDeprecationWarning)
     settings = {**QUIET, **job["settings"]}

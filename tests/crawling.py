@@ -1,6 +1,6 @@
-"""Real crawls for the tests: each in a process of its own, since a reactor runs once in a process.
+"""Real crawls for the tests, each in a separate process, because a reactor runs only once per process.
 
-`crawl` runs `tests.crawler` with a job on its standard input, and gives back what the crawl saw.
+`crawl` runs `tests.crawler` with a job on its standard input, and returns the results of the crawl.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scrapy.settings import default_settings
 from tests import processes
 from tests.spiders import Drop
 
-# The ways to run Scrapy that are tested. Tests that are not about one use the first.
+# The tested modes of Scrapy. Tests that do not depend on the mode use the first.
 MODES = tuple(os.environ.get("CRAWL_MODES", "asyncio,select,no reactor").split(","))
 ADDON = {"ADDONS": {"scrapy_norobots.Addon": 500}}
 
@@ -35,7 +35,7 @@ MODE_SETTINGS: dict[str, dict[str, object]] = {
 
 @dataclass(frozen=True)
 class Crawl:
-    """What a crawl saw."""
+    """The results of a crawl."""
 
     pages: list[str]
     drops: list[Drop]
@@ -44,25 +44,25 @@ class Crawl:
     log: str
 
     def log_lines(self, *parts: str) -> list[str]:
-        """The lines of the log that hold all the parts."""
+        """The lines of the log that contain all parts."""
         return [line for line in self.log.splitlines() if all(part in line for part in parts)]
 
 
 @dataclass
 class Job:
-    """What to crawl: requests as keyword arguments of `Request`, or plain URLs."""
+    """A job for `tests.crawler`: requests as keyword arguments of `Request`, or as URLs, and settings."""
 
     requests: list[str | dict[str, Any]]
     settings: dict[str, Any] = field(default_factory=dict)
     mode: str = MODES[0]
     spider: str = "tests.spiders.Pages"
     arguments: dict[str, Any] = field(default_factory=dict)
-    beside: dict[str, Any] | None = None  # changes to the settings for a second crawl at the same time
-    deprecated: str = "nothing"  # the start of the one deprecation warning that is none of our business
+    beside: dict[str, Any] | None = None  # changed settings for a second, simultaneous crawl
+    deprecated: str = "nothing"  # the start of the only deprecation warning that is allowed
 
 
 def crawl(*requests: str | dict[str, Any], timeout: float = 60, **job: Any) -> Crawl:
-    """Crawl, with the add-on enabled unless `settings` say otherwise, and wait for the end."""
+    """Crawl until the end, with the add-on enabled unless `settings` are given."""
     done = run_crawl(*requests, timeout=timeout, **job)
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
@@ -79,13 +79,13 @@ def crawl(*requests: str | dict[str, Any], timeout: float = 60, **job: Any) -> C
 def run_crawl(
     *requests: str | dict[str, Any], timeout: float = 60, **job: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Run the process of a crawl, whatever becomes of it."""
+    """Run the process of a crawl, which may fail."""
     return processes.run("tests.crawler", input=as_input(*requests, **job), timeout=timeout)
 
 
 @contextmanager
 def started(*requests: str | dict[str, Any], **job: Any) -> Iterator[processes.Process]:
-    """Run a crawl that goes on while the test does, and kill it at the end if it still runs."""
+    """Run a crawl while the test continues, and kill it at the end if it still runs."""
     with tempfile.TemporaryFile() as job_file, Path(os.devnull).open("r+b") as devnull:
         job_file.write(as_input(*requests, **job).encode())
         job_file.seek(0)
@@ -94,7 +94,7 @@ def started(*requests: str | dict[str, Any], **job: Any) -> Iterator[processes.P
 
 
 def as_input(*requests: str | dict[str, Any], **job: Any) -> str:
-    """Return what `tests.crawler` reads."""
+    """Return the job as `tests.crawler` reads it."""
     what = Job(list(requests), **{"settings": ADDON, **job})
     if what.mode == "no reactor" and not hasattr(default_settings, "TWISTED_REACTOR_ENABLED"):
         pytest.skip("this version of Scrapy cannot run without a reactor")
@@ -106,11 +106,11 @@ def with_report(*paths: Path, **settings: Any) -> dict[str, Any]:
 
 
 def with_no_origin(url: str) -> dict[str, Any]:
-    """Return a request of a URL whose port is none; skip the test where there can be no such request."""
+    """Return a request with an invalid port; skip the test if this Scrapy refuses to create it."""
     request: dict[str, Any] = {
         "url": url,
         "meta": {"verbatim_url": True},
-    }  # newer versions take such URLs no other way
+    }  # the only way to create one in newer versions
     try:
         scrapy.Request(**request)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Makes docs/fault-table.md: ``python -m tests.faulttable > docs/fault-table.md`` (two minutes).
+"""Generate docs/fault-table.md: ``python -m tests.faulttable > docs/fault-table.md`` (two minutes).
 
-Each fault of the lab is crawled by itself, with this plugin and with Scrapy's own middleware, in one run and
-under the same limits, so that stats and log lines can be told apart.
+Each fault of the lab is crawled separately, so that its stats and log lines are known: once with this plugin
+and once with Scrapy's own middleware, with the same limits.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ middleware waits up to 180 s and accepts up to 1 GiB. The page was made by
 
 @dataclass(frozen=True)
 class Row:
-    """What became of the crawl of one fault."""
+    """The results of the crawl of one fault."""
 
     fault: str
     outcome: str
@@ -62,7 +62,7 @@ class Row:
 
 
 def outcome(pages: list[str], origin: str) -> str:
-    """Say in a word which of the two pages of a host came."""
+    """Return in one word which of the two pages of a host were fetched."""
     came = {page.removeprefix(origin) for page in pages}
     return {
         (True, True): "open",
@@ -74,10 +74,10 @@ def outcome(pages: list[str], origin: str) -> str:
 
 def crawl_one(lab: FaultLab, fault: Fault, settings: dict[str, Any]) -> Row:
     origin = lab.origin(fault)
-    # Pages that a link led to: a start request that is dropped has a log line of its own.
+    # Pages behind links, because a dropped start request logs a line of its own.
     done = run_crawl(f"{origin}/open", f"{origin}/back/", settings=settings)
     seen = json.loads(done.stdout)
-    lines = re.findall(r"\[scrapy_norobots[\w.]+\] (\w+: [\w ]+ at http.*)", done.stderr)
+    lines = re.findall(r"\[scrapy_norobots[\w.]+\] (\w+: http\S+ (?:answered|could not) .*)", done.stderr)
     stats = [
         f"`{name}`"
         for name in seen["stats"]
@@ -87,14 +87,14 @@ def crawl_one(lab: FaultLab, fault: Fault, settings: dict[str, Any]) -> Row:
 
 
 def tidy(line: str) -> str:
-    """Take out of a log line what is another number each time."""
+    """Remove from a log line what differs in each run."""
     line = re.sub(r"http(s?)://(127\.0\.3\.\d+|a{64}\.example):\d+", r"http\1://HOST", line)
-    line = re.sub(r"\(([A-Z]\w+)(: .*?)?\), and NOROBOTS", r"(\1…), and NOROBOTS", line)
+    line = re.sub(r"\(([A-Z]\w+)(: .*?)?\): requests", r"(\1…): requests", line)
     return f"`{line}`"
 
 
 def rows() -> Iterator[tuple[Row, Row]]:
-    """Crawl each fault with both middlewares."""
+    """Crawl each fault with both middlewares, and yield the results."""
     ours = {**ADDON, **LIMITS}
     with FaultLab() as lab, ThreadPoolExecutor(max_workers=2) as pool:
 

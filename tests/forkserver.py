@@ -1,8 +1,8 @@
-"""The process that `tests.processes` forks others from: ``python -m tests.forkserver CONTROL``.
+"""The process from which `tests.processes` forks others: ``python -m tests.forkserver CONTROL``.
 
-It imports what crawls import, then forks for each `Job` that comes through the socket CONTROL. With a job
-come four file descriptors: a connection, and the standard files of the fork. The connection carries the exit
-status back; when the other side closes it, the fork is killed. When it closes CONTROL, all forks are.
+It imports what crawls import, then forks for each `Job` from the socket CONTROL. A job has four file
+descriptors: a connection, and the standard files of the fork. The connection returns the exit status; if the
+other side closes it, the fork is killed. If the other side closes CONTROL, all forks are killed.
 
 The server runs one thread and installs no reactor. A fork returns from `Server.serve` and runs its module as
 the main program of its process, so that it ends as any Python does: threads, `atexit`, exit status.
@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Job:
-    """What a fork is to be: ``python -m arguments`` in a folder, with an environment."""
+    """The program of a fork: ``python -m arguments`` with a working directory and an environment."""
 
     arguments: list[str]
     cwd: str
@@ -47,11 +47,11 @@ def preload() -> None:
 
     for value in vars(default_settings).values():
         for path in [*value, *value.values()] if isinstance(value, dict) else [value]:
-            # With older versions of Twisted, these two import the reactor.
+            # In older versions of Twisted, these two import the reactor.
             if isinstance(path, str) and re.match(r"scrapy\.(?!.*\.(ftp|telnet)\.)", path):
                 import_module(path.rpartition(".")[0])
     with warnings.catch_warnings():
-        if hasattr(ExecutionEngine, "download_async"):  # older versions warn of themselves
+        if hasattr(ExecutionEngine, "download_async"):  # older versions log deprecation warnings of their own
             warnings.simplefilter("error", ScrapyDeprecationWarning)
         import scrapy_norobots
 
@@ -65,7 +65,7 @@ def preload() -> None:
 
 @dataclass
 class Server:
-    """Forks, and the connections that they are waited for at."""
+    """The forks and their connections."""
 
     control: socket.socket
     _running: dict[socket.socket, int] = field(default_factory=dict)
@@ -75,8 +75,8 @@ class Server:
         self._waker.setblocking(False)
         signal.set_wakeup_fd(self._waker.fileno())
         self._handlers = {
-            signal.SIGCHLD: signal.signal(signal.SIGCHLD, lambda *_: None),  # it is to wake `select`
-            signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),  # the tests' process decides
+            signal.SIGCHLD: signal.signal(signal.SIGCHLD, lambda *_: None),  # it only wakes `select`
+            signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),  # handled by the tests' process
         }
 
     def serve(self) -> Job:
@@ -113,13 +113,13 @@ class Server:
         """Send the exit status of a fork, if it has ended."""
         pid, status = os.waitpid(self._running[connection], options)
         if pid:
-            with contextlib.suppress(OSError):  # nobody waits for it
+            with contextlib.suppress(OSError):  # the other side does not wait any more
                 connection.send(os.waitstatus_to_exitcode(status).to_bytes(4, "big", signed=True))
             connection.close()
             del self._running[connection]
 
     def _leave(self, connection: socket.socket, files: list[int]) -> None:
-        """Let go, in a fork, of what is the server's, and take the standard files."""
+        """In a fork, close the files of the server, and use the standard files of the job."""
         signal.set_wakeup_fd(-1)
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
@@ -131,7 +131,7 @@ class Server:
 
 
 def open_standard_files() -> None:
-    """Make `sys.stdin` and the others anew, as Python does at its start: they are other files now."""
+    """Create `sys.stdin` and the others again, as Python does when it starts, for the new files."""
     encoding = os.environ.get("PYTHONIOENCODING")
     for place, name in enumerate(("stdin", "stdout", "stderr")):
         before, is_read = getattr(sys, name), name == "stdin"
@@ -148,7 +148,7 @@ def open_standard_files() -> None:
 
 
 def begin(job: Job) -> None:
-    """Run a job as the program of this process."""
+    """Run the program of a job in this process."""
     os.chdir(job.cwd)
     os.environ.clear()
     os.environ.update(job.environment)
@@ -160,5 +160,5 @@ def begin(job: Job) -> None:
 
 if __name__ == "__main__":
     preload()
-    gc.freeze()  # no fork's garbage collector has to go through all that was imported, twice at its end
+    gc.freeze()  # so the garbage collectors of forks skip all imported objects
     begin(Server(socket.socket(fileno=int(sys.argv[1]))).serve())

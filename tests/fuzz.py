@@ -1,7 +1,7 @@
-"""The fuzz targets: the properties that anything may be thrown at, run by hand for as long as one likes.
+"""Run property tests as fuzz targets for any length of time.
 
-``python -m tests.fuzz --minutes N [--target NAME]`` runs them in turns, with fresh random examples each time,
-and prints how many examples each has met. What fails is shown as small as Hypothesis can make it.
+``python -m tests.fuzz --minutes N [--target NAME]`` runs the tests in turns, with new random examples,
+and prints the number of examples per target. Hypothesis shrinks an example that fails.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from hypothesis import settings
 
 EXAMPLES_A_TURN = 200
 
-# What is attacked, and the tests that do it.
+# The targets, and their tests in `tests.unit`.
 TARGETS = {
     "parse": ("test_properties.test_any_bytes_are_read", "test_properties.test_findings_fit_the_records"),
     "decide": (
-        "test_properties.test_any_url_and_robot_are_answered",
+        "test_properties.test_any_url_and_robot_get_an_answer",
         "test_properties.test_a_decision_is_one_printable_line",
-        "test_oracle.test_random_files_by_hypothesis",
+        "test_oracle.test_both_readings_agree_on_files_of_hypothesis",
     ),
     "META tag": (
-        "test_metatag.test_nothing_raises_whatever_comes",
-        "test_meta.test_headers_and_tags_of_any_text",
+        "test_metatag.test_no_tag_or_header_raises",
+        "test_meta.test_headers_and_tags_may_have_any_text",
     ),
     "snapshots": (
-        "test_entries.test_no_bytes_are_more_than_a_miss",
-        "test_entries.test_no_sealed_bytes_are_more_than_a_miss",
-        "test_entries.test_any_snapshots_come_back",
+        "test_entries.test_any_bytes_are_a_miss",
+        "test_entries.test_any_bytes_with_a_valid_checksum_are_a_miss",
+        "test_entries.test_any_snapshots_survive_a_round_trip",
     ),
-    "settings": ("test_settings.test_any_values_are_read_or_refused",),
+    "settings": ("test_settings.test_any_value_is_read_or_a_value_error",),
 }
 
 
 def load(path: str, count: Callable[[], None]) -> Callable[[], None]:
-    """Return a test that tells of each example that it meets."""
+    """Return a test that calls `count` for each example."""
     module, _, name = path.partition(".")
     test: Any = getattr(importlib.import_module(f"tests.unit.{module}"), name)
     inner = test.hypothesis.inner_test
@@ -56,12 +56,12 @@ def load(path: str, count: Callable[[], None]) -> Callable[[], None]:
 
 
 def main() -> None:
-    """Run the targets until time is up."""
+    """Run the targets until the time is over."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--minutes", type=float, default=1, help="how long, in all (1)")
-    parser.add_argument("--target", choices=TARGETS, action="append", help="what to attack (all)")
+    parser.add_argument("--minutes", type=float, default=1, help="total time (1)")
+    parser.add_argument("--target", choices=TARGETS, action="append", help="target to run (all)")
     options = parser.parse_args()
-    # Before the tests are imported: their own settings start from this.
+    # Before the import of the tests, whose own settings start from this profile.
     settings.register_profile("long", max_examples=EXAMPLES_A_TURN, database=None, deadline=None)
     settings.load_profile("long")
     met: dict[str, int] = dict.fromkeys(options.target or TARGETS, 0)

@@ -1,18 +1,18 @@
-"""The invariant, end to end: a random world is crawled for real, and the oracle judges the servers' log.
+"""Check the invariant end to end: crawl a random world, and let the oracle judge the log of its servers.
 
-- No URL was requested that the file in force for its origin forbids.
-- No URL was left out that was found and that every file in force since then allows.
-- Each file was asked for once a freshness period: no earlier, and no page was requested by one that had
-  expired.
+- No URL was requested that the current file of its origin forbids.
+- No URL was omitted that was found and that every current file since then allows.
+- Each file was requested once per freshness period, not earlier, and no page was requested by an expired
+  file.
 
-``python -m tests.invariant --seed N [--mode select] [--count K]`` does it by hand. Ports and the order of
-requests differ from run to run, the world of a seed does not.
+``python -m tests.invariant --seed N [--mode select] [--count K]`` runs it by hand. The world of a seed is
+always the same; ports and the order of requests differ.
 
-Which file was in force is told without any allowance for time. Where a host gets one request at a time, a
-page that passed its check arrives before the request for the next file does: that is made only once the last
-file has expired, and stands behind the page in Scrapy's queue. Where a host gets N at a time, N - 1 pages may
-still be on their way when the next file is asked for, so up to N - 1 pages that arrive after that may go by
-the file before; not one more.
+The current file is determined without a tolerance of time. If a host gets one request at a time, a page that
+passed its check arrives before the request for the next file, which is made only after the last file has
+expired, and which is behind the page in Scrapy's queue. If a host gets N requests at a time, N - 1 pages may
+be in transit when the next file is requested, so at most N - 1 pages that arrive later may follow the
+previous file.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SETTINGS = {
 
 
 class State(NamedTuple):
-    """What counts at an origin: the rules of a body, or, where there are none, everything or nothing."""
+    """What applies at an origin: the rules of a body or, without rules, everything or nothing is allowed."""
 
     body: bytes | None
     is_open: bool
@@ -64,7 +64,7 @@ NOTHING_KNOWN = State(None, is_open=False, lifetime=0)
 
 
 def after(state: State, file: File) -> State:
-    """Return what counts after one more answer, by the default policy of the docs."""
+    """Return what applies after another response, by the default policy of the docs."""
     if file.status == 200:
         return State(file.body, is_open=False, lifetime=TTL)
     if file.status == 304:
@@ -77,7 +77,7 @@ def after(state: State, file: File) -> State:
 
 @dataclass
 class Ask:
-    """One request for the file of an origin: what counted after it, once it was answered (`since`)."""
+    """One request for the file of an origin, and what applied after its response (`since`)."""
 
     time: float
     state: State = NOTHING_KNOWN
@@ -98,14 +98,14 @@ class Found:
         return min(self.times.values())
 
     def time_of(self, url: str) -> float:
-        """When a URL was found that arrived so; a plain one may have been respelt by what has sent it."""
+        """Return when a URL that arrived in this form was found; its sender may have changed the spelling."""
         name = fingerprint(url)
         is_plain = name == resource(url)
         return self.time if is_plain or name not in self.times else self.times[name]
 
 
 def fingerprint(url: str) -> str:
-    """What Scrapy knows a URL by, so as not to ask for it twice."""
+    """Return Scrapy's fingerprint of a URL, by which it filters duplicates."""
     return str(canonicalize_url(Request(url).url))
 
 
@@ -115,14 +115,14 @@ def origin_of(url: str) -> str:
 
 
 def resource(url: str) -> str:
-    """What a URL names, however it is spelt."""
+    """Return the resource that a URL names, in any spelling."""
     parts = urlsplit(url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return fingerprint(origin_of(url) + oracle.normal(target, is_rule=False))
 
 
 class Judge:
-    """Reads a log; `faults` are the breaches of the invariant in it."""
+    """Reads a log; `faults` lists its violations of the invariant."""
 
     def __init__(self, world: World, log: Sequence[Arrival]) -> None:
         self._world = world
@@ -154,7 +154,7 @@ class Judge:
 
     def _robots(self, arrival: Arrival) -> None:
         asks = self._asks[arrival.asker]
-        if arrival.url.endswith("/robots.txt"):  # and not where it has moved to
+        if arrival.url.endswith("/robots.txt"):  # and not the target of a redirect
             if asks:
                 self._check_freshness(asks[-1], arrival)
             asks.append(Ask(arrival.time))
@@ -164,10 +164,12 @@ class Judge:
 
     def _check_freshness(self, last: Ask, arrival: Arrival) -> None:
         if last.since is None:
-            self.faults.append(f"asked again before an answer: {arrival.url}")
+            self.faults.append(f"requested again before a response: {arrival.url}")
         elif arrival.time < last.since + last.state.lifetime:
             early = arrival.time - last.since
-            self.faults.append(f"asked again after {early:.2f} s of {last.state.lifetime} s: {arrival.url}")
+            self.faults.append(
+                f"requested again after {early:.2f} s of {last.state.lifetime} s: {arrival.url}"
+            )
 
     def _page(self, arrival: Arrival) -> None:
         name = resource(arrival.url)
@@ -188,7 +190,7 @@ class Judge:
                 self.faults.append(f"forbidden by file {len(asks)}, and requested: {arrival.url}")
         if is_late:
             return
-        # The file had come before a page was checked by it, and N pages cannot all have been checked before.
+        # The file arrived before a page was checked by it, and N pages cannot all have been checked before.
         ask.pages.append(arrival.time)
         if len(ask.pages) >= self._world.at_once and name in self._found:
             expired = ask.pages[self._world.at_once - 1] + ask.state.lifetime
@@ -212,7 +214,7 @@ class Judge:
 
 
 class Outcome(NamedTuple):
-    """What came of the crawl of one world."""
+    """The results of the crawl of one world."""
 
     judge: Judge
     crawl: Crawl
@@ -220,7 +222,7 @@ class Outcome(NamedTuple):
 
 
 def run(seed: int, mode: str, certificate: tuple[Path, Path], **job: Any) -> Outcome:
-    """Crawl the world of a seed and judge the log. `job` may change the crawl's settings, or its spider."""
+    """Crawl the world of a seed and judge the log. `job` may change the settings or the spider."""
     with Played(seed, certificate) as played:
         settings = {
             **SETTINGS,
@@ -235,7 +237,7 @@ def run(seed: int, mode: str, certificate: tuple[Path, Path], **job: Any) -> Out
 
 
 def main() -> None:
-    """Crawl worlds one after another, and tell of each breach."""
+    """Crawl worlds one after another, and print each violation."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.invariant", description=(__doc__ or "").split("\n")[0]
     )

@@ -1,7 +1,7 @@
-"""Kills writers of a SQLite store in the middle of it, and looks at what they had committed.
+"""Kill writers of a SQLite store while they write, and check what they have committed.
 
-Run as ``python -m tests.killing FILE TIMES``; says how many were killed, and how many entries there are to
-have. Each writer is a process that was forked from this one, which has no threads.
+Run as ``python -m tests.killing FILE TIMES``; prints how many writers were killed, and how many entries there
+must be. Each writer is a process forked from this one, which has no threads.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _MAX_BYTES = 2**30
 
 
 def snapshot(number: int) -> Snapshot:
-    """The snapshot of that number; its body says so, and is longer than a page of the file."""
+    """Return the snapshot with a number; its body has the number, and is longer than a page of the file."""
     origin = FOUND.origin._replace(host=f"{number}.town.example")
     return replace(FOUND, origin=origin, body=str(number).encode() * 3000)
 
 
 def write(path: str, first: int, pipe: int) -> None:
-    """Save one snapshot after another, and tell of each that is there."""
+    """Save one snapshot after another, and report each that was saved."""
 
     async def work() -> None:
         store = SqliteStore(path, _MAX_BYTES)
@@ -42,7 +42,7 @@ def write(path: str, first: int, pipe: int) -> None:
 
 
 def check(path: str, first: int, count: int) -> None:
-    """Fail if a snapshot from the first one on is missing, or not as it was."""
+    """Fail if one of the first snapshots is missing or changed."""
 
     async def work() -> None:
         store = SqliteStore(path, _MAX_BYTES)
@@ -55,7 +55,7 @@ def check(path: str, first: int, count: int) -> None:
 
 
 def fork(work: object, *arguments: object) -> int:
-    """Run a function in a process of its own."""
+    """Run a function in a separate process."""
     pid = os.fork()
     if pid:
         return pid
@@ -68,19 +68,19 @@ def fork(work: object, *arguments: object) -> int:
 
 
 def main(path: str, times: int) -> None:
-    """Kill that many writers, each at a moment of its own, and look each time."""
+    """Kill a number of writers at random moments, and check the file each time."""
     moments = random.Random(1994)  # not a secret
     count = kills = 0
     for left in range(times - 1, -1, -1):
-        first = count if left else 0  # and all of them at the end
+        first = count if left else 0  # check all at the end
         end, pipe = os.pipe()
         writer = fork(write, path, count, pipe)
         os.close(pipe)
-        count += len(os.read(end, 1))  # it is in the middle of it now
+        count += len(os.read(end, 1))  # the writer is writing now
         time.sleep(moments.uniform(0, 0.03))
         os.kill(writer, signal.SIGKILL)
-        while told := os.read(end, 65536):
-            count += len(told)
+        while reported := os.read(end, 65536):
+            count += len(reported)
         os.close(end)
         kills += os.waitstatus_to_exitcode(os.waitpid(writer, 0)[1]) == -signal.SIGKILL
         checker = fork(check, path, first, count)

@@ -1,8 +1,8 @@
-"""Random files, URLs and robots that are as hard as the clauses of the standard allow.
+"""Generate random files, URLs and robots that are as hard as the clauses of the standard allow.
 
-`case` makes a file and some questions about it from a seeded generator. What they are made of collides: the
-few names are parts of one another, and the few pieces of paths are spellings of one another, so that a random
-URL often meets a random rule.
+`case` makes a file and some questions from a seeded generator. There are few names, which are parts of one
+another, and few pieces of paths, which are spellings of one another, so that random URLs often match random
+rules.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 def _cut(text: str, separator: str = " ") -> list[str]:
-    """Cut a text into a list that would be long and hard to read as one."""
+    """Split a text into a list that would be hard to read in code."""
     return text.split(separator)
 
 
@@ -81,7 +81,7 @@ AROUND = [""] * 9 + [" ", "\t", "\n", "\x00", "\x1f ", "\x7f", "\xa0", "\u3000"]
 
 
 class Case(NamedTuple):
-    """A file, and URLs and robots to ask it about."""
+    """A file with questions: pairs of a URL and a robot."""
 
     body: bytes | str
     questions: list[tuple[str, str]]
@@ -114,7 +114,7 @@ def _name(some: Random) -> str:
 
 
 def _robot(some: Random, names: list[str]) -> str:
-    """Return a robot's name or header, often with one of `names` in it."""
+    """Return the name or header of a robot, often with one of `names` in it."""
     kind = some.randrange(8)
     if kind == 0:
         return "*"
@@ -163,7 +163,7 @@ def _text(some: Random, names: list[str], paths: list[str]) -> str:
 
 
 def _respelt(some: Random, path: str) -> str:
-    """Return another spelling of a path, most often."""
+    """Return a spelling of a path, usually another one."""
     return "".join(
         f"%{ord(letter):02{some.choice('xX')}}"
         if letter.isascii() and letter.isalnum() and some.random() < 0.3
@@ -175,7 +175,7 @@ def _respelt(some: Random, path: str) -> str:
 
 
 def _encoded(some: Random, text: str) -> bytes | str:
-    """Return a file in one of the forms in which it can come."""
+    """Return a file in one of its possible encodings and line endings."""
     kind = some.randrange(16)
     if kind == 0:
         return some.choice(["", "\ufeff"]) + text
@@ -193,7 +193,7 @@ def _encoded(some: Random, text: str) -> bytes | str:
 
 
 def _url(some: Random, paths: list[str]) -> str:
-    """Return what might be asked for: most often one of `paths`, with something behind it, at an origin."""
+    """Return a URL to ask about: usually one of `paths`, with a suffix, at an origin."""
     kind = some.randrange(14)
     if kind == 0:
         around, behind = some.choices(AROUND, k=2)

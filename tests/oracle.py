@@ -1,8 +1,8 @@
-"""The standard once more, as plain as can be: written from docs/standard.md, to hold the parser against.
+"""A second, simple implementation of docs/standard.md, to compare with the parser.
 
-Shares no code with the package, knows nothing of speed, and decides only: ``allowed(body, url, robot)``. Each
+It shares no code with the package, is not fast, and only decides: ``allowed(body, url, robot)``. Each
 function is one group of clauses. ``python -m tests.oracle --count N --seed N`` asks both about N random files
-(`tests.nasty`) and prints every answer that differs.
+of `tests.nasty`, and prints the answers that differ.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Record(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a URL points to: an origin, of which a bare path has no part, and path and query."""
+    """The target of a URL: an origin, None for a bare path, and path with query."""
 
     scheme: str
     host: str
@@ -79,7 +79,7 @@ def decode(body: bytes | str) -> str:
 
 
 def decode_utf_16(body: bytes, order: str) -> str:
-    """F1: two bytes after two; what is wrong is U+FFFD, an odd byte is dropped."""
+    """F1: decode pairs of bytes; an error is U+FFFD, and a single last byte is dropped."""
     units = []
     for place in range(0, len(body) - 1, 2):
         first, second = body[place], body[place + 1]
@@ -117,7 +117,7 @@ def is_page(text: str) -> bool:
 
 
 def field_of(line: str) -> str:
-    """F3, F6: the field of a line, in lower case; empty if there is none."""
+    """F3, F6: the name of a line's field in lower case; empty if there is none."""
     field, colon, _ = line.split("#", maxsplit=1)[0].partition(":")
     return lower(field.strip(" \t")) if colon else ""
 
@@ -145,7 +145,7 @@ def read(body: bytes | str) -> list[Record]:
     return records
 
 
-# --- which record
+# --- records for a robot
 
 
 def is_version(word: str) -> bool:
@@ -157,7 +157,7 @@ def is_version(word: str) -> bool:
 
 
 def compatible_with(header: str) -> str:
-    """A1: what a header calls compatible with Mozilla, up to the next ``;`` or ``)``, or nothing."""
+    """A1: the name after ``compatible;`` in a header, up to the next ``;`` or ``)``; or None."""
     word = "compatible;"
     for place in range(len(header)):
         stands_alone = header[:place].rstrip(" \t").endswith(("(", ";"))
@@ -202,12 +202,12 @@ def rules_for(records: list[Record], robot: str) -> list[str]:
 
 
 def to_bytes(character: str) -> bytes:
-    """F1, U6: a byte that was not UTF-8 is itself."""
+    """F1, U6: a byte that was not UTF-8 stays the same byte."""
     return character.encode("utf-8", "surrogateescape")
 
 
 def written(target: str) -> str:
-    """U6: what cannot be sent is escaped, and nothing else is touched."""
+    """U6: escape what cannot be sent, and nothing else."""
     return "".join(
         character if "\x20" < character < "\x7f" else "".join(f"%{byte:02X}" for byte in to_bytes(character))
         for character in target
@@ -227,7 +227,7 @@ def tokens(target: str) -> Iterator[str]:
 
 
 def normal(target: str, *, is_rule: bool) -> str:
-    """U6: the normal form; the last segment of a rule may go on, so it is left alone."""
+    """U6: the normal form; the last segment of a rule may be incomplete, so it is not changed."""
     path, mark, query = "".join(tokens(written(target))).partition("?")
     segments = path.split("/")[1:]
     last = segments.pop() if is_rule and not mark else None
@@ -245,7 +245,7 @@ def normal(target: str, *, is_rule: bool) -> str:
 
 
 def split_scheme(text: str) -> tuple[str, str]:
-    """Return the scheme in lower case, or nothing, and the rest."""
+    """Return the scheme in lower case, or an empty string, and the rest."""
     scheme, colon, rest = text.partition(":")
     if colon and scheme[:1] and scheme[0] in LETTERS and not scheme.strip(LETTERS + DIGITS + "+-."):
         return lower(scheme), rest
@@ -253,7 +253,7 @@ def split_scheme(text: str) -> tuple[str, str]:
 
 
 def split_place(scheme: str, rest: str) -> Place | None:
-    """U1, U8: take ``//host:port/path?query`` apart; None if it has no host, ValueError for no port."""
+    """U1, U8: split ``//host:port/path?query``; None without a host, ValueError for an invalid port."""
     rest = rest.split("#", maxsplit=1)[0]
     if not rest.startswith("//"):
         return None
@@ -266,7 +266,7 @@ def split_place(scheme: str, rest: str) -> Place | None:
     if ":" in authority and not authority.endswith("]"):
         host, _, port = authority.rpartition(":")
     if port and (port.strip(DIGITS) or int(port) > 65535):
-        raise ValueError(f"{port} is no port")
+        raise ValueError(f"invalid port {port}")
     if not host:
         return None
     try:
@@ -280,7 +280,7 @@ def split_place(scheme: str, rest: str) -> Place | None:
 
 
 def cleaned(url: str) -> str:
-    """U1: blanks and controls around a URL are no part of it, nor are tabs and line ends within."""
+    """U1: remove blanks and control characters around a URL, and tabs and line ends within."""
     for character in "\t\r\n":
         url = url.replace(character, "")
     while url[:1] and url[0] <= " ":
@@ -291,7 +291,7 @@ def cleaned(url: str) -> str:
 
 
 def place_of_url(url: str) -> Place | None:
-    """U1, U9: where a URL points to; None if no robots.txt rules it."""
+    """U1, U9: the target of a URL; None if no robots.txt applies to it."""
     url = cleaned(url)
     if url.startswith("/"):
         target = url.split("#")[0]
@@ -307,7 +307,7 @@ def place_of_url(url: str) -> Place | None:
 
 
 def target_of_rule(value: str, place: Place) -> str | None:
-    """U2 to U5: what a value stands for when `place` is asked for, or None if for nothing there."""
+    """U2 to U5: the prefix that a value means at the origin of `place`; None if it does not apply there."""
     if value == "":
         return None
     if value.startswith("/"):
@@ -325,7 +325,7 @@ def target_of_rule(value: str, place: Place) -> str | None:
 
 
 def allowed(body: bytes | str, url: str, robot: str) -> bool:
-    """U1, U6, U7, U9: say whether `robot` may fetch `url`."""
+    """U1, U6, U7, U9: return whether `robot` may fetch `url`."""
     place = place_of_url(url)
     if place is None or normal(place.target, is_rule=False) == "/robots.txt":
         return True
@@ -339,13 +339,13 @@ def allowed(body: bytes | str, url: str, robot: str) -> bool:
     return True
 
 
-# --- side by side
+# --- comparison
 
 QUESTIONS = 5  # to each file
 
 
 def answer(ask: Callable[[], bool]) -> str:
-    """Return an answer as text, a refusal included."""
+    """Return an answer, or an exception, as text."""
     try:
         return str(ask())
     except ValueError:
@@ -353,13 +353,13 @@ def answer(ask: Callable[[], bool]) -> str:
 
 
 def differences(case: Case) -> Iterator[str]:
-    """Ask the parser and this module the same, and tell where their answers differ."""
+    """Ask the parser and this module the same questions, and yield the answers that differ."""
     robots = RobotsTxt.parse(case.body)
     parsed = [Record(list(record.names), [rule.value for rule in record.rules]) for record in robots.records]
     if parsed != read(case.body):
         yield f"records {parsed}, not {read(case.body)}: {case.body!r}"
     expected = [answer(partial(allowed, case.body, *question)) for question in case.questions]
-    # What was asked before must not matter, so all is asked twice.
+    # Earlier questions must not matter, so ask everything twice.
     for ask in robots.allowed, robots.decide, robots.allowed:
         for question, answered in zip(case.questions, expected, strict=True):
             given = answer(lambda: bool(ask(*question)))  # noqa: B023
@@ -368,7 +368,7 @@ def differences(case: Case) -> Iterator[str]:
 
 
 def main() -> None:
-    """Compare until the count is reached."""
+    """Compare the requested number of files."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.oracle", description=(__doc__ or "").split("\n")[0]
     )

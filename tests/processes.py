@@ -1,12 +1,12 @@
 """Python processes that start quickly, forked from a process that has Scrapy and this package imported.
 
-`run` does what `subprocess.run` does with ``python -m MODULE``; `Process` goes on while the test does.
-Importing takes most of the time of a small crawl, and `tests.forkserver` does it once. Each process has its
-own environment, folder, standard files and signal handlers, no reactor, and ends as Python ends. It is killed
-when its `Process` is closed. When the process of the tests ends, however that ends, all are killed.
+`run` is like `subprocess.run` for ``python -m MODULE``; a `Process` runs while the test continues. Imports
+take most of the time of a small crawl, and `tests.forkserver` does them once. Each process has its own
+environment, working directory, standard files and signal handlers, has no reactor, and exits like any Python
+process. It is killed when its `Process` is closed. All are killed when the process of the tests ends.
 
-What Python itself reads when it starts (the hash seed, PYTHONWARNINGS, PYTHONPATH) is the fork server's. Two
-servers take turns, so that processes in a row differ in the hash seed.
+What Python reads when it starts (the hash seed, PYTHONWARNINGS, PYTHONPATH) comes from the fork server. Two
+servers take turns, so that consecutive processes have different hash seeds.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Process:
             _next_server().start(job, [file.fileno() for file in (theirs, stdin, stdout, stderr)])
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the end; return the exit status, or the negative number of the signal that ended it."""
+        """Wait for the end; return the exit status, or the negative number of the signal that killed it."""
         if self._status is None:
             self._connection.settimeout(timeout)
             status = self._connection.recv(4)
@@ -95,7 +95,7 @@ class Process:
 
     def kill(self) -> None:
         """Kill the process with SIGKILL, unless it has ended, and wait until it is gone."""
-        with contextlib.suppress(OSError):  # the server closes the connection of one that has ended
+        with contextlib.suppress(OSError):  # the server has closed the connection of an ended process
             self._connection.shutdown(socket.SHUT_WR)
         self.wait()
 
@@ -112,7 +112,7 @@ class Process:
 
 
 class _Server:
-    """A fork server: it ends, and kills what it has forked, when its control socket is closed."""
+    """A fork server; it exits and kills its forks when its control socket is closed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -125,7 +125,7 @@ class _Server:
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 cwd=ROOT,
-                env=environment,  # each fork has a PYTHONIOENCODING of its own, or none
+                env=environment,  # each fork sets its own PYTHONIOENCODING, or none
             )
         atexit.register(self._stop)
 

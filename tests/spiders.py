@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drop:
-    """A request that did not come back: its URL, the exception's type and text, the rule's line, and
+    """A failed request: its URL, the type and text of the exception, the line of the rule, and
     `RobotsUnreachable.retry_after`.
     """
 
@@ -45,7 +45,7 @@ class Drop:
 
 
 class Pages(Spider):
-    """Fetches the requests of a job, follows links if told to, and remembers what came of each."""
+    """Sends the requests of a job, follows links if the job says so, and records the results."""
 
     name = "pages"
     custom_settings: dict[str, Any] | None = None
@@ -89,7 +89,7 @@ class Pages(Spider):
         )
 
     def middleware(self) -> NoRobotsMiddleware:
-        """The plugin's middleware that this crawl runs with."""
+        """Return the plugin's middleware of this crawl."""
         engine = self.crawler.engine
         assert engine is not None
         for middleware in engine.downloader.middleware.middlewares:
@@ -99,7 +99,7 @@ class Pages(Spider):
 
 
 class OrdersTheClass(Pages):
-    """Has an order of its own for Scrapy's robots.txt middleware, by its class."""
+    """Lists Scrapy's robots.txt middleware with another order, by its class."""
 
     custom_settings = {"DOWNLOADER_MIDDLEWARES": {RobotsTxtMiddleware: 543}}  # noqa: RUF012  # as users write it
 
@@ -111,17 +111,17 @@ class SwitchesTheClassOff(Pages):
 
 
 class ScrapysOwn(RobotsTxtMiddleware):
-    """Scrapy's, as a project may have changed it."""
+    """A subclass of Scrapy's robots.txt middleware in a project."""
 
 
 class ListsASubclassOfScrapys(Pages):
-    """Has a subclass of Scrapy's robots.txt middleware, by its class."""
+    """Lists a subclass of Scrapy's robots.txt middleware, by its class."""
 
     custom_settings = {"DOWNLOADER_MIDDLEWARES": {ScrapysOwn: 110}}  # noqa: RUF012  # as users write it
 
 
 class InMemory(Pages):
-    """Asks about an origin that is in memory, and notes whether anything was awaited."""
+    """Checks a request to an origin in memory, and records whether anything was awaited."""
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
         for name, path in (("allowed", "/open"), ("forbidden", "/back/")):
@@ -139,7 +139,7 @@ class InMemory(Pages):
 
 
 class Cancelling(Pages):
-    """Cancels the first and the last of those who wait for the robots.txt of another site."""
+    """Cancels the first and the last request that wait for the robots.txt of another site."""
 
     def __init__(self, other: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -148,7 +148,7 @@ class Cancelling(Pages):
     async def parse(self, response: Response, **kwargs: Any) -> None:  # type: ignore[override]
         paths = {"first": "/open", "second": "/back/", "third": "/open", "last": "/back/"}
         waiting = {name: compat.spawn(self._ask(name, path)) for name, path in paths.items()}
-        # Let them get as far as the download.
+        # Let the download start.
         await compat.waiting_for(compat.spawn(self._pause()))
         for name in ("first", "last"):
             waiting[name].cancel()
@@ -172,7 +172,7 @@ class Cancelling(Pages):
 
 
 class Listening(Pages):
-    """Notes each `robots_parsed` signal: the parser, the request, and what it says of /back/."""
+    """Records each `robots_parsed` signal: the parser, the request, and its answer for /back/."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Listening:
@@ -186,7 +186,7 @@ class Listening(Pages):
 
 
 class BrokenParser(PythonRobotParser):
-    """A parser that fails on everything but an empty file."""
+    """A parser that fails on every file except an empty one."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> BrokenParser:
@@ -204,7 +204,7 @@ class UninstalledParser(PythonRobotParser):
 
 
 class FailingParser(PythonRobotParser):
-    """A parser that reads every file, and fails when asked about a host but the first."""
+    """A parser that reads every file, but fails on questions about other hosts than the first."""
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         if "town.example" in str(url):
@@ -213,7 +213,7 @@ class FailingParser(PythonRobotParser):
 
 
 class TellsItsThread(PythonRobotParser):
-    """A parser that logs in which thread it reads a file."""
+    """A parser that logs the thread in which it reads a file."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> TellsItsThread:
@@ -224,7 +224,7 @@ class TellsItsThread(PythonRobotParser):
 
 
 class TellsTheRobotsType(PythonRobotParser):
-    """A parser that logs what it is asked by, and takes nothing else."""
+    """A parser that logs the type of the robot, and accepts no other."""
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         logging.getLogger(__name__).info("asked by %s", type(user_agent).__name__)
@@ -232,7 +232,7 @@ class TellsTheRobotsType(PythonRobotParser):
 
 
 class NoRobotsTxt:
-    """A downloader middleware that lets nobody ask for a robots.txt."""
+    """A downloader middleware that drops each request for a robots.txt."""
 
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
         if request.url.endswith("/robots.txt"):
@@ -240,18 +240,17 @@ class NoRobotsTxt:
 
 
 class DeadProxy:
-    """A downloader middleware that sends all requests to a proxy that is not there."""
+    """A downloader middleware that sends all requests to a missing proxy."""
 
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
         request.meta["proxy"] = "http://127.0.0.1:1"
 
 
 class Asking(Pages):
-    """Asks the middleware about URLs, one after another, and notes what it was told.
+    """Lets the middleware check URLs, one after another, and records the results.
 
-    `plan` is pairs of a pause in seconds and a URL. Nobody waits for a pause: the plugin's clocks are put
-    forward. An answer is ``passed`` or the name of an exception; that of the exception's cause follows, if it
-    has one.
+    `plan` has pairs of a pause in seconds and a URL. A pause only moves the plugin's clocks forward. A result
+    is ``passed`` or the name of an exception, followed by that of its cause, if it has one.
     """
 
     def __init__(self, plan: list[tuple[float, str]], **kwargs: Any) -> None:
@@ -260,21 +259,21 @@ class Asking(Pages):
         self._ahead = 0.0
         monotonic, wall = time.monotonic, time.time
         time.time = lambda: wall() + self._ahead
-        # Made before the middleware is, and so in time.
+        # The spider is created before the middleware, so this is early enough.
         with_clock = partialmethod(OriginCache.__init__, clock=lambda: monotonic() + self._ahead)
         OriginCache.__init__ = with_clock  # type: ignore[assignment, method-assign]
 
     async def parse(self, response: Response, **kwargs: Any) -> None:  # type: ignore[override]
-        told = self.notes["told"] = []
+        results = self.notes["results"] = []
         for pause, url in self._plan:
             self._ahead += pause
             try:
                 await self.middleware().process_request(Request(url))
             except IgnoreRequest as exc:
                 names = [type(error).__name__ for error in (exc, exc.__cause__) if error is not None]
-                told.append(" from ".join(names))
+                results.append(" from ".join(names))
             else:
-                told.append("passed")
+                results.append("passed")
 
 
 class Then(Pages):
@@ -305,13 +304,13 @@ class StopsEarly(Pages):
 
 
 class Unruly(Pages):
-    """Obeys no robots.txt, by settings of its own."""
+    """Disables ROBOTSTXT_OBEY in its own settings."""
 
     custom_settings = {"ROBOTSTXT_OBEY": False}  # noqa: RUF012  # as users write it
 
 
 class Outdated(Pages):
-    """Does something that is deprecated."""
+    """Uses something deprecated."""
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
         warnings.warn("the old way", ScrapyDeprecationWarning, stacklevel=2)
@@ -321,7 +320,7 @@ class Outdated(Pages):
 class Watching(Pages):
     """Puts many requests on the scheduler at once, from its first page.
 
-    Notes how many requests the downloader had in hand at most, as seen when pages came.
+    Records the largest number of requests in the downloader, as seen when pages arrive.
     """
 
     def __init__(self, then: list[str], **kwargs: Any) -> None:
@@ -348,22 +347,22 @@ class Watching(Pages):
         return spider
 
     def reached(self, request: Request) -> None:
-        """Note what the downloader is to send, in order."""
+        """Record the requests that reach the downloader, in order."""
         if request.url in self._then:
             self.notes.setdefault("reached", []).append(urlsplit(request.url).path)
 
     def scheduled(self, request: Request) -> None:
-        """Let the engine go on when all requests are there: before, which one it takes would be chance."""
+        """Let the engine continue when all requests are scheduled; before, its choice would be random."""
         if request.url in self._then:
             self._scheduled += 1
         if self._scheduled == len(self._then):
             engine = self.crawler.engine
             assert engine is not None
-            engine.unpause()  # the engine is told of this last request next, and looks at the scheduler then
+            engine.unpause()  # the engine gets this last request next, and then asks the scheduler
 
 
 class OtherDownloader:
-    """A downloader that does what the engine needs, and has nothing else that Scrapy's own has."""
+    """A downloader with only what the engine needs of Scrapy's own."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._inner = Downloader(crawler)
@@ -375,11 +374,11 @@ class OtherDownloader:
 
 
 class DerivedDownloader(RobotsDownloader):
-    """A downloader of the user's own that is derived from the plugin's."""
+    """A user's downloader, a subclass of the plugin's."""
 
 
 class DownloaderWithoutSlots(RobotsDownloader):
-    """What the plugin's downloader is on a Scrapy that has no download slots."""
+    """The plugin's downloader on a Scrapy without download slots."""
 
     async def _enqueue_request(self, request: Request) -> Response:
         return await self.handlers.download_request_async(request)
@@ -394,7 +393,7 @@ class DownloaderWithoutSlots(RobotsDownloader):
 
 
 class WatchesReading(Pages):
-    """Notes in which threads the strict parser reads files."""
+    """Records the threads in which the strict parser reads files."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -411,7 +410,7 @@ class WatchesReading(Pages):
 
 
 class ParserWithSettings(PythonRobotParser):
-    """A parser that needs the crawler, as Scrapy promises that it gets it."""
+    """A parser that needs the crawler, which Scrapy passes to parsers."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> ParserWithSettings:
@@ -424,7 +423,7 @@ class NotAParser:
 
 
 class FromSitemaps(SitemapSpider):
-    """Scrapy's own spider of sitemaps, from the robots.txt of sites on."""
+    """Scrapy's own sitemap spider, starting from the robots.txt of sites."""
 
     name = "sitemaps"
 
@@ -440,7 +439,7 @@ class FromSitemaps(SitemapSpider):
 
 
 class Answers(Pages):
-    """Notes what each answer is: status, headers, body, flags."""
+    """Records status, headers, body and flags of each response."""
 
     handle_httpstatus_list: ClassVar[list[int]] = [403, 404, 503]
 
@@ -468,7 +467,7 @@ class Items(Pages):
 
 
 class MetaNotes(Pages):
-    """Notes whether pages let their links be followed."""
+    """Records whether pages allow to follow their links."""
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
         self.notes.setdefault("follow", []).append(response.meta["robots_meta"].follow)
@@ -476,7 +475,7 @@ class MetaNotes(Pages):
 
 
 class Stopping(Pages):
-    """Stops each download when its headers have come, and takes what there is."""
+    """Stops each download after its headers, and uses the incomplete response."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -489,9 +488,9 @@ class Stopping(Pages):
 
 
 class Collecting(Pages):
-    """Yields an item of each page, and what it links to; links with ``marked`` in them need not be obeyed.
+    """Yields an item per page, and requests for its links; ``marked`` ones have `dont_obey_robotstxt`.
 
-    Notes the items that came through, and what its callback was told that each page asks for.
+    Records the items that were not dropped, and `robots_meta` of each page.
     """
 
     @classmethod
@@ -521,7 +520,7 @@ class Collecting(Pages):
 
 
 class CollectingSlowly(Collecting):
-    """Does the same in an asynchronous callback."""
+    """The same with an asynchronous callback."""
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:  # type: ignore[override]
         for each in super().parse(response):
@@ -530,10 +529,10 @@ class CollectingSlowly(Collecting):
 
 
 async def _nothing() -> None:
-    """Give a coroutine something to wait for."""
+    """Return something that a coroutine can await."""
 
 
 class Considerate(Collecting):
-    """Obeys META tags, by settings of its own."""
+    """Enables NOROBOTS_META in its own settings."""
 
     custom_settings = {"NOROBOTS_META": True}  # noqa: RUF012  # as users write it

@@ -1,4 +1,4 @@
-"""One robots.txt text as the bytes of every way to write it: line ends, encodings, byte order marks."""
+"""The bytes of a robots.txt in every form: line ends, encodings, byte order marks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import codecs
 from collections.abc import Iterator
 from itertools import chain, cycle
 
-# A CR is never followed by a lone LF in the mixed one: together they would be a single line end.
+# In the mixed one, no LF follows a CR, because they would be a single line end.
 LINE_ENDS = {"LF": ("\n",), "CR": ("\r",), "CRLF": ("\r\n",), "mixed": ("\r\n", "\n", "\r")}
 
 ENCODINGS = {
@@ -18,7 +18,7 @@ ENCODINGS = {
 
 
 def with_line_ends(text: str, line_ends: str) -> str:
-    """Return a text whose lines end with LF with the named line ends of `LINE_ENDS` in their place."""
+    """Replace the line ends LF of a text by the named line ends of `LINE_ENDS`."""
     ends = cycle(LINE_ENDS[line_ends])
     *lines, last = text.split("\n")
     return "".join(chain.from_iterable((line, next(ends)) for line in lines)) + last

@@ -1,9 +1,8 @@
-"""Random worlds to crawl: hosts of both schemes, linked pages, robots.txt that change and fail.
+"""Random worlds to crawl: hosts of both schemes, linked pages, and robots.txt files that change and fail.
 
-`random_world` makes one from a seed, `Played` serves it on this machine and keeps a log of all that arrived.
-The n-th time that an origin's robots.txt is asked for, the n-th file of its plan is the answer, so that a
-world changes in step with the crawl and not with a clock; the last file stays. Links are spelt in many ways,
-and so are rules; both are about the same few paths.
+`random_world` makes a world from a seed; `Played` serves it on this machine and logs all requests. The n-th
+request for an origin's robots.txt gets the n-th file of its plan, so that a world changes with the crawl and
+not with a clock; the last file is repeated. Links and rules have many spellings of the same few paths.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ HOSTS = ("127.7.0.1", "127.7.0.2", "127.7.0.3", "localhost")
 
 @dataclass(frozen=True)
 class File:
-    """What a robots.txt is answered: a status with a body, or, with no status, nothing or half of the body.
+    """A response for a robots.txt: a status with a body; without status, nothing or half of the body.
 
-    With `moved`, an origin, the first answer is a redirect to a file there, and that is answered as said.
+    With `moved`, an origin, the first response is a redirect to a file there, which gets this response.
     """
 
     status: int | None = 200
@@ -64,7 +63,7 @@ class Page:
 
 @dataclass(frozen=True)
 class World:
-    """Origins are texts such as ``http://127.7.0.1:80``; pages are told by origin and normal form."""
+    """Origins are strings such as ``http://127.7.0.1:80``; pages are keyed by origin and normal form."""
 
     robot: str
     at_once: int  # requests to a host
@@ -95,7 +94,7 @@ def random_world(seed: int, ports: dict[str, int]) -> World:
     }
     for key in some.sample(sorted(pages), k=len(pages) // 8):
         pages[key] = Page([link()], redirect=True)
-    silent = some.choice([*origins, None, None])  # each silence takes a time-out
+    silent = some.choice([*origins, None, None])  # each missing response costs a timeout
     files = {origin: _plan(some, origins, is_silent=origin == silent) for origin in origins}
     starts = [
         _spell(some, origin, target) for origin in origins for target in some.sample(targets[origin], k=4)
@@ -104,7 +103,7 @@ def random_world(seed: int, ports: dict[str, int]) -> World:
 
 
 def _plan(some: Random, origins: list[str], *, is_silent: bool) -> list[File]:
-    """Return the files of an origin, one for each time that it is asked; half of the origins are healthy."""
+    """Return the files of an origin, one for each request; half of the origins are healthy."""
     faults = [
         File(503),
         File(503),
@@ -118,7 +117,7 @@ def _plan(some: Random, origins: list[str], *, is_silent: bool) -> list[File]:
     for _ in range(some.randint(2, 5)):
         kind = some.random()
         if plan and kind < 0.2:
-            plan.append(plan[-1])  # has not changed
+            plan.append(plan[-1])  # not modified
         elif kind < 0.6 and not is_healthy:
             plan.append(some.choice(faults))
         elif kind < 0.35:
@@ -134,7 +133,7 @@ def _plan(some: Random, origins: list[str], *, is_silent: bool) -> list[File]:
 
 
 def _rules(some: Random, origins: list[str]) -> bytes:
-    """Return a robots.txt about the targets: a tidy one, or one that is as nasty as can be."""
+    """Return a robots.txt about the targets, either a simple or a hostile one."""
     values = [_respell(some, target[: some.randint(3, 12)]) for target in some.choices(TARGETS[2:], k=4)]
     values[0] = some.choice(origins) + values[0]
     if some.random() < 0.15:
@@ -158,7 +157,7 @@ def _spell(some: Random, origin: str, target: str) -> str:
 
 
 def _respell(some: Random, target: str) -> str:
-    """Return another spelling of a target: a resource keeps its normal form."""
+    """Return another spelling of a target with the same normal form."""
     path, mark, query = target.partition("?")
     spelt = ""
     for token in re.findall("%..|.", path):
@@ -171,14 +170,14 @@ def _respell(some: Random, target: str) -> str:
     return spelt + mark + query
 
 
-# --- served
+# --- servers
 
 
 class Arrival(NamedTuple):
-    """What arrived at a server: for a page, or for the robots.txt of an origin (`asker`) in one or two hops.
+    """A request to a server: for a page, or for the robots.txt of an origin (`asker`) in one or two hops.
 
-    `time` is told between the request's arrival and its answer, in monotonic seconds. `file` is what was
-    answered, status 304 where nothing had changed; None for a page, and for the redirect to a file elsewhere.
+    `time` is between the arrival of the request and its response, in monotonic seconds. `file` is the
+    response, with status 304 if nothing has changed; None for a page, and for a redirect to a file elsewhere.
     """
 
     time: float
@@ -191,7 +190,7 @@ class Arrival(NamedTuple):
 
 @dataclass
 class Played:
-    """A context manager: a world's servers run inside the ``with``; `log` is what has arrived, in order."""
+    """A context manager: the servers of a world run inside the ``with``; `log` has the requests, in order."""
 
     seed: int
     certificate: tuple[Path, Path]
@@ -220,7 +219,7 @@ class Played:
             front.__exit__(kind, error, trace)
 
     def answer(self, origin: str, hit: Hit) -> Answer:
-        """Write a request into the log and answer it."""
+        """Log a request and respond to it."""
         with self._lock:
             path, _, query = hit.target.partition("?")
             if path == "/robots.txt":
@@ -262,7 +261,7 @@ class Played:
         return Answer(file.body, file.status or 200, headers)
 
 
-# Connections are not used again: clients ask once more, of themselves, when one of those breaks.
+# Connections are not reused, because clients repeat a request by themselves if a reused one breaks.
 _HANG_UP = {"Connection": "close"}
 
 

@@ -1,6 +1,6 @@
-"""Settings of the example project: those of ``scrapy startproject`` plus one add-on.
+"""Settings of the example project: those of ``scrapy startproject`` and one add-on.
 
-The ``ADDONS`` line is all that a project needs to obey robots.txt by the 1994 standard.
+The line ``ADDONS`` is all that a project needs to obey robots.txt by the 1994 standard.
 """
 
 BOT_NAME = "example"
@@ -10,7 +10,7 @@ NEWSPIDER_MODULE = "example.spiders"
 
 ADDONS = {"scrapy_norobots.Addon": 500}
 
-# The name in front of the slash is the one that robots.txt files know the robot by.
+# The name before the slash is the name of the robot in robots.txt files.
 USER_AGENT = "ExampleBot/1.0 (+https://example.org/bot.html)"
 
 ROBOTSTXT_OBEY = True
@@ -18,6 +18,6 @@ ROBOTSTXT_OBEY = True
 CONCURRENT_REQUESTS_PER_DOMAIN = 1
 DOWNLOAD_DELAY = 1
 
-HTTPERROR_ALLOW_ALL = True  # pages that are missing make items, too
+HTTPERROR_ALLOW_ALL = True  # missing pages become items too
 
 FEED_EXPORT_ENCODING = "utf-8"

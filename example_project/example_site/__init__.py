@@ -1,9 +1,9 @@
-"""A small-town library's web site on this machine, made to be crawled.
+"""The web site of a library, served on this machine to be crawled.
 
-``open_site`` serves a ``Library`` of generated pages and ``robots.txt`` on a local port; the
-``Site`` logs every request as a ``Visit``; ``off_limits`` judges where a robot should not go.
-Nothing here knows of Scrapy or of the add-on, so that it can check on both.
-``python -m example_site`` serves it until Ctrl-C.
+``open_site`` serves a ``Library`` of generated pages and ``robots.txt`` on a local port.  The
+``Site`` logs every request as a ``Visit``, and ``off_limits`` says whether a robot should have
+sent it.  This package uses neither Scrapy nor the add-on, so it can check both.
+``python -m example_site`` serves the site until Ctrl-C.
 """
 
 from example_site.judge import OFF_LIMITS, off_limits, place

@@ -1,4 +1,4 @@
-"""Serve the library until Ctrl-C, then judge its visitors: ``python -m example_site [PORT]``."""
+"""Serve the library until Ctrl-C, then count the forbidden requests: ``python -m example_site [PORT]``."""
 
 import sys
 import time
@@ -7,7 +7,7 @@ from example_site import Library, off_limits, open_site
 
 
 def main(port: int) -> None:
-    """Serve on ``port``; on Ctrl-C tell how many requests went off limits."""
+    """Serve on ``port``; on Ctrl-C, print the number of requests to places that are off limits."""
     with open_site(Library(), port) as site:
         print(f"The library is open at {site.url}/ (Ctrl-C closes it)", flush=True)
         try:

@@ -1,7 +1,7 @@
-"""The library's own word on where robots of its good acquaintance should not go.
+"""Judge which requests a well-behaved robot should not send, independently of ``robots.txt``.
 
-It judges requests by the page they lead to, however that is spelled, from a list kept here by
-hand.  It neither reads ``robots.txt`` nor uses anything that does.
+A request is judged by the page that it leads to, in any spelling, from a list in this module.
+The module neither reads ``robots.txt`` nor uses a parser for it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ OFF_LIMITS = ("/staff/", "/account", "/search", "/reading room/", "/~clerk/")
 def place(target: str) -> str:
     """Return the path of the page that a request for ``target`` leads to.
 
-    Escapes are undone, ``.`` and ``..`` are resolved, the query is left out.
+    Escapes are decoded, ``.`` and ``..`` are resolved, and the query is removed.
     """
     path = unquote(target.partition("?")[0])
     tidy = "/" + normpath("/" + path).lstrip("/")
@@ -24,5 +24,5 @@ def place(target: str) -> str:
 
 
 def off_limits(target: str) -> str | None:
-    """Return the part of the library that ``target`` should not have been asked for, if any."""
+    """Return the area that is off limits and that ``target`` leads to; None if it leads to none."""
     return next((area for area in OFF_LIMITS if place(target).startswith(area)), None)

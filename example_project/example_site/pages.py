@@ -1,8 +1,8 @@
-"""The library's pages: all made from a number of books, the same every time.
+"""The pages of the library: generated from a number of books, the same every time.
 
-A ``Library`` is a map from each place (see ``judge.place``) to its ``Page``; the HTML is
-rendered when asked for.  Every book links to one place that is off limits, in one of many
-spellings, and no two books in the same one, so that a crawler's count can be foretold.
+A ``Library`` maps each place (see ``judge.place``) to its ``Page``; the HTML is rendered on
+request.  Every book links to one place that is off limits, in one of several spellings.  All
+these links are different, so the number of dropped requests is known in advance.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SHELF_SIZE = 12
-ROOT = "{root}"  # stands for the site's own address in links that must be absolute
+ROOT = "{root}"  # placeholder for the address of the site in absolute links
 
 ADJECTIVES = [
     "Quiet", "Crooked", "Borrowed", "Winter", "Unlit", "Second", "Paper", "Salt",
@@ -33,7 +33,7 @@ LAST_NAMES = ["Marlow", "Tansley", "Quill"]
 AUTHORS = len(FIRST_NAMES) * len(LAST_NAMES)
 MONTHS = list(month_name)[1:]
 
-# The doors that robots should not go through, in the spellings that writers of HTML find.
+# Links to places that are off limits, in spellings that occur in real HTML.
 DOORS = (
     ("Lend this copy", "/staff/loans/{n}.html"),
     ("Reserve it", "/account/reserve?book={n}"),
@@ -60,7 +60,7 @@ NAVIGATION = (
     ("Ask a librarian", "/librarian"),
 )
 
-# One transparent pixel: the smallest floor plan in the county.
+# One transparent pixel.
 PIXEL = (
     b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff!\xf9\x04\x01\x00\x00\x00\x00"
     b",\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
@@ -69,9 +69,9 @@ PIXEL = (
 
 @dataclass(frozen=True)
 class Page:
-    """A page in parts: links are pairs of a text and an ``href``.
+    """A page. Links are pairs of a text and an ``href``.
 
-    ``data`` and ``type`` are for what is not HTML; ``moved_to`` makes it a redirect.
+    ``data`` and ``type`` are for pages that are not HTML; ``moved_to`` makes it a redirect.
     """
 
     title: str
@@ -103,7 +103,7 @@ def _anchors(links: tuple[tuple[str, str], ...], root: str) -> str:
 
 
 class Library:
-    """All pages of a library that owns so many ``books``."""
+    """All pages of a library with a number of ``books``."""
 
     def __init__(self, books: int = 240) -> None:
         self.books = books
@@ -112,7 +112,7 @@ class Library:
             self.pages.update(pages())
 
     def open_pages(self) -> set[str]:
-        """Return the places of the pages that a polite robot gets to see."""
+        """Return the places of the pages that robots may fetch."""
         return {path for path, page in self.pages.items() if not page.moved_to and off_limits(path) is None}
 
     def doors(self) -> set[str]:
@@ -173,7 +173,7 @@ class Library:
             yield f"/events/{month.lower()}.html", Page(f"Events in {month}", prose)
 
     def _back(self) -> Iterator[tuple[str, Page]]:
-        """Make the pages behind the doors: they are there for whoever does go in."""
+        """Make the pages that are off limits, so that a robot that requests them gets a response."""
         spots = {place(DOORS[n % len(DOORS)][1].format(n=n, root="")) for n in range(self.books)}
         for spot in sorted(spots | {"/staff/librarian.html"}):
             yield spot, Page("Off limits", "No robots past this point, please.")

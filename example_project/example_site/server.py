@@ -1,4 +1,4 @@
-"""The library's web server: a ``Library`` on a local port, and the log of its visitors."""
+"""The web server of the library: serves a ``Library`` on a local port, and logs its visitors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROBOTS_TXT = Path(__file__).with_name("robots.txt")
 
 @dataclass(frozen=True)
 class Visit:
-    """A request as it came in (``target`` is path and query as sent) and the status it got."""
+    """A request (``target`` is its path and query as sent) and the status of its response."""
 
     method: str
     target: str
@@ -30,7 +30,7 @@ class Visit:
 
 
 class Site(ThreadingHTTPServer):
-    """Serves ``library`` at ``url`` and keeps ``visits``; see ``open_site`` for its hours."""
+    """Serves ``library`` at ``url`` and logs ``visits``; ``open_site`` starts and stops it."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -44,30 +44,30 @@ class Site(ThreadingHTTPServer):
 
     @property
     def visits(self) -> list[Visit]:
-        """All requests so far, in the order of their answers."""
+        """All requests so far, in the order of their responses."""
         with self._lock:
             return list(self._visits)
 
     def note(self, visit: Visit) -> None:
-        """Add to the log; any thread may."""
+        """Add a visit to the log; thread-safe."""
         with self._lock:
             self._visits.append(visit)
 
     def page(self, target: str) -> Page | None:
-        """Return what is to be found at ``target``, if anything."""
+        """Return the page at ``target``; None if there is none."""
         if target == "/robots.txt":
             return Page("robots.txt", data=ROBOTS_TXT.read_bytes(), type="text/plain")
         return self.collection.pages.get(place(target))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Let visitors hang up when they like; report anything else as usual."""
+        """Ignore closed connections; report any other error as usual."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
 
 @contextmanager
 def open_site(library: Library, port: int = 0) -> Iterator[Site]:
-    """Serve ``library`` in a thread for as long as the context lasts; port 0 is any free one."""
+    """Serve ``library`` in a thread inside the ``with``; port 0 is any free port."""
     site = Site(library, port)
     thread = Thread(target=site.serve_forever, args=(0.05,), daemon=True)
     thread.start()
@@ -102,10 +102,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.do_GET()
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Note the visit, just before its answer is sent."""
+        """Log the visit, just before its response is sent."""
         agent = self.headers.get("User-Agent", "") if hasattr(self, "headers") else ""
-        target = getattr(self, "path", "")  # neither is there if the request made no sense
+        target = getattr(self, "path", "")  # both are missing after an invalid request
         self.server.note(Visit(self.command or "", target, int(code), agent))
 
     def log_message(self, *args: object) -> None:
-        """Keep the terminal clean."""
+        """Print nothing."""

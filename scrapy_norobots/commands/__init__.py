@@ -1,5 +1,5 @@
 """Scrapy commands: ``scrapy robots-check`` and ``scrapy robots-lint``.
 
-Scrapy finds them by the package's entry points, inside and outside a project, and loads them for whatever
-command is run: importing them must stay cheap and must install no reactor.
+Scrapy finds them by the package's entry points, inside and outside a project, and imports them whatever
+command is run. So importing them must be fast and must install no reactor.
 """

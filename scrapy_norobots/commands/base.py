@@ -1,8 +1,7 @@
-"""What both commands share: their settings and options, what they read, and how they write.
+"""Common parts of both commands: settings, options, input and output.
 
-Answers go to standard output and nothing else does. Text that came from a site or a user is escaped, in
-JSON too. A status of 2 means that something could not be had, and stands above any other; a command that
-Scrapy's own code lets crash ends with it too.
+Standard output has answers only. Text from sites and users is escaped, in JSON too. Exit status 2 means that
+something could not be read or downloaded, or that the command crashed; it takes precedence over 0 and 1.
 """
 
 from __future__ import annotations
@@ -29,13 +28,12 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 
-# How what is good, doubtful and bad looks on a terminal (ECMA-48).
+# Colours on a terminal (ECMA-48).
 GREEN, YELLOW, RED, BLUE = "32", "33", "31", "36"
 
-
-# What counts whatever the project or the command line says. The commands are about obeying, and their
-# answers are no log; they ask the site and not what was kept of it, all that they are to ask; and they write
-# over nothing that a crawl has left.
+# Settings that override those of the project and the command line: robots.txt is obeyed; the answers come
+# from the site and not from a store, for every URL; nothing but the answers goes to standard output; and no
+# file of a crawl is overwritten.
 _FORCED: dict[str, Any] = {
     "CLOSESPIDER_ERRORCOUNT": 0,
     "CLOSESPIDER_ITEMCOUNT": 0,
@@ -53,18 +51,18 @@ _FORCED: dict[str, Any] = {
     "ROBOTSTXT_OBEY": True,
     "SCHEDULER": "scrapy.core.scheduler.Scheduler",  # nothing is scheduled
     "SPIDER_LOADER_CLASS": "scrapy.spiderloader.SpiderLoader",
-    "SPIDER_MIDDLEWARES": {},  # they could start requests
-    "SPIDER_MODULES": [],  # no spider is needed, so a broken one harms nobody
+    "SPIDER_MIDDLEWARES": {},  # they could send requests
+    "SPIDER_MODULES": [],  # no spider is needed, so a broken one does no harm
     "TELNETCONSOLE_ENABLED": False,
 }
 
 
 class RobotsCommand(ScrapyCommand):
-    """A command about robots.txt; needs no project, and has the project's settings where there is one."""
+    """Base class of the commands. They need no project, and use its settings if there is one."""
 
     requires_project = False
     default_settings: ClassVar[dict[str, Any]] = {
-        # The answers say what failed.
+        # The answers name failures.
         "LOG_LEVEL": "ERROR",
         "RETRY_GIVE_UP_LOG_LEVEL": "DEBUG",
     }
@@ -74,48 +72,52 @@ class RobotsCommand(ScrapyCommand):
     def add_options(self, parser: ArgumentParser) -> None:
         """Add the options that both commands have."""
         super().add_options(parser)
-        parser.add_argument("--json", action="store_true", help="answer in JSON, an object a line")
+        parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
-        """Read the settings; raise `UsageError` for bad ones, unknown options, or no arguments."""
+        """Read settings and options. Raises `UsageError` if one is invalid, or if arguments are missing."""
         sys.excepthook = _end_with_2
         super().process_options(args, opts)
         for arg in args:
             if arg.startswith("-") and arg != STDIN:
                 raise UsageError(f"no such option: {printable(arg)}")
         if not args:
-            raise UsageError(f"nothing to do: give {self.syntax().split()[-1]} ('-' is standard input)")
+            raise UsageError(
+                f"nothing to do: expected {self.syntax().split()[-1]} ('-' reads standard input)"
+            )
         if args.count(STDIN) > 1:
-            raise UsageError("standard input can be read once only")
+            raise UsageError("'-' (standard input) can be given only once")
         if sys.stdout is None:
             raise UsageError("standard output is closed")
         assert self.settings is not None  # Scrapy has set them
         for name, value in _FORCED.items():
             self.settings.set(name, value, priority="cmdline")
         if (self.settings.getpriority("LOG_FILE") or 0) < SETTINGS_PRIORITIES["cmdline"]:
-            self.settings.set("LOG_FILE", None, priority="cmdline")  # the project's is its crawls'
+            self.settings.set(
+                "LOG_FILE", None, priority="cmdline"
+            )  # the project's log file is for its crawls
         try:
             self.config = Config.from_settings(self.settings)
         except ValueError as exc:
             raise UsageError(printable(str(exc))) from None
 
     def answer(self, lines: Iterable[str]) -> None:
-        """Write the answers; where that cannot be done, say so and have the command end with status 2."""
+        """Write the answers to standard output; call `fail` if that is not possible."""
         try:
             write(lines)
         except OSError as exc:
             self.fail(f"standard output: {exc.strerror or exc}")
 
     def fail(self, message: str) -> None:
-        """Say what could not be done, on standard error, and have the command end with status 2."""
+        """Write a message to standard error, and set the exit status of the command to 2."""
         print(printable(message), file=sys.stderr)
         self.exitcode = 2
 
 
 def _end_with_2(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Show an exception, and end the process with 2; Python's status of 1 is an answer here.
+    """Show an exception, and exit with status 2, because status 1 is a valid answer of the commands.
 
-    Scrapy sets up a crawl before and while it runs a command, so no one place could catch what it raises.
+    This is an exception hook, because Scrapy runs code before and around a command that may raise.
     """
     sys.__excepthook__(kind, error, trace)
     if isinstance(error, Exception):
@@ -123,7 +125,7 @@ def _end_with_2(kind: type[BaseException], error: BaseException, trace: Tracebac
 
 
 class InputError(Exception):
-    """Something to read could not be had: `path` says what, `problem` why."""
+    """A file or URL could not be read: `path` names it, and `problem` says why."""
 
     def __init__(self, path: str, problem: object) -> None:
         super().__init__(f"{path}: {problem}")
@@ -132,16 +134,16 @@ class InputError(Exception):
 
 
 def read_input(path: str, limit: int = -1) -> bytes:
-    """Read a file, or standard input for ``-``; at most `limit` bytes, if it is not negative.
+    """Return the bytes of a file, or of standard input for ``-``.
 
-    Raises `InputError` if that cannot be done.
+    Raises `InputError` if it cannot be read, or has more than `limit` bytes; a negative limit is none.
     """
     most = limit if limit < 0 else limit + 1
     try:
         if path != STDIN:
             with Path(path).open("rb") as file:
                 data = file.read(most)
-        elif sys.stdin is None:  # closed by whoever started this process
+        elif sys.stdin is None:  # closed by the parent process
             raise InputError(display_name(path), "is closed")
         else:
             data = sys.stdin.buffer.read(most)
@@ -149,37 +151,37 @@ def read_input(path: str, limit: int = -1) -> bytes:
         raise InputError(display_name(path), exc.strerror or exc) from exc
     if 0 <= limit < len(data):
         raise InputError(
-            display_name(path), f"has more than {limit} bytes, and NOROBOTS_MAXSIZE allows no more"
+            display_name(path), f"has more than {limit} bytes, the limit set by NOROBOTS_MAXSIZE"
         )
     return data
 
 
 def display_name(path: str) -> str:
-    """Return how a path is written in answers."""
+    """Return the name of a path in answers."""
     return "<stdin>" if path == STDIN else path
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether a stream is a terminal that knows colours."""
+    """Return whether a stream is a terminal with colours."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def coloured(text: str, colour: str) -> str:
-    """Return a text in colour, if standard output is a terminal and the user has nothing against it."""
+    """Return a text in a colour, if standard output is a terminal and `NO_COLOR` is not set."""
     if not is_terminal(sys.stdout) or os.environ.get("NO_COLOR"):
         return text
     return f"\x1b[{colour}m{text}\x1b[0m"
 
 
 def to_json(data: dict[str, object]) -> str:
-    """Return an object as a line of JSON, in which all that is not ASCII is escaped."""
+    """Return an object as one line of JSON in ASCII."""
     return json.dumps(data)
 
 
 def write(lines: Iterable[str]) -> None:
-    """Write lines to standard output, for as long as anybody reads them (``| head`` does not).
+    """Write lines to standard output, until the reader closes it, as ``| head`` does.
 
-    Works out all of them, read or not. Raises `OSError` if they cannot be written.
+    Always consumes all lines. Raises `OSError` if they cannot be written for another reason.
     """
     lines = iter(lines)
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -189,8 +191,8 @@ def write(lines: Iterable[str]) -> None:
             print(line)
         sys.stdout.flush()
     except OSError as exc:
-        # What is left in the buffer goes nowhere, or the interpreter would complain at its end.
+        # Discard the rest of the buffer, or the interpreter would report an error when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(exc, BrokenPipeError):
             raise
-        deque(lines, maxlen=0)  # the exit status is that of all of them
+        deque(lines, maxlen=0)  # the exit status depends on all lines

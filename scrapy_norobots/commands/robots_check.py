@@ -1,8 +1,8 @@
-"""``scrapy robots-check URL...``: may these URLs be crawled, and why.
+"""``scrapy robots-check URL...``: check whether URLs may be crawled, and why.
 
-Each robots.txt is loaded and judged as a crawl with the same settings does it, by the same `RobotsLoader`; no
-page is downloaded. A line a URL, in the order given: ``allowed``, ``forbidden``, or ``unknown`` where that
-could not be told. The exit status is 2 if any is unknown, else 1 if any is forbidden, else 0.
+The same `RobotsLoader` as in a crawl with the same settings loads each robots.txt; no page is downloaded. The
+output has one line per URL, in the order given: ``allowed``, ``forbidden``, or ``unknown`` if there is no
+answer. The exit status is 2 if any URL is unknown, else 1 if any is forbidden, else 0.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 ALLOWED, FORBIDDEN, UNKNOWN = "allowed", "forbidden", "unknown"
 
-# The exit status that each answer asks for, and its colour.
+# The exit status for each answer, and its colour.
 _STATUS = {ALLOWED: 0, FORBIDDEN: 1, UNKNOWN: 2}
 _COLOUR = {ALLOWED: GREEN, FORBIDDEN: RED, UNKNOWN: YELLOW}
 
@@ -59,47 +59,47 @@ class RobotsCheck(RobotsCommand):
     """``scrapy robots-check``."""
 
     def syntax(self) -> str:
-        """Return its arguments."""
+        """Return the arguments of the command."""
         return "[options] URL..."
 
     def short_desc(self) -> str:
-        """Return what it does."""
-        return "Say whether robots.txt allows URLs, and why"
+        """Return a short description."""
+        return "Check whether robots.txt allows URLs, and why"
 
     def long_desc(self) -> str:
-        """Return what it does, and how it ends."""
+        """Return a description with the exit status."""
         return (
-            "Download the robots.txt of each URL's site as a crawl would, and say whether it allows the "
-            "URL, and why. '-' reads URLs from standard input, one a line. The exit status is 2 if that "
-            "could not be told of some URL, else 1 if one is forbidden, else 0."
+            "Download the robots.txt of each URL's site as a crawl would, and print whether it allows the "
+            "URL, and why. '-' reads URLs from standard input, one per line. The exit status is 2 if the "
+            "answer for any URL is unknown, else 1 if any URL is forbidden, else 0."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
-        """Add its options."""
+        """Add the options of the command."""
         super().add_options(parser)
         parser.add_argument(
-            "--robot", metavar="NAME", help="whose rules count: a name, or a whole User-Agent"
+            "--robot", metavar="NAME", help="robot to check for: a name or a whole User-Agent header"
         )
         parser.add_argument(
-            "--file", metavar="PATH", help="a robots.txt to read, for all sites ('-': standard input)"
+            "--file", metavar="PATH", help="read this robots.txt for all sites ('-': standard input)"
         )
         parser.add_argument(
-            "--compare", action="store_true", help="add what an RFC 9309 parser says, and where it differs"
+            "--compare", action="store_true", help="also show what an RFC 9309 parser answers"
         )
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
-        """Have the robot's name count as if it were set."""
+        """Read settings and options; ``--robot`` overrides `ROBOTSTXT_USER_AGENT`."""
         super().process_options(args, opts)
         if opts.robot is not None:
             if not to_name(opts.robot):
-                raise UsageError(f"--robot names no robot: {opts.robot!r}")
+                raise UsageError(f"--robot {opts.robot!r}: must contain the name of a robot")
             assert self.settings is not None  # Scrapy has set them
             self.settings.set("ROBOTSTXT_USER_AGENT", opts.robot, priority="cmdline")
         if opts.file == STDIN and STDIN in args:
             raise UsageError("standard input cannot be both a robots.txt and a list of URLs")
 
     def run(self, args: list[str], opts: Namespace) -> None:
-        """Answer for each URL."""
+        """Write an answer for each URL."""
         file = None
         try:
             if opts.file is not None:
@@ -124,7 +124,7 @@ class RobotsCheck(RobotsCommand):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer for one URL, in a word and in full; `rfc9309` is the word of the other reading."""
+    """The answer for one URL: one word, and the decision; `rfc9309` is the word of an RFC 9309 parser."""
 
     url: str
     word: str
@@ -132,7 +132,7 @@ class Answer:
     rfc9309: str | None = None
 
     def line(self) -> str:
-        """Return it as a line of text."""
+        """Return the answer as a line of text."""
         robot = f" for {quoted(self.decision.robot)}" if self.decision.robot else ""
         word = coloured(f"{self.word:<9}", _COLOUR[self.word])
         line = f"{word} {printable(self.url)}{robot}: {self.decision.why}"
@@ -143,7 +143,7 @@ class Answer:
         return f"{line} {coloured(f'[RFC 9309 differs: {self.rfc9309}]', YELLOW)}"
 
     def facts(self) -> dict[str, object]:
-        """Return it as what JSON can say."""
+        """Return the answer as data for JSON."""
         decision = self.decision
         return {
             "url": self.url,
@@ -160,10 +160,10 @@ class Answer:
 
 
 class Check:
-    """The check of a list of URLs: first what may be fetched at each origin, then the answers in order.
+    """The check of a list of URLs: loads the access to each origin, then answers in the order of the URLs.
 
-    `file`, a name and a body, stands for the robots.txt of every origin. With `compare`, each answer has
-    that of RFC 9309 beside it, from the same download.
+    `file`, a name and a body, replaces the robots.txt of every origin. With `compare`, each answer also has
+    the word of an RFC 9309 parser for the same download.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class Check:
         self._compare = compare
         self._accesses: dict[Origin, tuple[Access, Access | None]] = {}
         self._identity: Identity | None = None
-        # An origin, and the first of its URLs.
+        # For each origin the first of its URLs.
         self.origins: dict[Origin, str] = {}
         for url in urls:
             with suppress(ValueError):
@@ -183,7 +183,7 @@ class Check:
                     self.origins.setdefault(origin, url)
 
     def prepare(self, crawler: Crawler) -> Callable[[Origin], Awaitable[None]]:
-        """Return a function that loads an origin, by a crawler's settings."""
+        """Return a function that loads an origin with the settings of a crawler."""
         config = Config.from_settings(crawler.settings)
         loader = RobotsLoader(crawler, config, CrawlReport(crawler, config))
         rfc9309 = _rfc9309(crawler, config) if self._compare else None
@@ -213,24 +213,26 @@ class Check:
             request = Request(url)
             origin = Origin.of(request.url)
         except ValueError as exc:
-            return _unknown(url, Reason.BAD_URL, f"this is no URL that can be crawled ({exc})")
+            return _unknown(url, Reason.BAD_URL, f"the URL is invalid ({exc})")
         if origin is None:
             return _unknown(url, Reason.NOT_WEB)
         if origin not in self._accesses or self._identity is None:
-            return _unknown(url, Reason.ERROR, "the crawl was stopped before its robots.txt was had")
+            return _unknown(url, Reason.ERROR, "the crawl was stopped before robots.txt was downloaded")
         robot = self._identity.robot(request)
         access, other = self._accesses[origin]
         decision = _decide(access, request.url, robot)
         word = _word(decision, access)
         if other is None:
             return Answer(url, word, decision)
-        if decision.reason is Reason.ROBOTS_TXT:  # RFC 9309, 2.2.2, has it so too; its parser does not know
+        if (
+            decision.reason is Reason.ROBOTS_TXT
+        ):  # the same in RFC 9309, 2.2.2, which its parser does not implement
             return Answer(url, word, decision, word)
         return Answer(url, word, decision, _word(_decide(other, request.url, robot), other))
 
 
 def _unknown(url: str, reason: Reason, detail: str = "") -> Answer:
-    """Answer for a URL for which there is no robots.txt to ask."""
+    """Return the answer for a URL to which no robots.txt applies, or whose robots.txt was not loaded."""
     return Answer(url, UNKNOWN, Decision(Verdict.FORBIDDEN, url, "", reason, detail=detail))
 
 
@@ -244,7 +246,7 @@ def _urls(args: list[str]) -> Iterator[str]:
 
 
 def _decide(access: Access, url: str, robot: str | bytes) -> Decision:
-    """Decide as the middleware does: a URL is forbidden if any spelling is that it may go out in."""
+    """Decide as the middleware does: a URL is forbidden if any spelling is that may be sent."""
     origin, target = split(url)
     others = compat.spellings(target)[1:] if target is not None else ()
     decisions = [access.decide(sent, robot) for sent in (url, *(f"{origin}{other}" for other in others))]
@@ -252,13 +254,13 @@ def _decide(access: Access, url: str, robot: str | bytes) -> Decision:
 
 
 def _word(decision: Decision, access: Access) -> str:
-    """Say in a word what may be done; that there is no telling, if it is not the site that forbids it."""
+    """Return the answer in one word; ``unknown`` if a temporary failure forbids the URL, and not the site."""
     if not decision and access.temporary and access.rules is None:
         return UNKNOWN
     return ALLOWED if decision else FORBIDDEN
 
 
 def _rfc9309(crawler: Crawler, config: Config) -> Judge:
-    """Return a judge that reads files by RFC 9309, with the parser that comes with Scrapy."""
+    """Return a judge by RFC 9309, with Scrapy's default parser."""
     reader = Reader(crawler, ProtegoRobotParser, (), multivalue=False)
     return Judge(StatusPolicy.of("rfc9309"), config.freshness, reader.read)

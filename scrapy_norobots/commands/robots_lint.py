@@ -1,8 +1,9 @@
-"""``scrapy robots-lint FILE|URL...``: what in robots.txt files is not as the standard wants it.
+"""``scrapy robots-lint FILE|URL...``: check robots.txt files against the 1994 standard.
 
-A line a finding, as compilers write it (``path:line: severity: text [kind]``), a hint below it where it can
-be told what was meant, and a last line for each file that counts the findings and the rules without effect.
-The exit status is 2 if a file could not be had, else 1 if any has an error, else 0.
+The output has a line for each finding, in the form of compilers (``path:line: severity: text [kind]``), then
+a hint if the intention of the author is clear. The last line of each file has the numbers of findings and of
+rules without effect. The exit status is 2 if a file could not be read or downloaded, else 1 if a file has an
+error, else 0.
 """
 
 from __future__ import annotations
@@ -49,24 +50,24 @@ class RobotsLint(RobotsCommand):
     """``scrapy robots-lint``."""
 
     def syntax(self) -> str:
-        """Return its arguments."""
+        """Return the arguments of the command."""
         return "[options] FILE|URL..."
 
     def short_desc(self) -> str:
-        """Return what it does."""
-        return "Say what in a robots.txt has no effect, and what was meant"
+        """Return a short description."""
+        return "Find lines without effect in a robots.txt, and suggest corrections"
 
     def long_desc(self) -> str:
-        """Return what it does, and how it ends."""
+        """Return a description with the exit status."""
         return (
-            "Read robots.txt files as the 1994 standard has it, and say what in them has no effect or is not "
-            "in its form, and what was probably meant. A URL is downloaded as a crawl would; that of a site "
-            "means its /robots.txt. '-' reads standard input. The exit status is 2 if a file could not be "
-            "had, else 1 if one has an error, else 0."
+            "Check robots.txt files against the 1994 standard: report lines that have no effect or do not "
+            "have its form, and suggest what was probably meant. A URL is downloaded as in a crawl; the URL "
+            "of a site means its /robots.txt. '-' reads standard input. The exit status is 2 if a file could "
+            "not be read or downloaded, else 1 if a file has an error, else 0."
         )
 
     def run(self, args: list[str], opts: Namespace) -> None:
-        """Read each file and write what is found."""
+        """Read each file and write its findings."""
         try:
             snapshots = self._download(args)
         except CommandError as exc:
@@ -87,7 +88,7 @@ class RobotsLint(RobotsCommand):
         self.answer(lines)
 
     def _read(self, arg: str, snapshots: dict[str, Snapshot]) -> tuple[str, bytes]:
-        """Return where the text of an argument stands, and its bytes; raise `InputError` if there is none."""
+        """Return the path or URL of an argument's file, and its bytes; raise `InputError` if that fails."""
         if not _URL.match(arg):
             try:
                 return display_name(arg), read_input(arg, self.config.maxsize)
@@ -101,21 +102,21 @@ class RobotsLint(RobotsCommand):
             raise InputError(arg, exc) from None
         snapshot = snapshots.get(url)
         if snapshot is None:
-            raise InputError(url, "the crawl was stopped before it was had")
+            raise InputError(url, "the crawl was stopped before it was downloaded")
         if snapshot.status is None:
-            raise InputError(snapshot.url, f"could not be had ({snapshot.error})")
+            raise InputError(snapshot.url, f"could not be downloaded ({snapshot.error})")
         if not 200 <= snapshot.status < 300:
             raise InputError(snapshot.url, f"answered {snapshot.status}")
         return snapshot.url, snapshot.body
 
     def _download(self, args: list[str]) -> dict[str, Snapshot]:
-        """Download what of the arguments are URLs, once each."""
+        """Download the URLs among the arguments, each once."""
         urls: dict[str, None] = {}
         for arg in filter(_URL.match, args):
             try:
                 urls[_robots_url(arg)] = None
             except ValueError:
-                continue  # `_read` says so
+                continue  # `_read` reports it
         snapshots: dict[str, Snapshot] = {}
 
         def prepare(crawler: Crawler) -> Callable[[str], Awaitable[None]]:
@@ -123,7 +124,7 @@ class RobotsLint(RobotsCommand):
 
             async def fetch(url: str) -> None:
                 origin = split(url)[0]
-                assert origin is not None  # `_robots_url` has seen to it
+                assert origin is not None  # `_robots_url` has checked that
                 snapshots[url] = await fetcher.fetch(origin, Request(url), url=url)
 
             return fetch
@@ -133,15 +134,15 @@ class RobotsLint(RobotsCommand):
 
 
 def _looks_like_site(path: str) -> bool:
-    """Whether a path begins like a host and not like the name of a file: ``docs.example.org/robots.txt``."""
+    """Return whether a path starts like a host and not like a file name: ``docs.example.org/robots.txt``."""
     host = path.partition("/")[0]
     return ("." in host.strip(".") or ":" in host) and not host.endswith(".txt")
 
 
 def _robots_url(url: str) -> str:
-    """Return the URL to download, without credentials and fragment; a site's is that of its robots.txt.
+    """Return the URL to download, without credentials and fragment; for a site, that of its robots.txt.
 
-    Raises `ValueError`, with words for the user, if there is no such URL.
+    Raises `ValueError`, with a message for the user, if the URL is invalid or cannot be downloaded.
     """
     origin, target = split(url)
     if origin is None:
@@ -162,7 +163,7 @@ def _lines(path: str, robots: RobotsTxt) -> Iterator[str]:
     counts = Counter(finding.severity for finding in robots.findings)
     found = ", ".join(_counted(counts[severity], severity.value) for severity in Severity if counts[severity])
     effect = f"{len(idle)} of {_counted(len(rules), 'rule')} without effect" if rules else "no rules"
-    yield f"{where}: {found or 'nothing found'}; {effect}"
+    yield f"{where}: {found or 'no findings'}; {effect}"
 
 
 def _counted(number: int, noun: str) -> str:

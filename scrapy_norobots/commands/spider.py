@@ -1,7 +1,7 @@
-"""`CommandSpider`: a crawl that fetches no page, for commands that need a robots.txt as a crawl gets it.
+"""`CommandSpider`: a crawl without pages, for commands that download robots.txt as a crawl does.
 
-The engine, the downloader and all downloader middlewares and extensions are the project's; whatever else a
-crawl has, `base` leaves out.
+The engine, the downloader, the downloader middlewares and the extensions are those of the project; the
+settings in `base` switch off the other components.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-# Given the crawler, returns the function to call for each item.
+# Takes the crawler, and returns the function to call for each item.
 Prepare = Callable[["Crawler"], Callable[[_T], Awaitable[None]]]
 
 
 class CommandError(Exception):
-    """The crawl of a command failed; its text tells the user why."""
+    """The crawl of a command failed; the text is a message for the user."""
 
 
 class CommandSpider(Spider, Generic[_T]):
-    """Calls a function for each of `items`, as many at a time as the crawl may have requests."""
+    """Calls a function for each of `items`, at most `CONCURRENT_REQUESTS` at once."""
 
     name = "robots"
 
@@ -48,7 +48,7 @@ class CommandSpider(Spider, Generic[_T]):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> CommandSpider[_T]:
-        """Make the spider, which starts to work when the engine first finds it idle."""
+        """Make the spider. It starts to work when the engine first finds it idle."""
         spider = super().from_crawler(crawler, *args, **kwargs)
         crawler.signals.connect(spider.on_idle, signals.spider_idle)
         return spider
@@ -70,7 +70,7 @@ class CommandSpider(Spider, Generic[_T]):
 
     async def _work(self, work: Callable[[_T], Awaitable[None]]) -> None:
         try:
-            # After Ctrl-C `crawling` is false.
+            # `crawling` is false after Ctrl-C.
             while self._pending and self.crawler.crawling:
                 self._show_progress()
                 await work(self._pending.popleft())
@@ -84,18 +84,18 @@ class CommandSpider(Spider, Generic[_T]):
                 compat.look_for_next_request(self.crawler)
 
     def _show_progress(self) -> None:
-        """Show how many items are left, if standard error is a terminal and there are several."""
+        """Show how many items are left, if there are several and standard error is a terminal."""
         if self._total > 1 and is_terminal(sys.stderr):
-            left = f"{len(self._pending)} of {self._total} to go" if self._running else ""
+            left = f"{len(self._pending)} of {self._total} left" if self._running else ""
             sys.stderr.write(f"\r\x1b[K{left}")
             sys.stderr.flush()
 
 
 def run_spider(process: Any, prepare: Prepare[_T], items: Collection[_T]) -> None:
-    """Run the crawl of a command to its end; run none if there are no items.
+    """Run the crawl of a command until it ends; do nothing if there are no items.
 
-    Raises `CommandError` if it did not start, or for an invalid setting; any other exception of the work is
-    a bug and propagates.
+    Raises `CommandError` if the crawl does not start, or if a setting is invalid. Any other exception is a
+    bug and propagates.
     """
     if not items:
         return
@@ -104,6 +104,6 @@ def run_spider(process: Any, prepare: Prepare[_T], items: Collection[_T]) -> Non
     process.start()
     spider = crawler.spider
     if spider is None or not spider.has_started:
-        raise CommandError("the crawl did not start; its log says why")
+        raise CommandError("the crawl did not start; see the log")
     if spider.failure is not None:
         raise spider.failure

@@ -1,8 +1,8 @@
 """What a crawl reports: log lines and stats while it runs, a summary and report files at its end.
 
-`CrawlReport` is the way in. It counts in `Counters`, in bounded memory; at the end `facts` puts the counts
-into words and `page` renders the HTML file. Imports run one way: ineffective <- counters <- facts <- page
-<- crawl, with files beside them.
+`CrawlReport` is the only class that other packages use. It counts in `Counters`, in bounded memory. At the
+end, `facts` makes plain data of the counts, and `page` renders the report files. Imports run one way:
+ineffective <- counters <- facts <- page <- crawl; `crawl` also imports files.
 """
 
 from scrapy_norobots.report.crawl import CrawlReport, spider_name

@@ -1,8 +1,8 @@
-"""What is counted while a crawl runs, in bounded memory however many origins it meets.
+"""The counts of a crawl, in bounded memory for any number of origins.
 
-Totals are exact. Of the origins, the `rows_max` of most interest have a row of their own; of the causes of
-drops, the commonest are kept. What had to be left out is known. Nothing here knows Scrapy, reads a clock or
-formats anything.
+Totals are exact. The `rows_max` most interesting origins have a row of their own, and only the most common
+causes of drops are kept; the counters also hold how much was left out. This module uses no Scrapy, reads no
+clock and formats nothing.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from scrapy_norobots.access import Access
 from scrapy_norobots.report.ineffective import IneffectiveRules
 from scrapy_norobots.standard import Decision, Origin
 
-# How many causes of drops are told apart. A count is short by at most 2 / 5,000 of all drops.
+# How many causes of drops are kept. A count is too low by at most 2 / 5,000 of all drops.
 _CAUSES_MAX = 5_000
 
-# Characters that are kept of a text that came from a site.
+# How many characters of a text from a site are kept.
 _TEXT_MAX = 200
 
 _Thing = TypeVar("_Thing", bound=Hashable)
 
 
 class TopCounts(Generic[_Thing]):
-    """Counts of the commonest of any number of things, of which at most `size` are remembered.
+    """Counts the most common of any number of things, and remembers at most `size` of them.
 
-    When they are too many, the median count is taken off each, and those with nothing left are forgotten
-    (Misra and Gries, 1982, as made cheap by Anderson et al., 2017). `short_by` says by how much a count can
-    fall short for that; it is no more than 2 / `size` of everything counted, and 0 if all found room.
+    When there is no room, the median count is subtracted from each count, and things with no count left are
+    forgotten (Misra and Gries, 1982, in the fast form of Anderson et al., 2017). `short_by` is the largest
+    error of a count, which can only be too low: at most 2 / `size` of all that was counted, and 0 if
+    everything had room.
     """
 
     def __init__(self, size: int) -> None:
@@ -48,7 +49,7 @@ class TopCounts(Generic[_Thing]):
         self._counts[thing] = self._counts.get(thing, 0) + 1
 
     def most_common(self, count: int) -> list[tuple[_Thing, int]]:
-        """Return the commonest things and their counts; those as common as each other are in order."""
+        """Return the `count` most common things with their counts; equally common ones are sorted."""
         by_name = sorted(self._counts.items())
         return sorted(by_name, key=lambda item: -item[1])[:count]
 
@@ -59,7 +60,7 @@ class TopCounts(Generic[_Thing]):
 
 
 class Cause(NamedTuple):
-    """Why requests were dropped: a ``Disallow`` line and its value, or, as line 0, a reason in words."""
+    """The cause of a drop: line number and value of a ``Disallow`` line, or line 0 and a reason in words."""
 
     origin: str
     line: int
@@ -67,7 +68,7 @@ class Cause(NamedTuple):
 
     @classmethod
     def of(cls, decision: Decision, access: Access | None) -> Cause:
-        """Return the cause of a decision to drop; there is no access for a URL without an origin."""
+        """Return the cause of a decision to drop; `access` is None for a URL without an origin."""
         line, text = decision.rule or (0, decision.why)
         if access is None:
             return cls("", line, text[:_TEXT_MAX])
@@ -77,7 +78,7 @@ class Cause(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What an origin came to: a kind of access, `Access.outcome`, and whether it is stale."""
+    """The outcome for an origin: the kind of its access, `Access.outcome`, and whether it is stale."""
 
     kind: str
     key: str
@@ -85,22 +86,22 @@ class Outcome(NamedTuple):
 
     @classmethod
     def of(cls, access: Access) -> Outcome:
-        """Return what an access is counted as."""
+        """Return the outcome of an access."""
         return cls(access.kind.value, access.outcome, access.stale)
 
     def __str__(self) -> str:
         if self.stale:
-            return "rules of a stale copy"
+            return "rules (stale)"
         return self.kind if self.kind == self.key else f"{self.kind} ({self.key})"
 
 
 @dataclass(slots=True)
 class OriginRow:
-    """What is kept of one origin: its last outcome, and counts of requests.
+    """The row of one origin: its last outcome, and counts of requests.
 
-    `seconds` is how long its slowest load took, `source` where the last one came from (empty if the origin
-    had no row then), `requests` the requests that asked for its rules, and `dropped` those of them that
-    were dropped.
+    `seconds` is the time of its slowest load, `source` the source of its last load (empty if the origin had
+    no row then), `requests` the number of requests that were checked, and `dropped` how many of these were
+    dropped.
     """
 
     outcome: Outcome
@@ -113,7 +114,7 @@ class OriginRow:
 
     @property
     def interest(self) -> tuple[bool, int, float]:
-        """What decides which rows stay: what went wrong, what was dropped, what was slow."""
+        """The key by which rows are ranked when there are too many: problems, then drops, then seconds."""
         usual = self.outcome.key in ("rules", "4xx") and not self.outcome.stale
         odd = not usual or self.ineffective is not None or self.dropped > 0
         return odd, self.dropped, self.seconds
@@ -122,12 +123,12 @@ class OriginRow:
 class Counters:
     """The counts of one crawl.
 
-    `passed` is public so that counting a request that passes is one addition; so are the other totals.
-    An origin that was evicted from memory and has no row is counted again when it is loaded again.
+    `passed` and the other totals are public, so that a request that passes costs one addition. An origin that
+    was evicted from memory and has no row is counted again when it is loaded again.
     """
 
     def __init__(self, rows_max: int, causes_max: int = _CAUSES_MAX) -> None:
-        """`rows_max` may be 0."""
+        """Take the limits: at most `rows_max` rows, which may be 0, and `causes_max` causes."""
         self.passed = 0
         self.dropped = 0
         self.overridden = 0
@@ -143,7 +144,7 @@ class Counters:
 
     @property
     def left_out(self) -> int:
-        """How many origins have no row."""
+        """The number of origins without a row."""
         return max(0, self.origins - len(self.rows))
 
     def load(
@@ -154,7 +155,7 @@ class Counters:
         seconds: float,
         ineffective: IneffectiveRules | None,
     ) -> None:
-        """Count a load of an origin; `previous` is what applied there before."""
+        """Count a load of an origin; `previous` is the access that it replaces, if any."""
         origin = access.snapshot.origin
         row = self.rows.get(origin)
         before = row.outcome if row else Outcome.of(previous) if previous else None
@@ -165,7 +166,7 @@ class Counters:
         row = row or self._new_row(access)
         row.outcome, row.detail = Outcome.of(access), access.detail[:_TEXT_MAX]
         row.source, row.seconds = source, max(row.seconds, seconds)
-        row.ineffective = replace(ineffective, details="") if ineffective else None  # they are in the log
+        row.ineffective = replace(ineffective, details="") if ineffective else None  # the log has them
         self.outcomes[row.outcome] += 1
         self.sources[source] += 1
         if self.slowest is None or seconds > self.slowest[1]:
@@ -177,12 +178,12 @@ class Counters:
         self.first_pattern = self.first_pattern or url[:_TEXT_MAX]
 
     def add_requests(self, origin: Origin, requests: int) -> None:
-        """Count requests that asked for the rules of an origin."""
+        """Count requests that were checked against the rules of an origin."""
         if origin in self.rows:
             self.rows[origin].requests += requests
 
     def drop(self, decision: Decision, access: Access | None) -> None:
-        """Count a request that is dropped; there is no access for a URL without an origin."""
+        """Count a dropped request; `access` is None for a URL without an origin."""
         self.dropped += 1
         self.causes.add(Cause.of(decision, access))
         if access is not None:
@@ -198,7 +199,7 @@ class Counters:
         return row
 
     def _make_room(self) -> None:
-        """Evict the tenth of the rows of least interest: a sort for each new row would be slow."""
+        """Evict the least interesting tenth of the rows; to evict one by one would need a sort for each."""
         ranked = sorted(self.rows, key=lambda origin: self.rows[origin].interest, reverse=True)
         for origin in ranked[self._rows_max * 9 // 10 :]:
             del self.rows[origin]

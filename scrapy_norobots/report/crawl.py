@@ -1,8 +1,8 @@
-"""`CrawlReport`: what a crawl says about robots.txt, in its log, its stats and its report files.
+"""`CrawlReport`: everything that a crawl reports about robots.txt: log lines, stats and report files.
 
-The loader reports each origin that it loads, the middleware each request that it drops. The report logs and
-counts it, and sums up when the crawl ends. Nothing that goes wrong here affects the crawl: a path that
-cannot be written is found before the first request, and a file that cannot be written at the end is an
+The loader reports each origin that it loads, and the middleware each request that it drops. The report logs
+and counts them, and writes a summary when the crawl ends. A failure here does not affect the crawl: a path
+that cannot be written is found before the first request, and a file that cannot be written at the end is an
 ERROR in the log.
 """
 
@@ -36,22 +36,22 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# How many sites without fresh rules, files with ineffective lines, and dropped start requests the log names:
-# a broad crawl meets thousands of dead hosts, every fourth large site has such lines, and a crawl may start
-# with a million requests.
+# The log names at most this many sites without fresh rules, files with ineffective lines, and dropped start
+# requests. A broad crawl meets thousands of dead hosts, every fourth large site has such lines, and a crawl
+# may have a million start requests.
 _LOGGED_MAX = 20
 
-# `*` or `$` in a Disallow line, before a comment: what the readings differ in most.
+# A `*` or `$` in a Disallow line, before a comment: the most common cause of different readings.
 _PATTERN = re.compile(rb"(?i)(?:^|[\r\n])[ \t]*disallow[ \t]*:[^#\r\n]*[*$]")
 
 
 def spider_name(crawler: Crawler) -> str:
-    """Return the name of a crawl's spider, for the log and for names of files."""
+    """Return the name of a crawl's spider, for log lines and file names."""
     return str(getattr(crawler.spider or crawler.spidercls, "name", None) or "spider")
 
 
 class Examined(NamedTuple):
-    """What a file has that a report tells of: rules without effect, and patterns that 1994 does not know."""
+    """What a report says of one file: its rules without effect, and whether it has patterns (`*` or `$`)."""
 
     ineffective: IneffectiveRules | None = None
     has_pattern: bool = False
@@ -61,15 +61,15 @@ class CrawlReport:
     """The report of one crawl. Requests that pass are counted in `counters` directly."""
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
-        """Raise `ValueError` if a report could not be written where `NOROBOTS_REPORT` wants it."""
+        """Prepare the report files. Raises `ValueError` if a path of `NOROBOTS_REPORT` cannot be written."""
         assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
         self._stats = crawler.stats
         self._dry_run = config.dry_run
         self._spider_name = spider_name(crawler)
         self._started = _now()
-        # Each file, and what renders it: a link may lead to a file with another extension. In the shell there
-        # is no spider yet, and no crawl to report.
+        # Each file with its renderer. The path in the setting selects it, since a symbolic link may lead to a
+        # file with another extension. The shell has no spider at this point, and no crawl to report.
         self._files = [
             (files.prepare(path, crawler.spider, self._started), RENDERERS[PurePath(path).suffix.lower()])
             for path in config.report
@@ -81,13 +81,13 @@ class CrawlReport:
         self.counters = Counters(config.report_origins if self._files else 0)
 
     def examine(self, access: Access, previous: Access | None) -> Examined:
-        """Search a file for what a report says of it; takes time, and can be done in a thread."""
+        """Search a file for what the report says of it; this takes time, and may run in a thread."""
         robots = strict_reading(access.rules)
         if robots is None:
             return Examined()
         body = access.snapshot.body
         ineffective = None
-        # The search is slow, so it is skipped where its result would be shown nowhere.
+        # The search is slow, so it is skipped if its result would not be shown.
         if self._files or len(self._with_ineffective) < _LOGGED_MAX:
             ineffective = IneffectiveRules.of(body, multivalue=robots.multivalue)
         is_new = previous is None or previous.rules is None
@@ -97,7 +97,7 @@ class CrawlReport:
     def loaded(
         self, access: Access, previous: Access | None, source: str, seconds: float, examined: Examined
     ) -> None:
-        """Report an origin that was not in memory; `previous` is what applied there before."""
+        """Report the load of an origin; `previous` is the access that it replaces, if any."""
         ineffective = examined.ineffective
         self._stats.inc_value(f"norobots/origins/{access.kind.value}")
         if access.stale:
@@ -111,9 +111,9 @@ class CrawlReport:
             self._log_outcome(access, is_first=previous is None)
 
     def dropped(self, request: Request, error: RobotsForbidden, access: Access | None) -> None:
-        """Report a request that is dropped with an error; a dry run does not raise it."""
+        """Report a request that is dropped with `error`; in a dry run, one that would be."""
         decision = error.decision
-        # Of a site that is closed, the log has a line already.
+        # For a site without rules, the log already has a line.
         is_news = access is None or not isinstance(error, RobotsUnreachable)
         self._log_drop(request, decision.why, is_news=is_news)
         self.counters.drop(decision, access)
@@ -127,12 +127,12 @@ class CrawlReport:
             self._stats.inc_value(f"norobots/forbidden_by/{decision.parser or StrictRobotParser.__name__}")
 
     def overridden(self) -> None:
-        """Report a request that passes by `dont_obey_robotstxt`."""
+        """Report a request that was not checked because of `dont_obey_robotstxt`."""
         self.counters.overridden += 1
         self._stats.inc_value("norobots/overridden")
 
     def finish(self, reason: str) -> None:
-        """Sum up the crawl: in the stats, in the log, and in the files that `NOROBOTS_REPORT` names."""
+        """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""
         from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
 
         self._stats.set_value("norobots/passed", self.counters.passed)
@@ -150,34 +150,36 @@ class CrawlReport:
             try:
                 written = files.write(path, render(facts).encode(), self._started)
             except OSError as exc:
-                self._log(logging.ERROR, "NOROBOTS_REPORT: %s could not be written: %s", path, exc)
+                self._log(logging.ERROR, "NOROBOTS_REPORT: the report %s could not be written: %s", path, exc)
             else:
-                self._log(logging.INFO, "The report on robots.txt is in %s", written)
+                self._log(logging.INFO, "The robots.txt report was written to %s", written)
 
     def _log_outcome(self, access: Access, *, is_first: bool) -> None:
-        """Log what an origin without fresh rules means for the crawl, and when it has rules again."""
+        """Log what an origin without fresh rules means for the crawl, and log when it has rules again."""
         level = logging.WARNING
         if access.stale:
-            what = "Rules stay in force"
+            what = "still follow the cached rules"
         elif access.kind is AccessKind.CLOSED:
-            what = "Nothing would be fetched" if self._dry_run else "Nothing is fetched"
+            what = "would be dropped" if self._dry_run else "are dropped"
         elif access.kind is AccessKind.OPEN:
-            what = "Everything may be fetched"
-            # Most sites without a robots.txt just have none; a failure is news.
+            what = "are allowed"
+            # A site without a robots.txt is normal; a failure, or a redirect that cannot be followed, is not.
             level = logging.WARNING if access.temporary else logging.DEBUG
         elif is_first:
             return
         else:
-            what, level = "Rules count", logging.INFO
+            what, level = "now follow its rules", logging.INFO
         origin = access.snapshot.origin
-        again = f"; it is asked again in {access.lifetime:g} s" if access.temporary else ""
+        why = f" ({access.setting})" if access.setting else ""
+        again = f"; robots.txt is downloaded again after {access.lifetime:g} s" if access.temporary else ""
         logged = self._without_rules
         is_new = origin not in logged
         if level > logging.DEBUG and len(logged) < _LOGGED_MAX:
             logged.add(origin)
         elif is_new:
             level = logging.DEBUG
-        self._log(level, "%s at %s: %s%s.", what, printable(str(origin)), access.explanation, again)
+        shown = printable(str(origin))
+        self._log(level, "%s: requests to %s %s%s%s", access.detail, shown, what, why, again)
         if is_new and origin in logged and len(logged) == _LOGGED_MAX:
             self._log(
                 logging.WARNING,
@@ -188,7 +190,7 @@ class CrawlReport:
     def _log_drop(self, request: Request, why: str, *, is_news: bool) -> None:
         level = logging.DEBUG
         if is_news and compat.is_start_request(request):
-            # The user asked for this one, and may see nothing else of the crawl.
+            # The user asked for this URL, and the crawl may do nothing else.
             self._start_drops += 1
             if self._start_drops <= _LOGGED_MAX:
                 level = logging.WARNING

@@ -1,7 +1,7 @@
-"""What a report says, as plain data, and the same in a few lines for the log.
+"""The report as plain data, and as a few lines of text for the log.
 
-The data is what the JSON report holds; page and log are made from it. Text that came from a site is escaped
-here, as `printable` does it, so that it can go to a terminal as it is.
+The JSON report has exactly this data; the page and the log are made from it. Text from sites is escaped here
+with `printable`, so that it is safe on a terminal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _IN_REPORT = 100
 
 
 class Facts(TypedDict):
-    """A report; `crawl` says which crawl it is of: generator, spider, times, and so on."""
+    """A report; `crawl` describes the crawl: generator, spider, times, and so on."""
 
     crawl: dict[str, Any]
     requests: dict[str, int]
@@ -33,7 +33,7 @@ class Facts(TypedDict):
 
 
 def facts_of(counters: Counters, crawl: dict[str, Any]) -> Facts:
-    """Return what there is to say of a crawl."""
+    """Return the report of a crawl as plain data."""
     slowest = counters.slowest
     return Facts(
         crawl=crawl,
@@ -55,29 +55,28 @@ def facts_of(counters: Counters, crawl: dict[str, Any]) -> Facts:
 
 
 def log_text(facts: Facts) -> str:
-    """Return the facts in brief, several lines of them."""
-    outcomes = ", ".join(f"{outcome['origins']} {outcome['text']}" for outcome in facts["outcomes"])
+    """Return the summary for the log, several lines of text."""
+    outcomes = ", ".join(f"{outcome['text']}: {outcome['origins']}" for outcome in facts["outcomes"])
     sources = ", ".join(f"{count} from {source}" for source, count in facts["sources"].items())
     requests = facts["requests"]
     would_be = "would have been " if facts["crawl"]["dry_run"] else ""
     lines = [
         f"robots.txt in this crawl ({facts['crawl']['spider']})",
-        f"  origins asked: {facts['origins']}{f' ({outcomes})' if outcomes else ''}",
+        f"  origins: {facts['origins']}{f' ({outcomes})' if outcomes else ''}",
     ]
     if facts["slowest"]:
         slowest = facts["slowest"]
         lines.append(
-            f"  robots.txt had: {sources}; the slowest in {slowest['seconds']:.2f} s, {slowest['origin']}"
+            f"  robots.txt loaded: {sources}; slowest: {slowest['origin']} in {slowest['seconds']:.2f} s"
         )
     if facts["patterns"]["files"]:
-        files = "file" if facts["patterns"]["files"] == 1 else "files"
         lines.append(
-            f"  patterns that 1994 does not know (* or $) in {facts['patterns']['files']} {files}, "
-            f"the first {facts['patterns']['first']}"
+            f"  files with * or $ in rules, which the 1994 standard reads literally: "
+            f"{facts['patterns']['files']}, first: {facts['patterns']['first']}"
         )
     lines.append(
         f"  requests: {requests['passed']} passed, {requests['dropped']} {would_be}dropped, "
-        f"{requests['overridden']} passed by dont_obey_robotstxt"
+        f"{requests['overridden']} not checked (dont_obey_robotstxt)"
     )
     for cause in facts["dropped_most"][:_IN_LOG]:
         what = (
@@ -85,7 +84,7 @@ def log_text(facts: Facts) -> str:
             if cause["line"]
             else cause["text"]
         )
-        lines.append(f"  {would_be}dropped {cause['count']} at {cause['origin'] or 'no origin'}: {what}")
+        lines.append(f"  {cause['count']} {would_be}dropped at {cause['origin'] or 'no origin'}: {what}")
     return "\n".join(lines)
 
 

@@ -1,7 +1,7 @@
-"""Where reports go: paths with placeholders, tried when the crawl starts and written whole at its end.
+"""Report files: paths with placeholders, tested when the crawl starts and written when it ends.
 
-A report is written beside its place and moved there, so that whoever reads it never sees half of one. It
-never replaces the report of a crawl that ran at the same time.
+A report is written to a temporary file and then moved to its path, so that readers never see half a report.
+It never replaces the report of a crawl that ran at the same time.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 
 
 def prepare(template: str, spider: Spider, start: datetime) -> Path:
-    """Return the file that a path template names, its folder made.
+    """Return the path that a template names, and create its directory.
 
-    As in Scrapy's `FEEDS`, ``%(time)s`` is the time of the start, and any other placeholder an attribute of
-    the spider. Raises `ValueError` that names `NOROBOTS_REPORT` and the value, if a report could not be
-    written there.
+    As in Scrapy's `FEEDS`, ``%(time)s`` is the start time, and any other placeholder is an attribute of the
+    spider. Raises `ValueError`, with `NOROBOTS_REPORT` and its value, if a placeholder is unknown or a report
+    cannot be written there.
     """
     try:
         name = template % _Values(spider, start)
     except (KeyError, TypeError, ValueError) as exc:
         raise ValueError(
-            f"NOROBOTS_REPORT = {template!r}: has a placeholder that is neither %(time)s nor an attribute of "
-            f"the spider, or a '%' that is not doubled ({exc})"
+            f"NOROBOTS_REPORT = {template!r}: unknown placeholder ({exc}); use %(time)s, an attribute of "
+            "the spider such as %(name)s, or '%%' for a '%'"
         ) from exc
     try:
-        path = Path(os.path.realpath(os.path.expanduser(name)))  # noqa: PTH111  # so that a link stays one
-        _try(path)
+        path = Path(os.path.realpath(os.path.expanduser(name)))  # noqa: PTH111  # write through symbolic links
+        _check_writable(path)
     except (OSError, ValueError) as exc:  # ValueError: a null character
         raise ValueError(f"NOROBOTS_REPORT = {template!r}: cannot be written: {exc}") from exc
     return path
 
 
 class _Values:
-    """What placeholders stand for: the attributes of a spider, its arguments among them, and the time."""
+    """The values of placeholders: the attributes of a spider, which include its arguments, and the time."""
 
     def __init__(self, spider: Spider, start: datetime) -> None:
         self._spider = spider
@@ -56,19 +56,19 @@ class _Values:
         value = getattr(self._spider, name)
         if isinstance(value, (int, float)):
             return value  # for %(number)03d
-        return str(value).replace("/", "-").replace(os.sep, "-")  # it names no folder
+        return str(value).replace("/", "-").replace(os.sep, "-")  # the value must not add a directory
 
 
 def write(path: Path, data: bytes, started: datetime) -> Path:
-    """Write the report of a crawl, whole or not at all, and return its path; raises `OSError`.
+    """Write the report of a crawl and return its path; raises `OSError`, and then writes nothing.
 
-    A file from before the crawl is replaced. One that was written since then is the report of another crawl,
-    which stays; this one gets a number.
+    An older file is replaced. A file that was written after `started` is the report of another crawl, which
+    stays; a number is then added to the name of this one.
     """
-    with _beside(path) as (file, temporary):
+    with _temporary_file(path) as (file, temporary):
         file.write(data)
         file.close()
-        free = next(name for name in _names(path) if _may_take(name, started))
+        free = next(name for name in _names(path) if _reserve(name, started))
         temporary.replace(free)
     return free
 
@@ -79,8 +79,8 @@ def _names(path: Path) -> Iterator[Path]:
         yield path.with_stem(f"{path.stem}-{number}")
 
 
-def _may_take(path: Path, started: datetime) -> bool:
-    """Take a path by a new file, unless there is one of another crawl."""
+def _reserve(path: Path, started: datetime) -> bool:
+    """Create a file to reserve the path; return False if a report of another crawl is there."""
     try:
         path.touch(exist_ok=False)
     except FileExistsError:
@@ -88,17 +88,17 @@ def _may_take(path: Path, started: datetime) -> bool:
     return True
 
 
-def _try(path: Path) -> None:
+def _check_writable(path: Path) -> None:
     if path.exists() and not path.is_file():
-        raise OSError(f"{path} is {'a folder' if path.is_dir() else 'no file'}")
+        raise OSError(f"{path} is {'a directory' if path.is_dir() else 'not a regular file'}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _beside(path):
+    with _temporary_file(path):
         pass
 
 
 @contextmanager
-def _beside(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
-    """Open a new file in a path's folder, and let nothing of it stay there."""
+def _temporary_file(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
+    """Open a temporary file in the directory of a path, and delete it afterwards unless it was moved."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         with temporary.open("xb") as file:

@@ -1,8 +1,8 @@
-"""The lines of a robots.txt that have no effect, although their author meant them to have one.
+"""Find the lines of a robots.txt that have no effect, although their author intended one.
 
-They are its findings of severity `ERROR`. The strict reading may crawl what they were meant to forbid, so a
-crawl reports them. Only the start of a file is searched: findings cost ten times what parsing does, 0.3 ms
-for the file of a large site.
+They are the findings of severity `ERROR`. With the strict reading, a crawl may fetch what these lines were
+meant to forbid, so it reports them. Only the start of a file is searched: findings take ten times as long as
+parsing, 0.3 ms for the file of a large site.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from scrapy_norobots.standard.decision import quoted
 from scrapy_norobots.standard.findings import rules_of
 from scrapy_norobots.standard.lines import to_lines, to_text
 
-# How many characters and lines are searched: at most about 20 ms of work, whatever they hold.
+# How many characters and lines are searched: at most about 20 ms of work, for any content.
 _CHARACTERS_MAX = 32 * 1024
 _LINES_MAX = 2_000
 
-# Findings that change nothing for any robot.
+# Kinds of findings that change nothing for any robot.
 _HARMLESS = ("robots-txt",)
 
 
 @dataclass(frozen=True, slots=True)
 class IneffectiveRules:
-    """How many lines have no effect, and the kinds of findings, in short and at length.
+    """The lines of a file without effect: their numbers, and the findings in a short and in a long form.
 
-    `rules` is how many lines are meant as rules, `idle` how many of these have no effect, or not for the
-    robots they were meant for. If `is_truncated`, only the start of the file was searched.
+    `lines` counts the lines with errors, `rules` the lines meant as rules, and `idle` those of the rules that
+    have no effect, or none for the robots they were meant for. `kinds` lists the kinds of findings, `details`
+    a message for each kind. If `is_truncated`, only the start of the file was searched.
     """
 
     lines: int
@@ -39,7 +40,7 @@ class IneffectiveRules:
 
     @classmethod
     def of(cls, body: bytes, *, multivalue: bool = False) -> IneffectiveRules | None:
-        """Search the first 32 KiB of a file; return None if every line has its effect."""
+        """Search the first 32 KiB of a file; return None if it has no such lines."""
         text, is_truncated = _start(body)
         robots = RobotsTxt.parse(text, multivalue=multivalue)
         errors = [
@@ -63,14 +64,14 @@ class IneffectiveRules:
         )
 
     def __str__(self) -> str:
-        beginning = " at its beginning" if self.is_truncated else ""
+        beginning = " at its start" if self.is_truncated else ""
         if not self.idle:
             what = "1 line" if self.lines == 1 else f"{self.lines} lines"
             return f"{what}{beginning} ({self.details})"
         lines = "line" if self.rules == 1 else "lines"
         return (
             f"{self.idle} of {self.rules} Disallow {lines}{beginning}, "
-            f"so that more may be crawled than is meant ({self.details})"
+            f"so the crawl may fetch pages that the site meant to forbid ({self.details})"
         )
 
 
@@ -88,7 +89,7 @@ def _more(found: list[Finding]) -> str:
 
 
 def _start(body: bytes) -> tuple[str, bool]:
-    """Return the first lines of a file, whole ones, and whether there are more."""
+    """Return the first whole lines of a file, and whether there are more."""
     text = to_text(body[: 4 * _CHARACTERS_MAX])  # no character has more than four bytes
     start = text[:_CHARACTERS_MAX]
     if len(start) < len(text):

@@ -14,7 +14,7 @@
 
   const isNumber = (name) => !["origin", "outcome", "source"].includes(name);
 
-  // Whatever comes from the data is written as text, never as markup.
+  // Insert data as text, never as markup.
   function cell(row, text, className, detail) {
     const td = row.insertCell();
     td.className = className;

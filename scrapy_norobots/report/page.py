@@ -1,8 +1,8 @@
-"""A report as a file's text: JSON, or an HTML page in one piece that asks nothing of the network.
+"""Render a report as JSON, or as one HTML page that loads nothing from the network.
 
-Whatever came from a site is text in it and nothing else: it is escaped for HTML, the table's rows lie in a
-JSON block without a ``<``, the script writes them as text, and a Content-Security-Policy lets nothing run or
-load but the page's own script and style, by their hashes.
+Text from sites can never become markup or code in the page: it is escaped for HTML; the rows of the table
+are in a JSON block without a ``<``, and the script inserts them as text; a Content-Security-Policy allows
+only the page's own script and style, by their hashes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def to_html(facts: Facts) -> str:
         policy=escape(policy),
         style=style,
         script=script,
-        rows=_island(
+        rows=_json_block(
             {"columns": _COLUMNS, "rows": [[row[name] for name in _COLUMNS] for row in facts["rows"]]}
         ),
         spider=escape(crawl["spider"]),
@@ -61,7 +61,7 @@ def to_html(facts: Facts) -> str:
     )
 
 
-# What reports there are, by the ending of the file's name.
+# The renderers, by the extension of the file name.
 RENDERERS = {".html": to_html, ".htm": to_html, ".json": to_json}
 
 
@@ -73,8 +73,8 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _island(data: Any) -> str:
-    """Return JSON that can stand in a script element: in ASCII, with no character that is markup."""
+def _json_block(data: Any) -> str:
+    """Return JSON that is safe inside a script element: ASCII without markup characters."""
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -88,7 +88,7 @@ def _number(number: int) -> str:
 
 
 def _bars(rows: Iterable[tuple[str, str, int]], most: int) -> str:
-    """Return table rows, each of a label (HTML), the bar's class, and a count."""
+    """Return HTML table rows from tuples of a label (HTML), the CSS class of the bar, and a count."""
     return "\n".join(
         f'<tr><th scope="row">{label}</th><td class="bar"><svg aria-hidden="true">'
         f'<rect class="{kind}" width="{100 * count / most:.2f}%" height="100%" rx="3"/></svg></td>'
@@ -103,17 +103,19 @@ def _outcomes(facts: Facts) -> str:
         (escape(outcome["text"]), "stale" if outcome["stale"] else outcome["kind"], outcome["origins"])
         for outcome in outcomes
     ]
-    return _bars(bars, most=max((count for *_, count in bars), default=1)) or _empty("No origin was asked.")
+    return _bars(bars, most=max((count for *_, count in bars), default=1)) or _empty(
+        "No robots.txt was loaded."
+    )
 
 
 def _sources(facts: Facts) -> str:
     if facts["slowest"] is None:
         return ""
-    had = ", ".join(f"{_number(count)} from {escape(name)}" for name, count in facts["sources"].items())
+    loaded = ", ".join(f"{_number(count)} from {escape(name)}" for name, count in facts["sources"].items())
     slowest = facts["slowest"]
     return (
-        f"Files had: {had}. The slowest took {slowest['seconds']:.2f} s: "
-        f'<span class="site">{escape(slowest["origin"])}</span>'
+        f'Loaded: {loaded}. Slowest: <span class="site">{escape(slowest["origin"])}</span> '
+        f"in {slowest['seconds']:.2f} s."
     )
 
 
@@ -124,8 +126,8 @@ def _rules(facts: Facts) -> str:
     short_by = facts["dropped_most_short_by"]
     if short_by:
         rows += "\n" + _empty(
-            "There were too many different rules to count each from its start: each count may be short by "
-            f"up to {_number(short_by)}, and rules with fewer drops than that may be missing."
+            "There were too many different rules to count each from the start of the crawl: a count may be "
+            f"too low by up to {_number(short_by)}, and rules with fewer drops than that may be missing."
         )
     return rows
 
@@ -146,7 +148,7 @@ def _listed(facts: Facts) -> str:
     if not facts["rows_left_out"]:
         return ""
     return (
-        f"Listed are the {_number(len(facts['rows']))} origins of most interest: with drops, errors or lines "
-        f"without effect, then the slowest. {_number(facts['rows_left_out'])} more are counted above and not "
-        "listed; NOROBOTS_REPORT_ORIGINS says how many may be."
+        f"The table has {_number(len(facts['rows']))} origins: first those with drops, errors or lines "
+        f"without effect, then the slowest. {_number(facts['rows_left_out'])} more are counted above, but "
+        "not listed; raise NOROBOTS_REPORT_ORIGINS to list them."
     )

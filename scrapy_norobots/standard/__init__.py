@@ -1,8 +1,8 @@
 """The 1994 Standard for Robot Exclusion: bytes in, verdicts out.
 
-Pure: no input or output, and neither scrapy nor twisted is imported here or below. Each clause cited in
-these modules (F1 to M4) is explained in ``docs/standard.md``. Imports run one way: lines, names <- records,
-urls <- rules, and `robotstxt` joins them. `meta` reads what a page itself says.
+The package does no input or output, and imports neither scrapy nor twisted. The clauses cited in its modules
+(F1 to M4) are explained in ``docs/standard.md``. Imports run one way: lines, names <- records, urls <- rules,
+and `robotstxt` joins them. `meta` reads META tags and headers of pages.
 """
 
 from scrapy_norobots.standard.decision import Decision, Reason, Verdict

@@ -1,7 +1,7 @@
-"""Why a URL may or may not be fetched: a verdict and everything that led to it.
+"""`Decision`: a verdict on a URL, and everything that led to it.
 
-A `Decision` says itself in one sentence. Text that came from a site or a user is escaped in it, so it
-can go to a log or a terminal as it is.
+``str(decision)`` is one sentence. Text from sites and users is escaped in it, so it is safe in a log and on a
+terminal.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Verdict(Enum):
 
 
 class Reason(Enum):
-    """What a decision rests on."""
+    """The reason of a decision."""
 
     RULE = "rule"
     NO_RULE_MATCHES = "no rule matches"
@@ -35,12 +35,14 @@ class Reason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A verdict on one URL for one robot; true if it is `Verdict.ALLOWED`.
+    """A verdict on one URL for one robot. Its truth value is `allowed`.
 
-    `rule` is the ``Disallow`` line that forbids it, with its line number; `record` the record that counts
-    for the robot, if the file has one; `source` the URL of the robots.txt, where known; `detail` a
-    sentence's worth of what happened, where neither rule nor record says it; `parser` the class that decided,
-    where that was another than this package's strict one.
+    - `url` is the URL, and `robot` the name of the robot without version.
+    - `rule` is the `Rule` that forbids the URL, a ``Disallow`` line with its number; None if no rule does.
+    - `record` is the `Record` that applies to the robot; None if no record applies.
+    - `source` is the URL of the robots.txt; None if unknown.
+    - `detail` says what happened if `reason` is not about rules and records; else it is empty.
+    - `parser` is the class name of the parser that decided; empty for this package's strict parser.
     """
 
     verdict: Verdict
@@ -66,7 +68,7 @@ class Decision:
 
     @property
     def why(self) -> str:
-        """The second half of the sentence: what decided, without the URL and the robot."""
+        """The reason in words, without the URL and the robot."""
         source = printable(self.source or "robots.txt")
         if self.reason is Reason.RULE and self.rule is not None:
             return (
@@ -76,7 +78,7 @@ class Decision:
         if self.reason is Reason.NO_RULE_MATCHES:
             return f"no line of {source} forbids it, {self._record()}"
         if self.reason is Reason.NO_RECORD:
-            return f"{source} has no record for this robot and no default record"
+            return f"{source} has no record for this robot and no record for '*'"
         if self.reason is Reason.ROBOTS_TXT:
             return "robots.txt itself may always be fetched"
         if self.reason is Reason.NOT_WEB:
@@ -94,10 +96,9 @@ class Decision:
 
 
 def printable(text: str, limit: int = 500) -> str:
-    """Return `text` with all that is not printable escaped, cut after `limit` characters.
+    """Return `text`, cut after `limit` characters, with all non-printable characters escaped.
 
-    What a site sends can hold line breaks, terminal escapes and characters that turn the direction of
-    writing; none gets through.
+    This removes line breaks, terminal escape sequences and characters that reverse the direction of text.
     """
     if len(text) > limit:
         text = text[:limit] + "…"

@@ -1,8 +1,7 @@
-"""Findings: what in a robots.txt is not as the standard wants it, and what the parser makes of it.
+"""Findings: report what in a robots.txt deviates from the standard, and how the parser reads it.
 
-`KINDS` is the table: for each kind its severity, the clause it belongs to, and what it means in one
-sentence. Findings are worked out when they are asked for, from what `read_records` reads and from the
-lines that it leaves out: a crawl that does not ask pays nothing.
+The table `KINDS` has the severity, the clause and the message of each kind. Findings are computed on request,
+from the records of `read_records` and from the lines that it ignores, so a crawl that needs none has no cost.
 """
 
 from __future__ import annotations
@@ -33,10 +32,11 @@ from scrapy_norobots.standard.urls import is_robots_txt, percent_encode
 
 
 class Severity(Enum):
-    """How much a finding matters.
+    """The severity of a finding.
 
-    `ERROR`: something the author wrote has no effect. `WARNING`: read, but not in the standard's form.
-    `INFO`: a later extension, which the 1994 standard does not know.
+    - `ERROR`: something that the author wrote has no effect.
+    - `WARNING`: the line has an effect, but not the form of the standard.
+    - `INFO`: a later extension, which is not part of the 1994 standard.
     """
 
     ERROR = "error"
@@ -45,7 +45,7 @@ class Severity(Enum):
 
 
 class Kind(NamedTuple):
-    """What is the same for all findings of a kind; `meaning` is filled in with the case at hand."""
+    """What all findings of a kind have in common; `meaning` is a format string for the message."""
 
     severity: Severity
     clause: str
@@ -55,42 +55,50 @@ class Kind(NamedTuple):
 _E, _W, _I = Severity.ERROR, Severity.WARNING, Severity.INFO
 
 KINDS: dict[str, Kind] = {
-    "byte-order-mark": Kind(_W, "F1", "The file starts with a byte order mark, which is dropped."),
-    "utf-16": Kind(_W, "F1", "The file is UTF-16; many robots will not be able to read it."),
-    "not-utf-8": Kind(_W, "F1", "Bytes that are not UTF-8 are kept as they are."),
+    "byte-order-mark": Kind(_W, "F1", "The file starts with a byte order mark, which is ignored."),
+    "utf-16": Kind(_W, "F1", "The file is encoded as UTF-16, which many robots cannot read."),
+    "not-utf-8": Kind(
+        _W, "F1", "The line has bytes that are not UTF-8; in a path, they are compared as %XX."
+    ),
     "odd-line-break": Kind(
-        _W, "F2", "A character that some programs take for a line break does not end the line."
+        _W, "F2", "The line has a character that some programs read as a line break; here it is not one."
     ),
-    "misspelt-field": Kind(_E, "F7", "The field is not known, so the line is ignored; is it {0}?"),
-    "unknown-field": Kind(_W, "F7", "The field is not known, so the line is ignored."),
-    "later-field": Kind(_I, "F7", "The 1994 standard has no such field, so the line is ignored."),
-    "no-colon": Kind(_E, "F8", "The line is neither a field nor a comment and is ignored."),
-    "html-page": Kind(_E, "F8", "The file is an HTML page and has no records."),
+    "misspelt-field": Kind(_E, "F7", "The field is unknown, so the line is ignored; did you mean {0}?"),
+    "unknown-field": Kind(_W, "F7", "The field is unknown, so the line is ignored."),
+    "later-field": Kind(
+        _I, "F7", "The field is a later extension of the 1994 standard, so the line is ignored."
+    ),
+    "no-colon": Kind(_E, "F8", "The line is neither a field nor a comment, so it is ignored."),
+    "html-page": Kind(_E, "F8", "The file is an HTML page, so it has no rules."),
     "no-blank-line": Kind(
-        _W, "R2", "No blank line ends the record before; this line starts a new one all the same."
+        _W, "R2", "A blank line is missing above this line; the line starts a new record nevertheless."
     ),
-    "no-disallow": Kind(_W, "R3", "The record has no Disallow line: it lets its robots fetch all."),
+    "no-disallow": Kind(_W, "R3", "The record has no Disallow line, so its robots may fetch everything."),
     "stray-disallow": Kind(
-        _E, "R4", "The line stands in no record (a blank line ends one) and counts for nobody."
+        _E, "R4", "The line is in no record (a blank line ends one), so it applies to no robot."
     ),
     "second-default": Kind(
-        _W, "R5", "The record for '*' of line {0} is not the only one; their rules add up."
+        _W, "R5", "There is a record for '*' at line {0} already; the rules of both apply."
     ),
     "version-in-name": Kind(_W, "A2", "The name is compared without its version, as '{0}'."),
     "name-taken": Kind(
-        _E, "A3", "The record of line {0} counts for this robot, since it stands first; this does not."
+        _E, "A3", "An earlier record, at line {0}, applies to this robot, so this record does not."
     ),
-    "empty-name": Kind(_E, "A5", "The line names no robot."),
-    "star-in-name": Kind(_E, "A5", "A '*' is special only alone; no robot has such a name."),
-    "several-names": Kind(_W, "A5", "The value is one robot's name, blanks and all, not several."),
-    "wildcard": Kind(_I, "U3", "'*' and '$' are ordinary characters; patterns came with a later extension."),
-    "whole-url": Kind(_W, "U4", "A whole URL counts for its own scheme, host and port only."),
-    "foreign-url": Kind(_E, "U4", "No robots.txt can rule such a URL; the line is ignored."),
-    "relative-path": Kind(_W, "U5", "The path does not start with '/'; it is taken from the root."),
-    "unescaped": Kind(_W, "U6", "Blanks, controls and what is not ASCII are compared as %XX of their bytes."),
-    "bad-escape": Kind(_W, "U6", "A '%' without two hexadecimal digits stands for itself."),
-    "several-paths": Kind(_E, "U6", "The value is one path, blanks and all, not several."),
-    "robots-txt": Kind(_E, "U7", "robots.txt itself may always be fetched."),
+    "empty-name": Kind(_E, "A5", "The line has no name, so it applies to no robot."),
+    "star-in-name": Kind(
+        _E, "A5", "A '*' within a name is not a wildcard; only robots with a '*' in their name match."
+    ),
+    "several-names": Kind(_W, "A5", "The whole value is one robot's name, spaces included, and not a list."),
+    "wildcard": Kind(_I, "U3", "'*' and '$' are ordinary characters here; patterns are a later extension."),
+    "whole-url": Kind(_W, "U4", "A whole URL applies only to its own scheme, host and port."),
+    "foreign-url": Kind(_E, "U4", "No robots.txt applies to such a URL, so the line is ignored."),
+    "relative-path": Kind(_W, "U5", "The path does not start with '/'; it is read as if it did."),
+    "unescaped": Kind(
+        _W, "U6", "Spaces, control and non-ASCII characters are compared percent-encoded (%XX)."
+    ),
+    "bad-escape": Kind(_W, "U6", "A '%' without two hexadecimal digits after it is a literal '%'."),
+    "several-paths": Kind(_E, "U6", "The whole value is one path, spaces included, and not a list."),
+    "robots-txt": Kind(_E, "U7", "robots.txt itself may always be fetched, so it cannot be forbidden."),
 }
 
 _ODD_LINE_BREAK = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
@@ -99,7 +107,7 @@ _BLANK_INSIDE = re.compile(r"[ \t]")
 _BLANK_AND_SLASH = re.compile(r"[ \t]/")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
-# Fields that came after 1994: RFC 9309 and what search engines and drafts have added.
+# Fields that RFC 9309, drafts and search engines added after 1994.
 _LATER_FIELDS = frozenset(
     {
         "allow", "cache-delay", "clean-param", "content-signal", "content-usage", "crawl-delay", "host",
@@ -110,11 +118,12 @@ _LATER_FIELDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One remark on one line.
+    """One finding on one line of a robots.txt.
 
-    `kind` is a key of `KINDS`, `line` the line's number from 1, `text` the line as it stands in the file,
-    `message` what it means, in one sentence, `hint` what its author probably meant and how to write that,
-    or nothing where it cannot be told.
+    - `kind` is a key of `KINDS`.
+    - `line` is the number of the line, from 1, and `text` the line as it is in the file.
+    - `message` says in one sentence what the parser does with the line.
+    - `hint` is a sentence on what to write instead; empty if the intention of the author is not clear.
     """
 
     kind: str
@@ -125,26 +134,26 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        """How much it matters."""
+        """The severity of the finding."""
         return KINDS[self.kind].severity
 
     @property
     def clause(self) -> str:
-        """The clause of this project's reading of the standard that it belongs to."""
+        """The clause of ``docs/standard.md`` that the finding is about, such as ``F7``."""
         return KINDS[self.kind].clause
 
 
-# A finding before it has its text: kind, line number, and what fills in the meaning (and the hint).
+# A finding without its text: kind, line number, and the values for the message and the hint.
 _Found = tuple[str, int, tuple[object, ...]]
 
 
 def find_all(body: bytes | str, *, multivalue: bool = False) -> list[Finding]:
-    """Return the findings of a file, by line number; with `multivalue`, lines may have several values (D1).
+    """Return the findings of a file, sorted by line number.
 
-    Takes time proportional to the file's length, whatever is in it.
+    With `multivalue`, lines may have several values (D1). The time is proportional to the length of the file.
     """
     text = to_text(body)
-    lines = ["", *to_lines(text)]  # the first has number 1
+    lines = ["", *to_lines(text)]  # lines are numbered from 1
     found = list(_of_encoding(body, lines))
     if is_html(text):
         found.append(("html-page", 1, ()))
@@ -179,7 +188,7 @@ def _of_encoding(body: bytes | str, lines: list[str]) -> Iterator[_Found]:
 
 
 def _of_lines(lines: list[str], multivalue: bool) -> Iterator[_Found]:
-    read: dict[int, list[tuple[str, ...]]] = {}  # by line, for the fields of the standard
+    read: dict[int, list[tuple[str, ...]]] = {}  # findings by line, for the fields of the standard
     for pattern, look in ((USER_AGENT, _of_name), (DISALLOW, _of_path)):
         for number, value in numbered(pattern, "\n".join(lines), 0):
             for part in to_values(value) if multivalue else (value,):
@@ -270,9 +279,9 @@ def _of_records(records: list[RawRecord], lines: list[str]) -> Iterator[_Found]:
 
 
 def _of_names(records: list[RawRecord]) -> Iterator[_Found]:
-    """Find names that an earlier record has taken: whole, or by a part of them (A2, A3).
+    """Yield names to which an earlier record applies already, by the whole name or a part of it (A2, A3).
 
-    A record for ``bot`` applies to every robot with ``bot`` in its name, ``FooBot`` too.
+    For example, a record for ``bot`` applies to every robot with ``bot`` in its name, such as ``FooBot``.
     """
     taken: dict[str, int] = {}
     for record in records:
@@ -286,18 +295,18 @@ def _of_names(records: list[RawRecord]) -> Iterator[_Found]:
 
 
 def _parts(name: str, longest: int = 40) -> Iterable[str]:
-    """Yield what is part of a name; of a name longer than any robot's, itself only."""
+    """Return all substrings of a name; for a name longer than `longest`, only the name itself."""
     if len(name) > longest:
         return (name,)
     return (name[i:j] for i in range(len(name)) for j in range(i + 1, len(name) + 1))
 
 
 def rules_of(findings: Iterable[Finding], records: Iterable[Record]) -> tuple[list[int], list[int]]:
-    """Return the line numbers of what is meant as a rule, and of what of it has no effect as it stands.
+    """Return the line numbers of all lines meant as rules, and of those among them that have no effect.
 
-    Such a rule is an error itself, or stands in a record that no robot goes by, since each of its
-    ``User-agent`` lines is one; or a ``User-agent`` line that stands above it is misspelt, so that it counts
-    for others than it was meant for. ``Disallow:`` without a value is no rule (U2).
+    A rule has no effect if its line has an error; if all ``User-agent`` lines of its record have errors, so
+    that no robot uses the record; or if a ``User-agent`` line above it in the record is misspelt, so that the
+    rule applies to other robots than intended. ``Disallow:`` without a value is not a rule (U2).
     """
     faulty = {finding.line: finding.text for finding in findings if finding.severity is Severity.ERROR}
     idle = {line for line, text in faulty.items() if meant_rule(text)}

@@ -1,7 +1,7 @@
-"""Hints: what the author of a line that has a finding probably meant, and how to write it.
+"""Hints: suggest what to write instead of a line that has a finding.
 
-`HINTS` is the table: for each kind of finding a sentence, or a function that makes one of the line and of
-what was found, or returns nothing where what was meant cannot be told.
+The table `HINTS` has, for each kind of finding, a sentence or a function. The function makes a sentence from
+the line and the values of the finding, or returns an empty string if the intention is not clear.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scrapy_norobots.standard.urls import percent_encode
 USER_AGENT, DISALLOW = "User-agent", "Disallow"
 _FIELDS = {"useragent": USER_AGENT, "disallow": DISALLOW}
 
-# How many lines a hint writes out; and how long a line may be, in characters, to get one.
+# The largest number of lines in a hint, and the longest line, in characters, that gets a hint.
 _MOST_LINES = 5
 _LONGEST = 500
 
@@ -32,19 +32,19 @@ _WITHOUT_COLON = re.compile(r"[ \t]*(\S+)[ \t=]*(.*)", re.DOTALL)
 
 
 def meant_field(name: str) -> str:
-    """Return the field that a misspelt one resembles, or an empty text (F7)."""
+    """Return the field that a misspelt name resembles; empty if it resembles none (F7)."""
     plain = re.sub(r"[-_ \t]", "", name[:40]).lower()
     return "" if plain == "allow" else _resembled(plain)  # it means the opposite of what it resembles
 
 
-@lru_cache(maxsize=256)  # a file has few fields, and many lines of each
+@lru_cache(maxsize=256)  # a file has few different fields, and many lines
 def _resembled(name: str) -> str:
     resembled = get_close_matches(name, _FIELDS, n=1, cutoff=0.75)
     return _FIELDS[resembled[0]] if resembled else ""
 
 
 def meant_rule(line: str) -> bool:
-    """Whether a line is a ``Disallow`` line with a value, or is probably meant to be one."""
+    """Return whether a line is a ``Disallow`` line with a value, or is probably meant as one."""
     text = line.partition("#")[0]
     if is_disallow(line):
         return _value(text) != ""
@@ -52,7 +52,7 @@ def meant_rule(line: str) -> bool:
 
 
 def meant_name(line: str) -> bool:
-    """Whether a line is no ``User-agent`` line, and is probably meant to be one."""
+    """Return whether a line is not a ``User-agent`` line, but is probably meant as one."""
     text = line.partition("#")[0]
     return not is_user_agent(line) and (
         _respelt(text).startswith(USER_AGENT) or _with_colon(text).startswith(USER_AGENT)
@@ -60,9 +60,9 @@ def meant_name(line: str) -> bool:
 
 
 def hint_for(kind: str, line: str, found: tuple[object, ...]) -> str:
-    """Return a sentence on what to write in a line's place; empty if there is nothing to say.
+    """Return a sentence on what to write instead of a line; empty if there is no hint.
 
-    `found` is what the finding's message is filled in with, and what only a hint needs.
+    `found` has the values of the finding: those for its message, and others for the hint only.
     """
     hint = HINTS.get(kind, "")
     text = line.partition("#")[0].strip(BLANKS)
@@ -76,12 +76,12 @@ def _value(text: str) -> str:
 
 
 def _write(lines: str | Iterable[str]) -> str:
-    """Say which line, or lines, to write."""
+    """Return a sentence that says which line, or lines, to write."""
     if isinstance(lines, str):
         return f"Write {quoted(lines)}." if lines else ""
     texts = list(map(quoted, lines))
     more = ["…"] if len(texts) > _MOST_LINES else []
-    return printable(f"Write a line for each: {', '.join(texts[:_MOST_LINES] + more)}.")
+    return printable(f"Write one line for each: {', '.join(texts[:_MOST_LINES] + more)}.")
 
 
 def _respelt(text: str) -> str:
@@ -91,7 +91,7 @@ def _respelt(text: str) -> str:
 
 
 def _with_colon(text: str) -> str:
-    """Write a line that only lacks its colon; a sentence that begins with a field's name is none."""
+    """Return a line with the colon that it lacks; empty for a sentence that starts with a field's name."""
     match = _WITHOUT_COLON.match(text)
     field = meant_field(match[1]) if match else ""
     if match is None or (field == DISALLOW and match[2][:1] not in ("", "/")):
@@ -119,37 +119,37 @@ def _without_wildcard(text: str) -> str:
     path = _value(text)
     plain = path.rstrip("*")
     if plain == path or not plain or "*" in plain:
-        return ""  # a pattern that no line without one can say
-    return f"Write {quoted(f'{DISALLOW}: {plain}')}: a rule counts for all that begins with it."
+        return ""  # no line without a pattern can express it
+    return f"Write {quoted(f'{DISALLOW}: {plain}')}: a rule applies to every path that starts with it."
 
 
 def _into_record(_text: str, record: int) -> str:
     if not record:
-        return f"Write {quoted(f'{USER_AGENT}: *')} above it, if it is meant for all robots."
-    return f"Take out the blank line before it, if it is meant for the robots of line {record}."
+        return f"Write {quoted(f'{USER_AGENT}: *')} above this line if it is meant for all robots."
+    return f"Remove the blank line above if this line belongs to the record of line {record}."
 
 
 def _before(_text: str, record: int, is_same_name: bool) -> str:
     if is_same_name:
         return f"Move its rules into the record of line {record}."
-    return f"Put this record above that of line {record}."
+    return f"Move this record above the record of line {record}."
 
 
 HINTS: Mapping[str, str | Callable[..., str]] = MappingProxyType(
     {
-        "byte-order-mark": "Save the file as UTF-8 without it.",
+        "byte-order-mark": "Save the file as UTF-8 without a byte order mark.",
         "utf-16": "Save the file as UTF-8.",
         "not-utf-8": "Save the file as UTF-8.",
         "misspelt-field": lambda text, _field: _write(_respelt(text)),
         "no-colon": lambda text: _write(_with_colon(text)),
-        "html-page": "Answer /robots.txt with plain text, or with 404 if there are no rules.",
-        "no-blank-line": "Put a blank line above it.",
-        "no-disallow": f"Write {quoted(f'{DISALLOW}:')} below it, if that is what is meant.",
+        "html-page": "Serve /robots.txt as plain text, or respond with 404 if there are no rules.",
+        "no-blank-line": "Add a blank line above this line.",
+        "no-disallow": f"Write {quoted(f'{DISALLOW}:')} below it if the robots may fetch everything.",
         "stray-disallow": _into_record,
         "second-default": lambda _text, line: f"Move its rules into the record of line {line}.",
         "version-in-name": lambda text, _name: _write(f"{USER_AGENT}: {robot_name(_value(text))}"),
         "name-taken": _before,
-        "empty-name": f"Write {quoted(f'{USER_AGENT}: *')}, if all robots are meant.",
+        "empty-name": f"Write {quoted(f'{USER_AGENT}: *')} if the record is meant for all robots.",
         "star-in-name": _without_star,
         "several-names": _names_apart,
         "wildcard": _without_wildcard,

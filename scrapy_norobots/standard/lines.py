@@ -1,8 +1,8 @@
-"""The text of a robots.txt file: bytes in, lines out, and patterns for the lines that count.
+"""Decode a robots.txt, split it into lines, and match the lines of the two fields (clauses F1 to F8).
 
-Clauses F1 to F8. Any bytes are taken and none raise: bytes that are not UTF-8 come through as lone
-surrogates (PEP 383) and end up as the same bytes again, as ``%XX``, in a path. The patterns match in a text
-in which a line feed stands before each line, also before the first.
+Any bytes are accepted, and none raise an exception. Bytes that are not UTF-8 become lone surrogates (PEP
+383), and in a path ``%XX`` of the same bytes. The patterns need a text with a line feed before each line,
+including the first.
 """
 
 from __future__ import annotations
@@ -11,49 +11,49 @@ import codecs
 import re
 from collections.abc import Iterator
 
-# F3, F5, F6: what is dropped around fields, values and comments; no other white space is.
+# F3, F5, F6: the only white space that is removed around fields, values and comments.
 BLANKS = " \t"
 
 # F6, F3: "<field>:<optionalspace><value><optionalspace>", the field in any case, the value up to a comment.
-# Only the two fields of the standard are looked for (F7); group 1 is the value.
+# There are patterns for the two fields of the standard only (F7); group 1 is the value.
 _VALUE = r"[ \t]*:[ \t]*([^#\n]*[^# \t\n]|)"
 USER_AGENT = re.compile(r"\n[ \t]*user-agent" + _VALUE, re.IGNORECASE | re.ASCII)
 DISALLOW = re.compile(r"\n[ \t]*disallow" + _VALUE, re.IGNORECASE | re.ASCII)
 
-# F5, F4: a line of spaces and tabs at most; one with a comment is not blank.
+# F5, F4: an empty line, or one of spaces and tabs only; a line with a comment is not blank.
 BLANK_LINE = re.compile(r"\n[ \t]*(?:\n|\Z)")
 
 _UTF16_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
-# F8: what may stand before a page's own markup, declarations and comments; and the tags a page opens with.
+# F8: declarations and comments that may precede an HTML page, and the tags that start one.
 _PREAMBLE = re.compile(r"\s*(?:<\?.*?\?>|<!--.*?-->)", re.DOTALL)
 _PAGE = re.compile(r"\s*<(?:!doctype\s+html|html|head|body)(?![^\s/>])", re.IGNORECASE)
 
 
 def to_text(body: bytes | str) -> str:
-    """Decode the bytes of a file (F1), its byte order mark dropped; a `str` is taken as already decoded."""
+    """Decode the bytes of a file (F1) and remove the byte order mark; a `str` is already decoded."""
     if isinstance(body, str):
         return body.removeprefix("\ufeff")
     if body.startswith(_UTF16_BOMS):
-        # Half a character at the end is dropped: a rule that it ends then forbids no less.
+        # Drop half a character at the end: a rule that ends there then forbids no less.
         return body[: len(body) & ~1].decode("utf-16", "replace")
     return body.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
 
 
 def to_lines(text: str) -> list[str]:
-    """Cut a text into its lines (F2); the first has number 1."""
+    """Split a text into its lines (F2)."""
     return with_line_feeds(text).split("\n")
 
 
 def with_line_feeds(text: str) -> str:
-    """End lines that end at CR LF, CR or LF (F2) at LF; no other character ends one."""
+    """Replace the line endings CR LF and CR by LF; no other character ends a line (F2)."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text
 
 
 def numbered(pattern: re.Pattern[str], text: str, line: int) -> Iterator[tuple[int, str]]:
-    """Yield the number and the value of each line that a field's pattern matches; `text` begins in `line`."""
+    """Yield the number and value of each line that matches a field's pattern; `text` starts in `line`."""
     end = 0
     for match in pattern.finditer(text):
         start, end = end, match.start() + 1
@@ -62,28 +62,28 @@ def numbered(pattern: re.Pattern[str], text: str, line: int) -> Iterator[tuple[i
 
 
 def is_user_agent(line: str) -> bool:
-    """Whether a line is a ``User-agent`` line."""
+    """Return whether a line is a ``User-agent`` line."""
     return USER_AGENT.match("\n" + line) is not None
 
 
 def is_disallow(line: str) -> bool:
-    """Whether a line is a ``Disallow`` line."""
+    """Return whether a line is a ``Disallow`` line."""
     return DISALLOW.match("\n" + line) is not None
 
 
 def to_values(value: str) -> list[str]:
-    """Return the values of a line of the multi-value dialect, which blanks or tabs separate (D1).
+    """Split the value of a line in the multi-value dialect at spaces and tabs (D1).
 
-    A comma or semicolon before a blank is no part of a value.
+    Commas and semicolons at the end of a value are removed. An empty value gives one empty string.
     """
     parts = (part.rstrip(",;") for part in value.replace("\t", " ").split(" "))
     return [part for part in parts if part] or [""]
 
 
 def is_html(text: str) -> bool:
-    """Whether the text is plainly an HTML page, which has no records (F8).
+    """Return whether a text is clearly an HTML page, which has no records (F8).
 
-    It is if the first markup after XML declarations and comments is a page's, and nothing stands before.
+    It is if the first text after XML declarations and comments is a tag that starts a page.
     """
     end = 0
     while preamble := _PREAMBLE.match(text, end):

@@ -1,7 +1,7 @@
-"""What a page asks of robots: META tags and ``X-Robots-Tag`` headers in, `RobotsMeta` out (M1 to M4).
+"""Read robots META tags and ``X-Robots-Tag`` headers of a page into a `RobotsMeta` (M1 to M4).
 
-Tags come as pairs of name and content, in the order of the page; how they are found in HTML is not known
-here. Any text is read, and nothing raises.
+Tags are pairs of name and content, in the order of the page; this module does not read HTML. Any text is
+accepted, and none raises an exception.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ _NOINDEX = frozenset({"noindex", "none"})
 _NOFOLLOW = frozenset({"nofollow", "none"})
 _TERMS = _NOINDEX | _NOFOLLOW | {"all", "index", "follow"}  # M1
 
-# A word, and what follows its colon if it has one: "noindex", "max-snippet: 20", "foobot: nofollow". Blanks
-# and semicolons separate as commas do, for in "noindex nofollow" it is plain what is meant.
+# A word, with the text after its colon if it has one: "noindex", "max-snippet: 20", "foobot: nofollow".
+# Spaces and semicolons separate words like commas, because the meaning of "noindex nofollow" is clear.
 _WORD = re.compile(r"([^\s,;:]+)(?:\s*:\s*([^\s,;]*))?")
 
-# Later directives that have a value: in a header, what stands before the colon is then no robot's name.
+# Later directives with a value; in a header, these words before a colon are not names of robots.
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 
 
-# META tags that all pages have, and that are no robot's, whatever a robot is called.
-_OTHERS = frozenset(
+# Names of common META tags; they never apply to a robot, whatever its name.
+_COMMON_NAMES = frozenset(
     {
         "application-name", "author", "color-scheme", "copyright", "date", "description", "format-detection",
         "generator", "keywords", "language", "msapplication-config", "publisher", "rating", "referrer",
@@ -39,9 +39,10 @@ _OTHERS = frozenset(
 class RobotsMeta:
     """What one page asks of one robot.
 
-    `noindex_by` and `nofollow_by` are the first tag or header that forbids the one and the other, escaped and
-    cut so that they can go to a log; None if none does. `document_state` is ``STATIC`` or ``DYNAMIC``; `url`
-    is the original of a mirrored page, as written, or None (M4).
+    - `noindex_by` and `nofollow_by` are the first tag or header that forbids to index the page, or to follow
+      its links; None if none does. They are escaped and shortened for the log.
+    - `document_state` is ``STATIC`` or ``DYNAMIC`` (M4).
+    - `url` is the original of a mirrored page, as written; None if the page names none (M4).
     """
 
     noindex_by: str | None = None
@@ -63,9 +64,9 @@ class RobotsMeta:
     def read(
         cls, robot: str | bytes, tags: Iterable[tuple[str, str]] = (), headers: Iterable[str] = ()
     ) -> RobotsMeta:
-        """Read a page's META tags, as names and contents, and its ``X-Robots-Tag`` headers.
+        """Read the META tags of a page, as pairs of name and content, and its ``X-Robots-Tag`` headers.
 
-        `robot` is a name or a whole User-Agent header. Each source can only add to what others forbid (M3).
+        `robot` is a name or a whole User-Agent header. No tag or header allows what another forbids (M3).
 
         >>> RobotsMeta.read("FooBot", [("robots", "NOFOLLOW")]).follow
         False
@@ -81,21 +82,21 @@ class RobotsMeta:
                 state = "DYNAMIC" if content.strip().lower() == "dynamic" else state
             elif wanted(name, folded):
                 terms = {word[1].lower() for word in _WORD.finditer(content)}
-                if "all" not in terms:  # M2: it overrides the rest of its tag
+                if "all" not in terms:  # M2: ALL overrides the other terms of its tag
                     asked.append((terms, f'<meta name="{name}" content="{content}">'))
         asked += [(set(_header_terms(value, folded)), f"X-Robots-Tag: {value}") for value in headers]
         return cls(_first(asked, _NOINDEX), _first(asked, _NOFOLLOW), state, url)
 
 
 def fold(robot: str | bytes) -> str:
-    """Return the name of a robot, given as a name or a whole User-Agent header, for `wanted`."""
+    """Return the case-folded name of a robot, given as a name or a whole User-Agent header."""
     return to_name(robot).casefold()
 
 
 def wanted(name: str, folded_name: str) -> bool:
-    """Whether a META tag of this name is read for the robot whose folded name this is (M1, M3, M4)."""
+    """Return whether a META tag named `name` matters to the robot with this case-folded name (M1, M3, M4)."""
     key = _key(name)
-    if key in _OTHERS:
+    if key in _COMMON_NAMES:
         return False
     return key in {"robots", "document-state", "url"} or names_robot(name.strip(), folded_name)
 
@@ -105,10 +106,10 @@ def _key(name: str) -> str:
 
 
 def _header_terms(value: str, folded_name: str) -> Iterator[str]:
-    """Yield the terms of a header that are for a robot, in lower case.
+    """Yield the terms of a header that apply to a robot, in lower case.
 
-    A robot's name before a colon is whom the terms up to the next name are for. It starts no word of a date
-    (``15:00:00``), and is no directive that has a value.
+    A word before a colon is a robot's name, and the terms up to the next name apply to that robot only. A
+    word of a date (``15:00:00``) and a directive with a value are not names.
     """
     ours, at = True, 0
     while word := _WORD.search(value, at):

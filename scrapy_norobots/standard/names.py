@@ -1,4 +1,4 @@
-"""Robot names: what a robot is called, and whether a record names it (clauses A1, A2 and A5).
+"""Names of robots: get the name from a User-Agent, and compare it with a record's (clauses A1, A2 and A5).
 
 The standard asks robots to be liberal here: "A case insensitive substring match of the name without
 version information is recommended."
@@ -9,29 +9,29 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-# Browsers' way of naming a robot: Mozilla/5.0 (compatible; FooBot/1.2; +http://…).
+# The User-Agent of a robot in the form of browsers: Mozilla/5.0 (compatible; FooBot/1.2; +http://…).
 _COMPATIBLE = re.compile(
     r"Mozilla/.*?[(;][ \t]*compatible;[ \t]*([^;) \t][^;)]*)", re.ASCII | re.DOTALL | re.IGNORECASE
 )
 
-# Blanks are spaces and tabs (F5); other white space belongs to a name, as to any value (F6).
+# Blanks are spaces and tabs (F5); other white space is part of a name, as of any value (F6).
 _BLANKS = " \t"
 
-# Where a name ends: at its version, or before a comment in brackets. One blank is looked for, not a run of
-# them: a run would make a long line of blanks cost quadratic time.
+# The end of a name: its version, or a comment in brackets. The pattern matches one blank and not several,
+# which would take quadratic time for a long line of blanks.
 _AFTER_NAME = re.compile(r"/|[ \t][(\[]")
 
-# A version that stands behind a name without a slash; a number without a dot may be part of the name.
+# A version after a name without a slash; a number without a dot may be part of the name.
 _DOTTED_VERSION = re.compile(r"[ \t]v?\d+(?:\.\w+)+\Z", re.ASCII | re.IGNORECASE)
 
 
-# Every request brings a header, and the same names stand in most files: so names are remembered. A longer one
-# of a file is not; many such could fill the memory.
+# Names are cached, because every request has a header, and most files have the same names. Longer names of a
+# file are not cached, because many of them could fill the memory.
 _LONGEST_REMEMBERED = 300
 
 
 def robot_name(user_agent: str) -> str:
-    """Return the name, without version, that a whole User-Agent header or a bare name gives (A1).
+    """Return the name without version from a whole User-Agent header or a name (A1).
 
     >>> robot_name("FooBot/1.2 (+http://foo.example/bot)")
     'FooBot'
@@ -51,9 +51,9 @@ def robot_name(user_agent: str) -> str:
 
 
 def to_name(robot: str | bytes) -> str:
-    """Return the name of a robot that is given as a name or a whole User-Agent header.
+    """Return the name of a robot without version, given a name or a whole User-Agent header.
 
-    Raises `TypeError` for anything but text or bytes.
+    Raises `TypeError` for types other than `str` and `bytes`.
     """
     try:
         return _to_name(robot)
@@ -67,9 +67,9 @@ def _to_name(robot: str | bytes) -> str:
 
 
 def names_robot(value: str, folded_name: str) -> bool:
-    """Whether a ``User-agent`` value names the robot whose case-folded name this is (A2, A5).
+    """Return whether the value of a ``User-agent`` line names the robot with this case-folded name (A2, A5).
 
-    An empty value names nobody, and ``*`` alone names nobody in particular: it is the default.
+    An empty value names no robot; nor does ``*``, which marks the default record.
     """
     if value == "*":
         return False

@@ -1,8 +1,8 @@
-"""Records: which robots a group of lines names, and what it disallows (clauses R1 to R6, A3, A4).
+"""Records: groups of lines that name robots and disallow paths (clauses R1 to R6, A3, A4).
 
-`read_records` is the one pass over a file: it yields part after part, so that whoever looks for a robot's
-record reads no further, and takes out of the text only the rules that are asked for. `Record` and `Rule`
-are the same facts as a reader of code wants them.
+`read_records` reads a file in one pass and yields raw records, so that a search for a robot's record stops at
+that record, and only the rules of that record are extracted. `Record` and `Rule` are the same facts for users
+of the package.
 """
 
 from __future__ import annotations
@@ -26,57 +26,57 @@ DEFAULT_NAME = "*"
 
 
 class Rule(NamedTuple):
-    """One ``Disallow`` line: its number in the file, from 1, and its value without comment and blanks."""
+    """One ``Disallow`` line: its number, from 1, and its value without comment and surrounding blanks."""
 
     line: int
     value: str
 
 
 class UserAgent(NamedTuple):
-    """One ``User-agent`` line: its number in the file, from 1, and its value without comment and blanks."""
+    """One ``User-agent`` line: its number, from 1, and its value without comment and surrounding blanks."""
 
     line: int
     value: str
 
 
 class Record:
-    """One record: the robots it names and the rules it has for them, both in file order.
+    """One record: the robots that it names and its rules for them, both in file order. Immutable.
 
-    A record without rules restricts nothing, and is still the record of the robots it names (R3). It is
-    immutable. It keeps plain tuples, which the garbage collector need not look through: a large file has
-    tens of thousands of rules, and a collection holds up the whole process.
+    A record without rules restricts nothing, but still applies to the robots that it names (R3).
     """
 
     __slots__ = ("_names", "_rules")
 
     def __init__(self, user_agents: Iterable[tuple[int, str]], rules: Iterable[tuple[int, str]]) -> None:
-        """Make a record of its lines, each a line number and a value."""
+        """Make a record from its lines, each a line number and a value."""
+        # Plain tuples, which the garbage collector need not traverse: a large file has tens of thousands of
+        # rules, and a collection blocks the whole process.
         self._names = list(user_agents)
         self._rules = list(rules)
 
     @classmethod
     def of(cls, records: Sequence[RawRecord]) -> Record:
-        """Make a record of a raw one, or the default record of several (R5)."""
+        """Make a record from one raw record, or the default record from several (R5)."""
         names = (line for record in records for line in record.names)
         return cls(names, (line for record in records for line in record.rules))
 
     @property
     def user_agents(self) -> tuple[UserAgent, ...]:
-        """Its ``User-agent`` lines."""
+        """The ``User-agent`` lines."""
         return tuple(map(UserAgent._make, self._names))
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """Its ``Disallow`` lines."""
+        """The ``Disallow`` lines."""
         return tuple(map(Rule._make, self._rules))
 
     def rule(self, index: int) -> Rule:
-        """Return one of its ``Disallow`` lines."""
+        """Return the ``Disallow`` line with an index, from 0. Raises `IndexError` if there is none."""
         return Rule._make(self._rules[index])
 
     @property
     def size(self) -> int:
-        """About how much memory it takes, in bytes."""
+        """Approximate memory use, in bytes."""
         lines = (*self._names, *self._rules)
         return 150 * len(lines) + sum(len(value) for _, value in lines)
 
@@ -87,12 +87,12 @@ class Record:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The values of its ``User-agent`` lines, as written."""
+        """The values of the ``User-agent`` lines, as written."""
         return tuple(name for _, name in self._names)
 
     @property
     def is_default(self) -> bool:
-        """Whether it is, or is part of, the default record (R5); it may name robots as well (R6)."""
+        """Whether this is the default record, or a part of it (R5); it may also name robots (R6)."""
         return DEFAULT_NAME in self.names
 
     def __eq__(self, other: object) -> bool:
@@ -108,7 +108,7 @@ class Record:
 
 
 class RawRecord(NamedTuple):
-    """A record as it stands in the text: the names, and below the last of them, from `line` on, the rules."""
+    """A record as in the file: numbered names, and the text `below` the last one, which is in `line`."""
 
     names: list[tuple[int, str]]
     line: int
@@ -123,14 +123,14 @@ class RawRecord(NamedTuple):
 
     @property
     def rules(self) -> Iterator[tuple[int, str]]:
-        """The line numbers of the rules, and the same values."""
+        """The rules: the same values with their line numbers."""
         for line, value in numbered(DISALLOW, self.below, self.line):
             for part in to_values(value) if self.multivalue else (value,):
                 yield line, part
 
 
 def read_records(body: bytes | str, *, multivalue: bool = False) -> Iterator[RawRecord]:
-    """Yield the records of a file, and the rules outside of records; in file order.
+    """Yield the records of a file, in file order.
 
     With `multivalue`, a line may have several values (D1). An HTML page has no records (F8).
     """
@@ -153,9 +153,9 @@ def read_records(body: bytes | str, *, multivalue: bool = False) -> Iterator[Raw
 
 
 def find_record(records: Iterable[RawRecord], robot: str) -> list[RawRecord]:
-    """Return the first record that names a robot (A3), else all that are the default one (A4, R5, R6).
+    """Return the first record that names a robot (A3), or else all default records (A4, R5, R6).
 
-    Reads no further than that first record. The list is empty if there is neither.
+    Stops at the first record that names the robot. The list is empty if no record applies.
     """
     folded = "" if robot == DEFAULT_NAME else robot.casefold()
     default = []

@@ -1,8 +1,8 @@
-"""`RobotsTxt`: a robots.txt file, read by the 1994 standard and asked what a robot may fetch.
+"""`RobotsTxt`: a robots.txt file, read by the 1994 standard, that answers what a robot may fetch.
 
-The one module that joins the others of this package. Nothing here does input or output; reading never
-raises on bytes, whatever they hold. A file keeps its body and reads it when it is asked: for the rules of a
-robot once, which it then keeps; for records, findings and the reason of a decision again.
+This module joins the others of the package. It does no input or output, and accepts any bytes without raising
+an exception. A `RobotsTxt` keeps its body, and reads it when it is asked: once for the rules of a robot,
+which it then keeps, and again for records, findings and the reasons of decisions.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from scrapy_norobots.standard.records import RawRecord, Record, find_record, rea
 from scrapy_norobots.standard.rules import RuleSet
 from scrapy_norobots.standard.urls import Origin, is_robots_txt, split
 
-# A body of at most so many bytes is read within a few milliseconds, whatever is in it.
+# A body of at most this many bytes is read within a few milliseconds, whatever its content.
 SMALL_BODY = 32 * 1024
 
-# How many robots' rules are remembered. A crawl has one, a few at most; one that changes its name with
-# each request must not fill the memory.
+# The rules of at most this many robots are cached. A crawl has one robot, or a few; a robot that changes its
+# name with each request must not fill the memory.
 _ROBOTS_REMEMBERED = 64
 
 
@@ -37,69 +37,69 @@ class RobotsTxt:
     """
 
     def __init__(self, body: bytes | str, *, multivalue: bool = False) -> None:
-        """Do the same as `parse`."""
+        """Do the same as `parse`. Raises `TypeError` if `body` is neither `bytes` nor `str`."""
         if not isinstance(body, (bytes, str)):
             raise TypeError(f"a robots.txt body must be bytes or str, not {type(body).__name__}")
         self.multivalue = multivalue
         self._body = body
-        # By the names of robots: the rules of those that have asked, the records of those that were told why.
+        # By name of the robot: the rules for `allowed`, and the record for the reasons of `decide`.
         self._rules: dict[str, RuleSet] = {}
         self._records: dict[str, Record | None] = {}
 
     @classmethod
     def parse(cls, body: bytes | str, *, multivalue: bool = False) -> RobotsTxt:
-        """Make a file of its bytes (or of text, taken as decoded).
+        """Parse the bytes of a file, or its decoded text.
 
-        With `multivalue`, a line may name several robots or several paths (D1). Never raises on bytes or
-        text; raises `TypeError` for anything else. An empty file, or one without records, restricts nobody
-        (F9).
+        With `multivalue`, a line may have several robots or several paths (D1). Any bytes and text are
+        accepted; other types raise `TypeError`. A file without records allows everything (F9).
         """
         return cls(body, multivalue=multivalue)
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
-        """The records of the file, in file order; several may be part of the default one (R5)."""
+        """The records of the file, in file order; several may be parts of the default record (R5)."""
         return tuple(Record.of([record]) for record in self._read())
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What in the file is not as the standard wants it, by line number."""
+        """The deviations of the file from the standard, sorted by line number."""
         return tuple(find_all(self._body, multivalue=self.multivalue))
 
     @property
     def size(self) -> int:
-        """About how much memory the file takes, in bytes, with what it keeps for robots that have asked."""
+        """Approximate memory use in bytes, including the cached rules and records of robots."""
         kept = {id(one): one.size for one in (*self._rules.values(), *self._records.values()) if one}
         return 1000 + sys.getsizeof(self._body) + sum(kept.values())
 
     def is_ready(self, robot: str | bytes) -> bool:
-        """Whether questions about `robot` are answered at once: the file is small, or was read for it."""
+        """Return whether questions about `robot` are fast: the file is small, or was already read for it."""
         return len(self._body) <= SMALL_BODY or to_name(robot) in self._records
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
-        """Read the file for `robot`, as its first question does, and if it is large, its reasons too."""
+        """Read the rules for `robot`, and its record if the file is large, so that questions are fast."""
         self._rules_of(robot).match(origin, "/")
         if len(self._body) > SMALL_BODY:
             self._record_of(robot)
 
     def allowed(self, url: str, robot: str | bytes) -> bool:
-        """Whether `robot`, a name or a whole User-Agent header, may fetch `url` (U1 to U9).
+        """Return whether `robot`, a name or a whole User-Agent header, may fetch `url` (U1 to U9).
 
-        `url` is a URL, or a path that starts with ``/``. Raises `TypeError` for other types than `str` (and,
-        for the robot, `bytes`), `ValueError` for a URL that is neither, or has an impossible port.
+        `url` is a URL, or a path that starts with ``/``. Raises `TypeError` if `url` is not a `str`, or
+        `robot` neither `str` nor `bytes`; `ValueError` if `url` is neither a URL nor such a path, or has an
+        invalid port.
         """
         rules = self._rules_of(robot)
         origin, target = split(url)
         return target is None or rules.match(origin, target) is None
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
-        """Whether `robot` may not fetch a target, path and query, of the file's origin."""
+        """Return whether `robot` must not fetch `target`, a path with its query, at the file's origin."""
         return self._rules_of(robot).match(origin, target) is not None
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
-        """Say whether and why `robot` may fetch `url`; takes and raises what `allowed` does.
+        """Return whether `robot` may fetch `url`, and why; arguments and exceptions are those of `allowed`.
 
-        `source`, the URL that the file came from, is named in the decision.
+        `source` is the URL of the file, for the text of the decision.
         """
         origin, target = split(url)
         record = self._record_of(robot)
@@ -141,7 +141,7 @@ class RobotsTxt:
         return rules
 
     def _record_of(self, robot: str | bytes) -> Record | None:
-        """Return the record that applies to a robot; a crawl that drops one request drops more."""
+        """Return the record that applies to a robot, cached: a crawl that drops one request drops more."""
         name = to_name(robot)
         try:
             return self._records[name]

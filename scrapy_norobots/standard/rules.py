@@ -1,8 +1,8 @@
-"""The rules of one robot, ready to be asked (clauses U1 to U7).
+"""`RuleSet`: the rules of one robot, prepared for fast matching (clauses U1 to U7).
 
-`RuleSet.match` is the one way to ask. Behind it stand sorted prefixes of which none begins another: if any of
-them begins a target, it is the last that does not sort after the target, so one bisection and one
-`str.startswith` answer for any number of rules.
+`RuleSet.match` is the only way to ask. It uses sorted prefixes, none of which is a prefix of another. If one
+of them is a prefix of a target, it is the last one that does not sort after the target. So one bisection and
+one `str.startswith` are enough for any number of rules.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from scrapy_norobots.standard.urls import Origin, is_normal, normal, percent_encode, split
 
-# U4: values that are whole URLs, and those of schemes that have no host and so name nothing here.
+# U4: values that are whole URLs, and values with a scheme that has no host, which forbid nothing.
 WHOLE_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 OTHER_SCHEME = re.compile(
     r"(?:about|blob|data|file|ftp|gopher|javascript|mailto|news|sms|tel|urn):", re.ASCII | re.IGNORECASE
@@ -22,10 +22,10 @@ OTHER_SCHEME = re.compile(
 
 
 def prefix_of(value: str) -> tuple[Origin | None, str] | None:
-    """Return which origin's targets a rule's value forbids, and the prefix they start with.
+    """Return the origin to which the value of a rule applies, and the prefix of the targets that it forbids.
 
-    The origin is None for a rule that applies wherever the file does. Returns None for a value that
-    forbids nothing: an empty one (U2), or a URL that no robots.txt can rule (U4).
+    The origin is None if the rule applies to the origin of the file. Returns None for a value that forbids
+    nothing: an empty one (U2), or a URL to which no robots.txt applies (U4).
     """
     if WHOLE_URL.match(value):
         try:
@@ -39,15 +39,12 @@ def prefix_of(value: str) -> tuple[Origin | None, str] | None:
 
 
 class RuleSet:
-    """What one robot may not fetch.
-
-    A rule is known by its index in the robot's record.
-    """
+    """What one robot must not fetch. A rule is identified by its index in the robot's record."""
 
     __slots__ = ("_is_plain", "_of_origin", "_paths", "_whole_urls")
 
     def __init__(self, values: Sequence[str]) -> None:
-        """Prepare the values of the rules of a record, in file order."""
+        """Prepare the rules of a record; `values` are in file order."""
         paths = _indexed(values)
         self._whole_urls: dict[str, int] = {}
         for value in [value for value in paths if not value.startswith("/")]:
@@ -57,23 +54,23 @@ class RuleSet:
             elif prefix := prefix_of(value):
                 _add(paths, prefix[1], index)
         self._paths = _Prefixes(paths)
-        # Without "%" and "/.", both forms of a target differ from it only where they have "%XX". So if no
-        # prefix has an escape, what begins one of them begins the target itself.
+        # Without "%" and "/.", both forms of a target differ from it only in "%XX". So if no prefix has an
+        # escape, a prefix of one of the forms is a prefix of the target itself.
         self._is_plain = not self._whole_urls and not self._paths.has_escapes
-        # The whole URLs of the origin that was asked about last: a crawl asks a file about one only.
+        # The whole URLs of the origin of the last question; a crawl asks a file about one origin only.
         self._of_origin: tuple[Origin, _Prefixes] | None = None
 
     @property
     def size(self) -> int:
-        """About how much memory they take, in bytes."""
+        """Approximate memory use, in bytes."""
         texts = (*self._paths.texts, *self._whole_urls)
         return 65 * len(texts) + 150 * len(self._whole_urls) + sum(map(len, texts))
 
     def match(self, origin: Origin | None, target: str) -> int | None:
-        """Return the index of a rule that forbids a target of an origin, None if there is none.
+        """Return the index of a rule that forbids `target` at `origin`; None if no rule does.
 
-        U6: the target as it would be sent and its normal form are both compared with both of each rule. U7:
-        robots.txt itself may always be fetched.
+        The target as sent and its normal form are compared with both forms of each rule (U6). robots.txt
+        itself may always be fetched (U7).
         """
         if self._is_plain and "%" not in target and "/." not in target:
             index = self._paths.find(target)
@@ -94,7 +91,7 @@ class RuleSet:
         return index
 
     def _targets(self, origin: Origin) -> dict[str, int]:
-        """Return the targets of those whole URLs that are of an origin (U4)."""
+        """Return the targets of the whole URLs of an origin, with the index of each rule (U4)."""
         targets: dict[str, int] = {}
         for url, index in self._whole_urls.items():
             prefix = prefix_of(url)
@@ -111,13 +108,13 @@ class RuleSet:
 
 
 class _Prefixes:
-    """Sorted prefixes of which none begins another, and the index of the rule of each."""
+    """Sorted prefixes, none a prefix of another, with the index of the rule of each."""
 
     __slots__ = ("has_escapes", "indices", "texts")
 
     def __init__(self, paths: dict[str, int]) -> None:
         text = "".join(paths)
-        if not is_normal(text):  # each begins with "/", so if they are normal in a row, each of them is
+        if not is_normal(text):  # each starts with "/", so if the joined text is normal, each of them is
             for path in [path for path in paths if not is_normal(path)]:
                 index = paths.pop(path)
                 _add(paths, percent_encode(path), index)
@@ -125,7 +122,7 @@ class _Prefixes:
             text = "".join(paths)
         self.has_escapes = "%" in text
         texts: list[str] = []
-        last = "\n"  # begins no path
+        last = "\n"  # a prefix of no path
         for path in sorted(paths):
             if not path.startswith(last):
                 texts.append(path)
@@ -134,7 +131,7 @@ class _Prefixes:
         self.indices = array("q", [paths[text] for text in texts])
 
     def find(self, target: str) -> int | None:
-        """Return the index of the rule whose prefix begins a target just as it stands, None if none does."""
+        """Return the index of the rule with a prefix of `target` as given; None if there is none."""
         place = bisect_right(self.texts, target) - 1
         return self.indices[place] if place >= 0 and target.startswith(self.texts[place]) else None
 
@@ -147,7 +144,7 @@ class _Prefixes:
 
 
 def _indexed(values: Sequence[str]) -> dict[str, int]:
-    """Return the index of each value; of equal ones the first counts."""
+    """Return the index of each value; for equal values, the first index."""
     last = len(values) - 1
     return dict(zip(reversed(values), range(last, -1, -1), strict=True))
 

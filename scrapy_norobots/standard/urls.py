@@ -1,8 +1,8 @@
-"""URLs: their origin, what a rule is compared with, and its normal form (clauses U1, U6, U8 and U9).
+"""URLs: their origin, their target, and the normal form of targets (clauses U1, U6, U8 and U9).
 
-A rule is compared with a URL's *target*: path and query, as they would be sent to the server. Two
-spellings of a target are looked at, the written one and RFC 3986's normal form, so that no spelling
-gets through that names a forbidden resource.
+A rule is compared with the *target* of a URL: its path and query, as sent to the server. Two spellings of a
+target are compared, the written one and the normal form of RFC 3986, so that no other spelling of a forbidden
+resource is allowed.
 """
 
 from __future__ import annotations
@@ -13,36 +13,37 @@ from typing import NamedTuple
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
-# RFC 3986, appendix B, as far as it is needed: scheme, authority, path with query. The fragment does
-# not count (U1). A URL without a scheme, such as a bare path, has neither of the first two.
+# RFC 3986, appendix B, as far as it is needed: scheme, authority, path with query. The fragment is ignored
+# (U1). A bare path has neither scheme nor authority.
 _URL = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?(?://([^/?#]*))?([^#]*)", re.DOTALL)
 
-# A number up to 65535; zeros may stand before it.
+# A number up to 65535, with any leading zeros.
 _PORT = re.compile(
     r"0*(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])", re.ASCII
 )
 
-# Blanks and controls around a URL are no part of it, nor are line breaks and tabs within (RFC 3986,
-# appendix C; so do urllib and every browser, and so it is sent).
+# Blanks and control characters around a URL are removed, and so are line breaks and tabs within it (RFC 3986,
+# appendix C). urllib and browsers do the same, so this is what is sent.
 _AROUND = "".join(map(chr, range(0x21)))
 _ODD_SPACE = re.compile(r"[\x00-\x20]")
 _WITHIN = str.maketrans("", "", "\t\r\n")
 
-# What can stand in a request: no blank, no control, nothing beyond ASCII. What RFC 3986 allows in a target.
+# Characters that can be sent: ASCII without blanks and controls. Characters that RFC 3986 allows in a target.
 _SENT = re.compile(r"[\x21-\x7e]*")
 _ALLOWED = re.compile(r"[A-Za-z0-9\-._~!$&'()*+,;=:@/?%]*")
 
-# Escapes that are not in normal form: with lower-case digits, or of an unreserved character.
+# Escapes that are not in normal form: with lower-case digits, or for an unreserved character.
 _ODD_ESCAPE = re.compile("%(?![0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
-# No host that can be resolved has a name of over 253 characters, and longer ones would fill the cache.
+# Longer URLs of sites are not cached, because many could fill the memory. No valid host name has over 253
+# characters.
 _LONGEST_REMEMBERED = 300
 
 
 class Origin(NamedTuple):
-    """Whose rules a robots.txt gives: scheme, host and port of an http or https URL (U8).
+    """The scope of a robots.txt: scheme, host and port of an http or https URL (U8).
 
     `scheme` is ``http`` or ``https``; `host` is lower case, IDNA-encoded and without user information
     (an IPv6 address keeps its brackets); `port` is a number, the scheme's default where the URL has none.
@@ -54,15 +55,15 @@ class Origin(NamedTuple):
 
     @classmethod
     def of(cls, url: str) -> Origin | None:
-        """Return the origin of a URL, or None where none is defined: not http or https (U9), no host.
+        """Return the origin of a URL; None if it is not http or https, or has no host (U9).
 
-        Raises `ValueError` for an http or https URL with a port that is no port.
+        Raises `ValueError` for an http or https URL with an invalid port.
         """
         return split(url)[0]
 
     @property
     def robots_url(self) -> str:
-        """The URL of its robots.txt; a default port and user information are not in it."""
+        """The URL of the origin's robots.txt, without default port and user information."""
         return f"{self}/robots.txt"
 
     def __str__(self) -> str:
@@ -74,9 +75,9 @@ class Origin(NamedTuple):
 def split(url: str) -> tuple[Origin | None, str | None]:
     """Split a URL into its origin and its target: path and query, at least ``/`` (U1).
 
-    A bare path belongs to an origin not told: ``(None, target)``. A URL that no robots.txt can rule (U9),
-    neither http nor https or without a host, gives ``(None, None)``. Raises `TypeError` for anything but a
-    `str`, `ValueError` for what is neither a URL nor a path, and for a port that is no port.
+    A bare path gives ``(None, target)``. A URL to which no robots.txt applies (U9), because it is neither
+    http nor https or has no host, gives ``(None, None)``. Raises `TypeError` if `url` is not a `str`, and
+    `ValueError` if it is neither a URL nor a path, or has an invalid port.
     """
     if not isinstance(url, str):
         raise TypeError(f"a URL must be a str, not {type(url).__name__}")
@@ -91,7 +92,7 @@ def split(url: str) -> tuple[Origin | None, str | None]:
     assert match is not None  # every part is optional
     scheme, authority, target = match.groups()
     if scheme is None and authority is None and not target.startswith("/"):
-        # A robot's name in the URL's place, perhaps; to take it for a path would allow it.
+        # Perhaps the name of a robot, by mistake; read as a path, it would be allowed.
         raise ValueError(f"{url!r} is neither a URL nor a path that starts with '/'")
     if not target.startswith("/"):
         target = "/" + target
@@ -103,7 +104,7 @@ def split(url: str) -> tuple[Origin | None, str | None]:
 
 @lru_cache(maxsize=4096)
 def _origin_of_site(url: str) -> Origin | None:
-    """Return the origin of a URL that ends before its path; None if it does not, or has none."""
+    """Return the origin of a URL without a path; None if it has a path, or no origin."""
     match = _URL.match(url)
     assert match is not None  # every part is optional
     scheme, authority, target = match.groups()
@@ -119,10 +120,10 @@ def _origin(scheme: str, authority: str) -> Origin | None:
     if not colon or host_and_port.endswith("]"):
         host, port = host_and_port, ""
     if port and _PORT.fullmatch(port) is None:
-        raise ValueError(f"{port[:20]!r} is no port, in {host_and_port[:300]!r}")
+        raise ValueError(f"port {port[:20]!r} in {host_and_port[:300]!r} is not a number up to 65535")
     if not host:
         return None
-    # More digits than those of a port are zeros, and too many of them are too much for int.
+    # All digits before the last five are zeros; too many digits would be an error in int().
     return Origin(scheme, _host(host), int(port[-5:]) if port else _DEFAULT_PORTS[scheme])
 
 
@@ -131,22 +132,23 @@ def _host(host: str) -> str:
     if host.isascii():
         return host
     try:
-        # The same encoding as w3lib gives the URLs of Scrapy's requests.
+        # The same encoding as that of w3lib for the URLs of Scrapy's requests.
         return host.encode("idna").decode("ascii").lower()
     except UnicodeError:
         return host
 
 
 def percent_encode(target: str) -> str:
-    """Return a target, or the value of a rule, as it would be sent: only what cannot be sent is escaped.
+    """Return a target, or the value of a rule, as it would be sent: escape only what cannot be sent.
 
-    Characters beyond ASCII become ``%XX`` of their UTF-8 bytes; bytes that were not UTF-8, themselves.
+    Non-ASCII characters become ``%XX`` of their UTF-8 bytes; bytes that were not UTF-8 become ``%XX`` of
+    themselves.
     """
     return target if _SENT.fullmatch(target) else "".join([_AS_SENT[byte] for byte in _to_bytes(target)])
 
 
 def is_normal(target: str) -> bool:
-    """Whether a target is in normal form, for which any ``/.`` might be a dot segment."""
+    """Return whether a target is surely in normal form; False for any ``/.``, which may be a dot segment."""
     return (
         _ALLOWED.fullmatch(target) is not None
         and "/." not in target
@@ -155,12 +157,12 @@ def is_normal(target: str) -> bool:
 
 
 def normal(target: str, *, is_prefix: bool = False) -> str:
-    """Return the normal form of a target (RFC 3986, 6.2.2): the same for all spellings of a resource.
+    """Return the normal form of a target (RFC 3986, 6.2.2), the same for all spellings of a resource.
 
-    Escapes of unreserved characters are decoded, the other escapes have upper-case digits, characters
-    that a URL cannot hold are escaped, and dot segments are resolved. With `is_prefix`, the target is
-    the value of a rule: its last segment may go on, so ``/a/.`` and ``/a/..`` are left alone, which
-    also begin ``/a/.htaccess``.
+    Escapes of unreserved characters are decoded, other escapes get upper-case digits, characters that are
+    not allowed in a URL are escaped, and dot segments are resolved. With `is_prefix`, the target is the value
+    of a rule, whose last segment may be incomplete: ``/a/.`` and ``/a/..`` are not resolved, because they are
+    also prefixes of ``/a/.htaccess`` and ``/a/..old``.
     """
     if is_normal(target):
         return target
@@ -174,15 +176,15 @@ def normal(target: str, *, is_prefix: bool = False) -> str:
 
 
 def is_robots_txt(target: str) -> bool:
-    """Whether a target is that of robots.txt itself, which may always be fetched (U7)."""
+    """Return whether a target is robots.txt itself, which may always be fetched (U7)."""
     return normal(target) == "/robots.txt"
 
 
 def _to_bytes(text: str) -> bytes:
-    """Encode a text as UTF-8, and bytes that were not UTF-8 as themselves (F1)."""
+    """Encode a text as UTF-8; surrogates for bytes that were not UTF-8 become these bytes (F1)."""
     try:
         return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # a surrogate that stands for no byte
+    except UnicodeEncodeError:  # a surrogate that does not represent a byte
         return b"".join(map(_to_bytes_one, text))
 
 
@@ -193,7 +195,7 @@ def _to_bytes_one(character: str) -> bytes:
         return character.encode("utf-8", "surrogatepass")
 
 
-# Each byte as it is, or as %XX.
+# For each byte its character, or %XX.
 _AS_SENT, _AS_ALLOWED = (
     [chr(byte) if pattern.fullmatch(chr(byte)) else f"%{byte:02X}" for byte in range(256)]
     for pattern in (_SENT, _ALLOWED)
@@ -201,7 +203,7 @@ _AS_SENT, _AS_ALLOWED = (
 
 
 def _normal_escapes(target: str) -> str:
-    """Give escapes their normal form; a ``%`` that begins none is itself escaped."""
+    """Convert escapes to normal form, and escape each ``%`` that does not start one."""
     first, *parts = target.split("%")
     return first + "".join([(_NORMAL_ESCAPE.get(part[:2]) or f"%25{part[:2]}") + part[2:] for part in parts])
 

@@ -1,10 +1,9 @@
-"""Stores: where snapshots outlive the process, and where several processes share them.
+"""Stores: keep snapshots between crawls, and share them between processes.
 
-`Store` is the contract. A store keeps, for each origin, the snapshots that its access was judged from, and
-a lock, so that of all processes that share the store one downloads a robots.txt while the others wait for
-it. It knows nothing of rules or freshness; memory is in front of it, and it is asked only for origins that
-are not there. `open_store` opens the store that `NOROBOTS_STORE` names; `hold_lock` holds a lock for the
-time of a download.
+`Store` is the contract. For each origin, a store keeps the snapshots that the access was judged from, and a
+lock: of all processes that share the store, one downloads a robots.txt and the others wait for it. A store
+knows nothing of rules or freshness, and is used only for origins that are not in memory. `open_store` opens
+the store that `NOROBOTS_STORE` names; `hold_lock` holds a lock during a download.
 """
 
 from __future__ import annotations
@@ -23,73 +22,76 @@ if TYPE_CHECKING:
 
 MEMORY = "memory"
 _REDIS_SCHEMES = ("redis", "rediss", "unix")
-# A password may hold an "@" of its own, though it should not: the last one counts.
+# A password may contain an "@", although it should not; it ends at the last one.
 _PASSWORD = re.compile(r"(?<=://)([^:@/]*):.*@")
 _PASSWORD_IN_QUERY = re.compile(r"(?<=[?&]password=)[^&]*")
 
 FORMS = "memory, sqlite:///path or redis://host:port/db"
 
-# How long a lock lasts, and how often its holder extends it, in seconds: that of a dead process soon expires.
+# How long a lock lasts, and how often its holder extends it, in seconds; the lock of a dead process expires.
 LOCK_SECONDS = 30.0
 _EXTEND_EVERY = LOCK_SECONDS / 3
 
 
 class Store(Protocol):
-    """Keeps snapshots.
+    """Keeps snapshots and locks of origins.
 
-    All methods may raise whatever the store's own library raises when it fails. An entry that cannot be read
-    is a miss, and no error.
+    All methods may raise any exception of the store's library. An entry that cannot be read is a miss, not an
+    error.
     """
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
-        """Return the snapshots of an origin, oldest first; none if there are none, or none to be read."""
+        """Return the snapshots of an origin, oldest first; empty if there are none that can be read."""
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        """Keep snapshots of one origin in place of those before, until a time in seconds since the epoch."""
+        """Save the snapshots of one origin, in place of earlier ones.
+
+        They may be deleted after `until`, in seconds since the epoch.
+        """
 
     async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
-        """Acquire the lock of an origin, and return whether this user of the store holds it now.
+        """Acquire the lock of an origin; return whether this `Store` object holds it now.
 
-        It expires after `seconds`, should its holder have died. The holder may acquire it again, which
-        extends it.
+        The lock expires after `seconds`, in case its holder dies. The holder may acquire it again to extend
+        it.
         """
 
     async def release_lock(self, origin: Origin) -> None:
-        """Release the lock of an origin, unless another user of the store holds it."""
+        """Release the lock of an origin, unless another `Store` object holds it."""
 
     async def close(self) -> None:
-        """Free all resources. The store is not used after that."""
+        """Free all resources. The store must not be used afterwards."""
 
 
 def open_store(value: str, max_bytes: int, *, has_asyncio: bool = True) -> Store:
-    """Return the store that a value of `NOROBOTS_STORE` other than ``memory`` names.
+    """Return the store for a value of `NOROBOTS_STORE` other than ``memory``.
 
-    It connects to nothing and opens nothing yet. `max_bytes` bounds a store that does not bound itself;
-    `has_asyncio` says whether an asyncio event loop will run. Raises `ValueError` that says what is wrong
-    with the value, and `ImportError` that says what to install.
+    Nothing is opened or connected yet. `max_bytes` limits the size of a store that has no limit of its own;
+    `has_asyncio` says whether an asyncio event loop will run. Raises `ValueError` if the value is invalid,
+    and `ImportError`, with the package to install, if one is missing.
     """
     scheme, colon, rest = value.partition("://")
     if scheme == "sqlite" and colon:
         path = rest.removeprefix("/")
         if not rest.startswith("/") or not path:
-            raise ValueError("names no file; write sqlite:///relative/path or sqlite:////absolute/path")
-        from scrapy_norobots.stores.sqlite import SqliteStore  # noqa: PLC0415  # only who uses it needs it
+            raise ValueError("has no file name; expected sqlite:///relative/path or sqlite:////absolute/path")
+        from scrapy_norobots.stores.sqlite import SqliteStore  # noqa: PLC0415  # needed for this store only
 
         return SqliteStore(path, max_bytes)
     if scheme in _REDIS_SCHEMES and colon:
         if not has_asyncio:
             raise ValueError("needs asyncio: use the asyncio reactor (TWISTED_REACTOR), or sqlite:///path")
         try:
-            from scrapy_norobots.stores.redis import RedisStore  # noqa: PLC0415  # an extra
+            from scrapy_norobots.stores.redis import RedisStore  # noqa: PLC0415  # an optional dependency
         except ImportError as exc:
             raise ImportError(f"needs redis-py: pip install 'scrapy-norobots[redis]' ({exc})") from exc
         return RedisStore(value)
-    raise ValueError(f"is no store; write {FORMS}")
+    raise ValueError(f"unsupported store URL; expected {FORMS}")
 
 
 @asynccontextmanager
 async def hold_lock(store: Store, origin: Origin) -> AsyncIterator[bool]:
-    """Hold the lock of an origin inside the ``async with``, if it is free; yield whether it is held."""
+    """Hold the lock of an origin inside the ``async with``, if it is free; yields whether it is held."""
     if not await store.acquire_lock(origin, LOCK_SECONDS):
         yield False
         return
@@ -98,7 +100,7 @@ async def hold_lock(store: Store, origin: Origin) -> AsyncIterator[bool]:
     try:
         yield True
     except BaseException as exc:
-        can_await = isinstance(exc, Exception)  # not while the event loop is torn down: the lock expires
+        can_await = isinstance(exc, Exception)  # not while the event loop is torn down; the lock then expires
         raise
     finally:
         compat.cancel(extending)
@@ -113,7 +115,7 @@ async def _extend_lock(store: Store, origin: Origin) -> None:
 
 
 def without_password(value: str) -> str:
-    """Return a value of `NOROBOTS_STORE` that may be shown."""
+    """Return a value of `NOROBOTS_STORE` with its password replaced by ``***``."""
     if value.startswith("sqlite:"):
         return value
     return _PASSWORD_IN_QUERY.sub("***", _PASSWORD.sub(r"\1:***@", value))

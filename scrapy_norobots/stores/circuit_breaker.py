@@ -1,9 +1,8 @@
-"""`CircuitBreaker`: a store that may fail, used so that the crawl never does.
+"""`CircuitBreaker`: keep the crawl running when its store fails.
 
-The first failure is one WARNING and opens the circuit: for a while no call reaches the store, and the crawl
-goes on from memory, as it would without one. After each while, one call finds out whether the store works
-again; when it does, that is one WARNING too. No call takes longer than a few seconds, whatever the store
-does.
+The first failure is logged as one WARNING and opens the circuit: for `PAUSE` seconds no call reaches the
+store, and the crawl uses memory only, as without a store. After each pause, one call tests the store; when it
+works again, that is one WARNING too. No call to the store takes longer than `TIMEOUT` seconds.
 """
 
 from __future__ import annotations
@@ -25,22 +24,22 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# In seconds: how long a call may take, and how long the circuit stays open after a failure.
+# How long a call may take, and how long the circuit stays open after a failure, in seconds.
 TIMEOUT = 5.0
 PAUSE = 5.0
 
-# How many calls may be under way. The timeout of the others has not begun: a disk that is slow under the
-# load of a crawl has not failed.
+# How many calls may run at once. The timeout of further calls starts only when they run, because a disk that
+# is slow under the load of a crawl has not failed.
 _CONCURRENT_CALLS = 32
 
 _T = TypeVar("_T")
 
 
 class CircuitBreaker:
-    """A `Store` around another that may fail: while it does, it is empty and every lock is free.
+    """A `Store` that wraps another. While the inner store fails, this one is empty and all locks are free.
 
-    `name` is what the log calls it; `on_failure` is called for each failure; `clock` returns seconds that
-    never go back.
+    `name` is the name of the store in the log; `on_failure` is called for each failure; `clock` returns
+    seconds that never go back.
     """
 
     def __init__(
@@ -55,7 +54,7 @@ class CircuitBreaker:
         self._on_failure = on_failure
         self._clock = clock
         self._slots = DeferredSemaphore(_CONCURRENT_CALLS)
-        # The methods that fail. A full disk can be read, so that a successful look-up says nothing about it.
+        # The methods that fail. A full disk can still be read, so a successful load does not clear "save".
         self._failing: set[str] = set()
         self._open_until = 0.0
         self._is_closed = False
@@ -65,7 +64,7 @@ class CircuitBreaker:
         return await self._try("load", lambda: self._store.load(origin), ())
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        """Keep snapshots of one origin, if that is possible."""
+        """Save the snapshots of one origin, if that is possible."""
         await self._try("save", lambda: self._store.save(snapshots, until), None)
 
     async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
@@ -77,7 +76,7 @@ class CircuitBreaker:
         await self._try("release_lock", lambda: self._store.release_lock(origin), None)
 
     async def close(self) -> None:
-        """Close the store; a failure is logged, and no more."""
+        """Close the store. A failure is only logged."""
         self._is_closed = True
         try:
             await compat.within(TIMEOUT, self._store.close())
@@ -89,11 +88,11 @@ class CircuitBreaker:
             return fallback
         await compat.waiting_for(self._slots.acquire())
         try:
-            if self._is_open():  # by now
+            if self._is_open():  # another call failed meanwhile
                 return fallback
             if not self._failing:
                 return await compat.within(TIMEOUT, call())
-            # This call finds out; the others do not wait for it.
+            # This call tests the store; the others do not wait for its result.
             self._open_until = self._clock() + TIMEOUT + PAUSE
             result = await compat.within(TIMEOUT, call())
             self._succeeded(method)
@@ -112,14 +111,14 @@ class CircuitBreaker:
         self._open_until = 0.0
         self._failing.discard(method)
         if not self._failing:
-            logger.warning("%s works again and is used", self._name)
+            logger.warning("%s works again and is in use", self._name)
 
     def _failed(self, method: str, exc: Exception) -> None:
         self._open_until = self._clock() + PAUSE
         self._on_failure()
         if not self._failing:
             logger.warning(
-                "%s failed (%s); the crawl goes on from memory, and it is tried again from time to time",
+                "%s failed (%s): the crawl continues without the store, and tries it again every few seconds",
                 self._name,
                 _describe(exc),
             )

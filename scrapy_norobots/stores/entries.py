@@ -1,8 +1,8 @@
-"""Entries: snapshots of one origin as bytes, the same in every store.
+"""Entries: the snapshots of one origin as bytes, in the same format for every store.
 
-One line of JSON, after its length and checksum, then the bodies as they came. Nothing in an entry is ever
-run, as a pickle would be. Whatever is not exactly what `encode` wrote is refused: half an entry must not
-pass for a shorter robots.txt.
+An entry has a line with format and checksum, a line of JSON, and the bodies. It contains no code, unlike a
+pickle. `decode` refuses everything that `encode` would not have written in exactly this form, so that half an
+entry cannot look like a shorter robots.txt.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 
-# The format's name and version: what another version has written is read by that version only.
+# Name and version of the format. Entries of another version are misses.
 _MAGIC = b"norobots 1 "
 _DIGEST_SIZE = 16
 
 
 def encode(snapshots: Sequence[Snapshot]) -> bytes:
-    """Return the bytes of the snapshots of one origin."""
+    """Return the entry for the snapshots of one origin, at least one."""
     head = {
         "origin": list(snapshots[0].origin),
         "snapshots": [
@@ -43,7 +43,7 @@ def encode(snapshots: Sequence[Snapshot]) -> bytes:
 
 
 def decode(entry: bytes, origin: Origin) -> tuple[Snapshot, ...]:
-    """Return the snapshots of an origin's entry; none if it is anything but what `encode` wrote for it."""
+    """Return the snapshots in an entry of `origin`; empty if `encode` cannot have written it."""
     seal, _, content = entry.partition(b"\n")
     if seal != _MAGIC + _digest(content):
         return ()
@@ -57,13 +57,13 @@ def decode(entry: bytes, origin: Origin) -> tuple[Snapshot, ...]:
             size = facts.pop("size")
             found.append(_snapshot(origin, facts, bodies[:size]))
             bodies = bodies[size:]
-        # Sealed as ours are, but by somebody else: it must say no more, and no less, than ours do.
+        # The checksum is right, but any program can compute it: accept only what `encode` would write.
         return tuple(found) if found and encode(found) == entry else ()
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return ()
 
 
-# The types of the facts of a snapshot, in JSON.
+# The JSON types of the facts of a snapshot.
 _TYPES: dict[str, tuple[type, ...]] = {
     "url": (str,),
     "time": (float,),
@@ -75,12 +75,12 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def _snapshot(origin: Origin, facts: dict[str, Any], body: bytes) -> Snapshot:
-    """Return a snapshot of its facts; raises `TypeError` or `KeyError` if they are not what it has."""
+    """Return the snapshot for decoded facts; raises `TypeError` or `KeyError` if they are invalid."""
     texts = facts["headers"].values()
     if not all(type(facts[name]) in kinds for name, kinds in _TYPES.items()) or facts["failures"] < 0:
-        raise TypeError("a fact is of a wrong type")
+        raise TypeError("a fact has the wrong type")
     if not all(isinstance(text, str) for text in texts):
-        raise TypeError("a header is no text")
+        raise TypeError("a header is not a string")
     return Snapshot(origin=origin, body=body, **facts)
 
 

@@ -1,7 +1,7 @@
-"""`RedisStore`: snapshots in Redis, which a fleet of machines shares.
+"""`RedisStore`: snapshots in Redis, shared by any number of machines.
 
-An entry expires when it can no longer be used; Redis's own ``maxmemory`` bounds their total size. A lock is
-redis-py's: it expires too, and only its holder can release it.
+An entry expires when it can no longer be used; Redis's own setting ``maxmemory`` limits the total size. Locks
+are those of redis-py: they expire too, and only the holder can release one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.lock import Lock
-from redis.exceptions import ConnectionError, LockError  # noqa: A004  # redis-py's is no OSError
+from redis.exceptions import ConnectionError, LockError  # noqa: A004  # not the built-in one
 
 from scrapy_norobots.stores import entries
 from scrapy_norobots.stores.circuit_breaker import TIMEOUT
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 _SNAPSHOTS = "norobots:snapshots:"
 _LOCK = "norobots:claim:"  # not "lock": processes of version 0.1 may use the same database
 
-# How many connections a crawl opens at most: enough for any rate at which robots.txt files come.
+# The largest number of connections per crawl; enough for any rate of robots.txt downloads.
 _CONNECTIONS = 16
 
 
 class RedisStore:
-    """Snapshots in the Redis database that `url` names, as `redis.Redis.from_url` reads it.
+    """Snapshots in the Redis database at `url`, which has the form of `redis.Redis.from_url`.
 
-    Raises `ValueError` for a URL that makes no sense.
+    Raises `ValueError` if the URL is invalid.
     """
 
     def __init__(self, url: str) -> None:
@@ -48,7 +48,7 @@ class RedisStore:
         return entries.decode(entry, origin) if isinstance(entry, bytes) else ()
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        """Keep snapshots of one origin."""
+        """Save the snapshots of one origin."""
         milliseconds = int((until - time.time()) * 1000)
         if milliseconds > 0:
             key = f"{_SNAPSHOTS}{snapshots[0].origin}"
@@ -63,13 +63,13 @@ class RedisStore:
         try:
             return bool(await lock.reacquire())
         except LockError:
-            return False  # another's
+            return False  # another process holds it
 
     async def release_lock(self, origin: Origin) -> None:
         """Release the lock of an origin."""
         lock = self._lock(origin, None)
         lock.local.token = self._owner
-        with suppress(LockError):  # it has expired, and may be another's
+        with suppress(LockError):  # it has expired, and another process may hold it
             await lock.release()
 
     async def close(self) -> None:
@@ -87,19 +87,19 @@ def _pool(url: str) -> BlockingConnectionPool:
             url,
             max_connections=_CONNECTIONS,
             timeout=TIMEOUT,
-            # After a restart of the server all connections at hand are dead, which is no failure of its.
+            # After a restart of the server all open connections are dead, although the server works.
             retry_on_error=[ConnectionError],  # once
             socket_timeout=TIMEOUT,
             socket_connect_timeout=TIMEOUT,
         )
     except ValueError as exc:
-        # Of a password with special characters, redis-py would show a part.
-        safe = "its port must be a number, and special characters in a password escaped as %XX"
+        # With special characters in a password, the message of redis-py would show a part of it.
+        safe = "the port must be a number, and special characters in the password must be escaped as %XX"
         hint = safe if "@" in url else str(exc)
-        raise ValueError(f"is no URL of a Redis database: {hint}") from None
+        raise ValueError(f"invalid Redis URL: {hint}") from None
     database = urlsplit(url).path.strip("/")
     if not url.startswith("unix:") and not ((database.isascii() and database.isdigit()) or not database):
-        raise ValueError(f"{database!r} is no number of a Redis database")
+        raise ValueError(f"the Redis database must be a number, not {database!r}")
     if pool.connection_kwargs.get("decode_responses"):
-        raise ValueError("decode_responses cannot be used: what is kept is bytes")
+        raise ValueError("decode_responses is not supported: entries are bytes")
     return pool

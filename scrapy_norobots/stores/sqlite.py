@@ -1,9 +1,9 @@
-"""`SqliteStore`: snapshots in one SQLite file, which several processes of a machine may share.
+"""`SqliteStore`: snapshots in one SQLite file, shared by the processes of one machine.
 
-Everything runs in one thread of its own, so that the crawl never waits for the disk. The file is in WAL
-mode: a process that is killed loses nothing that was committed. It is readable by its owner only, and
-bounded: the entries that were saved longest ago go first. A file that is damaged, or of a newer version, is
-moved aside and never deleted; the file of another program is left alone.
+All work runs in a thread, so that the event loop never waits for the disk. The file is in WAL mode: a process
+that is killed loses nothing that was committed. Only its owner can read the file. Its size is limited; the
+entries that were saved first are deleted first. A file that is damaged, or of a newer version, is renamed and
+never deleted. The file of another program is not used and not changed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _APPLICATION_ID = 0x6E6F726F  # "noro"
 _VERSION = 1
 
 _SCHEMA = (
-    # Locks are in "claims", as version 0.1 called them: processes of both may share the file.
+    # The table of locks is called "claims" as in version 0.1, whose processes may share the file.
     """CREATE TABLE IF NOT EXISTS entries
         (origin TEXT PRIMARY KEY, entry BLOB NOT NULL, saved REAL NOT NULL, until REAL NOT NULL)""",
     "CREATE INDEX IF NOT EXISTS entries_by_age ON entries (saved)",
@@ -46,7 +46,7 @@ _SCHEMA = (
     f"PRAGMA user_version = {_VERSION}",
 )
 
-# How long to wait for another process that writes, in seconds.
+# How long to wait while another process writes, in seconds.
 _BUSY_TIMEOUT = 4.0
 
 _OPENING = threading.Lock()
@@ -55,15 +55,15 @@ _T = TypeVar("_T")
 
 
 class NotOurFileError(Exception):
-    """The file is a database, but of another program."""
+    """The file is the database of another program, or cannot be used for another reason."""
 
 
 class _UnusableError(Exception):
-    """The file cannot be used and has to make room; the text says why."""
+    """The file cannot be used and must be renamed; the text says why."""
 
 
 class SqliteStore:
-    """Snapshots in the file at `path`, of about `max_bytes` at most. Folders are made as needed."""
+    """Snapshots in the file at `path`, of about `max_bytes` at most. Missing directories are created."""
 
     def __init__(self, path: str, max_bytes: int) -> None:
         self._path = Path(path)
@@ -80,17 +80,17 @@ class SqliteStore:
             rows = db.execute(
                 "SELECT entry FROM entries WHERE origin = ? AND until > ?", (str(origin), time.time())
             ).fetchall()
-            # What somebody else has put there may be of any type.
+            # Another program may have stored a value of any type.
             return entries.decode(rows[0][0], origin) if rows and isinstance(rows[0][0], bytes) else ()
 
         return await self._run(load)
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        """Keep snapshots of one origin."""
+        """Save the snapshots of one origin."""
         key, entry = str(snapshots[0].origin), entries.encode(snapshots)
 
         if len(entry) > self._max_bytes // 2:
-            return  # it would take the room of all the others
+            return  # it would displace most other entries
 
         def save(db: sqlite3.Connection) -> None:
             db.execute("REPLACE INTO entries VALUES (?, ?, ?, ?)", (key, entry, time.time(), until))
@@ -102,7 +102,7 @@ class SqliteStore:
         """Acquire the lock of an origin, or extend it."""
 
         def acquire(db: sqlite3.Connection) -> bool:
-            # A lock that expires more than a day ahead was acquired by a clock that was wrong.
+            # A lock that expires more than a day ahead was acquired with a wrong clock.
             statement = """
                 INSERT INTO claims VALUES (:origin, :owner, :now + :seconds) ON CONFLICT (origin)
                 DO UPDATE SET owner = :owner, until = :now + :seconds
@@ -120,7 +120,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Close the file and end the thread."""
-        self._thread.submit(self._close_file)  # whether or not anybody waits so long
+        self._thread.submit(self._close_file)  # runs even if the caller stops waiting
         try:
             await compat.in_thread(self._thread, lambda: None)
         finally:
@@ -129,13 +129,13 @@ class SqliteStore:
     async def _run(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         return await compat.in_thread(self._thread, lambda: self._with_file(work))
 
-    # From here on everything runs in the store's thread.
+    # All methods below run in the store's thread.
 
     def _with_file(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         for _ in range(3):
             try:
                 if self._connection is not None and not self._is_in_place():
-                    self._close_file()  # somebody has moved or removed it
+                    self._close_file()  # another process has moved or deleted it
                 if self._connection is None:
                     self._connection = self._open()
                 return work(self._connection)
@@ -146,21 +146,21 @@ class SqliteStore:
                     raise
                 self._close_file()  # it was moved just now
             except sqlite3.DatabaseError as exc:
-                # Other subclasses are about the call; this class itself is about the file.
+                # The subclasses report errors of the call; this class itself reports errors of the file.
                 if type(exc) is not sqlite3.DatabaseError:
                     raise
                 self._move_aside(f"is damaged ({exc})")
-        raise NotOurFileError(f"{self._path} cannot be made to work")
+        raise NotOurFileError(f"{self._path} cannot be used")
 
     def _open(self) -> sqlite3.Connection:
         if self._path.is_dir():
-            raise IsADirectoryError(f"{self._path} is a folder")
+            raise IsADirectoryError(f"{self._path} is a directory")
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        # Closing a file ends all locks that the process has on it. So it is made here only if it is not
-        # there, and nobody else in the process opens it meanwhile.
+        # To close a file ends all locks that the process has on it. So create the file only if it does not
+        # exist, and let no other thread of the process open it meanwhile.
         with _OPENING:
             with suppress(FileExistsError):
-                # SQLite gives its other files the permissions of this one.
+                # SQLite gives its -wal and -shm files the same permissions.
                 os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             return self._connect()
 
@@ -175,40 +175,40 @@ class SqliteStore:
         return db
 
     def _prepare(self, db: sqlite3.Connection) -> None:
-        # One at a time: several processes may be making the same file.
+        # Several processes may be creating the same file.
         db.execute("BEGIN IMMEDIATE")
         [application_id] = db.execute("PRAGMA application_id").fetchone()
         [version] = db.execute("PRAGMA user_version").fetchone()
         if application_id != _APPLICATION_ID and db.execute("SELECT * FROM sqlite_master").fetchone():
-            raise NotOurFileError(f"{self._path} is another program's database")
+            raise NotOurFileError(f"{self._path} is the database of another program")
         if version > _VERSION:
-            raise _UnusableError(f"was written by a newer version ({version}; this one knows {_VERSION})")
+            raise _UnusableError(f"was written by a newer version (format {version}, not {_VERSION})")
         for statement in _SCHEMA:
             db.execute(statement)
         db.execute("DELETE FROM claims WHERE until <= ?", (time.time(),))
         db.execute("COMMIT")
         _use_wal(db)
-        # A killed process loses nothing; a machine that loses its power, the last moments.
+        # A killed process loses nothing; a power failure may lose the last transactions.
         db.execute("PRAGMA synchronous = NORMAL")
 
     def _move_aside(self, why: str) -> None:
-        """Move the file aside, unless another process has done so."""
+        """Rename the file, unless another process has already done so."""
         self._close_file()
         with self._exclusively():
             if not self._is_in_place():
                 return
             stamp = f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:6]}"
             aside = self._path.with_name(f"{self._path.name}.{stamp}")
-            # The log goes first: the next file must not be opened with it.
+            # Rename the WAL file first: a new database must not be opened with it.
             for suffix in ("-wal", "-shm", ""):
                 with suppress(FileNotFoundError):
                     Path(f"{self._path}{suffix}").rename(f"{aside}{suffix}")
-        logger.warning("%s %s: it was moved aside to %s, and a new one is begun", self._path, why, aside)
+        logger.warning("%s %s: it was renamed to %s, and a new file replaces it", self._path, why, aside)
 
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
-        """Let one process at a time move the file."""
-        if sys.platform == "win32":  # where a file that is in use cannot be moved anyway
+        """Allow one process at a time to rename the file."""
+        if sys.platform == "win32":  # where an open file cannot be renamed anyway
             yield
             return
         lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -247,7 +247,7 @@ class SqliteStore:
 
 
 def _use_wal(db: sqlite3.Connection) -> None:
-    """Have the file in WAL mode. To change the mode, SQLite does not wait for others by itself."""
+    """Switch the file to WAL mode. SQLite itself does not wait for other processes to do this."""
     deadline = time.monotonic() + _BUSY_TIMEOUT
     while True:
         try:

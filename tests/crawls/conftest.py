@@ -1,4 +1,4 @@
-"""What tests of crawls share."""
+"""Fixtures for crawl tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.redisserver import RedisServer
 
 @pytest.fixture
 def redis_server(redis_server: RedisServer) -> RedisServer:
-    """A Redis server of the test's own, where crawls can use it."""
+    """A Redis server for one test; skipped where crawls cannot use Redis."""
     if MODES[0] == "select":
         pytest.skip("Redis needs asyncio")
     return redis_server
@@ -20,7 +20,7 @@ def redis_server(redis_server: RedisServer) -> RedisServer:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project that does what a check must not: a pipeline, a feed, a job, requests of its own."""
+    """A project with components that a check must not use: a pipeline, a feed, a job, and own requests."""
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = town.settings\n")
     (tmp_path / "town").mkdir()
     (tmp_path / "town" / "__init__.py").touch()

@@ -25,14 +25,14 @@ ENABLED = {
         ("add-on", "tests.spiders.SwitchesTheClassOff"),
     ],
 )
-def test_each_way_to_enable_it_gives_one_middleware_and_one_download(way: str, spider: str) -> None:
+def test_each_way_to_enable_it_adds_one_middleware(way: str, spider: str) -> None:
     with Site("User-agent: *\nDisallow: /back/\n") as site:
         seen = crawl(f"{site.url}/back/", f"{site.url}/", settings=ENABLED[way], spider=spider)
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
     assert site.targets() == ["/robots.txt", "/"]
 
 
-def test_scrapys_own_beside_it_is_a_warning_that_names_its_key() -> None:
+def test_scrapys_own_middleware_beside_it_is_a_warning() -> None:
     by_hand = {OURS: 100, BUILTIN: 110}
     with Site("User-agent: *\nDisallow: /back/\n") as site:
         seen = crawl(f"{site.url}/", settings={"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": by_hand})
@@ -45,7 +45,7 @@ def test_scrapys_own_beside_it_is_a_warning_that_names_its_key() -> None:
     [("Pages", {"tests.spiders.ScrapysOwn": 110}), ("ListsASubclassOfScrapys", {})],
     ids=["by its path", "by its class"],
 )
-def test_a_subclass_of_scrapys_own_beside_it_is_a_warning_that_says_what_that_means(
+def test_a_subclass_of_scrapys_own_middleware_beside_it_is_a_warning(
     spider: str, listed: dict[str, int]
 ) -> None:
     settings = {**ADDON, "DOWNLOADER_MIDDLEWARES": listed}
@@ -54,7 +54,7 @@ def test_a_subclass_of_scrapys_own_beside_it_is_a_warning_that_says_what_that_me
     assert len(site.robots_hits()) == 2
     (line,) = seen.log_lines("WARNING: ", "robots.txt middleware")
     assert "tests.spiders.ScrapysOwn, a subclass of Scrapy's robots.txt middleware, is enabled too" in line
-    assert "both must allow a request, and each site is asked twice" in line
+    assert "a request passes only if both allow it, and each robots.txt is downloaded twice" in line
 
 
 @pytest.mark.parametrize(
@@ -68,17 +68,15 @@ def test_a_subclass_of_scrapys_own_beside_it_is_a_warning_that_says_what_that_me
         ("EXTENSIONS", "scrapy_norobots.Addon", "ADDONS"),
     ],
 )
-def test_what_stands_in_the_wrong_setting_is_an_error_that_names_the_right_one(
-    setting: str, key: str, place: str
-) -> None:
+def test_a_component_in_the_wrong_setting_is_an_error(setting: str, key: str, place: str) -> None:
     with Site() as site:
         done = run_crawl(f"{site.url}/", settings={setting: {key: 100}})
-    assert f"ValueError: {setting} = {{{key!r}: 100}}: {key!r} belongs into {place}" in done.stderr
+    assert f"ValueError: {setting} = {{{key!r}: 100}}: {key!r} belongs in {place}" in done.stderr
     assert site.targets() == []
 
 
 @pytest.mark.skipif(MODES[0] == "no reactor", reason="no module may import a reactor there")
-def test_modules_that_import_the_reactor_are_not_imported_before_it_is_there() -> None:
+def test_the_add_on_does_not_import_modules_that_install_a_reactor() -> None:
     theirs = {
         "EXTENSIONS": {"tests.importing.Extension": 1},
         "DOWNLOADER_MIDDLEWARES": {"tests.importing.Middleware": 7},

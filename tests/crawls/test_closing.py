@@ -1,4 +1,4 @@
-"""A crawl that is interrupted while a robots.txt is being downloaded: a real process, a real SIGINT."""
+"""Interrupt a crawl with a real SIGINT while a robots.txt is being downloaded."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.crawling import ADDON, as_input, crawl
 from tests.processes import ROOT
 from tests.sites import Answer, Hit, Site
 
-# So long that no test sees the end of it.
+# Longer than any test runs.
 PATIENT = {**ADDON, "NOROBOTS_TIMEOUT": 600}
 
 
 @contextmanager
 def running(*requests: str, **job: Any) -> Iterator[subprocess.Popen[str]]:
-    """Run a crawl in a process that can be sent signals."""
+    """Run a crawl in a process that can receive signals."""
     with subprocess.Popen(
         [sys.executable, "-m", "tests.crawler"],
         cwd=ROOT,
@@ -42,7 +42,7 @@ def running(*requests: str, **job: Any) -> Iterator[subprocess.Popen[str]]:
 
 
 class Hanging:
-    """A robots.txt that is answered when `release` is set."""
+    """A robots.txt whose response is sent when `release` is set."""
 
     def __init__(self, status: int = 200) -> None:
         self.asked, self.release = threading.Event(), threading.Event()
@@ -54,14 +54,14 @@ class Hanging:
         return Answer(status=self._status)
 
 
-def test_ctrl_c_ends_a_crawl_whose_robots_txt_hangs(mode: str, tmp_path: Path) -> None:
+def test_ctrl_c_stops_a_crawl_whose_robots_txt_hangs(mode: str, tmp_path: Path) -> None:
     robots = Hanging()
     settings = {**PATIENT, "NOROBOTS_STORE": f"sqlite:///{tmp_path / 'robots.sqlite'}"}
     with Site(robots) as site:
         with running(f"{site.url}/", settings=settings, mode=mode) as process:
             assert robots.asked.wait(60)
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=60)  # it ends before robots.txt comes
+            out, err = process.communicate(timeout=60)  # the crawl ends before robots.txt arrives
         robots.release.set()
         assert process.returncode == 0, err
         seen = json.loads(out)
@@ -69,7 +69,7 @@ def test_ctrl_c_ends_a_crawl_whose_robots_txt_hangs(mode: str, tmp_path: Path) -
         assert [drop["type"] for drop in seen["drops"]] == ["RobotsUnreachable"]
         assert "the crawl is closing" in seen["drops"][0]["text"]
         assert site.targets() == ["/robots.txt"]
-        # That says nothing of the site, so the next crawl asks it.
+        # The failure says nothing about the site, so the next crawl downloads the file.
         assert crawl(f"{site.url}/", settings=settings, mode=mode).pages == [f"{site.url}/"]
 
 
@@ -89,8 +89,8 @@ def test_a_robots_txt_that_fails_is_not_retried_while_the_crawl_is_closing(mode:
     assert site.targets() == ["/robots.txt"]
 
 
-def test_a_robots_txt_that_comes_in_time_lets_its_pages_finish(mode: str) -> None:
-    """As Scrapy lets pages finish that are being downloaded."""
+def test_pages_finish_if_robots_txt_arrives_in_time(mode: str) -> None:
+    """Scrapy, too, lets running downloads finish."""
     robots = Hanging()
     with Site(robots) as site, running(f"{site.url}/", settings=PATIENT, mode=mode) as process:
         assert robots.asked.wait(60)

@@ -1,4 +1,4 @@
-"""What both commands do: their options, their input, and what they write on a terminal."""
+"""Both commands: options, input, and output on a terminal."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.sites import Answer, Site
 
 
 @pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
-def test_options_of_a_crawl_write_over_nothing(tmp_path: Path, name: str) -> None:
-    """As when a user puts them behind the command of a crawl that is paused."""
+def test_settings_of_a_crawl_overwrite_no_files(tmp_path: Path, name: str) -> None:
+    """For example, if a user adds the options of a paused crawl to the command."""
     queue = tmp_path / "job" / "requests.queue"
     queue.mkdir(parents=True)
     (queue / "active.json").write_text('{"0": "what is left to do"}')
@@ -62,7 +62,7 @@ def test_scrapy_lists_both_inside_a_project(project: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
-def test_help_says_how_it_ends(tmp_path: Path, name: str) -> None:
+def test_help_describes_the_exit_status(tmp_path: Path, name: str) -> None:
     done = run(tmp_path, name, "-h")
     assert "exit status is 2 if" in " ".join(done.stdout.split())
     assert "--json" in done.stdout
@@ -77,17 +77,17 @@ def test_loading_them_installs_no_reactor() -> None:
 
 
 BAD_INPUT = {
-    "robots-check": "nothing to do: give URL... ('-' is standard input)",
+    "robots-check": "nothing to do: expected URL... ('-' reads standard input)",
     "robots-check --nonsense http://a/": "no such option: --nonsense",
-    "robots-check - -": "standard input can be read once only",
+    "robots-check - -": "'-' (standard input) can be given only once",
     "robots-check --file - -": "standard input cannot be both a robots.txt and a list of URLs",
-    "robots-check --robot '' http://a/": "--robot names no robot: ''",
+    "robots-check --robot '' http://a/": "--robot '': must contain the name of a robot",
     "robots-check --file missing http://a/": "missing: No such file or directory",
     "robots-check --file . http://a/": ".: Is a directory",
     "robots-check --file big.txt -s NOROBOTS_MAXSIZE=9 http://a/": "big.txt: has more than 9 bytes",
     "robots-check -s NOROBOTS_TIMEOUT=soon http://a/": "NOROBOTS_TIMEOUT = 'soon': must be a number",
     "robots-check -s NOROBOTS http://a/": "Invalid -s value",
-    "robots-lint": "nothing to do: give FILE|URL... ('-' is standard input)",
+    "robots-lint": "nothing to do: expected FILE|URL... ('-' reads standard input)",
     "robots-lint --nonsense big.txt": "no such option: --nonsense",
     "robots-lint missing": "missing: No such file or directory",
     "robots-lint docs.example.org": "No such file or directory; for a site, write http://docs.example.org",
@@ -97,15 +97,15 @@ BAD_INPUT = {
     "robots-lint .": ".: Is a directory",
     "robots-lint big.txt -s NOROBOTS_MAXSIZE=9": "big.txt: has more than 9 bytes",
     "robots-lint ftp://a/robots.txt": "ftp://a/robots.txt: only http and https URLs",
-    "robots-lint http://a:b/": "http://a:b/: 'b' is no port",
+    "robots-lint http://a:b/": "http://a:b/: port 'b' in 'a:b' is not a number up to 65535",
     "robots-lint http:///": "http:///: only http and https URLs with a host",
-    "robots-lint http://127.0.0.1:1/": "http://127.0.0.1:1/robots.txt: could not be had (",
+    "robots-lint http://127.0.0.1:1/": "http://127.0.0.1:1/robots.txt: could not be downloaded (",
     "robots-lint -s NOROBOTS_MAXSIZE=0 big.txt": "NOROBOTS_MAXSIZE = '0': must be a number",
 }
 
 
 @pytest.mark.parametrize("line", BAD_INPUT)
-def test_bad_input_gets_a_clear_answer(tmp_path: Path, line: str) -> None:
+def test_invalid_input_is_a_usage_error(tmp_path: Path, line: str) -> None:
     (tmp_path / "big.txt").write_text(ROBOTS)
     done = run(tmp_path, *shlex.split(line))
     assert done.returncode == 2
@@ -114,7 +114,7 @@ def test_bad_input_gets_a_clear_answer(tmp_path: Path, line: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing.txt", "./a.b/missing.txt", "town/robots.txt"])
-def test_a_missing_file_that_is_named_like_one_is_not_taken_for_a_site(tmp_path: Path, name: str) -> None:
+def test_a_missing_file_with_a_file_name_is_not_read_as_a_site(tmp_path: Path, name: str) -> None:
     assert run(tmp_path, "robots-lint", name).stderr == f"{name}: No such file or directory\n"
 
 
@@ -130,8 +130,8 @@ BROKEN = {
 
 @pytest.mark.parametrize("fault", BROKEN)
 @pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
-def test_a_crawl_that_cannot_be_set_up_ends_with_2(project: Path, name: str, fault: str) -> None:
-    """And not with 1, which means that a site forbids something."""
+def test_a_crawl_that_cannot_be_set_up_exits_with_2(project: Path, name: str, fault: str) -> None:
+    """Status 1 would mean that a site forbids something."""
     with (project / "town" / "settings.py").open("a") as settings:
         settings.write(BROKEN[fault])
     (project / "town" / "broken.py").write_text("class Addon:\n    def __init__(self): raise OSError\n")
@@ -146,7 +146,7 @@ def test_a_crawl_that_cannot_be_set_up_ends_with_2(project: Path, name: str, fau
     ["SPIDER_MODULES = ['no.such']", "SPIDER_MODULES = ['town.bad']", "SPIDER_LOADER_CLASS = 'no.such'"],
 )
 @pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
-def test_a_broken_spider_module_stops_neither(project: Path, name: str, broken: str) -> None:
+def test_a_broken_spider_module_does_not_stop_the_commands(project: Path, name: str, broken: str) -> None:
     with (project / "town" / "settings.py").open("a") as settings:
         settings.write(f"{broken}\n")
     (project / "town" / "bad.py").write_text("this is no Python\n")
@@ -157,7 +157,7 @@ def test_a_broken_spider_module_stops_neither(project: Path, name: str, broken: 
 
 
 @pytest.mark.parametrize("options", [[], ["--json"], ["--compare"], ["--file", "/dev/null"]])
-def test_no_urls_on_standard_input_are_no_error(tmp_path: Path, options: list[str]) -> None:
+def test_empty_standard_input_is_not_an_error(tmp_path: Path, options: list[str]) -> None:
     done = run(tmp_path, "robots-check", *options, "-", stdin="\n \n")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -170,10 +170,10 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
         assert (done.returncode, done.stderr) == (2, "robots.txt: Permission denied\n")
 
 
-def test_a_setting_that_does_not_exist_is_told_of(tmp_path: Path) -> None:
+def test_an_unknown_setting_is_reported(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text(ROBOTS)
     done = run(tmp_path, "robots-lint", "-s", "NOROBOTS_MAXSIZ=1", "robots.txt")
-    assert done.stderr == "There is no setting NOROBOTS_MAXSIZ; is it NOROBOTS_MAXSIZE?\n"
+    assert done.stderr == "Unknown setting NOROBOTS_MAXSIZ is ignored; did you mean NOROBOTS_MAXSIZE?\n"
 
 
 def test_a_closed_standard_input(tmp_path: Path) -> None:
@@ -186,8 +186,8 @@ def test_a_closed_standard_input(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
-def test_a_reader_who_has_seen_enough(tmp_path: Path, name: str) -> None:
-    # More than a pipe holds.
+def test_a_closed_pipe_is_not_an_error(tmp_path: Path, name: str) -> None:
+    # More than the buffer of a pipe.
     text = "".join(f"http://a.example/{number}\n" for number in range(20_000))
     (tmp_path / "robots.txt").write_text(text)
     args = ["--file", os.devnull, "-"] if name == "robots-check" else ["-"]
@@ -211,7 +211,7 @@ def test_a_reader_who_has_seen_enough(tmp_path: Path, name: str) -> None:
 
 
 def on_terminal(cwd: Path, *command: str, **variables: str) -> str:
-    """Run a command whose output and errors go to a terminal, and return what it wrote there."""
+    """Run a command on a terminal, and return what it wrote."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         command, cwd=cwd, env=environment(**variables), stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs
@@ -221,7 +221,7 @@ def on_terminal(cwd: Path, *command: str, **variables: str) -> str:
         while True:
             try:
                 data = os.read(ours, 65536)
-            except OSError:  # how Linux says that the other end was closed
+            except OSError:  # on Linux: the other end was closed
                 break
             if not data:
                 break
@@ -230,7 +230,7 @@ def on_terminal(cwd: Path, *command: str, **variables: str) -> str:
     return seen.decode()
 
 
-def test_colours_and_progress_are_for_terminals(tmp_path: Path) -> None:
+def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("hm\n")
     with Site("User-agent: *\nDisallow: /x") as one, Site(Answer(status=503)) as two:
         check = command("robots-check", f"{one.url}/", f"{one.url}/x", f"{two.url}/")
@@ -242,7 +242,7 @@ def test_colours_and_progress_are_for_terminals(tmp_path: Path) -> None:
         ("31", "forbidden"),
         ("33", "unknown"),
     ]
-    assert "1 of 2 to go" in seen
+    assert "1 of 2 left" in seen
     assert "\x1b[3" not in plain + no_ansi
     assert "\x1b" not in no_ansi
     lint = command("robots-lint", "robots.txt")
@@ -257,7 +257,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
-def test_text_from_a_site_never_gets_through_as_it_is(tmp_path: Path, options: list[str]) -> None:
+def test_text_from_a_site_is_always_escaped(tmp_path: Path, options: list[str]) -> None:
     with Site(HOSTILE) as site:
         check = run(
             tmp_path, "robots-check", *options, f"{site.url}/a%E2%80%AE%20%1B[31m%20/b", f"{site.url}/"
@@ -271,13 +271,13 @@ def test_text_from_a_site_never_gets_through_as_it_is(tmp_path: Path, options: l
         assert not set(text) & set("\x1b\x07\x9b\u202e")
 
 
-# The page about them
+# The page of the docs
 
 PAGE = (ROOT / "docs" / "commands.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("shown", re.findall(r"^```console\n\$ (.*?)```", PAGE, re.DOTALL | re.MULTILINE))
-def test_the_page_shows_what_they_write(tmp_path: Path, shown: str) -> None:
+def test_the_docs_show_the_real_output(tmp_path: Path, shown: str) -> None:
     (robots,) = re.findall(r"^```robots.txt\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE)
     (tmp_path / "robots.txt").write_text(robots)
     line, _, expected = shown.partition("\n")

@@ -1,4 +1,4 @@
-"""Nothing that the newest version of Scrapy calls deprecated is used; and if it were, tests would fail."""
+"""The plugin uses nothing that is deprecated in the newest Scrapy, and the tests would detect it."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_a_crawl_that_does_what_is_deprecated_fails_the_test(mode: str) -> None:
-    """So that no other test passes where the plugin does it."""
+def test_a_deprecation_warning_fails_the_test(mode: str) -> None:
+    """This keeps other tests from passing if the plugin uses something deprecated."""
     with Site() as site:
         done = run_crawl(f"{site.url}/", spider="tests.spiders.Outdated", mode=mode)
     assert "ScrapyDeprecationWarning: the old way" in done.stderr
-    assert "Traceback" in done.stderr  # what `crawl` takes for a failure
+    assert "Traceback" in done.stderr  # `crawl` fails on this
 
 
-def test_with_all_that_the_plugin_has_nothing_is_warned_of(mode: str, tmp_path: Path) -> None:
+def test_all_features_together_log_no_deprecation(mode: str, tmp_path: Path) -> None:
     settings = {
         **ADDON,
         "NOROBOTS_ALSO_OBEY": ["scrapy.robotstxt.ProtegoRobotParser"],
@@ -46,7 +46,7 @@ def test_with_all_that_the_plugin_has_nothing_is_warned_of(mode: str, tmp_path: 
     assert "Deprecat" not in seen.log
 
 
-def test_a_command_warns_of_nothing_deprecated() -> None:
+def test_a_command_logs_no_deprecation() -> None:
     with Site(RULES) as site:
         done = subprocess.run(
             [

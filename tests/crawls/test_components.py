@@ -1,6 +1,6 @@
-"""The plugin together with Scrapy's other components and with other people's: real ones, but for services.
+"""The plugin with Scrapy's and third-party components: real ones, except for services.
 
-docs/components.md is the table of what these tests show.
+The table in docs/components.md states what these tests show.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def playwright(**settings: Any) -> dict[str, Any]:
 
 
 def rendered(site: Site) -> dict[str, bool]:
-    """What the site was asked for, and whether a browser asked. A browser may ask for an icon, or not."""
+    """The requests to the site, and whether a browser sent them. A browser may request an icon."""
     return {
         hit.target: "sec-fetch-mode" in hit.headers or "rendered" in hit.headers
         for hit in site.hits
@@ -79,7 +79,7 @@ def rendered(site: Site) -> dict[str, bool]:
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_playwright_renders_pages_and_no_robots_txt(scheme: str, tls: tuple[Path, Path]) -> None:
+def test_playwright_renders_pages_but_not_robots_txt(scheme: str, tls: tuple[Path, Path]) -> None:
     with Site(RULES, tls=tls if scheme == "https" else None) as site:
         seen = crawl(
             {"url": f"{site.url}/open", "meta": {"playwright": True, "playwright_context": "default"}},
@@ -98,7 +98,7 @@ def test_playwright_renders_pages_and_no_robots_txt(scheme: str, tls: tuple[Path
     assert seen.stats["playwright/request_count/navigation"] == 1
 
 
-def test_a_middleware_that_renders_by_default_renders_no_robots_txt(site: Site) -> None:
+def test_a_middleware_that_renders_by_default_does_not_render_robots_txt(site: Site) -> None:
     settings = playwright(DOWNLOADER_MIDDLEWARES={"tests.components.RenderAll": 543})
     seen = crawl(f"{site.url}/open", f"{site.url}/back/1", settings=settings, mode="asyncio")
     assert rendered(site) == {"/robots.txt": False, "/open": True}
@@ -106,8 +106,8 @@ def test_a_middleware_that_renders_by_default_renders_no_robots_txt(site: Site) 
 
 
 @pytest.mark.parametrize("aborts", [False, True])
-def test_what_a_browser_fetches_on_its_own_is_not_seen(aborts: bool, site: Site) -> None:
-    """A limit: what a browser is redirected to, and what a page in it loads, no middleware sees."""
+def test_requests_of_a_browser_itself_are_not_checked(aborts: bool, site: Site) -> None:
+    """A limit: no middleware sees redirects in a browser, or what a page in it loads."""
     site.answers["/moved"] = redirect("/back/1")
     site.answers["/open"] = Answer(
         '<html><body><img src="/back/2"></body></html>', headers={"Content-Type": "text/html"}
@@ -122,7 +122,7 @@ def test_what_a_browser_fetches_on_its_own_is_not_seen(aborts: bool, site: Site)
     assert seen.drops == []
 
 
-def test_a_handler_that_renders_by_default_can_tell_a_robots_txt(site: Site) -> None:
+def test_a_handler_that_renders_by_default_can_recognize_robots_txt(site: Site) -> None:
     handlers = {"DOWNLOAD_HANDLERS": {"http": "tests.components.RenderingByDefault"}}
     plainly = {"DOWNLOADER_MIDDLEWARES": {"tests.components.RobotsTxtPlainly": 200}}
     meta = {"render": True}
@@ -141,7 +141,7 @@ def test_a_handler_that_renders_by_default_can_tell_a_robots_txt(site: Site) -> 
 
 
 def zyte_api(hit: Hit) -> Answer:
-    """Do what Zyte API does: fetch a URL, and answer with its body or with what a browser makes of it."""
+    """Act like Zyte API: fetch a URL, and return its body or the page as a browser renders it."""
     asked = json.loads(hit.body)
     with urllib.request.urlopen(asked["url"]) as response:
         body, kind = response.read(), response.headers["Content-Type"]
@@ -166,7 +166,7 @@ def zyte_api(hit: Hit) -> Answer:
     ],
     ids=["plain", "browser", "extraction", "on request"],
 )
-def test_zyte_api_is_asked_for_the_bytes_of_a_robots_txt(
+def test_zyte_api_returns_the_bytes_of_robots_txt(
     params: dict[str, Any], transparent: bool, site: Site
 ) -> None:
     pytest.importorskip("scrapy_zyte_api")
@@ -196,7 +196,7 @@ def test_zyte_api_is_asked_for_the_bytes_of_a_robots_txt(
 
 
 @pytest.mark.parametrize("names_page", [True, False])
-def test_a_request_that_a_middleware_sends_anew_is_checked_anew(
+def test_a_request_that_a_middleware_sends_again_is_checked_again(
     names_page: bool, site: Site, other: Site
 ) -> None:
     settings = {
@@ -216,9 +216,7 @@ def test_a_request_that_a_middleware_sends_anew_is_checked_anew(
 
 
 @pytest.mark.parametrize("policy", ["DummyPolicy", "RFC2616Policy"])
-def test_pages_from_the_cache_are_checked_by_the_robots_txt_of_today(
-    policy: str, site: Site, tmp_path: Path
-) -> None:
+def test_cached_pages_are_checked_by_the_current_robots_txt(policy: str, site: Site, tmp_path: Path) -> None:
     for_long = {"Cache-Control": "max-age=9999", "Content-Type": "text/plain"}
     site.answers["/robots.txt"] = Answer("User-agent: *\nDisallow:\n", headers=for_long)
     site.answers["/open"] = site.answers["/back/1"] = Answer("page", headers=for_long)
@@ -274,7 +272,7 @@ def media_settings(pipeline: str, folder: Path, **settings: Any) -> dict[str, An
 
 
 def check_files(seen: Any, folder: Path, field: str, expected: list[str]) -> None:
-    """Check that an item has got exactly these files, and that they are there."""
+    """Check that an item has exactly these files, and that they exist."""
     files = seen.notes["item"][field]
     assert sorted(file["url"] for file in files) == sorted(expected)
     assert all((folder / file["path"]).is_file() for file in files)
@@ -315,9 +313,7 @@ def test_forbidden_images_are_not_downloaded(site: Site, other: Site, tmp_path: 
     assert [len(one.robots_hits()) for one in (site, other)] == [1, 1]
 
 
-def test_redirects_of_files_are_checked_hop_by_hop(
-    site: Site, other: Site, mode: str, tmp_path: Path
-) -> None:
+def test_each_redirect_of_a_file_is_checked(site: Site, other: Site, mode: str, tmp_path: Path) -> None:
     targets = {
         "/here": "/file",
         "/barred": "/back/file",
@@ -340,7 +336,7 @@ def test_redirects_of_files_are_checked_hop_by_hop(
 # Retries and redirects
 
 
-def test_a_page_tried_again_is_checked_again_without_another_download(site: Site, mode: str) -> None:
+def test_a_retried_page_is_checked_without_another_download(site: Site, mode: str) -> None:
     answers = iter([Answer(status=503), Answer(status=503), page()])
     site.answers["/open"] = lambda hit: next(answers)
     seen = crawl(f"{site.url}/open", mode=mode)
@@ -356,7 +352,7 @@ def refresh(to: str) -> Answer:
 
 
 @pytest.mark.parametrize("hop", [redirect, refresh], ids=["redirect", "meta refresh"])
-def test_each_hop_of_a_chain_is_checked(hop: Any, site: Site, other: Site, mode: str) -> None:
+def test_each_redirect_of_a_page_is_checked(hop: Any, site: Site, other: Site, mode: str) -> None:
     site.answers |= {
         "/1": hop("/2"),
         "/2": hop(f"{other.url}/3"),
@@ -373,10 +369,10 @@ def test_each_hop_of_a_chain_is_checked(hop: Any, site: Site, other: Site, mode:
     assert [len(one.robots_hits()) for one in (site, other)] == [1, 1]
 
 
-# What shapes requests
+# Components that change requests
 
 
-def test_hosts_that_are_offsite_are_not_asked(site: Site, other: Site) -> None:
+def test_the_robots_txt_of_offsite_hosts_is_not_downloaded(site: Site, other: Site) -> None:
     site.answers["/"] = page(f"{other.url}/link", "/moved", "/back/1")
     site.answers["/moved"] = redirect(f"{other.url}/target")
     seen = crawl(f"{site.url}/", arguments={"follow": True, "allowed_domains": ["127.0.0.1"]})
@@ -385,7 +381,7 @@ def test_hosts_that_are_offsite_are_not_asked(site: Site, other: Site) -> None:
     assert [drop.url for drop in seen.drops if drop.type == "RobotsForbidden"] == [f"{site.url}/back/1"]
 
 
-def test_credentials_go_to_their_domain_only(site: Site, other: Site) -> None:
+def test_http_auth_credentials_are_sent_to_their_domain_only(site: Site, other: Site) -> None:
     site.answers["/robots.txt"] = redirect(f"{other.url}/robots.txt")
     seen = crawl(
         f"{site.url}/open",
@@ -399,14 +395,14 @@ def test_credentials_go_to_their_domain_only(site: Site, other: Site) -> None:
     assert len(other.robots_hits()) == 2
 
 
-def test_the_credentials_of_a_page_stay_with_it(site: Site) -> None:
+def test_the_credentials_of_a_page_are_not_sent_for_robots_txt(site: Site) -> None:
     crawl({"url": f"{site.url}/open", "headers": {"Authorization": "Basic bWU6cHc="}})
     robots, one = site.hits
     assert "authorization" not in robots.headers
     assert "authorization" in one.headers
 
 
-def test_cookies_of_a_robots_txt_are_not_kept(site: Site) -> None:
+def test_cookies_of_robots_txt_are_not_stored(site: Site) -> None:
     site.answers["/robots.txt"] = Answer(RULES, headers={"Set-Cookie": "track=1; Path=/"})
     crawl(f"{site.url}/open")
     robots, one = site.hits
@@ -425,10 +421,10 @@ def test_the_proxy_of_the_environment_is_used(site: Site, monkeypatch: pytest.Mo
     assert all("proxy-authorization" in hit.headers for hit in proxy.hits)
 
 
-def test_the_proxy_of_the_environment_is_that_of_the_scheme(
+def test_the_proxy_of_the_environment_depends_on_the_scheme(
     site: Site, other: Site, tls: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A page that was redirected carries the proxy for http; its robots.txt may move to https."""
+    """A redirected page has the proxy for http in its meta; its robots.txt may be redirected to https."""
     site.answers["/"] = redirect("http://other.example/back/1")
     with (
         Site(RULES, tls=tls) as secure,
@@ -444,7 +440,7 @@ def test_the_proxy_of_the_environment_is_that_of_the_scheme(
 
 
 @pytest.mark.parametrize(("order", "line"), [(50, 2), (450, 5)])
-def test_a_middleware_that_sets_the_user_agent_counts_if_it_comes_first(
+def test_an_earlier_middleware_that_sets_the_user_agent_selects_the_record(
     order: int, line: int, site: Site
 ) -> None:
     site.answers["/robots.txt"] = Answer(
@@ -468,14 +464,14 @@ def test_a_middleware_that_sets_the_user_agent_sets_that_of_robots_txt_too(
     assert page.endswith("Bot/1.0")
 
 
-def test_delays_count_a_robots_txt_as_a_request_to_its_host(site: Site) -> None:
+def test_delays_apply_to_robots_txt_like_to_any_request(site: Site) -> None:
     settings = {**ADDON, "DOWNLOAD_DELAY": 0.01, "AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_DEBUG": True}
     seen = crawl(f"{site.url}/open", settings=settings, spider="tests.components.Slots")
     assert seen.notes == {f"{site.url}/robots.txt": "127.0.0.1", f"{site.url}/open": "127.0.0.1"}
     assert len(seen.log_lines("[scrapy.extensions.throttle]", "slot: 127.0.0.1")) == 2
 
 
-def test_a_robots_txt_is_downloaded_in_the_slot_that_the_page_asks_for() -> None:
+def test_robots_txt_is_downloaded_in_the_download_slot_of_the_page() -> None:
     with Site(RULES, host="0.0.0.0") as site:
         site.answers["/open"] = redirect("/end")
         site.answers["127.0.0.2/robots.txt"] = redirect(f"{site.url_of('127.0.0.9')}/robots.txt")
@@ -489,8 +485,8 @@ def test_a_robots_txt_is_downloaded_in_the_slot_that_the_page_asks_for() -> None
     assert set(seen.notes.values()) == {"all"}
 
 
-def test_a_redirect_does_not_put_a_robots_txt_in_the_slot_of_another_host(site: Site, other: Site) -> None:
-    """Scrapy keeps the redirected page in the slot of the first host; robots.txt is of the second."""
+def test_a_redirect_does_not_use_the_slot_of_another_host(site: Site, other: Site) -> None:
+    """Scrapy keeps a redirected page in the slot of the first host; its robots.txt is on the second."""
     site.answers["/"] = redirect(f"{other.url}/open")
     seen = crawl(f"{site.url}/", spider="tests.components.Slots")
     assert seen.notes.pop(f"{other.url}/robots.txt") == "127.0.0.2"
@@ -498,7 +494,7 @@ def test_a_redirect_does_not_put_a_robots_txt_in_the_slot_of_another_host(site: 
     assert set(seen.notes.values()) == {"127.0.0.1"}
 
 
-def test_closespider_counts_a_robots_txt_as_scrapy_does(site: Site) -> None:
+def test_closespider_counts_robots_txt_like_scrapys_middleware(site: Site) -> None:
     settings = {"CLOSESPIDER_PAGECOUNT": 1, "ROBOTSTXT_OBEY": True}
     ours = crawl(f"{site.url}/open", settings={**ADDON, **settings})
     scrapys = crawl(f"{site.url}/open", settings=settings)
@@ -506,11 +502,11 @@ def test_closespider_counts_a_robots_txt_as_scrapy_does(site: Site) -> None:
         assert seen.stats["finish_reason"] == "closespider_pagecount"
 
 
-# Spiders, and what runs them
+# Spiders and commands
 
 
 @pytest.mark.parametrize("spider", ["Following", "ByRules"])
-def test_links_are_checked_however_they_are_followed(spider: str, site: Site) -> None:
+def test_links_are_checked_in_each_way_to_follow_them(spider: str, site: Site) -> None:
     site.answers["/"] = page("/a", "/back/1", "/b", "/back/2")
     seen = crawl(f"{site.url}/", spider=f"tests.components.{spider}")
     assert site.pages() == ["/", "/a", "/b"]
@@ -518,7 +514,7 @@ def test_links_are_checked_however_they_are_followed(spider: str, site: Site) ->
     assert len(site.robots_hits()) == 1
 
 
-def test_what_a_callback_downloads_is_checked(site: Site, other: Site, mode: str) -> None:
+def test_downloads_by_a_callback_are_checked(site: Site, other: Site, mode: str) -> None:
     seen = crawl(
         f"{site.url}/",
         mode=mode,
@@ -529,13 +525,13 @@ def test_what_a_callback_downloads_is_checked(site: Site, other: Site, mode: str
     assert other.targets() == ["/robots.txt", "/b"]
 
 
-def test_spider_middlewares_see_no_robots_txt(site: Site) -> None:
+def test_spider_middlewares_do_not_see_robots_txt(site: Site) -> None:
     settings = {**ADDON, "SPIDER_MIDDLEWARES": {"tests.components.SeesResponses": 543}}
     seen = crawl(f"{site.url}/open", f"{site.url}/back/1", settings=settings)
     assert seen.notes["input"] == ["/open"]
 
 
-def test_crawls_of_one_process_have_settings_of_their_own(site: Site) -> None:
+def test_crawls_of_one_process_keep_their_own_settings(site: Site) -> None:
     seen = crawl(
         f"{site.url}/back/1",
         beside={"ROBOTSTXT_OBEY": False, "USER_AGENT": "OtherBot"},

@@ -64,7 +64,7 @@ def crawl_beside_a_slow_host(mode: str = MODES[0], **settings: Any) -> tuple[Cra
     return seen, log
 
 
-def test_a_slow_host_stalls_no_other(mode: str) -> None:
+def test_a_slow_host_does_not_stall_others(mode: str) -> None:
     _, log = crawl_beside_a_slow_host(mode)
     assert log == ["healthy"] * HEALTHY_PAGES + ["slow"] * SLOW_PAGES
 
@@ -100,7 +100,7 @@ IN_ORDER = {
         ),
     ],
 )
-def test_it_holds_with(settings: dict[str, Any]) -> None:
+def test_a_slow_host_does_not_stall_others_with_settings(settings: dict[str, Any]) -> None:
     _, log = crawl_beside_a_slow_host(**settings)
     assert log[:HEALTHY_PAGES] == ["healthy"] * HEALTHY_PAGES
 
@@ -114,7 +114,7 @@ def test_a_slow_host_does_not_pull_the_queue_into_memory() -> None:
     assert seen.notes["most active"] <= 4 + 1 + 2 * 1
 
 
-def test_without_free_room_requests_count_as_they_always_have() -> None:
+def test_with_limits_of_zero_held_requests_take_places() -> None:
     robots = Answer(RULES, before=lambda: threading.Event().wait(0.3))
     nothing_free = {"NOROBOTS_HELD_PER_ORIGIN": 0, "NOROBOTS_CONCURRENT_FETCHES": 0}
     with Site(robots) as site:
@@ -148,7 +148,7 @@ def test_the_order_of_requests_is_kept(queue: str) -> None:
     assert max(place - plain.index(target) for place, target in enumerate(ours)) <= 28
 
 
-def test_a_download_slot_of_the_users_own() -> None:
+def test_a_download_slot_of_the_user_is_respected() -> None:
     with Site(RULES) as site:
         seen = crawl(
             *({"url": f"{site.url}/{i}", "meta": {"download_slot": f"slot {i % 2}"}} for i in range(10)),
@@ -205,7 +205,7 @@ def crawl_with_any_downloader(settings: dict[str, Any], mode: str) -> Crawl:
 )
 def test_obeys_with_any_downloader(settings: dict[str, Any], problem: str, mode: str) -> None:
     seen = crawl_with_any_downloader(settings, mode)
-    (line,) = seen.log_lines("WARNING: Requests that wait for a robots.txt count against CONCURRENT_REQUESTS")
+    (line,) = seen.log_lines("WARNING: Requests that wait for robots.txt count against CONCURRENT_REQUESTS")
     assert line.endswith(problem)
 
 
@@ -247,7 +247,7 @@ class InHand:
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-def test_what_was_held_goes_on_within_the_limit_of_the_crawl(limit: int, mode: str) -> None:
+def test_requests_continue_within_concurrent_requests(limit: int, mode: str) -> None:
     hand = InHand()
     targets = ["/robots.txt", *(f"/{number}" for number in range(8)), "/back/"]
     with Site(None, dict.fromkeys(targets, hand.answer), host="0.0.0.0") as site:
@@ -258,7 +258,7 @@ def test_what_was_held_goes_on_within_the_limit_of_the_crawl(limit: int, mode: s
     assert hand.most <= limit
 
 
-def test_what_waits_for_the_same_rules_again_stays_within_the_limit(mode: str) -> None:
+def test_requests_that_wait_twice_stay_within_the_limit(mode: str) -> None:
     hand = InHand()
     targets = ["/robots.txt", *(f"/{number}" for number in range(5))]
     with Site(None, dict.fromkeys(targets, hand.answer), host="0.0.0.0") as site:
@@ -270,7 +270,7 @@ def test_what_waits_for_the_same_rules_again_stays_within_the_limit(mode: str) -
     assert hand.most <= 2
 
 
-def test_robots_txts_that_a_spider_asks_for_itself_stay_within_the_limit(mode: str) -> None:
+def test_a_spiders_requests_for_robots_txt_stay_within_the_limit(mode: str) -> None:
     """The first request for each is the plugin's, and fails, so that the spider's own goes to the site."""
     hand = InHand()
     asked: set[str] = set()
@@ -289,7 +289,7 @@ def test_robots_txts_that_a_spider_asks_for_itself_stay_within_the_limit(mode: s
     assert hand.most <= 2
 
 
-def test_one_that_counts_is_held_for_free_when_another_origin_goes_on() -> None:
+def test_a_held_request_becomes_free_when_another_origin_continues() -> None:
     done = threading.Event()
     waited: list[bool] = []
 
@@ -307,7 +307,7 @@ def test_one_that_counts_is_held_for_free_when_another_origin_goes_on() -> None:
     assert waited == [True, True]
 
 
-def test_pages_that_are_answered_without_the_downloader_make_room(mode: str) -> None:
+def test_responses_of_a_middleware_free_their_places(mode: str) -> None:
     def robots(hit: Hit) -> Answer:
         return Answer(RULES, before=lambda: time.sleep(0.2 if hit.host == "127.0.0.2" else 0))
 
@@ -330,7 +330,7 @@ def test_pages_that_are_answered_without_the_downloader_make_room(mode: str) -> 
     assert max(seen.pages.index(url) for url in waiting) < 160
 
 
-def test_who_takes_long_over_a_response_takes_a_place() -> None:
+def test_a_slow_middleware_keeps_its_place() -> None:
     with Site(Answer(RULES, before=lambda: time.sleep(0.2)), host="0.0.0.0") as site:
         urls = [site.url_of(f"127.0.0.{host}") + f"/{number}" for number in range(4) for host in range(1, 5)]
         settings = {
@@ -343,7 +343,7 @@ def test_who_takes_long_over_a_response_takes_a_place() -> None:
     assert seen.stats["looked at"] <= 2 * 2
 
 
-def test_a_page_that_waits_for_another_gets_it(mode: str) -> None:
+def test_a_page_that_waits_for_another_page_gets_it(mode: str) -> None:
     settings = {
         **ADDON,
         "CONCURRENT_REQUESTS": 1,
@@ -359,7 +359,7 @@ def test_a_page_that_waits_for_another_gets_it(mode: str) -> None:
 @pytest.mark.parametrize(
     ("delay", "hosts"), [pytest.param(0.2, 2, id="with a delay"), pytest.param(0, 12, id="many hosts")]
 )
-def test_pages_that_wait_for_pages_of_their_own_host_get_them(delay: float, hosts: int, mode: str) -> None:
+def test_pages_that_wait_for_pages_of_the_same_host_get_them(delay: float, hosts: int, mode: str) -> None:
     robots = Answer(RULES, before=lambda: time.sleep(0.1))
     with Site(robots, host="0.0.0.0") as site:
         urls = [
@@ -378,7 +378,7 @@ def test_pages_that_wait_for_pages_of_their_own_host_get_them(delay: float, host
     assert not seen.drops
 
 
-def test_requests_that_another_slot_sends_do_not_wait_for_the_first() -> None:
+def test_requests_moved_to_another_slot_do_not_wait_for_the_first() -> None:
     """If each waited for half of the delay, the crawl would time out."""
     with Site(RULES) as site:
         settings = {
@@ -390,7 +390,7 @@ def test_requests_that_another_slot_sends_do_not_wait_for_the_first() -> None:
     assert len(seen.pages) == 40
 
 
-def test_dead_hosts_leave_room_for_others_whatever_sends_the_requests(mode: str) -> None:
+def test_dead_hosts_leave_places_for_others_with_any_download_handler(mode: str) -> None:
     done = threading.Event()
     waited: list[bool] = []
     dead = Answer(RULES, before=lambda: waited.append(done.wait(PATIENCE)))
@@ -403,7 +403,7 @@ def test_dead_hosts_leave_room_for_others_whatever_sends_the_requests(mode: str)
     assert len(seen.pages) == 11
 
 
-def test_hosts_take_turns_when_their_pages_may_be_fetched() -> None:
+def test_hosts_take_turns() -> None:
     hosts = range(1, 7)
     all_asked = threading.Barrier(len(hosts), timeout=PATIENCE)
     with Site(Answer(RULES, before=all_asked.wait), host="0.0.0.0") as site:
@@ -424,7 +424,7 @@ def test_hosts_take_turns_when_their_pages_may_be_fetched() -> None:
         pytest.param(2, 0.0, id="two that are asked for one page at a time"),
     ],
 )
-def test_what_a_host_cannot_be_asked_for_yet_takes_no_place_of_others(slow: int, delay: float) -> None:
+def test_requests_that_wait_for_a_delay_take_no_place(slow: int, delay: float) -> None:
     fast, *others = (f"127.0.0.{number}" for number in range(1, 2 + slow))
     settings = {
         "CONCURRENT_REQUESTS": 4,
@@ -452,7 +452,7 @@ def test_what_a_host_cannot_be_asked_for_yet_takes_no_place_of_others(slow: int,
     assert len(max(asked[: asked.rindex("f")].split("f"), key=len)) <= 6
 
 
-def test_what_has_waited_is_judged_by_what_is_in_force_then() -> None:
+def test_a_request_that_waited_is_checked_by_the_current_rules() -> None:
     answers = [Answer(RULES), Answer("User-agent: *\nDisallow: /2\n")]
     pages = {"/1": Answer(before=lambda: time.sleep(1.5)), "/2": Answer()}
     with Site(lambda hit: answers.pop(0), pages) as site:
@@ -466,7 +466,7 @@ def test_what_has_waited_is_judged_by_what_is_in_force_then() -> None:
 @pytest.mark.parametrize(
     ("hosts", "limit", "delay", "latest"), [(1, 8, 0.02, 30), (2, 8, 0.02, 50), (3, 16, 0.05, 80)]
 )
-def test_what_waited_is_not_overtaken_by_all_that_comes_later(
+def test_requests_that_waited_are_not_overtaken_by_all_later_ones(
     hosts: int, limit: int, delay: float, latest: int
 ) -> None:
     def asked(settings: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The request for robots.txt: how it is sent, and where it is followed to."""
+"""The request for robots.txt: its headers and meta, and its redirects."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tests.sites.faults import Exchange, Fault, FaultLab
 SHUT = "User-agent: *\nDisallow: /back/\n"
 
 
-def test_it_carries_nothing_of_the_crawl() -> None:
+def test_a_robots_txt_request_has_no_cookies_and_no_referer() -> None:
     set_cookie = Answer("hello", headers={"Set-Cookie": "session=7; Path=/"})
     with Site(answers={"/": set_cookie}) as first, Site(SHUT) as second:
-        # Cookies go by host, not by port: the page of the second site is sent the first one's.
+        # Cookies depend on the host and not on the port, so the page of the second site gets the first one's.
         seen = crawl(
             f"{first.url}/",
             spider="tests.spiders.Then",
@@ -57,7 +57,7 @@ def test_it_carries_nothing_of_the_crawl() -> None:
     ],
     ids=["setting", "spider", "default headers", "request"],
 )
-def test_its_user_agent_is_the_pages_and_chooses_the_record(
+def test_the_user_agent_of_the_page_is_sent_and_selects_the_record(
     settings: dict[str, object], arguments: dict[str, str], request_headers: dict[str, str], sent: str
 ) -> None:
     name = sent.partition("/")[0]
@@ -75,7 +75,7 @@ def test_its_user_agent_is_the_pages_and_chooses_the_record(
     assert len(site.hits) == 2
 
 
-def test_robotstxt_user_agent_chooses_the_record_and_is_not_sent() -> None:
+def test_robotstxt_user_agent_selects_the_record_and_is_not_sent() -> None:
     robots = "User-agent: catalogue\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"
     settings = {**ADDON, "USER_AGENT": "FooBot/1.0", "ROBOTSTXT_USER_AGENT": "TownCatalogue"}
     with Site(robots) as site:
@@ -100,7 +100,7 @@ KNOWS_ALLOW_OFFSITE = "allow_offsite" in inspect.getsource(OffsiteMiddleware)
     ],
     ids=["allow_offsite", "dont_filter"],
 )
-def test_it_is_not_filtered_as_offsite(meta: dict[str, bool]) -> None:
+def test_a_robots_txt_request_is_not_filtered_as_offsite(meta: dict[str, bool]) -> None:
     with Site(SHUT) as site:
         seen = crawl(
             {"url": f"{site.url}/back/", "meta": meta, "dont_filter": not meta},
@@ -114,7 +114,7 @@ def redirect(to: str, status: int = 302) -> Answer:
     return Answer("User-agent: *\nDisallow: /\n", status, {"Location": to})
 
 
-def test_redirects_are_followed_and_the_rules_count_for_the_origin_first_asked(mode: str) -> None:
+def test_rules_behind_a_redirect_apply_to_the_first_origin(mode: str) -> None:
     with Site("User-agent: *\nDisallow: /back/\n") as target:
         hops = {
             "/robots.txt": redirect("/moved/robots.txt", 301),
@@ -126,7 +126,7 @@ def test_redirects_are_followed_and_the_rules_count_for_the_origin_first_asked(m
     assert {drop.url for drop in seen.drops} == set(urls)
     assert f"line 2 of {target.url}/robots.txt" in seen.drops[0].text
     assert site.targets() == ["/robots.txt", "/moved/robots.txt", "/"]
-    # Once for the first site and once for its own: rules are not taken over.
+    # Once for the first site and once for its own: origins do not share rules.
     assert target.targets() == ["/robots.txt", "/robots.txt"]
 
 
@@ -141,7 +141,7 @@ def test_redirects_are_followed_and_the_rules_count_for_the_origin_first_asked(m
     ],
     ids=["loop", "ftp", "bad port", "no URL", "empty"],
 )
-def test_a_redirect_that_leads_nowhere_closes_the_origin_for_a_while(location: str, asked: int) -> None:
+def test_a_redirect_that_cannot_be_followed_closes_the_origin_temporarily(location: str, asked: int) -> None:
     with Site(redirect(location)) as site:
         settings = {**ADDON, "NOROBOTS_REDIRECT_MAX": 2}
         denied = crawl(f"{site.url}/a", settings=settings)
@@ -190,7 +190,7 @@ def test_the_proxy_of_the_page_is_used(mode: str) -> None:
 
 
 @pytest.mark.parametrize("status", [407, 511])
-def test_what_a_proxy_answers_for_itself_is_saved_for_nobody(status: int, tmp_path: Path) -> None:
+def test_an_error_of_the_proxy_is_not_saved(status: int, tmp_path: Path) -> None:
     settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "RETRY_ENABLED": False}
     with Site(Answer(status=status)) as proxy, Site(SHUT) as site:
         through = {"url": f"{site.url}/open", "meta": {"proxy": proxy.url}}
@@ -205,7 +205,7 @@ def test_what_a_proxy_answers_for_itself_is_saved_for_nobody(status: int, tmp_pa
     assert [drop.line for drop in seen.drops] == [2]
 
 
-def test_credentials_of_a_proxy_are_not_sent_where_no_proxy_is_used() -> None:
+def test_proxy_credentials_are_not_sent_without_a_proxy() -> None:
     with Site(SHUT) as site:
         request = {"url": f"{site.url}/open", "headers": {"Proxy-Authorization": "Basic bWU6cHc="}}
         crawl({**request, "meta": {"proxy": None}})
@@ -213,8 +213,8 @@ def test_credentials_of_a_proxy_are_not_sent_where_no_proxy_is_used() -> None:
     assert not any("proxy-authorization" in hit.headers for hit in site.hits)
 
 
-def test_a_page_tried_again_through_its_proxy_keeps_the_proxys_credentials() -> None:
-    """Scrapy moves them from the URL to a header; the robots.txt of a redirect's target needs them too."""
+def test_a_retried_page_keeps_the_credentials_of_its_proxy() -> None:
+    """Scrapy moves them from the URL to a header; the robots.txt of a redirect target needs them too."""
     with Site(SHUT) as target, Site() as site:
         site.answers["/"] = Answer(status=302, headers={"Location": "http://other.example/back/"})
         with ForwardProxy({"town.example": site, "other.example": target}) as proxy:
@@ -226,7 +226,7 @@ def test_a_page_tried_again_through_its_proxy_keeps_the_proxys_credentials() -> 
 
 
 @pytest.mark.parametrize("by", ["Pages", "Stopping"], ids=["the network", "a handler"])
-def test_what_was_cut_off_is_no_robots_txt_whatever_the_settings_say(by: str) -> None:
+def test_an_incomplete_file_is_never_read(by: str) -> None:
     cut_off = Answer(SHUT, headers={"Content-Length": "9999"} if by == "Pages" else {})
     with Site(cut_off) as site:
         settings = {**ADDON, "RETRY_ENABLED": False, "DOWNLOAD_FAIL_ON_DATALOSS": False}
@@ -235,7 +235,7 @@ def test_what_was_cut_off_is_no_robots_txt_whatever_the_settings_say(by: str) ->
     assert site.pages() == []
 
 
-def test_it_is_not_compressed_unless_the_server_wants_it() -> None:
+def test_the_request_asks_for_no_compression() -> None:
     with Site(SHUT) as site:
         crawl(f"{site.url}/")
     robots, page = site.hits
@@ -243,14 +243,14 @@ def test_it_is_not_compressed_unless_the_server_wants_it() -> None:
     assert "gzip" in page.headers["accept-encoding"]
 
 
-def test_it_is_decoded_though_scrapy_decodes_nothing() -> None:
+def test_a_file_is_decoded_with_compression_disabled_in_scrapy() -> None:
     compressed = Answer(gzip.compress(SHUT.encode()), headers={"Content-Encoding": "gzip"})
     with Site(compressed) as site:
         seen = crawl(f"{site.url}/back/", settings={**ADDON, "COMPRESSION_ENABLED": False})
     assert [drop.line for drop in seen.drops] == [2]
 
 
-def test_a_compressed_file_that_was_cut_off_is_saved_for_nobody(tmp_path: Path) -> None:
+def test_an_incomplete_compressed_file_is_not_obeyed_and_not_kept(tmp_path: Path) -> None:
     cut_off = Answer(gzip.compress((SHUT * 99).encode())[:-20], headers={"Content-Encoding": "gzip"})
     settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "NOROBOTS_ERROR_TTL": 0}
     with Site(cut_off) as site:
@@ -258,12 +258,12 @@ def test_a_compressed_file_that_was_cut_off_is_saved_for_nobody(tmp_path: Path) 
         site.answers["/robots.txt"] = Answer(SHUT)
         seen = crawl(f"{site.url}/open", f"{site.url}/back/", settings=settings)
     assert [drop.type for drop in closed.drops] == ["RobotsUnreachable"]
-    assert "its gzip data was cut off" in closed.drops[0].text
+    assert "its gzip data is incomplete" in closed.drops[0].text
     assert [drop.line for drop in seen.drops] == [2]
     assert seen.pages == [f"{site.url}/open"]
 
 
-def test_scrapys_http_cache_does_not_keep_it(tmp_path: Path) -> None:
+def test_scrapys_http_cache_does_not_store_robots_txt(tmp_path: Path) -> None:
     cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path), "RETRY_ENABLED": False}
     with Site(Answer(status=503)) as site:
         crawl(f"{site.url}/open", settings={**ADDON, **cache})
@@ -273,8 +273,8 @@ def test_scrapys_http_cache_does_not_keep_it(tmp_path: Path) -> None:
     assert len(site.robots_hits()) == 2
 
 
-def test_bodies_in_flight_keep_within_the_bound_and_small_files_come(mode: str, tmp_path: Path) -> None:
-    """Large files come all at once and do not end. There is room for one of them, and for the small ones."""
+def test_bodies_in_flight_respect_the_limit_and_small_files_arrive(mode: str, tmp_path: Path) -> None:
+    """Large files arrive at once and never end. There is room for one of them, and for the small ones."""
     body = SHUT.encode() + b"#" * 90_000
     given_up = threading.Semaphore(0)
     over = threading.Event()
@@ -316,9 +316,9 @@ def test_bodies_in_flight_keep_within_the_bound_and_small_files_come(mode: str, 
     assert again.stats["norobots/store/hits"] == 1 + len(small)
 
 
-def test_a_download_handler_that_keeps_no_limit_of_time_is_given_one(mode: str) -> None:
+def test_a_download_handler_without_a_timeout_is_stopped(mode: str) -> None:
     handlers = {"http": "tests.components.NeverEnds"}
     settings = {**ADDON, "DOWNLOAD_HANDLERS": handlers, "NOROBOTS_TIMEOUT": 0.2, "RETRY_ENABLED": False}
     seen = crawl("http://127.0.0.1:1/a", mode=mode, settings=settings)
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"]
-    assert "the download handler did not end it within 0.2 s" in seen.drops[0].text
+    assert "the download handler did not end the download within 0.2 s" in seen.drops[0].text

@@ -1,4 +1,4 @@
-"""The files of a report: where they are written, and what cannot be written."""
+"""Report files: their paths, and errors when they are written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.crawls.test_components import scrapy
 from tests.crawls.test_refresh import RULES
 from tests.sites import Answer, Site
 
-NO_PLACEHOLDER = "has a placeholder that is neither %(time)s nor an attribute of the spider, or a '%'"
+NO_PLACEHOLDER = "unknown placeholder ("
 
 
 def test_placeholders_are_filled_in(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_placeholders_are_filled_in(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other.htm", "pages"]
 
 
-def test_placeholders_are_the_attributes_and_arguments_of_the_spider(tmp_path: Path) -> None:
+def test_placeholders_are_attributes_and_arguments_of_the_spider(tmp_path: Path) -> None:
     template = f"{tmp_path}/%(name)s-%(_job)s-%(part)03d.json"
     crawl(
         "data:,",
@@ -53,7 +53,7 @@ def test_crawls_at_the_same_time_do_not_overwrite_each_others_report(tmp_path: P
     assert reports.keys() == {"report.json", "report-2.json"}
     assert sorted(report["requests"]["passed"] for report in reports.values()) == [1, 3]
     (own,) = (name for name, report in reports.items() if report["requests"]["passed"] == 3)
-    assert seen.log_lines(f"INFO: The report on robots.txt is in {tmp_path / own}")
+    assert seen.log_lines(f"INFO: The robots.txt report was written to {tmp_path / own}")
 
 
 def test_crawls_of_one_process_do_not_overwrite_each_others_report(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_report_from_before_the_crawl_is_replaced(tmp_path: Path) -> None:
     assert json.loads(path.read_text())["origins"] == 0
 
 
-def test_the_shell_starts_whatever_placeholders_a_report_has(tmp_path: Path) -> None:
+def test_the_shell_starts_with_any_placeholders(tmp_path: Path) -> None:
     with Site(RULES) as site:
         options = ["-s", "NOROBOTS_REPORT=%(_job)s.html", "-c", "response.status"]
         project = make_project(tmp_path, site.url)
@@ -79,7 +79,7 @@ def test_the_shell_starts_whatever_placeholders_a_report_has(tmp_path: Path) -> 
     assert done.stdout.strip() == "200", done.stderr
 
 
-def test_a_users_home_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tilde_means_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     settings = {"NOROBOTS_REPORT": "~/robots.json", "NOROBOTS_STORE": "sqlite:///~/robots.sqlite"}
     with Site() as site:
@@ -91,12 +91,12 @@ def test_a_users_home_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     ("path", "problem"),
     [
         ("file/report.html", "cannot be written: "),
-        ("folder.html", "folder.html is a folder"),
-        ("full.html", "/dev/full is no file"),
+        ("folder.html", "folder.html is a directory"),
+        ("full.html", "/dev/full is not a regular file"),
         (f"{300 * 'x'}.json", "cannot be written: "),
         ("%(host)s.html", NO_PLACEHOLDER),
         ("100%.html", NO_PLACEHOLDER),
-        ("report.pdf", "must end in one of .html, .htm, .json"),
+        ("report.pdf", "must end in .html, .htm, .json"),
     ],
 )
 def test_a_path_that_cannot_be_written_stops_the_start(path: str, problem: str, tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_path_that_cannot_be_written_stops_the_start(path: str, problem: str, 
 
 @pytest.fixture
 def tiny_disk(tmp_path: Path) -> Iterator[Path]:
-    """A real disk with room for 8 KiB."""
+    """A real file system with 8 KiB of space."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(
@@ -131,7 +131,7 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_full_disk_costs_the_crawl_nothing_and_an_earlier_report_nothing(tiny_disk: Path) -> None:
+def test_a_full_disk_affects_neither_the_crawl_nor_an_earlier_report(tiny_disk: Path) -> None:
     page, data = tiny_disk / "report.html", tiny_disk / "report.json"
     page.write_text("of yesterday")
     os.utime(page, (1e9, 1e9))
@@ -139,13 +139,15 @@ def test_a_full_disk_costs_the_crawl_nothing_and_an_earlier_report_nothing(tiny_
         seen = crawl(f"{site.url}/", settings=with_report(page, data))
     assert seen.stats["finish_reason"] == "finished"
     (line,) = seen.log_lines("ERROR: ")
-    assert f"NOROBOTS_REPORT: {page} could not be written: [Errno 28] No space left on device" in line
+    assert (
+        f"NOROBOTS_REPORT: the report {page} could not be written: [Errno 28] No space left on device" in line
+    )
     assert page.read_text() == "of yesterday"
     assert json.loads(data.read_text())["origins"] == 1  # there was room for that
     assert sorted(tiny_disk.iterdir()) == [page, data]
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_a_symbolic_link_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     link, target = tmp_path / "report.json", tmp_path / "real" / "report.data"
     link.symlink_to(target)

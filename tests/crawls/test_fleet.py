@@ -1,4 +1,4 @@
-"""A real fleet: four Scrapy processes that share a scrapy-redis queue ask each host once."""
+"""A fleet of four Scrapy processes with a shared scrapy-redis queue downloads each robots.txt once."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ FORBIDDEN = ["/back/", "/back/1", "/attic", "/%61ttic/2"]
 
 
 class Town(Site):
-    """Hosts whose front pages lead to pages of their own and of the next host.
+    """Hosts whose front pages link to their own pages and to pages of the next host.
 
-    Front pages come when all processes have asked for something: nobody is done before all have begun.
+    Front pages are sent after each process has sent a request, so that none finishes before all have started.
     """
 
     def __init__(self) -> None:
@@ -48,12 +48,12 @@ class Town(Site):
 
 @pytest.fixture
 def fleet(redis_server: RedisServer) -> Any:
-    """What a fleet needs to have installed."""
+    """The packages that a fleet needs."""
     pytest.importorskip("scrapy_redis", reason="scrapy-redis is not installed")
     return pytest.importorskip("redis")
 
 
-def test_a_fleet_asks_each_host_once(redis_server: RedisServer, fleet: Any) -> None:
+def test_a_fleet_downloads_each_robots_txt_once(redis_server: RedisServer, fleet: Any) -> None:
     from tests.fleet import SETTINGS
 
     settings = {**ADDON, **SETTINGS, "REDIS_URL": redis_server.url, "NOROBOTS_STORE": redis_server.url}
@@ -62,7 +62,7 @@ def test_a_fleet_asks_each_host_once(redis_server: RedisServer, fleet: Any) -> N
         return crawl(
             settings={**settings, "USER_AGENT": f"worker{number}"},
             spider="tests.fleet.Worker",
-            # What scrapy-redis does.
+            # From scrapy-redis.
             deprecated=r"Passing a .spider. argument|Spider\.log|scrapy_redis\.|scrapy\.http\.FormRequest",
             arguments={"follow": True},
             timeout=120,

@@ -1,4 +1,4 @@
-"""Lines of robots.txt files without effect: the warning that a crawl logs."""
+"""The warning about lines without effect in robots.txt files."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from tests.sites import Site
 FAULTY = "User-agent: *\nDisallow: /back/\nDisalow: /attic/\n\nDisallow: /cellar/\n"
 
 
-def test_lines_that_count_for_nobody_are_one_warning(mode: str) -> None:
+def test_lines_without_effect_are_one_warning(mode: str) -> None:
     with Site(FAULTY) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/attic/", f"{site.url}/cellar/", mode=mode)
     (line,) = seen.log_lines("WARNING: ", "without effect")
-    assert f"{site.url}/robots.txt has lines without effect: 2 of 3 Disallow lines, so that more" in line
+    assert f"{site.url}/robots.txt has lines without effect: 2 of 3 Disallow lines, so the crawl" in line
     assert "(line 3, " in line
     assert "'Disalow: /attic/'" in line
     assert "line 5, 'Disallow: /cellar/'" in line
 
 
-def test_they_are_told_when_another_reading_counts_too() -> None:
+def test_lines_without_effect_are_reported_with_another_reading_too() -> None:
     settings = {**ADDON, "NOROBOTS_ALSO_OBEY": ["scrapy.robotstxt.ProtegoRobotParser"]}
     with Site(FAULTY) as site:
         seen = crawl(f"{site.url}/", settings=settings)
     assert seen.log_lines("WARNING: ", "without effect: 2 of 3 Disallow lines")
 
 
-def test_they_are_told_once_however_often_the_file_comes() -> None:
+def test_lines_without_effect_are_reported_once_per_origin() -> None:
     with Site() as start, Site(FAULTY) as site:
         seen = crawl(
             f"{start.url}/",
@@ -41,7 +41,7 @@ def test_they_are_told_once_however_often_the_file_comes() -> None:
     assert len(seen.log_lines("without effect")) == 1
 
 
-def test_they_do_not_fill_the_log(tmp_path: Path) -> None:
+def test_lines_without_effect_do_not_fill_the_log(tmp_path: Path) -> None:
     with Site(FAULTY, host="0.0.0.0") as site:
         urls = [f"{site.url_of(f'127.2.0.{number}')}/" for number in range(1, 26)]
         seen = crawl(*urls, settings=with_report(tmp_path / "report.json"))
@@ -53,7 +53,7 @@ def test_they_do_not_fill_the_log(tmp_path: Path) -> None:
     assert rows[0]["findings"] == "misspelt-field (line 3), stray-disallow (line 5)"
 
 
-def test_a_parser_of_the_users_own_has_no_such_lines() -> None:
+def test_the_users_parser_has_no_lines_without_effect() -> None:
     settings = {**ADDON, "ROBOTSTXT_PARSER": "scrapy.robotstxt.ProtegoRobotParser"}
     with Site(FAULTY) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/back/", settings=settings)
@@ -61,19 +61,19 @@ def test_a_parser_of_the_users_own_has_no_such_lines() -> None:
     assert "ProtegoRobotParser\n" in seen.log.partition("robots.txt in this crawl (pages)\n")[2]
 
 
-def test_what_harms_nobody_is_no_warning() -> None:
+def test_harmless_errors_are_not_warnings() -> None:
     with Site("User-agent: *\nDisallow: /robots.txt\nDisallow: /back/\n") as site:
         seen = crawl(f"{site.url}/")
     assert not seen.log_lines("effect")
 
 
-def test_a_file_that_is_a_page_has_no_rules_to_count() -> None:
+def test_an_html_page_has_no_rules() -> None:
     with Site("<html><body>Not found\nDisallow: /x</body></html>") as site:
         seen = crawl(f"{site.url}/")
     assert seen.log_lines("WARNING: ", f"{site.url}/robots.txt has lines without effect: 1 line (line 1, ")
 
 
-def test_only_the_beginning_of_a_long_file_is_looked_through() -> None:
+def test_only_the_start_of_a_long_file_is_searched() -> None:
     with Site("User-agent: *\n" + "Disalow: /x\n" * 5000) as site:
         seen = crawl(f"{site.url}/")
-    assert seen.log_lines("WARNING: ", "without effect: 1999 of 1999 Disallow lines at its beginning, so")
+    assert seen.log_lines("WARNING: ", "without effect: 1999 of 1999 Disallow lines at its start, so")

@@ -1,4 +1,4 @@
-"""Random worlds, crawled for real and judged: nothing forbidden, left out, or asked for twice."""
+"""Crawls of random worlds request nothing forbidden, omit nothing allowed, and download each file once."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests import invariant
 
 
 @pytest.mark.parametrize("seed", range(1, 3))
-def test_random_worlds(seed: int, mode: str, tls: tuple[Path, Path]) -> None:
-    """``python -m tests.invariant --seed SEED --mode MODE`` runs one again."""
+def test_crawls_of_random_worlds_keep_the_invariant(seed: int, mode: str, tls: tuple[Path, Path]) -> None:
+    """``python -m tests.invariant --seed SEED --mode MODE`` repeats one."""
     judge = invariant.run(seed, mode, tls).judge
     assert judge.pages > 5
     assert not judge.faults
@@ -25,7 +25,7 @@ def with_slip(name: str) -> dict[str, Any]:
 
 SLIPS = {
     "no normal form": (with_slip("no normal form"), "forbidden by file"),
-    "http's file counts for https": (
+    "the http file applies to https": (
         with_slip("one file for both schemes"),
         "never asked for its robots.txt",
     ),
@@ -34,14 +34,14 @@ SLIPS = {
         "forbidden by file",
     ),
     "no robots.txt closes the site": ({"settings": {"NOROBOTS_STATUS_POLICY": {"404": "deny"}}}, "left out"),
-    "a file counts for ever": ({"settings": {"NOROBOTS_TTL": 3600}}, "which had expired"),
-    "each request asks for itself": (with_slip("each request asks for itself"), "asked again"),
+    "a file never expires": ({"settings": {"NOROBOTS_TTL": 3600}}, "which had expired"),
+    "each request downloads by itself": (with_slip("each request downloads by itself"), "requested again"),
 }
 
 
 @pytest.mark.parametrize("name", SLIPS)
-def test_a_slip_is_found(name: str, tls: tuple[Path, Path]) -> None:
-    """Not in every world, but in one of a few; crawls this short seldom see a file expire."""
+def test_the_invariant_finds_injected_bugs(name: str, tls: tuple[Path, Path]) -> None:
+    """In one of several worlds, because a file seldom expires in such a short crawl."""
     job, words = SLIPS[name]
     found = (invariant.run(seed, "asyncio", tls, **copy.deepcopy(job)).judge.faults for seed in range(9, 33))
     assert any(words in fault for faults in found for fault in faults)

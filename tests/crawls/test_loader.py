@@ -1,4 +1,4 @@
-"""One download for all who share a store, in real crawls: after restarts, side by side, and when one dies."""
+"""Crawls that share a store share one download: after restarts, in parallel, and when one dies."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def stats_of(seen: Crawl) -> dict[str, Any]:
     }
 
 
-def test_a_restart_asks_no_host_again(mode: str, tmp_path: Path) -> None:
+def test_a_restart_downloads_nothing_again(mode: str, tmp_path: Path) -> None:
     settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     with Site(RULES) as site:
         urls = [f"{site.url}/", f"{site.url}/back/"]
@@ -48,10 +48,10 @@ def test_a_restart_asks_no_host_again(mode: str, tmp_path: Path) -> None:
     assert stats_of(first) == {"misses": 1}
     assert stats_of(second) == {"hits": 1}
     assert "robotstxt/request_count" not in second.stats
-    assert second.log_lines("INFO: NOROBOTS_STORE is sqlite:///")
+    assert second.log_lines("INFO: Storing robots.txt files in sqlite:///")
 
 
-def test_a_restart_with_redis_asks_no_host_again(redis_server: RedisServer) -> None:
+def test_a_restart_with_redis_downloads_nothing_again(redis_server: RedisServer) -> None:
     settings = {**ADDON, "NOROBOTS_STORE": redis_server.url}
     for mode in ("asyncio", "no reactor"):
         with Site(RULES) as site:
@@ -72,16 +72,19 @@ def test_redis_needs_asyncio() -> None:
     assert "secret" not in done.stderr
 
 
-def test_a_store_that_makes_no_sense_is_refused() -> None:
+def test_an_invalid_store_is_an_error() -> None:
     done = run_crawl("data:,", settings={**ADDON, "NOROBOTS_STORE": "disk"})
-    assert "ValueError: NOROBOTS_STORE = 'disk': is no store; write memory, sqlite:///path" in done.stderr
+    assert (
+        "ValueError: NOROBOTS_STORE = 'disk': unsupported store URL; expected memory, sqlite:///path"
+        in done.stderr
+    )
 
 
 HOSTS = [f"127.0.0.{number}" for number in range(2, 12)]
 
 
-def test_a_job_that_is_stopped_and_resumed_asks_no_host_again(tmp_path: Path) -> None:
-    """Each page leads to the next host's; the crawl stops after three, again and again."""
+def test_a_resumed_job_downloads_nothing_again(tmp_path: Path) -> None:
+    """Each page links to a page of the next host; the crawl stops after three pages, several times."""
 
     def next_page(hit: Hit) -> Answer:
         place = HOSTS.index(hit.host)
@@ -111,7 +114,7 @@ def test_a_job_that_is_stopped_and_resumed_asks_no_host_again(tmp_path: Path) ->
     assert (tmp_path / "job" / "robots.sqlite").exists()
 
 
-def test_a_job_may_keep_nothing(tmp_path: Path) -> None:
+def test_a_job_can_use_memory_only(tmp_path: Path) -> None:
     settings = {**ADDON, "JOBDIR": str(tmp_path / "job"), "NOROBOTS_STORE": "memory"}
     with Site(RULES) as site:
         for path in ("/", "/again"):
@@ -120,8 +123,8 @@ def test_a_job_may_keep_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "job" / "robots.sqlite").exists()
 
 
-def test_processes_side_by_side_ask_once(store: dict[str, Any]) -> None:
-    """All of them are there before the robots.txt is answered."""
+def test_parallel_processes_share_one_download(store: dict[str, Any]) -> None:
+    """All processes wait before the response to robots.txt is sent."""
     everybody_asks = threading.Barrier(4)
     answered = threading.Event()
 
@@ -144,7 +147,7 @@ def test_processes_side_by_side_ask_once(store: dict[str, Any]) -> None:
     assert sum(stats_of(one).get("hits", 0) for one in seen) == 3 * 2  # both sites
 
 
-def test_two_crawls_of_one_process_ask_once(tmp_path: Path) -> None:
+def test_two_crawls_of_one_process_share_one_download(tmp_path: Path) -> None:
     settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     with Site(RULES) as site:
         seen = crawl(f"{site.url}/", settings=settings, beside={"USER_AGENT": "other"})
@@ -152,7 +155,7 @@ def test_two_crawls_of_one_process_ask_once(tmp_path: Path) -> None:
     assert site.pages() == ["/", "/"]
 
 
-def test_who_dies_while_downloading_is_replaced(store: dict[str, Any]) -> None:
+def test_a_process_that_dies_while_downloading_is_replaced(store: dict[str, Any]) -> None:
     asked, dead = threading.Event(), threading.Event()
 
     def robots(hit: Hit) -> Answer:
@@ -163,7 +166,7 @@ def test_who_dies_while_downloading_is_replaced(store: dict[str, Any]) -> None:
 
     quick = {**store, "NOROBOTS_TIMEOUT": 3, "NOROBOTS_RETRY_TIMES": 0, "NOROBOTS_REDIRECT_MAX": 0}
     with Site(robots) as site:
-        # The first may take long, so that its lock outlives it.
+        # The first has a long timeout, so that its lock is held longer than the process lives.
         with started(f"{site.url}/", settings={**quick, "NOROBOTS_REDIRECT_MAX": 2}) as first:
             assert asked.wait(30)
             first.kill()
@@ -174,42 +177,44 @@ def test_who_dies_while_downloading_is_replaced(store: dict[str, Any]) -> None:
     assert site.pages() == ["/"]
 
 
-def test_a_failing_host_is_left_alone_by_all(store: dict[str, Any]) -> None:
+def test_all_processes_wait_before_they_retry_a_failing_host(store: dict[str, Any]) -> None:
     settings = {**store, "RETRY_ENABLED": False}
     with Site(Answer(status=503)) as site:
         seen = [crawl(f"{site.url}/", settings=settings) for _ in range(3)]
     assert len(site.robots_hits()) == 1
     assert [one.drops[0].type for one in seen] == ["RobotsUnreachable"] * 3
     assert "answered 503" in seen[2].drops[0].text
-    again = [line.rpartition("again in ")[2] for one in seen for line in one.log_lines("asked again in")]
+    again = [
+        line.rpartition("again after ")[2] for one in seen for line in one.log_lines("downloaded again after")
+    ]
     assert float(again[0].partition(" ")[0]) == 60
     assert 0 < float(again[2].partition(" ")[0]) < 60
 
 
-def test_failures_in_a_row_are_counted_by_all(store: dict[str, Any]) -> None:
+def test_processes_share_the_number_of_failures_in_a_row(store: dict[str, Any]) -> None:
     settings = {**store, "RETRY_ENABLED": False, "NOROBOTS_ERROR_TTL": 0.01}
     with Site(Answer(status=503)) as site:
         seen = [crawl(f"{site.url}/", settings=settings) for _ in range(3)]
     assert len(site.robots_hits()) == 3
-    assert [one.log_lines("asked again in")[0].rpartition("again in ")[2] for one in seen] == [
-        "0.01 s.",
-        "0.02 s.",
-        "0.04 s.",
+    assert [one.log_lines("downloaded again after")[0].rpartition("again after ")[2] for one in seen] == [
+        "0.01 s",
+        "0.02 s",
+        "0.04 s",
     ]
 
 
-def test_a_copy_of_the_last_crawl_counts_while_a_host_fails(store: dict[str, Any]) -> None:
+def test_a_copy_of_the_last_crawl_stays_in_use_while_a_host_fails(store: dict[str, Any]) -> None:
     answers = [Answer(RULES, headers={"ETag": '"1"'}), Answer(status=503), Answer(status=304)]
     settings = {**store, "RETRY_ENABLED": False, "NOROBOTS_TTL": 0, "NOROBOTS_ERROR_TTL": 0}
     with Site(lambda hit: answers.pop(0)) as site:
         seen = [crawl(f"{site.url}/", f"{site.url}/back/", settings=settings) for _ in range(3)]
     assert [[drop.type for drop in one.drops] for one in seen] == [["RobotsForbidden"]] * 3
     assert seen[1].stats["norobots/stale"] == 1
-    assert seen[1].log_lines("WARNING", "Rules stay in force", "answered 503")
+    assert seen[1].log_lines("WARNING", "still follow the cached rules", "answered 503")
     assert [hit.headers.get("if-none-match") for hit in site.robots_hits()] == [None, '"1"', '"1"']
 
 
-def test_a_failure_of_ones_own_parser_is_no_news_for_others(tmp_path: Path) -> None:
+def test_a_parser_failure_is_not_saved(tmp_path: Path) -> None:
     settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     with Site(RULES) as site:
         broken = crawl(
@@ -229,7 +234,7 @@ def test_a_failure_of_ones_own_parser_is_no_news_for_others(tmp_path: Path) -> N
     ],
     ids=["a middleware", "a proxy", "no handler"],
 )
-def test_a_failure_of_ones_own_means_is_no_news_for_others(tmp_path: Path, trouble: dict[str, Any]) -> None:
+def test_a_local_failure_is_not_shared(tmp_path: Path, trouble: dict[str, Any]) -> None:
     settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     with Site(RULES) as site:
         broken = crawl(f"{site.url}/", settings={**settings, **trouble})
@@ -252,8 +257,8 @@ def test_a_crawl_with_each_number_at_its_upper_end_obeys_and_saves(mode: str, st
 
 
 @pytest.mark.parametrize("proxy", [None, ""])
-def test_a_failure_without_a_proxy_is_news_for_others(tmp_path: Path, proxy: str | None) -> None:
-    """A page's meta may say that no proxy is to be used."""
+def test_a_failure_without_a_proxy_is_shared(tmp_path: Path, proxy: str | None) -> None:
+    """The meta of a page may disable the proxy."""
     settings = {
         **ADDON,
         "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
@@ -265,7 +270,7 @@ def test_a_failure_without_a_proxy_is_news_for_others(tmp_path: Path, proxy: str
     assert site.targets() == ["/robots.txt"]
 
 
-def test_what_is_fresh_for_no_time_is_still_asked_once_by_those_who_wait(store: dict[str, Any]) -> None:
+def test_waiting_processes_share_a_file_with_a_lifetime_of_zero(store: dict[str, Any]) -> None:
     settings = {**store, "NOROBOTS_TTL": 0}
     with Site(RULES) as site:
         crawl(*(f"{site.url}/{number}" for number in range(5)), settings=settings)
@@ -273,7 +278,7 @@ def test_what_is_fresh_for_no_time_is_still_asked_once_by_those_who_wait(store: 
 
 
 def chain(site: Site, goes_on: Callable[[str], bool]) -> Callable[[Hit], Answer]:
-    """Answer with pages of one host after another, as long as `goes_on` says of a host that it does."""
+    """Respond with pages of one host after another, while `goes_on` returns true for a host."""
 
     def answer(hit: Hit) -> Answer:
         if hit.target == "/robots.txt":
@@ -287,10 +292,10 @@ def chain(site: Site, goes_on: Callable[[str], bool]) -> Callable[[Hit], Answer]
     return answer
 
 
-def test_redis_that_stops_and_starts_again_stops_no_crawl(redis_server: RedisServer) -> None:
-    """The crawl goes from host to host until the server that was started again is in use.
+def test_a_restart_of_redis_does_not_stop_a_crawl(redis_server: RedisServer) -> None:
+    """The crawl continues from host to host until the restarted server is in use.
 
-    The first call to be tried again may be one that saves: two snapshots tell of a look-up as well.
+    The first repeated call may save, so two snapshots prove that a load succeeded too.
     """
     import redis
 
@@ -312,12 +317,12 @@ def test_redis_that_stops_and_starts_again_stops_no_crawl(redis_server: RedisSer
     assert len(hosts) > 20
     assert len(seen.pages) == len(hosts)
     assert len(site.robots_hits()) == len(hosts)
-    assert len(seen.log_lines("WARNING", "the crawl goes on from memory")) == 1
-    assert len(seen.log_lines("WARNING", "works again and is used")) == 1
+    assert len(seen.log_lines("WARNING", "the crawl continues without the store")) == 1
+    assert len(seen.log_lines("WARNING", "works again and is in use")) == 1
     assert seen.stats["norobots/store/failures"] >= 1
 
 
-def test_a_store_that_cannot_be_opened_stops_no_crawl(mode: str, tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_opened_does_not_stop_a_crawl(mode: str, tmp_path: Path) -> None:
     with Site(RULES) as site:
         seen = crawl(
             f"{site.url}/",
@@ -327,13 +332,13 @@ def test_a_store_that_cannot_be_opened_stops_no_crawl(mode: str, tmp_path: Path)
         )
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
     assert seen.pages == [f"{site.url}/"]
-    [line] = seen.log_lines("WARNING", "the crawl goes on from memory")
+    [line] = seen.log_lines("WARNING", "the crawl continues without the store")
     assert f"NOROBOTS_STORE sqlite:///{tmp_path} failed (IsADirectoryError: " in line
     assert seen.stats["norobots/store/failures"] == 1
 
 
 def test_an_interrupted_crawl_does_not_wait_for_others(tmp_path: Path) -> None:
-    """Another process holds the lock of the one host, and will for minutes."""
+    """Another process holds the lock of the host for minutes."""
     import asyncio
 
     from scrapy_norobots.standard import Origin
@@ -370,7 +375,7 @@ def test_reads_large_files_in_a_thread(mode: str) -> None:
 
 
 def test_reads_a_large_file_in_a_thread_for_a_second_robot_and_for_reasons_too(mode: str) -> None:
-    """The second robot comes when the file is in memory; what is dropped is looked up in the file again."""
+    """The second robot needs the file when it is in memory; the reason of a drop needs the file again."""
     large = (
         "User-agent: FooBot\nDisallow: /back/\n\nUser-agent: *\nDisallow: /nest/\n" + "# A word.\n" * 8_000
     )

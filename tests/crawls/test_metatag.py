@@ -1,4 +1,4 @@
-"""Robots META tags and ``X-Robots-Tag``, obeyed in real crawls."""
+"""Robots META tags and ``X-Robots-Tag`` in real crawls."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def tagged(content: str, name: str = "robots") -> str:
 
 
 def town() -> Site:
-    """A site whose pages say what they want, and link to a page that only they link to."""
+    """A site whose pages have META tags or headers, and each a link that no other page has."""
     pages = {
         "/": page("", "/nofollow", "/noindex", "/none", "/all", "/header", "/ours", "/theirs", "/mirror"),
         "/nofollow": page(tagged("nofollow"), "/nofollow/next", "/marked/next"),
         "/noindex": page(tagged("NOINDEX"), "/noindex/next"),
         "/none": page(tagged("none"), "/none/next"),
         "/all": page(tagged("all, noindex"), "/all/next"),
-        # Two headers: names of headers have no case, but those of dictionaries do.
+        # Two headers: header names ignore case, but dictionary keys do not.
         "/header": page("", "/header/next", X_Robots_Tag="potto: noindex", x_robots_tag="nofollow"),
         "/ours": page(tagged("nofollow", "tamarin"), "/ours/next", X_Robots_Tag="tamarin: noindex"),
         "/theirs": page(tagged("none", "potto"), "/theirs/next", X_Robots_Tag="potto: none"),
@@ -68,7 +68,7 @@ def follow(site: Site, *paths: str, spider: str = "Collecting", **job: Any) -> C
 
 
 @pytest.mark.parametrize("spider", ["Collecting", "CollectingSlowly"])
-def test_a_crawl_obeys(spider: str, mode: str) -> None:
+def test_a_crawl_obeys_tags_and_headers(spider: str, mode: str) -> None:
     with town() as site:
         seen = follow(site, spider=spider, mode=mode)
     assert set(site.pages()) == INDEXED | NOT_INDEXED | FOLLOWED
@@ -86,19 +86,20 @@ def test_a_crawl_obeys(spider: str, mode: str) -> None:
     assert seen.stats["norobots/meta/noindex"] == len(NOT_INDEXED)
 
 
-def test_the_log_says_what_was_dropped_and_what_decided() -> None:
+def test_the_log_names_what_was_dropped_and_why() -> None:
     with town() as site:
         seen = follow(site)
+    nofollow, noindex = "DEBUG: Request dropped by nofollow: ", "DEBUG: Item dropped by noindex: "
     for line in (
-        f"DEBUG: Not followed: <GET {site.url}/none/next> ({tagged('none')} of {site.url}/none)",
-        f"DEBUG: Not followed: <GET {site.url}/header/next> (X-Robots-Tag: nofollow of {site.url}/header)",
-        f"DEBUG: Not indexed: an item (dict) ({tagged('NOINDEX')} of {site.url}/noindex)",
-        f"DEBUG: Not indexed: an item (dict) (X-Robots-Tag: tamarin: noindex of {site.url}/ours)",
+        f"{nofollow}<GET {site.url}/none/next> ({tagged('none')} of {site.url}/none)",
+        f"{nofollow}<GET {site.url}/header/next> (X-Robots-Tag: nofollow of {site.url}/header)",
+        f"{noindex}dict ({tagged('NOINDEX')} of {site.url}/noindex)",
+        f"{noindex}dict (X-Robots-Tag: tamarin: noindex of {site.url}/ours)",
     ):
         assert len(seen.log_lines(line)) == 1, line
 
 
-def test_the_page_on_meta_tags_shows_real_log_lines() -> None:
+def test_the_docs_show_real_log_lines() -> None:
     shown = (ROOT / "docs" / "meta.md").read_text().splitlines()
     answers = {"/": page(tagged("nofollow"), "/staff"), "/rota": page("", X_Robots_Tag="noindex")}
     with Site(answers=answers) as site:
@@ -109,7 +110,7 @@ def test_the_page_on_meta_tags_shows_real_log_lines() -> None:
         assert len(seen.log_lines(line.replace("http://town.example", site.url))) == 1, line
 
 
-def test_a_start_request_comes_from_no_page() -> None:
+def test_start_requests_pass() -> None:
     with town() as site:
         seen = follow(site, "/none", "/none/next")
     assert site.pages() == ["/none", "/none/next"]
@@ -117,7 +118,7 @@ def test_a_start_request_comes_from_no_page() -> None:
 
 
 @pytest.mark.parametrize("switch", ["FOLLOW", "INDEX"])
-def test_each_of_the_two_can_be_switched_off(switch: str) -> None:
+def test_nofollow_and_noindex_can_be_disabled(switch: str) -> None:
     with town() as site:
         seen = follow(site, settings={**SETTINGS, f"NOROBOTS_META_{switch}": False})
     followed = FOLLOWED | NOT_FOLLOWED if switch == "FOLLOW" else FOLLOWED
@@ -129,7 +130,7 @@ def test_each_of_the_two_can_be_switched_off(switch: str) -> None:
     assert seen.notes["asked"]["/none"] == [False, False, "STATIC", None]
 
 
-def test_it_is_off_unless_it_is_switched_on() -> None:
+def test_meta_tags_are_ignored_by_default() -> None:
     with town() as site:
         seen = follow(site, settings=ADDON)
     assert set(seen.notes["items"]) == INDEXED | NOT_INDEXED | FOLLOWED | NOT_FOLLOWED
@@ -152,7 +153,7 @@ ENABLED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("way", ENABLED)
-def test_ways_to_switch_it_on(way: str) -> None:
+def test_each_way_to_enable_it_works(way: str) -> None:
     answers = {
         "/": page(tagged("noindex"), "/next"),
         "/next": page(tagged("noindex", "potto") + tagged("none", "tamarin"), "/last"),
@@ -164,7 +165,7 @@ def test_ways_to_switch_it_on(way: str) -> None:
     assert set(seen.notes["items"]) == ({"/last"} if potto else {"/next", "/last"})
 
 
-def test_a_page_requested_with_the_mark_is_indexed_and_its_links_need_their_own() -> None:
+def test_dont_obey_robotstxt_exempts_the_items_of_a_page_but_not_its_links() -> None:
     with Site(answers={"/": page(tagged("none"), "/next", "/marked")}) as site:
         start = {"url": f"{site.url}/", "meta": {"dont_obey_robotstxt": True}}
         seen = crawl(start, settings=SETTINGS, spider="tests.spiders.Collecting", arguments={"follow": True})
@@ -172,7 +173,7 @@ def test_a_page_requested_with_the_mark_is_indexed_and_its_links_need_their_own(
     assert sorted(seen.notes["items"]) == ["/", "/marked"]
 
 
-def test_the_target_of_a_redirect_counts() -> None:
+def test_the_tags_of_a_redirect_target_apply() -> None:
     answers = {
         "/old": Answer(status=302, headers={"Location": "/new", "X-Robots-Tag": "none"}),
         "/new": page(tagged("nofollow"), "/next"),
@@ -183,7 +184,7 @@ def test_the_target_of_a_redirect_counts() -> None:
     assert seen.notes["items"] == ["/new"]
 
 
-def test_what_an_errback_yields_comes_from_no_page(mode: str) -> None:
+def test_the_output_of_errbacks_passes(mode: str) -> None:
     gone = Answer(tagged("none"), status=404, headers={"Content-Type": "text/html"})
     with Site(answers={"/": page("", "/gone"), "/gone": gone}) as site:
         seen = follow(site, mode=mode)
@@ -192,7 +193,7 @@ def test_what_an_errback_yields_comes_from_no_page(mode: str) -> None:
     assert handled.notes["items"] == ["/"]
 
 
-def test_pages_of_any_bytes_do_not_disturb_a_crawl(mode: str) -> None:
+def test_pages_with_any_bytes_are_crawled(mode: str) -> None:
     bodies = (b"", b"\xff\xfe<\0m", bytes(range(256)) * 9, TAG.encode()[:-1] + b"\xff" * 99)
     kinds = ("text/html; charset=utf-16", "text/html; charset=hex", "text/plain", "application/pdf")
     answers = {
@@ -200,7 +201,7 @@ def test_pages_of_any_bytes_do_not_disturb_a_crawl(mode: str) -> None:
         for body in range(len(bodies))
         for kind in range(len(kinds))
     }
-    # Scrapy's middleware for <meta http-equiv="refresh"> raises at charsets that are none.
+    # Scrapy's middleware for <meta http-equiv="refresh"> raises an exception for invalid charsets.
     settings = {**SETTINGS, "METAREFRESH_ENABLED": False}
     with Site(answers=answers) as site:
         requests = [f"{site.url}{path}" for path in answers]
@@ -208,14 +209,14 @@ def test_pages_of_any_bytes_do_not_disturb_a_crawl(mode: str) -> None:
     assert sorted(seen.notes["items"]) == sorted(answers)
 
 
-def test_a_bad_switch_stops_the_start() -> None:
+def test_an_invalid_switch_stops_the_start() -> None:
     with town() as site:
         done = run_crawl(f"{site.url}/", settings={**ADDON, "NOROBOTS_META": "perhaps"})
     assert "ValueError: NOROBOTS_META = 'perhaps': must be True or False" in done.stderr
     assert site.targets() == []
 
 
-def test_a_dry_run_tells_and_drops_nothing() -> None:
+def test_a_dry_run_logs_and_drops_nothing() -> None:
     with Site() as site:
         html = '<meta name="robots" content="none"><a href="/next">next</a>'
         site.answers["/"] = Answer(html, headers={"Content-Type": "text/html"})
@@ -226,10 +227,10 @@ def test_a_dry_run_tells_and_drops_nothing() -> None:
         )
     assert site.pages() == ["/", "/next"]
     assert seen.stats["norobots/meta/nofollow"] == 1
-    assert seen.log_lines(f"DEBUG: Would not be followed: <GET {site.url}/next>")
+    assert seen.log_lines(f"DEBUG: Request would be dropped by nofollow: <GET {site.url}/next>")
 
 
-def test_an_override_that_a_redirect_has_ended_keeps_no_item() -> None:
+def test_an_override_that_ended_at_a_redirect_exempts_no_item() -> None:
     with Site() as site, Site(host="127.0.0.2") as other:
         html = '<meta name="robots" content="nofollow"><a href="/next">next</a>'
         other.answers["/"] = Answer(html, headers={"Content-Type": "text/html", "X-Robots-Tag": "noindex"})

@@ -1,4 +1,4 @@
-"""What becomes of a crawl when robots.txt is not simply there: the policy table and its presets."""
+"""Crawls without rules: the policy table and its presets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.crawling import ADDON, crawl
 from tests.sites import Answer, Site
 
-# A body that would forbid all, to show that only that of a 2xx answer is read.
+# A body that would forbid everything, to show that only that of a 2xx response is read.
 SHUT = "User-agent: *\nDisallow: /\n"
 
 OUTCOMES: dict[str, Answer] = {
@@ -45,7 +45,7 @@ FAST = {**ADDON, "RETRY_ENABLED": False, "NOROBOTS_TIMEOUT": 5}
 
 
 def crawl_outcomes(policy: Any) -> tuple[set[str], Any]:
-    """Crawl a host for each outcome; return those at which the page was dropped, and the crawl."""
+    """Crawl a host for each outcome. Return the outcomes whose page was dropped, and the crawl."""
     hosts = {name: f"127.0.1.{number}" for number, name in enumerate(OUTCOMES, 1)}
     answers = {f"{hosts[name]}/robots.txt": answer for name, answer in OUTCOMES.items()}
     settings = {**FAST, "NOROBOTS_STATUS_POLICY": policy}
@@ -58,10 +58,10 @@ def crawl_outcomes(policy: Any) -> tuple[set[str], Any]:
 
 
 @pytest.mark.parametrize("preset", TABLE)
-def test_preset(preset: str) -> None:
+def test_each_preset_allows_and_denies_as_documented(preset: str) -> None:
     dropped, seen = crawl_outcomes(preset)
     assert dropped == TABLE[preset]
-    # 200 and 204 have rules, if only empty ones; what else was dropped was unreachable.
+    # 200 and 204 have rules, even if empty; every other drop is a `RobotsUnreachable`.
     assert seen.stats["norobots/origins/rules"] == 2
     assert seen.stats.get("norobots/unreachable", 0) == len(dropped) - 1
     assert {drop.type for drop in seen.drops} <= {"RobotsForbidden", "RobotsUnreachable"}
@@ -73,11 +73,11 @@ def test_a_mapping_changes_the_default_preset() -> None:
     assert dropped == {"200", "301 nowhere", "304", "400", "401", "410", "cut off"} | not_now
 
 
-def test_each_closed_origin_is_one_warning_that_names_what_to_change() -> None:
+def test_each_closed_origin_logs_one_warning_with_the_setting() -> None:
     with Site(Answer(status=403)) as site:
         seen = crawl(*(f"{site.url}/{i}" for i in range(5)), settings=FAST)
-    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ", " at http")
-    assert f"Nothing is fetched at {site.url}: {site.url}/robots.txt answered 403" in line
+    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ", " requests to http")
+    assert f"{site.url}/robots.txt answered 403: requests to {site.url} are dropped" in line
     assert "NOROBOTS_STATUS_POLICY denies '403'" in line
     assert len(seen.drops) == 5
     assert seen.drops[0].type == "RobotsUnreachable"
@@ -87,7 +87,7 @@ def test_each_closed_origin_is_one_warning_that_names_what_to_change() -> None:
 @pytest.mark.parametrize(
     ("answer", "most"), [(Answer(status=403), None), (Answer(status=503), 40), (Answer(SHUT), None)]
 )
-def test_an_errback_learns_when_another_try_may_pass(answer: Answer, most: float | None) -> None:
+def test_an_errback_gets_the_time_of_the_next_try(answer: Answer, most: float | None) -> None:
     with Site(answer) as site:
         seen = crawl(f"{site.url}/a", settings={**FAST, "NOROBOTS_ERROR_TTL": 40})
     (drop,) = seen.drops
@@ -98,31 +98,31 @@ def test_an_errback_learns_when_another_try_may_pass(answer: Answer, most: float
         assert 0 < drop.retry_after <= most
 
 
-def test_allowing_after_a_failure_is_never_silent() -> None:
+def test_allowing_after_a_failure_logs_a_warning() -> None:
     with Site(Answer(status=500)) as site:
         seen = crawl(f"{site.url}/a", settings={**FAST, "NOROBOTS_STATUS_POLICY": "allow"})
     assert site.pages() == ["/a"]
-    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ", " at http")
-    assert f"Everything may be fetched at {site.url}: {site.url}/robots.txt answered 500" in line
+    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ", " requests to http")
+    assert f"{site.url}/robots.txt answered 500: requests to {site.url} are allowed" in line
 
 
-def test_robots_txt_itself_may_be_fetched_where_nothing_else_may() -> None:
+def test_robots_txt_itself_is_allowed_at_a_closed_origin() -> None:
     with Site(Answer("back soon", status=503)) as site:
         anyway = {"handle_httpstatus_all": True}
         urls = [f"{site.url}{target}" for target in ("/a", "/robots.txt", "/%72obots.txt")]
         seen = crawl(*({"url": url, "meta": anyway} for url in urls), settings=FAST)
-    assert len(seen.pages) + len(seen.drops) == 2  # the last two are one to Scrapy
+    assert len(seen.pages) + len(seen.drops) == 2  # Scrapy treats the last two as one
     assert [drop.url for drop in seen.drops] == [f"{site.url}/a"]
 
 
 @pytest.mark.parametrize("status", [403, 503])
-def test_a_start_url_at_a_closed_site_is_one_warning(status: int, mode: str) -> None:
+def test_a_start_url_at_a_closed_site_logs_one_warning(status: int, mode: str) -> None:
     with Site(Answer(status=status)) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/b", mode=mode)
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"] * 2
     assert len(site.robots_hits()) == (2 if status == 503 else 1)  # tried again
     (line,) = (line for line in seen.log_lines(site.url) if " WARNING: " in line or " ERROR: " in line)
-    assert f"Nothing is fetched at {site.url}: {site.url}/robots.txt answered {status}, and" in line
+    assert f"{site.url}/robots.txt answered {status}: requests to {site.url} are dropped (" in line
     assert len(seen.log_lines(f"DEBUG: Forbidden by robots.txt: <GET {site.url}/")) == 2
 
 
@@ -132,7 +132,7 @@ def test_many_sites_without_rules_do_not_fill_the_log(policy: str) -> None:
         urls = [f"{site.url_of(f'127.2.0.{number}')}/" for number in range(1, 26)]
         seen = crawl(*urls, settings={**FAST, "NOROBOTS_STATUS_POLICY": policy})
     assert len(seen.log_lines("WARNING: ", "answered 503")) == 20
-    assert len(seen.log_lines("DEBUG: ", "fetched at", "answered 503")) == 5
+    assert len(seen.log_lines("DEBUG: ", ": requests to http", "answered 503")) == 5
     assert len(seen.log_lines("WARNING: 20 sites without fresh rules were reported;")) == 1
 
 
@@ -146,9 +146,9 @@ def test_a_refused_connection_closes_the_origin(mode: str) -> None:
     url = f"http://127.0.0.1:{unused_port()}"
     seen = crawl(f"{url}/a", f"{url}/b", mode=mode, settings=FAST)
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"] * 2
-    assert f"{url}/robots.txt could not be had (" in seen.drops[0].text
-    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ", " at http")
-    assert "NOROBOTS_STATUS_POLICY denies 'error'; it is asked again in 60 s" in line
+    assert f"{url}/robots.txt could not be downloaded (" in seen.drops[0].text
+    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ", " requests to http")
+    assert "(NOROBOTS_STATUS_POLICY denies 'error'); robots.txt is downloaded again after 60 s" in line
     assert [key for key in seen.stats if key.startswith("robotstxt/exception_count/")]
 
 
@@ -165,7 +165,7 @@ def test_a_robots_txt_that_never_answers_ends_in_a_timeout(mode: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])
-def test_a_body_over_the_limit_is_an_error_not_half_a_file(encoding: str) -> None:
+def test_a_body_over_the_limit_is_an_error(encoding: str) -> None:
     import gzip
 
     body = (SHUT + "#" * 50_000).encode()

@@ -1,4 +1,4 @@
-"""The meta keys of requests: `norobots_url`, and what an override is worth after a redirect."""
+"""The meta keys of requests: `norobots_url`, and overrides after a redirect."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.sites import Answer, Site
 RULES = "User-agent: *\nDisallow: /back/\n"
 
 
-def test_the_rules_of_the_page_that_a_service_renders_count(mode: str) -> None:
+def test_a_rendering_service_is_checked_by_the_rules_of_the_rendered_page(mode: str) -> None:
     with Site("User-agent: *\nDisallow: /render\n") as service, Site(RULES, host="127.0.0.2") as site:
         seen = crawl(
             *(
@@ -35,7 +35,7 @@ def test_a_request_with_a_bad_url_ends_with_an_error_and_is_not_sent() -> None:
     assert service.hits == []
 
 
-def test_an_override_counts_for_the_origin_it_was_given_for(mode: str) -> None:
+def test_an_override_applies_only_to_the_origin_of_the_request(mode: str) -> None:
     with Site(RULES) as other, Site(RULES, host="127.0.0.2") as site:
         site.answers["/back/here"] = Answer(status=302, headers={"Location": "/back/there"})
         site.answers["/back/away"] = Answer(status=302, headers={"Location": f"{other.url}/back/1"})
@@ -51,7 +51,7 @@ def test_an_override_counts_for_the_origin_it_was_given_for(mode: str) -> None:
     assert site.robots_hits() == []
 
 
-def test_an_override_that_comes_back_counts_again() -> None:
+def test_an_override_applies_again_after_a_redirect_back() -> None:
     with Site(RULES) as other, Site(RULES, host="127.0.0.2") as site:
         site.answers["/back/away"] = Answer(status=302, headers={"Location": f"{other.url}/open"})
         other.answers["/open"] = Answer(status=302, headers={"Location": f"{site.url}/back/1"})
@@ -61,7 +61,7 @@ def test_an_override_that_comes_back_counts_again() -> None:
     assert seen.pages == [f"{site.url}/back/1"]
 
 
-def test_a_service_that_redirects_elsewhere_is_judged_by_where_it_leads() -> None:
+def test_a_redirect_of_a_service_to_another_origin_is_checked_by_its_target() -> None:
     third_site = Site("User-agent: *\nDisallow: /private\n", host="127.0.0.3")
     with third_site as third, Site() as service, Site(RULES, host="127.0.0.2") as site:
         service.answers["/render"] = Answer(status=302, headers={"Location": f"{third.url}/private/x"})

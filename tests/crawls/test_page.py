@@ -1,4 +1,4 @@
-"""The report's page, in a real browser."""
+"""The HTML report in a real browser."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HOSTILE = (
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Crawl, Path]:
-    """The report of a crawl of a site that writes into its robots.txt what could do harm."""
+    """The report of a crawl of a site with harmful text in its robots.txt."""
     file = tmp_path_factory.mktemp("hostile") / "report.html"
     lines = [
         "User-agent: *",
@@ -57,7 +57,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chro
 
 
 def complaints(browser: webdriver.Chrome) -> list[str]:
-    """What the browser had to say of the page since this was last asked."""
+    """The messages of the browser since the last call."""
     return [entry["message"] for entry in browser.get_log("browser")]  # type: ignore[no-untyped-call]
 
 
@@ -78,10 +78,10 @@ def test_a_hostile_site_shows_as_text(hostile: tuple[Crawl, Path], browser: webd
     ):
         assert shown in text
     assert browser.execute_script('return performance.getEntriesByType("resource").length') == 0
-    assert complaints(browser) == []  # no error, nothing that the policy had to stop
+    assert complaints(browser) == []  # no error, and nothing blocked by the policy
 
 
-def test_the_policy_would_stop_what_got_through(
+def test_the_content_security_policy_blocks_scripts(
     hostile: tuple[Crawl, Path], browser: webdriver.Chrome
 ) -> None:
     _, file = hostile
@@ -100,13 +100,15 @@ def test_a_hostile_site_is_text_in_json_and_log_too(hostile: tuple[Crawl, Path])
     assert data.isascii()
     causes = {cause["text"] for cause in json.loads(data)["dropped_most"]}
     assert r"/\u202egnp.exe\u2066\x1b[31m\x07\x00" in causes
-    told = seen.log.partition("INFO: robots.txt in this crawl (")[2].partition("INFO: The report")[0]
-    assert told.count("Disallow: ") == len(HOSTILE)
-    assert told.replace("\n", "").isprintable()
+    summary = seen.log.partition("INFO: robots.txt in this crawl (")[2].partition(
+        "INFO: The robots.txt report"
+    )[0]
+    assert summary.count("Disallow: ") == len(HOSTILE)
+    assert summary.replace("\n", "").isprintable()
 
 
 def many(count: int) -> dict[str, Any]:
-    """Facts of a made-up crawl of many origins, the last of which had the most drops."""
+    """Facts of an invented crawl of many origins; the last one has the most drops."""
     row = {"source": "network", "ignored_lines": 0, "findings": "", "detail": ""}
     return {
         "crawl": {
@@ -139,7 +141,7 @@ def long_list(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def column(browser: webdriver.Chrome, number: int) -> list[str]:
-    """The texts of a column of the table, from the top."""
+    """The texts in a column of the table, from top to bottom."""
     script = "return [...document.querySelectorAll(arguments[0])].map(cell => cell.firstChild.textContent)"
     return list(browser.execute_script(script, f"#rows-table tbody td:nth-child({number})"))
 
@@ -153,7 +155,7 @@ def test_100000_origins_are_shown_a_hundred_at_a_time(browser: webdriver.Chrome,
     assert status(browser) == "1–100 of 100,000"
     assert column(browser, 1)[:2] == ["http://town099999.example", "http://town099998.example"]
     assert len(column(browser, 1)) == 100
-    assert "5 more are counted above and not listed" in browser.find_element(By.TAG_NAME, "body").text
+    assert "5 more are counted above, but not listed" in browser.find_element(By.TAG_NAME, "body").text
     browser.find_element(By.ID, "next").click()
     assert status(browser) == "101–200 of 100,000"
     assert column(browser, 6)[0] == "99,899"
@@ -210,16 +212,16 @@ def test_the_page_fits_and_can_be_read(
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_ten_causes_are_told_in_the_log_and_bars_are_as_long_as_they_count(tmp_path: Path) -> None:
+def test_the_log_has_ten_causes_and_bars_match_their_counts(tmp_path: Path) -> None:
     paths = [f"/{letter}/" for letter in "abcdefghijkl"]
     robots = "User-agent: *\n" + "".join(f"Disallow: {path}\n" for path in paths)
     with Site(robots) as site:
         urls = [f"{site.url}{path}{n}" for count, path in enumerate(paths, 1) for n in range(count)]
         seen = crawl(*urls, settings=with_report(tmp_path / "report.html"))
-    told = [
+    summary = [
         path for path in paths if f"'Disallow: {path}'" in seen.log.partition("robots.txt in this crawl")[2]
     ]
-    assert told == paths[2:]
+    assert summary == paths[2:]
     page = (tmp_path / "report.html").read_text()
     widths = [float(width) for width in re.findall(r'<rect[^>]* width="([\d.]+)%"', page)]
     assert {round(100 * count / 12) for count in range(3, 13)} <= {round(width) for width in widths}

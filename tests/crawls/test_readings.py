@@ -12,7 +12,7 @@ from tests.sites import Site
 PROTEGO = "scrapy.robotstxt.ProtegoRobotParser"
 PYTHON = "scrapy.robotstxt.PythonRobotParser"
 
-# The strict reading knows no wildcard, and no Allow; RFC 9309 has both.
+# The strict reading has neither wildcards nor Allow; RFC 9309 has both.
 RULES = "User-agent: *\nDisallow: /back/\n"
 BOTH = "User-agent: *\nDisallow: /back/\nAllow: /back/door\nDisallow: /*.pdf\n"
 
@@ -37,13 +37,13 @@ def test_a_request_passes_only_if_all_readings_allow_it(mode: str) -> None:
     assert len(site.robots_hits()) == 1
 
 
-def test_without_it_only_the_strict_reading_counts() -> None:
+def test_only_the_strict_reading_applies_by_default() -> None:
     _, drops, site = crawled("/a.pdf", "/back/door")
     assert site.pages() == ["/a.pdf"]
     assert list(drops) == ["/back/door"]
 
 
-def test_there_may_be_many_and_another_first() -> None:
+def test_also_obey_may_have_several_parsers_beside_a_replaced_first_one() -> None:
     _, drops, _ = crawled(
         "/a.pdf",
         "/back/door",
@@ -63,7 +63,7 @@ def test_the_multi_value_dialect(multivalue: bool) -> None:
     assert [drop.line for drop in seen.drops] == ([2] if multivalue else [])
 
 
-def test_the_dialect_under_scrapys_own_middleware() -> None:
+def test_the_dialect_works_with_scrapys_own_middleware() -> None:
     settings = {
         "ROBOTSTXT_OBEY": True,
         "ROBOTSTXT_PARSER": "scrapy_norobots.StrictRobotParser",
@@ -78,20 +78,26 @@ def test_a_second_reading_that_fails_closes_the_site() -> None:
     seen, drops, site = crawled("/", NOROBOTS_ALSO_OBEY=["tests.spiders.BrokenParser"])
     assert site.pages() == []
     assert drops["/"].type == "RobotsUnreachable"
-    assert "its parser failed: RuntimeError: no such luck" in drops["/"].text
-    assert seen.log_lines("WARNING", "Nothing is fetched")
+    assert "could not be parsed (RuntimeError: no such luck)" in drops["/"].text
+    assert seen.log_lines("WARNING", "are dropped")
 
 
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        (["no.such.Parser"], "NOROBOTS_ALSO_OBEY = 'no.such.Parser': is not usable: "),
-        (["tests.spiders.NotAParser"], "NOROBOTS_ALSO_OBEY = 'tests.spiders.NotAParser': is not usable: "),
-        (["scrapy.spiders.Spider"], "NOROBOTS_ALSO_OBEY = ['scrapy.spiders.Spider']: Spider is not usable: "),
-        (7, "NOROBOTS_ALSO_OBEY = 7: must be a list of parsers"),
+        (["no.such.Parser"], "NOROBOTS_ALSO_OBEY = 'no.such.Parser': cannot be imported: "),
+        (
+            ["tests.spiders.NotAParser"],
+            "NOROBOTS_ALSO_OBEY = 'tests.spiders.NotAParser': must be a RobotParser class: ",
+        ),
+        (
+            ["scrapy.spiders.Spider"],
+            "NOROBOTS_ALSO_OBEY = ['scrapy.spiders.Spider']: Spider cannot be used: ",
+        ),
+        (7, "NOROBOTS_ALSO_OBEY = 7: must be a list of parser classes"),
         (
             ["tests.spiders.UninstalledParser"],
-            "NOROBOTS_ALSO_OBEY = ['tests.spiders.UninstalledParser']: UninstalledParser is not usable: ",
+            "NOROBOTS_ALSO_OBEY = ['tests.spiders.UninstalledParser']: UninstalledParser cannot be used: ",
         ),
     ],
 )
@@ -121,7 +127,7 @@ def test_other_parsers_get_a_file_that_they_can_read(parser: str, body: bytes, f
 @pytest.mark.parametrize(
     ("name", "type_of_robot"), [(None, "bytes"), ("TownCatalogue", "str")], ids=["header", "setting"]
 )
-def test_other_parsers_are_told_the_robot_as_scrapy_tells_it(name: str | None, type_of_robot: str) -> None:
+def test_other_parsers_get_the_robot_in_scrapys_types(name: str | None, type_of_robot: str) -> None:
     settings = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_PARSER": "tests.spiders.TellsTheRobotsType"}
     if name:
         settings["ROBOTSTXT_USER_AGENT"] = name
@@ -132,8 +138,10 @@ def test_other_parsers_are_told_the_robot_as_scrapy_tells_it(name: str | None, t
         assert seen.log_lines(f"asked by {type_of_robot}")
 
 
-def test_a_reading_that_fails_when_it_is_asked_forbids() -> None:
+def test_a_parser_that_fails_on_a_question_forbids() -> None:
     seen, drops, site = crawled("/", NOROBOTS_ALSO_OBEY=["tests.spiders.FailingParser"])
     assert site.pages() == []
-    assert drops["/"].text.endswith("as read by FailingParser, which failed (RuntimeError: not this one)")
+    assert drops["/"].text.endswith(
+        f"FailingParser failed (RuntimeError: not this one) on {site.url}/robots.txt"
+    )
     assert seen.stats["norobots/forbidden_by/FailingParser"] == 1

@@ -1,4 +1,4 @@
-"""Refreshing, in real crawls: what is asked again when, and what counts meanwhile."""
+"""Refreshes in real crawls: when a file is downloaded again, and which rules apply meanwhile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORBIDDEN, CLOSED = "RobotsForbidden", "RobotsUnreachable"
 
 
 class Changing(Site):
-    """A site whose robots.txt has another answer each time; the last one stays."""
+    """A site with a list of responses for robots.txt; the last one is repeated."""
 
     def __init__(self, *answers: Answer) -> None:
         self._answers = list(answers)
@@ -32,7 +32,7 @@ class Changing(Site):
 
 
 def ask(site: Site, *plan: tuple[float, str], **settings: Any) -> Crawl:
-    """Ask about targets of a site, each some seconds later by the plugin's clocks."""
+    """Check targets of a site, each some seconds later on the plugin's clocks."""
     with Site() as start:
         return crawl(
             f"{start.url}/",
@@ -42,7 +42,7 @@ def ask(site: Site, *plan: tuple[float, str], **settings: Any) -> Crawl:
         )
 
 
-def test_rules_that_change_count_from_the_next_refresh_on() -> None:
+def test_changed_rules_apply_after_the_next_refresh() -> None:
     with Changing(Answer(RULES), Answer(OTHER_RULES)) as site:
         seen = ask(
             site,
@@ -51,7 +51,7 @@ def test_rules_that_change_count_from_the_next_refresh_on() -> None:
             (LONGER_THAN_TTL, "/back/"),
             (0, "/attic/"),
         )
-    assert seen.notes["told"] == [FORBIDDEN, "passed", "passed", FORBIDDEN]
+    assert seen.notes["results"] == [FORBIDDEN, "passed", "passed", FORBIDDEN]
     assert len(site.robots_hits()) == 2
 
 
@@ -64,7 +64,7 @@ def test_a_refresh_is_conditional_and_a_304_renews() -> None:
 
     with Site(robots) as site:
         seen = ask(site, (0, "/back/"), (0, "/"), *[(LONGER_THAN_TTL, "/back/"), (0, "/")] * 2)
-    assert seen.notes["told"] == [FORBIDDEN, "passed"] * 3
+    assert seen.notes["results"] == [FORBIDDEN, "passed"] * 3
     first, *later = site.robots_hits()
     assert not {"if-none-match", "if-modified-since"} & first.headers.keys()
     assert len(later) == 2
@@ -72,10 +72,10 @@ def test_a_refresh_is_conditional_and_a_304_renews() -> None:
         assert hit.headers["if-none-match"] == '"v1"'
         assert hit.headers["if-modified-since"] == "Thu, 30 Jun 1994 12:00:00 GMT"
     assert seen.stats["robotstxt/response_status_count/304"] == 2
-    assert not seen.log_lines("[scrapy_norobots", "WARNING", " at http")
+    assert not seen.log_lines("[scrapy_norobots", "WARNING", " requests to http")
 
 
-def test_the_answers_own_freshness_counts() -> None:
+def test_the_freshness_headers_of_the_response_apply() -> None:
     with Site(Answer(RULES, headers={"Cache-Control": "max-age=3600"})) as site:
         ask(site, (0, "/"), (LONGER_THAN_TTL, "/"), NOROBOTS_TTL=7200)
     assert len(site.robots_hits()) == 1
@@ -87,47 +87,51 @@ def test_the_answers_own_freshness_counts() -> None:
     assert len(site.robots_hits()) == 1
 
 
-def test_a_failed_refresh_leaves_good_rules_in_force_and_says_so_once() -> None:
+def test_a_failed_refresh_keeps_good_rules_and_logs_one_warning() -> None:
     with Changing(Answer(RULES), Answer(status=503)) as site:
         seen = ask(site, (0, "/back/"), *[(LONGER_THAN_TTL, "/back/"), (0, "/")] * 2)
-    assert seen.notes["told"] == [FORBIDDEN, FORBIDDEN, "passed", FORBIDDEN, "passed"]
-    (line,) = seen.log_lines("[scrapy_norobots", "WARNING", " at http")
-    assert f"Rules stay in force at {site.url}: {site.url}/robots.txt answered 503, and " in line
-    assert "NOROBOTS_STALE_TTL lets the copy at hand count; it is asked again in 100 s" in line
+    assert seen.notes["results"] == [FORBIDDEN, FORBIDDEN, "passed", FORBIDDEN, "passed"]
+    (line,) = seen.log_lines("[scrapy_norobots", "WARNING", " requests to http")
+    assert (
+        f"{site.url}/robots.txt answered 503: requests to {site.url} still follow the cached rules " in line
+    )
+    assert "(NOROBOTS_STALE_TTL keeps the last good copy); robots.txt is downloaded again after 100 s" in line
     assert seen.stats["norobots/stale"] == len(site.robots_hits()) - 1 >= 1
 
 
-def test_good_rules_do_not_stay_for_ever() -> None:
+def test_good_rules_are_dropped_after_stale_ttl() -> None:
     with Changing(Answer(RULES), Answer(status=503)) as site:
         seen = ask(site, (0, "/"), (LONGER_THAN_TTL, "/"), NOROBOTS_STALE_TTL=100)
-    assert seen.notes["told"] == ["passed", CLOSED]
-    assert seen.log_lines("WARNING: Nothing is fetched at", "answered 503")
+    assert seen.notes["results"] == ["passed", CLOSED]
+    assert seen.log_lines("WARNING", "answered 503: ", "are dropped")
 
 
-def test_what_comes_back_counts_and_is_said() -> None:
+def test_a_recovered_robots_txt_applies_and_is_logged() -> None:
     with Changing(Answer(status=503), Answer(RULES)) as site:
         seen = ask(site, (0, "/"), (0.01, "/"), (LONGER_THAN_TTL, "/"), (0, "/back/"))
-    assert seen.notes["told"] == [CLOSED, CLOSED, "passed", FORBIDDEN]
+    assert seen.notes["results"] == [CLOSED, CLOSED, "passed", FORBIDDEN]
     assert len(site.robots_hits()) == 2
-    assert seen.log_lines(f"INFO: Rules count at {site.url}: {site.url}/robots.txt answered 200.")
+    assert seen.log_lines(
+        f"INFO: {site.url}/robots.txt answered 200: requests to {site.url} now follow its rules"
+    )
 
 
-def test_the_cause_reaches_the_errback() -> None:
+def test_the_errback_gets_the_cause_of_the_failure() -> None:
     with Site(Answer(RULES, headers={"Content-Length": "999"})) as site:
         seen = ask(site, (0, "/"))
-    (told,) = seen.notes["told"]
-    assert told.startswith(f"{CLOSED} from ")
-    assert "Loss" in told or "Failed" in told
+    (results,) = seen.notes["results"]
+    assert results.startswith(f"{CLOSED} from ")
+    assert "Loss" in results or "Failed" in results
 
 
-def test_retries_are_those_of_the_setting() -> None:
+def test_retry_times_is_the_number_of_retries() -> None:
     for retries in (0, 2):
         with Site(Answer(status=503)) as site:
             ask(site, (0, "/"), RETRY_ENABLED=True, RETRY_TIMES=7, NOROBOTS_RETRY_TIMES=retries)
         assert len(site.robots_hits()) == 1 + retries
 
 
-def test_the_bounds_of_memory_are_those_of_the_settings() -> None:
+def test_the_settings_limit_memory() -> None:
     with Site(RULES) as one, Site(RULES) as other, Site() as start:
         plan = [(0, f"{site.url}/") for site in (one, other, one, other)]
         for bounds in ({"NOROBOTS_ORIGINS_MAX": 1}, {"NOROBOTS_MEMORY_MAX": 1}):

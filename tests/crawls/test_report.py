@@ -1,4 +1,4 @@
-"""What a crawl says of itself, in real crawls."""
+"""The summary and the report of real crawls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def row_of(facts: dict[str, Any], site: Site) -> dict[str, Any]:
 # The summary and the data
 
 
-def test_a_crawl_says_what_it_met(mode: str, tmp_path: Path) -> None:
+def test_a_crawl_logs_and_reports_what_it_met(mode: str, tmp_path: Path) -> None:
     page, data = tmp_path / "new" / "folder" / "report.html", tmp_path / "report.json"
     with Site(RULES) as town, Site() as village, Site(CLOSED) as shut:
         seen = crawl(
@@ -37,7 +37,7 @@ def test_a_crawl_says_what_it_met(mode: str, tmp_path: Path) -> None:
     assert facts["requests"] == {"passed": 3, "dropped": 3, "overridden": 1}
     assert len(seen.pages) == 4
     assert seen.stats["norobots/passed"] == 3
-    assert seen.stats["norobots/overridden"] == 1  # the robots.txt that was tried again is not one
+    assert seen.stats["norobots/overridden"] == 1  # the retried robots.txt is not counted
     assert len(shut.robots_hits()) == 2
     assert facts["origins"] == 3
     assert facts["sources"] == {"network": 3}
@@ -57,38 +57,36 @@ def test_a_crawl_says_what_it_met(mode: str, tmp_path: Path) -> None:
     assert row_of(facts, shut)["detail"] == f"{shut.url}/robots.txt answered 503"
     assert facts["slowest"]["origin"] in {town.url, village.url, shut.url}
     assert facts["crawl"]["reason"] == "finished"
-    told = seen.log.partition("INFO: robots.txt in this crawl (pages)\n")[2]
-    assert told.startswith("  origins asked: 3 (1 ")
-    assert "\n  requests: 3 passed, 3 dropped, 1 passed by dont_obey_robotstxt\n" in told
-    assert f"\n  dropped 2 at {town.url}: line 2, 'Disallow: /back/'\n" in told
-    assert f"\n  dropped 1 at {shut.url}: closed (5xx)\n" in told
-    assert seen.log_lines(f"INFO: The report on robots.txt is in {page}")
+    summary = seen.log.partition("INFO: robots.txt in this crawl (pages)\n")[2]
+    assert summary.startswith("  origins: 3 (")
+    assert "\n  requests: 3 passed, 3 dropped, 1 not checked (dont_obey_robotstxt)\n" in summary
+    assert f"\n  2 dropped at {town.url}: line 2, 'Disallow: /back/'\n" in summary
+    assert f"\n  1 dropped at {shut.url}: closed (5xx)\n" in summary
+    assert seen.log_lines(f"INFO: The robots.txt report was written to {page}")
     assert page.read_text("utf-8").startswith("<!doctype html>")
 
 
-def test_a_crawl_without_a_report_says_the_same_in_brief(mode: str) -> None:
+def test_a_crawl_without_a_report_logs_a_summary(mode: str) -> None:
     with Site(RULES) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/back/", mode=mode)
-    told = seen.log.partition("INFO: robots.txt in this crawl (pages)\n")[2]
-    assert told.startswith(
-        "  origins asked: 1 (1 rules)\n  robots.txt had: 1 from network; the slowest in 0."
-    )
-    assert "\n  requests: 1 passed, 1 dropped, 0 passed by dont_obey_robotstxt\n" in told
+    summary = seen.log.partition("INFO: robots.txt in this crawl (pages)\n")[2]
+    assert summary.startswith("  origins: 1 (rules: 1)\n  robots.txt loaded: 1 from network; slowest: ")
+    assert "\n  requests: 1 passed, 1 dropped, 0 not checked (dont_obey_robotstxt)\n" in summary
 
 
 @pytest.mark.parametrize("rule", ["Disallow: /*.pdf", "disallow :/back/$ # the page alone"])
-def test_patterns_are_told_in_brief(rule: str) -> None:
+def test_the_summary_counts_files_with_patterns(rule: str) -> None:
     with Site(f"User-agent: *\n{rule}\n") as site, Site("User-agent: *\nDisallow: /a # *\n") as plain:
         urls = (f"{site.url}/x.pdf", f"{plain.url}/", f"{site.url}/y.pdf")
         seen = crawl(*urls)
         both = crawl(*urls, settings={**ADDON, "NOROBOTS_ALSO_OBEY": ["scrapy.robotstxt.ProtegoRobotParser"]})
-    told = f"  patterns that 1994 does not know (* or $) in 1 file, the first {site.url}/robots.txt\n"
-    assert told in seen.log
-    assert "patterns that" not in both.log
+    line = "  files with * or $ in rules, which the 1994 standard reads literally: 1, first: "
+    assert f"{line}{site.url}/robots.txt\n" in seen.log
+    assert "files with * or $" not in both.log
 
 
 @pytest.mark.parametrize("limit", [1, 16])
-def test_a_request_that_waits_for_its_turn_is_one_request(tmp_path: Path, limit: int) -> None:
+def test_a_request_that_waits_is_counted_once(tmp_path: Path, limit: int) -> None:
     path = tmp_path / "report.json"
     with Site("User-agent: *\nDisallow: /back/\n") as site:
         crawl(
@@ -99,20 +97,20 @@ def test_a_request_that_waits_for_its_turn_is_one_request(tmp_path: Path, limit:
     assert row["requests"] == 8
 
 
-def test_a_file_that_is_asked_for_again_is_one_file() -> None:
+def test_a_file_that_is_downloaded_again_is_counted_once() -> None:
     with Site("User-agent: *\nDisallow: /*.pdf\n") as site:
         settings = {**ADDON, "NOROBOTS_TTL": 0, "NOROBOTS_TTL_MIN": 0, "CONCURRENT_REQUESTS": 1}
         seen = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings)
     assert len(site.robots_hits()) > 1
-    assert seen.log_lines("patterns that 1994 does not know (* or $) in 1 file,")
+    assert seen.log_lines("files with * or $ in rules, which the 1994 standard reads literally: 1, first:")
 
 
-def test_a_crawl_that_asks_nobody_says_so() -> None:
+def test_a_crawl_without_downloads_has_a_summary() -> None:
     seen = crawl("data:,")
-    assert "  origins asked: 0\n  requests: 0 passed, 0 dropped, 0 passed" in seen.log
+    assert "  origins: 0\n  requests: 0 passed, 0 dropped, 0 not checked" in seen.log
 
 
-def test_stale_copies_are_told(tmp_path: Path) -> None:
+def test_stale_copies_are_reported(tmp_path: Path) -> None:
     answers = [Answer(RULES), CLOSED]
     file = tmp_path / "report.json"
     with Site() as start, Site(lambda _: answers.pop(0) if len(answers) > 1 else answers[0]) as site:
@@ -124,7 +122,7 @@ def test_stale_copies_are_told(tmp_path: Path) -> None:
         )
     facts = json.loads(file.read_text())
     row = row_of(facts, site)
-    assert row["outcome"] == "rules of a stale copy"
+    assert row["outcome"] == "rules (stale)"
     assert (row["requests"], row["dropped"]) == (2, 1)
     assert facts["origins"] == 2
 
@@ -132,7 +130,7 @@ def test_stale_copies_are_told(tmp_path: Path) -> None:
 # A dry run
 
 
-def test_a_dry_run_tells_and_drops_nothing(mode: str, tmp_path: Path) -> None:
+def test_a_dry_run_reports_and_drops_nothing(mode: str, tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     settings = with_report(file, NOROBOTS_DRY_RUN=True)
     with Site(RULES) as site, Site(CLOSED) as shut:
@@ -142,18 +140,18 @@ def test_a_dry_run_tells_and_drops_nothing(mode: str, tmp_path: Path) -> None:
     assert seen.drops == []
     assert seen.stats["norobots/would_drop"] == 3
     assert "robotstxt/forbidden" not in seen.stats
-    assert len(seen.log_lines("WARNING: NOROBOTS_DRY_RUN: ")) == 1
+    assert len(seen.log_lines("WARNING: NOROBOTS_DRY_RUN is on: ")) == 1
     assert len(seen.log_lines("WARNING: Would be forbidden by robots.txt: <GET", "Disallow: /back/")) == 2
-    assert len(seen.log_lines("WARNING: Nothing would be fetched at", shut.url)) == 1
+    assert len(seen.log_lines("WARNING", f"requests to {shut.url} would be dropped")) == 1
     assert not seen.log_lines(" Forbidden by robots.txt")
     facts = json.loads(file.read_text())
     assert facts["requests"] == {"passed": 1, "dropped": 3, "overridden": 0}
     assert facts["crawl"]["dry_run"] is True
-    assert "\n  requests: 1 passed, 3 would have been dropped, 0 passed" in seen.log
+    assert "\n  requests: 1 passed, 3 would have been dropped, 0 not checked" in seen.log
 
 
 def test_a_dry_run_lets_a_url_without_an_origin_pass() -> None:
     seen = crawl(with_no_origin("http://127.0.0.1:99999/"), settings={**ADDON, "NOROBOTS_DRY_RUN": True})
     assert seen.stats["norobots/would_drop"] == 1
     assert not [drop for drop in seen.drops if drop.type.startswith("Robots")]
-    assert "would have been dropped 1 at no origin: the URL has no origin: " in seen.log
+    assert "1 would have been dropped at no origin: the URL is invalid: " in seen.log

@@ -1,4 +1,4 @@
-"""``scrapy robots-check``: what it answers, asks and leaves alone."""
+"""``scrapy robots-check``: answers, downloads, and what it must not change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.crawling import crawl
 from tests.sites import Answer, Site
 
 
-def test_check_says_by_which_line_of_which_record(tmp_path: Path, mode: str) -> None:
+def test_check_names_the_line_and_the_record(tmp_path: Path, mode: str) -> None:
     with Site(ROBOTS) as site:
         urls = [f"{site.url}{path}" for path in ("/", "/staff/rota?day=1", "/%73taff/#top", "/robots.txt")]
         done = run(tmp_path, "robots-check", *urls, mode=mode)
@@ -43,10 +43,10 @@ def test_check_decides_as_a_crawl_does(tmp_path: Path, mode: str) -> None:
         assert site.pages() == []
         seen = crawl(*urls, mode=mode)
     dropped = {drop.url for drop in seen.drops}
-    told = dict(zip(urls, words(done), strict=True))
-    assert dropped == {url for url, word in told.items() if word == "forbidden"}
+    answers = dict(zip(urls, words(done), strict=True))
+    assert dropped == {url for url, word in answers.items() if word == "forbidden"}
     assert len(dropped) == 3
-    assert set(told.values()) == {"allowed", "forbidden"}
+    assert set(answers.values()) == {"allowed", "forbidden"}
 
 
 STATUSES = {
@@ -60,7 +60,7 @@ STATUSES = {
 
 
 @pytest.mark.parametrize("name", STATUSES)
-def test_check_says_why_there_is_no_rule(tmp_path: Path, name: str) -> None:
+def test_check_explains_a_missing_rule(tmp_path: Path, name: str) -> None:
     answer, status, word, why = STATUSES[name]
     with Site(answer) as site:
         done = run(tmp_path, "robots-check", f"{site.url}/")
@@ -71,7 +71,7 @@ def test_check_says_why_there_is_no_rule(tmp_path: Path, name: str) -> None:
     assert site.pages() == []
 
 
-def test_check_goes_by_the_settings_of_a_crawl(tmp_path: Path) -> None:
+def test_check_uses_the_settings_of_a_crawl(tmp_path: Path) -> None:
     with Site(Answer(status=503)) as site:
         options = ["-s", "NOROBOTS_STATUS_POLICY=allow", "-s", "RETRY_ENABLED=0"]
         done = run(tmp_path, "robots-check", *options, f"{site.url}/")
@@ -80,18 +80,18 @@ def test_check_goes_by_the_settings_of_a_crawl(tmp_path: Path) -> None:
     assert (done.returncode, len(site.hits)) == (0, 1)
 
 
-def test_check_of_a_site_that_does_not_answer(tmp_path: Path, mode: str) -> None:
+def test_check_of_a_site_that_does_not_respond_is_unknown(tmp_path: Path, mode: str) -> None:
     release = threading.Event()
     with Site(Answer("", before=release.wait)) as site:
         options = ["-s", "NOROBOTS_TIMEOUT=0.5", "-s", "NOROBOTS_RETRY_TIMES=0"]
         done = run(tmp_path, "robots-check", *options, f"{site.url}/", "http://127.0.0.1:1/", mode=mode)
         release.set()
     assert words(done) == ["unknown", "unknown"]
-    assert done.stdout.count("could not be had (") == 2
+    assert done.stdout.count("could not be downloaded (") == 2
     assert done.returncode == 2
 
 
-def test_check_follows_a_redirect_and_names_where_it_led(tmp_path: Path) -> None:
+def test_check_follows_a_redirect_and_names_its_target(tmp_path: Path) -> None:
     with Site(ROBOTS) as other, Site(Answer(status=301, headers={"Location": f"{other.url}/r.txt"})) as site:
         other.answers["/r.txt"] = Answer(ROBOTS)
         done = run(tmp_path, "robots-check", f"{site.url}/staff/")
@@ -99,7 +99,7 @@ def test_check_follows_a_redirect_and_names_where_it_led(tmp_path: Path) -> None
     assert (site.targets(), other.targets()) == (["/robots.txt"], ["/r.txt"])
 
 
-def test_check_tells_bad_urls_from_good_ones(tmp_path: Path) -> None:
+def test_check_answers_for_valid_urls_beside_invalid_ones(tmp_path: Path) -> None:
     bad = [
         "a.example/x",
         "/x",
@@ -112,7 +112,7 @@ def test_check_tells_bad_urls_from_good_ones(tmp_path: Path) -> None:
     with Site("User-agent: *\nDisallow: /") as site:
         done = run(tmp_path, "robots-check", *bad, f"{site.url}/")
     assert words(done) == ["unknown"] * len(bad) + ["forbidden"]
-    assert done.stdout.count("this is no URL that can be crawled (") == 5
+    assert done.stdout.count("the URL is invalid (") == 5
     assert done.stdout.count("only http and https URLs with a host have a robots.txt") == 2
     assert done.returncode == 2
 
@@ -139,17 +139,17 @@ def test_check_of_many_urls_downloads_each_robots_txt_once(tmp_path: Path, mode:
 
 
 @pytest.mark.parametrize("robot", ["FooBot", "Mozilla/5.0 (compatible; foobot/1.2; +http://foo.example/)"])
-def test_check_asks_as_another_robot(tmp_path: Path, robot: str) -> None:
+def test_check_can_answer_for_another_robot(tmp_path: Path, robot: str) -> None:
     with Site(ROBOTS) as site:
         done = run(tmp_path, "robots-check", "--robot", robot, f"{site.url}/staff/", f"{site.url}/foo/")
     assert words(done) == ["allowed", "forbidden"]
     assert "in the record of line 1 for 'FooBot'" in done.stdout
     (hit,) = site.hits
-    assert hit.headers["user-agent"].startswith("Scrapy/")  # it does not pretend to be that robot
+    assert hit.headers["user-agent"].startswith("Scrapy/")  # the User-Agent that is sent does not change
 
 
 @pytest.mark.parametrize("path", ["my robots.txt", "-"])
-def test_check_by_a_local_file(tmp_path: Path, path: str) -> None:
+def test_check_can_read_a_local_file(tmp_path: Path, path: str) -> None:
     (tmp_path / "my robots.txt").write_text(ROBOTS)
     with Site("User-agent: *\nDisallow: /") as site:
         urls = [f"{site.url}/", "http://nowhere.invalid/staff/"]
@@ -186,7 +186,7 @@ def test_check_compares_with_rfc_9309(tmp_path: Path) -> None:
     assert only_robots.stdout.rstrip().endswith(same)
 
 
-def test_check_answers_programs(tmp_path: Path) -> None:
+def test_check_writes_json(tmp_path: Path) -> None:
     with Site(ROBOTS) as site:
         done = run(tmp_path, "robots-check", "--json", f"{site.url}/staff/#x", f"{site.url}/", "\u2028")
     forbidden, allowed, bad = map(json.loads, done.stdout.splitlines())
@@ -210,11 +210,11 @@ def test_check_answers_programs(tmp_path: Path) -> None:
     assert list(bad) == list(allowed) == list(forbidden)
 
 
-def test_check_in_a_project_goes_by_it_and_leaves_it_alone(project: Path) -> None:
+def test_check_uses_a_project_without_changing_it(project: Path) -> None:
     before = sorted(path for path in project.rglob("*") if "__pycache__" not in path.parts)
     with Site(ROBOTS) as site:
         done = run(project, "robots-check", f"{site.url}/foo/", f"{site.url}/staff/")
-    assert words(done) == ["forbidden", "allowed"]  # FooBot's record: USER_AGENT counts
+    assert words(done) == ["forbidden", "allowed"]  # FooBot's record, by USER_AGENT
     assert "for 'FooBot'" in done.stdout
     (hit,) = site.hits
     assert (hit.headers["user-agent"], hit.headers["x-signed"]) == ("FooBot/1.0", "yes")
@@ -238,17 +238,17 @@ def test_check_in_a_project_with_the_add_on_and_another_parser(project: Path) ->
     assert site.targets() == ["/robots.txt"]
 
 
-def test_check_says_so_if_the_crawl_does_not_start(project: Path) -> None:
+def test_check_reports_a_crawl_that_does_not_start(project: Path) -> None:
     with (project / "town" / "settings.py").open("a") as settings:
         settings.write("DOWNLOADER_MIDDLEWARES = {'town.parts.Missing': 300}\n")
     done = processes.run("scrapy", "robots-check", "http://127.0.0.1:1/", cwd=project, env=environment())
     assert done.returncode == 2
     assert done.stdout == ""
-    assert "town.parts" in done.stderr  # Scrapy's own words
-    assert "the crawl did not start; its log says why" in done.stderr
+    assert "town.parts" in done.stderr  # a message of Scrapy
+    assert "the crawl did not start; see the log" in done.stderr
 
 
-def test_check_that_is_interrupted_tells_what_it_knows(tmp_path: Path) -> None:
+def test_an_interrupted_check_prints_the_answers_so_far(tmp_path: Path) -> None:
     asked, release = threading.Event(), threading.Event()
 
     def wait() -> None:
@@ -271,12 +271,12 @@ def test_check_that_is_interrupted_tells_what_it_knows(tmp_path: Path) -> None:
             out, _ = process.communicate(timeout=60)
     assert "SIGINT" in log
     assert [line.split()[0] for line in out.splitlines()] == ["allowed", "unknown"]
-    assert "the crawl was stopped before its robots.txt was had" in out
+    assert "the crawl was stopped before robots.txt was downloaded" in out
     assert process.returncode == 2
     assert other.hits == []
 
 
-def test_a_page_limit_of_the_project_ends_no_check(tmp_path: Path) -> None:
+def test_a_page_limit_of_the_project_does_not_end_a_check(tmp_path: Path) -> None:
     options = [
         "--set=CLOSESPIDER_PAGECOUNT=1",
         "--set=CLOSESPIDER_ITEMCOUNT=1",
@@ -289,7 +289,7 @@ def test_a_page_limit_of_the_project_ends_no_check(tmp_path: Path) -> None:
     assert words(done) == ["allowed"] * 4
 
 
-def test_the_status_is_that_of_all_answers_read_or_not(tmp_path: Path) -> None:
+def test_the_exit_status_covers_answers_that_nobody_reads(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /x\n")
     urls = [f"http://town.example/{number}" for number in range(5000)] + ["http://town.example/x"]
     (tmp_path / "urls").write_text("\n".join(urls))

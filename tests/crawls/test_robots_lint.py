@@ -1,4 +1,4 @@
-"""``scrapy robots-lint``: what it says of files and of sites."""
+"""``scrapy robots-lint`` for files and for sites."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ Disallow: /z*
 
 
 BAD_FILE_FINDINGS = """\
-{0}:1: warning: The value is one robot's name, blanks and all, not several. [several-names]
-{0}:1: hint: Write a line for each: 'User-agent: FooBot', 'User-agent: BarBot'.
-{0}:1: warning: The record has no Disallow line: it lets its robots fetch all. [no-disallow]
-{0}:1: hint: Write 'Disallow:' below it, if that is what is meant.
-{0}:3: error: The line stands in no record (a blank line ends one) and counts for nobody. [stray-disallow]
-{0}:3: hint: Take out the blank line before it, if it is meant for the robots of line 1.
-{0}:4: error: The field is not known, so the line is ignored; is it Disallow? [misspelt-field]
+{0}:1: warning: The whole value is one robot's name, spaces included, and not a list. [several-names]
+{0}:1: hint: Write one line for each: 'User-agent: FooBot', 'User-agent: BarBot'.
+{0}:1: warning: The record has no Disallow line, so its robots may fetch everything. [no-disallow]
+{0}:1: hint: Write 'Disallow:' below it if the robots may fetch everything.
+{0}:3: error: The line is in no record (a blank line ends one), so it applies to no robot. [stray-disallow]
+{0}:3: hint: Remove the blank line above if this line belongs to the record of line 1.
+{0}:4: error: The field is unknown, so the line is ignored; did you mean Disallow? [misspelt-field]
 {0}:4: hint: Write 'Disallow: /x'.
-{0}:7: error: The line is neither a field nor a comment and is ignored. [no-colon]
+{0}:7: error: The line is neither a field nor a comment, so it is ignored. [no-colon]
 {0}:7: hint: Write 'Disallow: /y'.
-{0}:8: error: The value is one path, blanks and all, not several. [several-paths]
-{0}:8: hint: Write a line for each: 'Disallow: /b', 'Disallow: /c'.
-{0}:9: info: '*' and '$' are ordinary characters; patterns came with a later extension. [wildcard]
-{0}:9: hint: Write 'Disallow: /z': a rule counts for all that begins with it.
+{0}:8: error: The whole value is one path, spaces included, and not a list. [several-paths]
+{0}:8: hint: Write one line for each: 'Disallow: /b', 'Disallow: /c'.
+{0}:9: info: '*' and '$' are ordinary characters here; patterns are a later extension. [wildcard]
+{0}:9: hint: Write 'Disallow: /z': a rule applies to every path that starts with it.
 {0}: 4 errors, 2 warnings, 1 info; 4 of 5 rules without effect
 """
 
 
 @pytest.mark.parametrize("path", ["my robots.txt", "-"])
-def test_lint_writes_as_compilers_do(tmp_path: Path, path: str) -> None:
+def test_lint_writes_lines_in_the_form_of_compilers(tmp_path: Path, path: str) -> None:
     (tmp_path / "my robots.txt").write_text(BAD_FILE)
     done = run(tmp_path, "robots-lint", path, stdin=BAD_FILE)
     assert done.stdout == BAD_FILE_FINDINGS.format("<stdin>" if path == "-" else path)
@@ -54,10 +54,10 @@ def test_lint_writes_as_compilers_do(tmp_path: Path, path: str) -> None:
 @pytest.mark.parametrize(
     ("text", "last"),
     [
-        ("User-agent: *\nDisallow: /\n", "nothing found; 0 of 1 rule without effect"),
+        ("User-agent: *\nDisallow: /\n", "no findings; 0 of 1 rule without effect"),
         ("User-agent: *\nDisallow: a\n", "1 warning; 0 of 1 rule without effect"),
-        ("", "nothing found; no rules"),
-        ("# hello", "nothing found; no rules"),
+        ("", "no findings; no rules"),
+        ("# hello", "no findings; no rules"),
     ],
 )
 def test_lint_of_files_without_errors(tmp_path: Path, text: str, last: str) -> None:
@@ -66,12 +66,12 @@ def test_lint_of_files_without_errors(tmp_path: Path, text: str, last: str) -> N
     assert done.returncode == 0
 
 
-def test_lint_downloads_as_a_crawl_would(project: Path, mode: str) -> None:
+def test_lint_downloads_like_a_crawl(project: Path, mode: str) -> None:
     with Site(BAD_FILE, {"/draft/robots?v=2": Answer("User-agent: *\nDisallow: /\n")}) as site:
         bare = site.url.replace("http://", "HTTP://ann:secret@")
         done = run(project, "robots-lint", bare, f"{site.url}/", f"{site.url}/draft/robots?v=2#x", mode=mode)
     linted = BAD_FILE_FINDINGS.format(f"{site.url}/robots.txt")
-    draft = f"{site.url}/draft/robots?v=2: nothing found; 0 of 1 rule without effect\n"
+    draft = f"{site.url}/draft/robots?v=2: no findings; 0 of 1 rule without effect\n"
     assert done.stdout == linted + linted + draft
     assert done.returncode == 1
     assert sorted(site.targets()) == ["/draft/robots?v=2", "/robots.txt"]
@@ -80,7 +80,7 @@ def test_lint_downloads_as_a_crawl_would(project: Path, mode: str) -> None:
         assert not {"authorization", "cookie", "referer"} & set(hit.headers)
 
 
-def test_lint_goes_on_after_what_could_not_be_had(tmp_path: Path) -> None:
+def test_lint_continues_after_an_unreadable_file(tmp_path: Path) -> None:
     (tmp_path / "good.txt").write_text("User-agent: *\nDisallow: /\n")
     with Site() as site, Site(Answer(status=301, headers={"Location": f"{site.url}/moved"})) as moved:
         site.answers["/moved"] = Answer(status=410)
@@ -93,15 +93,15 @@ def test_lint_goes_on_after_what_could_not_be_had(tmp_path: Path) -> None:
         f"{site.url}/robots.txt: answered 404",
         f"{site.url}/moved: answered 410",
     ]
-    assert refused.startswith("http://127.0.0.1:1/robots.txt: could not be had (")
-    assert done.stdout == "good.txt: nothing found; 0 of 1 rule without effect\n"
+    assert refused.startswith("http://127.0.0.1:1/robots.txt: could not be downloaded (")
+    assert done.stdout == "good.txt: no findings; 0 of 1 rule without effect\n"
     assert (done.returncode, as_json.returncode) == (2, 2)
     *bad, good = map(json.loads, as_json.stdout.splitlines())
     assert bad[1] == {"path": f"{site.url}/robots.txt", "problem": "answered 404"}
     assert good == {"path": "good.txt", "findings": [], "rules": 1, "without_effect": []}
 
 
-def test_lint_answers_programs(tmp_path: Path) -> None:
+def test_lint_writes_json(tmp_path: Path) -> None:
     done = run(tmp_path, "robots-lint", "--json", "-", stdin=BAD_FILE)
     (file,) = map(json.loads, done.stdout.splitlines())
     assert (file["path"], file["rules"], file["without_effect"]) == ("<stdin>", 5, [3, 4, 7, 8])
@@ -111,14 +111,14 @@ def test_lint_answers_programs(tmp_path: Path) -> None:
         "severity": "error",
         "kind": "misspelt-field",
         "clause": "F7",
-        "message": "The field is not known, so the line is ignored; is it Disallow?",
+        "message": "The field is unknown, so the line is ignored; did you mean Disallow?",
         "hint": "Write 'Disallow: /x'.",
         "text": "Dissallow: /x # not for you",
     }
     assert done.returncode == 1
 
 
-def test_the_log_of_a_crawl_stays(project: Path) -> None:
+def test_lint_does_not_overwrite_the_log_of_a_crawl(project: Path) -> None:
     (project / "crawl.log").write_text("of yesterday\n")
     with (project / "town" / "settings.py").open("a") as settings:
         settings.write("LOG_FILE = 'crawl.log'\nLOG_FILE_APPEND = False\n")
@@ -128,7 +128,7 @@ def test_the_log_of_a_crawl_stays(project: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["> /dev/full", ">&-"])
-def test_answers_that_cannot_be_written(tmp_path: Path, where: str) -> None:
+def test_an_answer_that_cannot_be_written_is_an_error(tmp_path: Path, where: str) -> None:
     (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /x\n")
     done = run_in_shell(tmp_path, f"{shlex.join(command('robots-lint', 'robots.txt'))} {where}")
     assert done.returncode == 2
@@ -136,12 +136,12 @@ def test_answers_that_cannot_be_written(tmp_path: Path, where: str) -> None:
     assert "standard output" in done.stderr
 
 
-def test_what_could_not_be_had_stands_above_errors_that_come_later(tmp_path: Path) -> None:
+def test_an_unreadable_file_takes_precedence_in_the_exit_status(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("Disallow: /x\n")
     assert run(tmp_path, "robots-lint", "missing.txt", "robots.txt").returncode == 2
 
 
-def test_rules_below_a_misspelt_name_count_for_others_than_was_meant(tmp_path: Path) -> None:
+def test_rules_below_a_misspelt_user_agent_line_have_no_effect(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("User-agent: A\nDisallow: /a\nUser agent: *\nDisallow: /\n")
     done = run(tmp_path, "robots-lint", "robots.txt")
     assert done.stdout.splitlines()[-1].endswith("; 1 of 2 rules without effect")

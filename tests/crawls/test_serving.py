@@ -1,4 +1,4 @@
-"""A spider's own request for a robots.txt: one download for everybody."""
+"""A spider's own request for a robots.txt shares the plugin's download."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def answers_of(seen: Crawl) -> list[dict[str, Any]]:
     return answers
 
 
-def test_a_sitemap_spider_and_the_middleware_ask_once(mode: str) -> None:
+def test_a_sitemap_spider_and_the_middleware_share_one_download(mode: str) -> None:
     with Site() as site:
         sitemap = (
             '<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
@@ -38,7 +38,7 @@ def test_a_sitemap_spider_and_the_middleware_ask_once(mode: str) -> None:
 
 
 @pytest.mark.parametrize("robots_first", [True, False])
-def test_the_answer_is_what_came(mode: str, robots_first: bool) -> None:
+def test_the_response_equals_the_download(mode: str, robots_first: bool) -> None:
     def robots(hit: Hit) -> Answer:
         return Answer(RULES, headers={"Content-Type": "text/plain; charset=utf-8", "ETag": '"1"'})
 
@@ -63,7 +63,7 @@ def test_the_answer_is_what_came(mode: str, robots_first: bool) -> None:
     ]
 
 
-def test_a_redirected_file_comes_from_where_it_was() -> None:
+def test_the_response_to_a_redirected_file_has_the_final_url() -> None:
     with Site(RULES, host="127.0.0.2") as target:
         moved = Answer(status=301, headers={"Location": f"{target.url}/their/rules"})
         target.answers["/their/rules"] = Answer(RULES, headers={"Content-Type": "text/plain"})
@@ -75,8 +75,8 @@ def test_a_redirected_file_comes_from_where_it_was() -> None:
 
 
 @pytest.mark.parametrize("status", [403, 404])
-def test_an_error_page_comes_from_the_site(status: int) -> None:
-    """A snapshot has no body of it."""
+def test_an_error_page_is_requested_from_the_site(status: int) -> None:
+    """A snapshot does not keep the body of an error page."""
     with Site(Answer("Gone fishing", status=status)) as site:
         seen = crawl(f"{site.url}/robots.txt", spider="tests.spiders.Answers")
     [answer] = answers_of(seen)
@@ -100,7 +100,7 @@ def test_a_file_that_another_process_downloaded_is_not_served(ttl: int, tmp_path
     assert "if-none-match" not in site.robots_hits()[-1].headers
 
 
-# By hand
+# Commands for users
 
 SAMPLES = {
     "a file": Answer(RULES, headers={"Content-Type": "text/plain"}),
@@ -121,7 +121,7 @@ def test_the_fetch_command_shows_what_the_site_sends(sample: str, spider: str, t
 
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_the_shell_shows_what_the_site_sends(sample: str, tmp_path: Path) -> None:
-    """Each time that it is told to fetch, and also when its project's store has a copy."""
+    """On every fetch, even if the store of the project has a copy."""
     with Site(SAMPLES[sample]) as site:
         url = f"{site.url}/robots.txt"
         folder = make_project(tmp_path, site.url)
@@ -143,7 +143,7 @@ def test_the_view_command_shows_what_the_site_sends(tmp_path: Path, monkeypatch:
     assert "['norobots']" not in done.stderr
 
 
-def test_a_failure_is_the_spiders_own_business() -> None:
+def test_after_a_failure_the_spider_requests_the_file_itself() -> None:
     answers = [Answer(status=503), Answer(RULES)]
     with Site(lambda hit: answers.pop(0)) as site:
         seen = crawl(
@@ -170,14 +170,14 @@ def test_a_failure_is_the_spiders_own_business() -> None:
     ],
     ids=str,
 )
-def test_what_asks_for_something_else_goes_to_the_site(request_: dict[str, Any]) -> None:
+def test_a_special_request_is_sent_to_the_site(request_: dict[str, Any]) -> None:
     with Site(RULES) as site:
         seen = crawl({"url": f"{site.url}/robots.txt", **request_}, spider="tests.spiders.Answers")
     assert "norobots/shared" not in seen.stats
     assert "robotstxt/request_count" not in seen.stats
 
 
-def test_it_can_be_turned_off() -> None:
+def test_sharing_can_be_disabled() -> None:
     with Site(RULES) as site:
         seen = crawl(
             f"{site.url}/robots.txt",
@@ -189,14 +189,14 @@ def test_it_can_be_turned_off() -> None:
     assert not any(answer["flags"] for answer in answers_of(seen))
 
 
-def test_a_site_that_is_not_to_be_fetched_still_shows_its_robots_txt() -> None:
+def test_a_site_that_forbids_everything_still_shows_its_robots_txt() -> None:
     with Site("User-agent: *\nDisallow: /\n") as site:
         seen = crawl(f"{site.url}/robots.txt", f"{site.url}/", spider="tests.spiders.Answers")
     assert [answer["url"] for answer in answers_of(seen)] == [f"{site.url}/robots.txt"]
     assert len(site.hits) == 1
 
 
-def test_what_leads_nowhere_is_the_spiders_own_business() -> None:
+def test_a_redirect_that_cannot_be_followed_is_left_to_the_spider() -> None:
     """A spider may follow more redirects than the plugin."""
 
     def robots(hit: Hit) -> Answer:
@@ -213,7 +213,7 @@ def test_what_leads_nowhere_is_the_spiders_own_business() -> None:
     assert [answer["body"] for answer in answers_of(seen)] == ["at last"]
 
 
-def test_scrapys_http_cache_does_not_keep_what_is_answered(tmp_path: Path) -> None:
+def test_scrapys_http_cache_does_not_store_shared_responses(tmp_path: Path) -> None:
     settings = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
     with Site(RULES) as site:
         for _ in range(2):
@@ -222,7 +222,7 @@ def test_scrapys_http_cache_does_not_keep_what_is_answered(tmp_path: Path) -> No
     assert len(site.robots_hits()) == 2
 
 
-def test_the_headers_that_count_come_along() -> None:
+def test_the_response_has_the_headers_of_the_snapshot() -> None:
     headers = {"X-Robots-Tag": "nofollow", "Content-Type": "text/plain"}
     with Site(Answer(RULES, headers=headers)) as site:
         seen = crawl(

@@ -1,4 +1,4 @@
-"""A crawl with a setting that makes no sense does not start, and says which."""
+"""A crawl with an invalid setting does not start, and names the setting."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from tests.crawling import ADDON, run_crawl
 from tests.sites import Site
 
 
-def test_a_parser_that_cannot_be_had_is_refused() -> None:
+def test_a_parser_that_cannot_be_imported_is_an_error() -> None:
     done = run_crawl("data:,", settings={**ADDON, "ROBOTSTXT_PARSER": "tests.spiders.NotAParser"})
-    assert "ValueError: ROBOTSTXT_PARSER = 'tests.spiders.NotAParser': is not usable: " in done.stderr
+    assert (
+        "ValueError: ROBOTSTXT_PARSER = 'tests.spiders.NotAParser': must be a RobotParser class: "
+        in done.stderr
+    )
 
 
-def test_a_crawl_with_a_bad_setting_does_not_start() -> None:
+def test_a_crawl_with_an_invalid_setting_does_not_start() -> None:
     with Site() as site:
         done = run_crawl(f"{site.url}/", settings={**ADDON, "NOROBOTS_TIMEOUT": "soon"})
     assert site.targets() == []

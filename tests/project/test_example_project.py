@@ -67,7 +67,7 @@ def strays(site: Site) -> set[str]:
 # The demo
 
 
-def test_the_demo_tells_what_the_site_saw(tmp_path: Path) -> None:
+def test_the_demo_prints_the_log_of_the_site(tmp_path: Path) -> None:
     done = run(str(PROJECT / "demo.py"), cwd=tmp_path)
     library = Library()
     pages = len(library.open_pages())
@@ -80,20 +80,20 @@ def test_the_demo_tells_what_the_site_saw(tmp_path: Path) -> None:
     assert f"own log of {pages + 2} requests: no forbidden URL, and /robots.txt exactly once" in done.stdout
 
     lines = (PROJECT / "example_site" / "robots.txt").read_text("utf-8").splitlines()
-    told = {}
+    dropped = {}
     for row in ROW.finditer(done.stdout):
         area = unquote(row["rule"])
         assert lines[int(row["line"]) - 1].startswith(f"Disallow: {row['rule']} ".rstrip())
         assert off_limits(row["sample"]) == area
-        told[area] = int(row["count"])
-    assert told == Counter(off_limits(door) for door in library.doors())
-    assert set(told) == set(OFF_LIMITS)
+        dropped[area] = int(row["count"])
+    assert dropped == Counter(off_limits(door) for door in library.doors())
+    assert set(dropped) == set(OFF_LIMITS)
     page = tmp_path / "demo-report.html"
     assert done.stdout.endswith(f"\nThe report of this crawl: {page.as_uri()}\n")
     assert f"<dd>{pages + 1}</dd>" in page.read_text("utf-8")  # a page for each, and the redirect
 
 
-def test_the_demo_takes_notice_of_a_crawler_that_disobeys(tmp_path: Path) -> None:
+def test_the_demo_detects_a_crawler_that_disobeys(tmp_path: Path) -> None:
     done = run(str(PROJECT / "demo.py"), "--disobey", "--books", "12", cwd=tmp_path)
     doors = Library(12).doors()
     assert done.returncode == 1
@@ -102,7 +102,7 @@ def test_the_demo_takes_notice_of_a_crawler_that_disobeys(tmp_path: Path) -> Non
     assert "/robots.txt was requested 0 times" in done.stdout
 
 
-def test_the_demo_takes_notice_of_a_crawler_that_misses_pages(tmp_path: Path) -> None:
+def test_the_demo_detects_a_crawler_that_misses_pages(tmp_path: Path) -> None:
     # Another name for the robot: the record for everyone else then counts, and shuts the catalogue.
     settings = (PROJECT / "example" / "settings.py").read_text("utf-8")
     shutil.copytree(PROJECT, tmp_path, dirs_exist_ok=True)
@@ -142,7 +142,7 @@ def test_the_demo_can_be_interrupted(tmp_path: Path) -> None:
 # The spider
 
 
-def test_the_spider_fetches_what_is_open_and_nothing_else(tmp_path: Path) -> None:
+def test_the_spider_fetches_exactly_the_open_pages(tmp_path: Path) -> None:
     file = tmp_path / "pages.json"
     with open_site(Library(48)) as site:
         done = scrapy_crawl(site.url + "/", "-O", str(file))
@@ -152,10 +152,10 @@ def test_the_spider_fetches_what_is_open_and_nothing_else(tmp_path: Path) -> Non
         assert [visit.target for visit in site.visits].count("/robots.txt") == 1
     got = Counter(place(str(item["url"]).removeprefix(site.url)) for item in items(file))
     assert got == Counter(site.collection.open_pages())  # each of them once
-    assert "Dropped for robots.txt (line 19, Disallow: '/staff/'): 17\n" in done.stderr
+    assert "Dropped because of robots.txt (line 19, Disallow: '/staff/'): 17\n" in done.stderr
 
 
-def test_the_judge_sees_a_crawl_that_disobeys() -> None:
+def test_the_judge_detects_a_crawl_that_disobeys() -> None:
     with open_site(Library(48)) as site:
         done = scrapy_crawl(site.url + "/", "-s", "ROBOTSTXT_OBEY=False")
     assert done.returncode == 0, done.stderr
@@ -191,21 +191,21 @@ def test_the_spider_copes_with_an_odd_site(tmp_path: Path) -> None:
     ]
 
 
-def test_the_spider_tells_why_where_there_is_no_rule() -> None:
+def test_the_spider_logs_reasons_without_a_rule() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))  # and does not listen
         done = scrapy_crawl(f"http://127.0.0.1:{unused.getsockname()[1]}/", "-s", "RETRY_ENABLED=False")
-    assert re.search(r"\[site\] INFO: Dropped for robots.txt \(.*\): 1\n", done.stderr), done.stderr
+    assert re.search(r"\[site\] INFO: Dropped because of robots.txt \(.*\): 1\n", done.stderr), done.stderr
 
 
 @pytest.mark.parametrize(
     "url",
     ["", "library.example", "ftp://library.example/", "http://", "http://[::1", "http://a:b/", "http:/a"],
 )
-def test_the_spider_asks_for_a_url_in_one_line(url: str) -> None:
+def test_the_spider_reports_a_missing_url_in_one_line(url: str) -> None:
     done = scrapy_crawl(url)
     (line,) = [line for line in done.stderr.splitlines() if "] ERROR: " in line]
-    assert line.endswith(f"Nothing to crawl: give the site's URL as -a url=http://host/ (got {url!r})")
+    assert line.endswith(f"Nothing to crawl: -a url must be an http or https URL, not {url!r}")
     assert "Traceback" not in done.stderr
     assert "Crawled (" not in done.stderr
 
@@ -213,14 +213,14 @@ def test_the_spider_asks_for_a_url_in_one_line(url: str) -> None:
 # The project
 
 
-def test_the_project_is_laid_out_as_scrapy_does_it(tmp_path: Path) -> None:
+def test_the_project_has_scrapys_layout(tmp_path: Path) -> None:
     done = run("-m", "scrapy", "startproject", "example", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     made = {path.relative_to(tmp_path / "example") for path in (tmp_path / "example").rglob("*.*")}
     assert {path for path in made if not (PROJECT / path).exists()} == set()
 
 
-def test_the_project_needs_no_more_than_the_add_on() -> None:
+def test_the_project_needs_only_the_add_on() -> None:
     settings: dict[str, object] = {}
     exec((PROJECT / "example" / "settings.py").read_text("utf-8"), settings)
     assert settings["ADDONS"] == {"scrapy_norobots.Addon": 500}
@@ -254,5 +254,5 @@ def test_the_project_needs_no_more_than_the_add_on() -> None:
         ("", None),
     ],
 )  # fmt: skip
-def test_the_judge_goes_by_the_page_that_is_meant(target: str, area: str | None) -> None:
+def test_the_judge_resolves_spellings_of_a_page(target: str, area: str | None) -> None:
     assert off_limits(target) == area

@@ -128,7 +128,7 @@ def test_a_crawl_from_a_warm_cache_runs_offline(tmp_path: Path) -> None:
     assert crawl(url, settings={**cache, **offline}).pages == [url]
 
 
-def test_the_stats_that_change_are_the_ones_in_the_table() -> None:
+def test_the_table_has_the_stats_that_change() -> None:
     page = (ROOT / "docs" / "migrating.md").read_text()
     table = page.partition("\n## Stats\n")[2].partition("\n## ")[0]
     with Site("User-agent: *\nDisallow: /back/") as site, Site(Answer(status=503)) as shut:

@@ -15,7 +15,7 @@ from tests.sites import Answer, Site, page
 README = (ROOT / "README.md").read_text()
 
 
-def test_it_has_every_setting_with_its_default() -> None:
+def test_the_readme_has_every_setting_with_its_default() -> None:
     table = dict(re.findall(r"^\| `(NOROBOTS_\w+)` \| `(.+?)` \|", README, re.MULTILINE))
     assert {name: eval(default) for name, default in table.items()} == dict(DEFAULTS)
 
@@ -25,7 +25,7 @@ def code_blocks() -> list[str]:
 
 
 @pytest.mark.parametrize("block", code_blocks(), ids=lambda block: block.split("\n")[0])
-def test_its_code_runs(block: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_code_of_the_readme_runs(block: str, capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
     exec(block, names)
     if "findings" in block:
@@ -34,7 +34,7 @@ def test_its_code_runs(block: str, capsys: pytest.CaptureFixture[str]) -> None:
                 "http://town.example/staff/rota is forbidden for 'FooBot': line 2 of robots.txt, "
                 "'Disallow: /staff/', in the record of line 1 for '*'"
             ),
-            "3 error The field is not known, so the line is ignored; is it Disallow?",
+            "3 error The field is unknown, so the line is ignored; did you mean Disallow?",
         ]
 
 
@@ -45,7 +45,7 @@ def addons_block() -> dict[str, Any]:
     return {"ADDONS": names["ADDONS"]}
 
 
-def test_its_one_line_gives_the_log_lines_it_shows() -> None:
+def test_the_readme_shows_real_log_lines() -> None:
     robots = "#\n" * 9 + "User-agent: *\n#\nDisallow: /staff/\n"
     settings = {**addons_block(), "RETRY_ENABLED": False}
     with Site(robots, {"/": page("/staff/rota")}) as site, Site(Answer(status=503)) as broken:

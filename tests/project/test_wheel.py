@@ -119,7 +119,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return programs
 
 
-def test_it_holds_the_package_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     package = ROOT / "scrapy_norobots"
@@ -130,7 +130,7 @@ def test_it_holds_the_package_and_nothing_else(wheel: Path) -> None:
     }
 
 
-def test_it_says_what_it_is(wheel: Path) -> None:
+def test_the_wheel_has_its_metadata(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (info,) = {name.partition("/")[0] for name in archive.namelist() if ".dist-info/" in name}
         said = message_from_string(archive.read(f"{info}/METADATA").decode())
@@ -150,7 +150,7 @@ def test_it_says_what_it_is(wheel: Path) -> None:
     assert "robots-lint = " in commands
 
 
-def test_the_sdist_holds_what_a_packager_needs(built: Path) -> None:
+def test_the_sdist_has_what_a_packager_needs(built: Path) -> None:
     (file,) = built.glob("*.tar.gz")
     with tarfile.open(file) as archive:
         names = {

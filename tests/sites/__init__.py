@@ -1,4 +1,4 @@
-"""Local servers for real crawls; each keeps a log of what it was asked."""
+"""Local servers for real crawls; each logs its requests."""
 
 from tests.sites.proxy import ForwardProxy
 from tests.sites.site import Answer, Hit, Site, page

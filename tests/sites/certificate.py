@@ -1,4 +1,4 @@
-"""A certificate for this machine, signed by itself, for https sites."""
+"""A self-signed certificate for this machine, for https sites."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 def make_certificate(folder: Path) -> tuple[Path, Path]:
-    """Write a certificate and its key into a folder, and return the two files."""
+    """Write a certificate and its key to a directory, and return the two files."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
     now = dt.datetime.now(dt.timezone.utc)

@@ -1,7 +1,7 @@
-"""The fault lab: hosts whose robots.txt is wrong in every way we know, each on an address of its own.
+"""The fault lab: hosts with each known fault of a robots.txt, each host at its own address.
 
-One server, bound to 0.0.0.0, plays all of 127.0.0.0/8: the address that a connection was made to says which
-fault is wanted. Pages are always fine; only robots.txt misbehaves. Each fault ends when the lab closes.
+One server, bound to 0.0.0.0, serves all of 127.0.0.0/8; the address of a connection selects the fault. Pages
+are always fine, only robots.txt is faulty. Each fault ends when the lab closes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
 RULES = b"User-agent: *\nDisallow: /back/\n"
-# Without its end it restricts nobody.
+# Without its end it forbids nothing.
 LONG = b"User-agent: *\n" + b"".join(b"Disallow: /attic/%d\n" % i**5 for i in range(2000)) + RULES[14:]
 BOMB = RULES + bytes(50_000_000)
 
@@ -45,7 +45,7 @@ COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
 
 @dataclass
 class Exchange:
-    """One request for robots.txt that a fault is to answer."""
+    """A request for robots.txt to which a fault responds."""
 
     connection: socket.socket
     target: str
@@ -62,7 +62,7 @@ class Exchange:
         self.send("\r\n".join([*lines, "Connection: close", "", ""]).encode() + body)
 
     def slowly(self, data: bytes, seconds: float = 1.0) -> Iterator[None]:
-        """Send a byte at a time, until the lab closes."""
+        """Send single bytes, until the lab closes."""
         for byte in data:
             self.send(bytes([byte]))
             if self.lab.closing.wait(seconds):
@@ -70,17 +70,17 @@ class Exchange:
             yield
 
     def reset(self) -> None:
-        """End the connection with a reset, not with a proper end."""
+        """End the connection with a reset."""
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One way for a robots.txt to be wrong: what the host does, and what is to become of its crawl.
+    """One fault of a robots.txt: what the host does, and the expected outcome of its crawl.
 
     `outcome`, by the default policy, is ``rules`` (of /open and /back/, the second is dropped), ``open``
-    (neither is) or ``closed`` (both are); `host` and `port` say where to connect if not to the lab's own:
-    port ``closed`` is one that nobody listens on. One that `hangs` ends with the crawler's timeout only.
+    (neither is) or ``closed`` (both are); `host` and `port` replace those of the lab;
+    nothing listens on the port ``closed``. A fault that `hangs` ends only with the timeout of the crawler.
     """
 
     name: str
@@ -109,7 +109,7 @@ def answers(name: str, outcome: str, status: str, body: bytes = b"", *headers: s
     FAULTS.append(Fault(name, outcome, lambda exchange: exchange.answer(status, body, *headers)))
 
 
-# Statuses. The body would forbid, to show that it is not read.
+# Statuses. The body has rules, to show that they are not read.
 answers("healthy", "rules", "200 OK", RULES, "Content-Type: text/plain")
 answers("empty", "open", "200 OK")
 answers("no content", "open", "204 No Content")
@@ -127,7 +127,7 @@ answers("network authentication required", "closed", "511 Network Authentication
 answers("server error, with rules in the error page", "closed", "500 Internal Server Error", b"User-agent: *")
 answers("unavailable", "closed", "503 Service Unavailable", b"")
 answers("status 999", "closed", "999 Request Denied")
-answers("not modified, though nobody asked", "closed", "304 Not Modified")
+answers("304 to a request without a condition", "closed", "304 Not Modified")
 
 # Bodies.
 answers(
@@ -149,18 +149,18 @@ answers("UTF-16", "rules", "200 OK", RULES.decode().encode("utf-16"))
 for name, compress in COMPRESSORS.items():
     said = f"Content-Encoding: {name.removeprefix('raw ')}"
     sent = compress(LONG)
-    answers(f"{name}, and said so", "rules", "200 OK", sent, said)
-    answers(f"{name}, and said so, cut off", "closed", "200 OK", sent[: len(sent) * 2 // 3], said)
-    answers(f"said to be {name}, and is not", "closed", "200 OK", RULES, said)
-    answers(f"said to be {name}, and empty", "open", "200 OK", b"", said)
+    answers(f"{name} with its header", "rules", "200 OK", sent, said)
+    answers(f"{name} with its header, incomplete", "closed", "200 OK", sent[: len(sent) * 2 // 3], said)
+    answers(f"not {name} despite its header", "closed", "200 OK", RULES, said)
+    answers(f"empty, with a {name} header", "open", "200 OK", b"", said)
     answers(f"a {name} bomb", "closed", "200 OK", compress(BOMB), said)
-answers("gzip, and not said so", "rules", "200 OK", gzip.compress(RULES))
-answers("gzip, not said so, cut off", "closed", "200 OK", gzip.compress(RULES * 50)[:-12])
-answers("a gzip bomb in disguise", "closed", "200 OK", gzip.compress(BOMB))
+answers("gzip without its header", "rules", "200 OK", gzip.compress(RULES))
+answers("gzip without its header, incomplete", "closed", "200 OK", gzip.compress(RULES * 50)[:-12])
+answers("a gzip bomb without its header", "closed", "200 OK", gzip.compress(BOMB))
 MEMBERS = gzip.compress(RULES[:14]) + gzip.compress(RULES[14:])
 answers("gzip of several members", "rules", "200 OK", MEMBERS, "Content-Encoding: gzip")
-answers("gzip of several members, not said so", "rules", "200 OK", MEMBERS)
-answers("gzip of several members, not said so, cut off", "closed", "200 OK", MEMBERS[:-9])
+answers("gzip of several members without its header", "rules", "200 OK", MEMBERS)
+answers("gzip of several members without its header, incomplete", "closed", "200 OK", MEMBERS[:-9])
 answers("gzip with a wrong checksum", "closed", "200 OK", MEMBERS[:-8] + bytes(8), "Content-Encoding: gzip")
 answers("gzip, and rules after it", "closed", "200 OK", gzip.compress(b"") + RULES, "Content-Encoding: gzip")
 answers("gzip with padding", "rules", "200 OK", MEMBERS + b"\0\0\r\n", "Content-Encoding: gzip")
@@ -173,16 +173,16 @@ answers(
     "Content-Encoding: Deflate, gzip",
 )
 answers(
-    "deflate, then gzip, cut off inside",
+    "deflate, then gzip, incomplete inside",
     "closed",
     "200 OK",
     gzip.compress(zlib.compress(LONG)[:-20]),
     "Content-Encoding: deflate",
     "Content-Encoding: gzip",
 )
-answers("encoded in too many ways", "closed", "200 OK", b"", "Content-Encoding: " + "br, " * 9 + "br")
-answers("said to be identity", "rules", "200 OK", RULES, "Content-Encoding: identity")
-answers("an encoding that nobody knows", "closed", "200 OK", RULES, "Content-Encoding: rot13")
+answers("too many encodings", "closed", "200 OK", b"", "Content-Encoding: " + "br, " * 9 + "br")
+answers("with the header identity", "rules", "200 OK", RULES, "Content-Encoding: identity")
+answers("an unknown encoding", "closed", "200 OK", RULES, "Content-Encoding: rot13")
 answers("too large", "closed", "200 OK", RULES + b"#" * 200_000)
 answers("part of the file only", "closed", "206 Partial Content", RULES, "Content-Range: bytes 0-30/999")
 answers("a length that is not reached", "closed", "200 OK", RULES, "Content-Length: 5000")
@@ -232,24 +232,24 @@ def silence(exchange: Exchange) -> None:
 
 
 # Connections.
-@fault("hangs up without a word", "closed")
+@fault("connection closed without a response", "closed")
 def hang_up(exchange: Exchange) -> None:
     """The connection ends when this returns."""
 
 
-@fault("a reset before the answer", "closed")
+@fault("a reset before the response", "closed")
 def reset(exchange: Exchange) -> None:
     exchange.reset()
 
 
-@fault("a reset within the answer", "closed")
+@fault("a reset within the response", "closed")
 def late_reset(exchange: Exchange) -> None:
     exchange.answer("200 OK", RULES, "Content-Length: 5000")
     exchange.lab.closing.wait(0.05)
     exchange.reset()
 
 
-@fault("no HTTP at all", "closed")
+@fault("a response that is not HTTP", "closed")
 def gibberish(exchange: Exchange) -> None:
     exchange.send(b"\x00\x01\x02 220 mail.town.example ESMTP\r\n\r\n")
 
@@ -261,9 +261,9 @@ def huge_header(exchange: Exchange) -> None:
 
 
 FAULTS += [
-    Fault("nobody listens", "closed", hang_up, port="closed"),
-    Fault("TLS where there is none", "closed", hang_up, scheme="https", hangs=True),
-    # A label of over 63 characters: no resolver has to be asked to know that there is no such name.
+    Fault("connection refused", "closed", hang_up, port="closed"),
+    Fault("https without TLS", "closed", hang_up, scheme="https", hangs=True),
+    # A label of more than 63 characters, which is invalid without any DNS query.
     Fault("a name that does not resolve", "closed", hang_up, host="a" * 64 + ".example"),
 ]
 
@@ -279,26 +279,26 @@ def redirects(name: str, outcome: str, to: str, *, hangs: bool = False) -> None:
 
 
 redirects("redirects to itself", "closed", "/robots.txt")
-redirects("redirects to a file that is not there", "open", "{gone}/robots.txt")
+redirects("redirects to a missing file", "open", "{gone}/robots.txt")
 redirects("redirects to a host that has one", "rules", "{healthy}/robots.txt")
 redirects("redirects to a name that is not ASCII", "rules", "{healthy}/robots.txt?\u00e9")
-redirects("redirects to a host that is closed", "closed", "{forbidden}/robots.txt")
+redirects("redirects to a host that forbids access", "closed", "{forbidden}/robots.txt")
 redirects("redirects to a host that does not answer", "closed", "{no answer}/robots.txt", hangs=True)
 redirects("redirects to ftp", "closed", "ftp://127.0.0.1/robots.txt")
 redirects("redirects to a file of this machine", "closed", "file:///etc/passwd")
 answers("redirects without a target", "closed", "302 Found", RULES)
-answers("several choices", "closed", "300 Multiple Choices", RULES)
-redirects("redirects to no URL", "closed", "http://[")
+answers("300 Multiple Choices", "closed", "300 Multiple Choices", RULES)
+redirects("redirects to an invalid URL", "closed", "http://[")
 
 
-@fault("redirects on and on", "closed")
+@fault("endless redirects", "closed")
 def labyrinth(exchange: Exchange) -> None:
     exchange.answer("301 Moved Permanently", b"", f"Location: {exchange.target}/deeper")
 
 
 @dataclass
 class FaultLab:
-    """A context manager: the hosts are there inside the ``with``. `asked` is what each was asked for."""
+    """A context manager: the hosts run inside the ``with``. `asked` has the requests to each."""
 
     faults: list[Fault] = field(default_factory=lambda: list(FAULTS))
     asked: dict[str, list[str]] = field(default_factory=dict)
@@ -308,7 +308,7 @@ class FaultLab:
         self._listener = socket.create_server(("0.0.0.0", 0), backlog=256)
         self._listener.settimeout(0.05)
         self.port: int = self._listener.getsockname()[1]
-        self._unused = socket.socket()  # nobody else gets its port, and nobody listens
+        self._unused = socket.socket()  # its port is reserved, but nothing listens on it
         self._unused.bind(("127.0.0.1", 0))
         self._of_address = {f"127.0.3.{number}": fault for number, fault in enumerate(self.faults, 1)}
         self._thread = threading.Thread(target=self._accept, daemon=True)

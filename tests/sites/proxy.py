@@ -1,7 +1,7 @@
-"""`ForwardProxy`: a real HTTP proxy for http URLs; it passes requests on and keeps a log of them.
+"""`ForwardProxy`: a real HTTP proxy for http URLs, which forwards and logs requests.
 
-Names that it is given in `hosts` are resolved by it to a site of the tests, so that a crawl can use any name,
-and default ports, without DNS and without leaving this machine.
+It resolves the names in `hosts` to sites of the tests, so that a crawl can use any name and default ports
+without DNS, on this machine only.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _NOT_PASSED_ON = {"proxy-authorization", "connection", "proxy-connection"}
 
 
 class ForwardProxy(Site):
-    """A context manager, as `Site` is; `hosts` maps host names to the sites that they are."""
+    """A context manager like `Site`; `hosts` maps host names to sites."""
 
     def __init__(self, hosts: Mapping[str, Site] | None = None) -> None:
         super().__init__()
         self._hosts = dict(hosts or {})
 
     def answer(self, hit: Hit) -> Answer:
-        """Pass a request on and its answer back."""
+        """Forward a request, and return its response."""
         url = urlsplit(hit.target)
         assert url.hostname is not None, "this is no request for a proxy"
         site = self._hosts.get(url.hostname)

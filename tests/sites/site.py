@@ -1,4 +1,4 @@
-"""`Site`: a small HTTP server on a free port of this machine, with a table of answers and a log."""
+"""`Site`: a small HTTP server on a free local port, with a table of responses and a log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Hit:
-    """One request that a site has seen; `target` is path and query as they were sent."""
+    """One request to a site; `target` is path and query as sent."""
 
     method: str
     host: str
@@ -29,7 +29,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a site answers; `before` runs first, to wait for something, say."""
+    """A response of a site; `before` runs first, for example to wait."""
 
     body: bytes | str = b""
     status: int = 200
@@ -85,15 +85,15 @@ class Site:
 
     @property
     def url(self) -> str:
-        """The site's address without a slash at the end."""
+        """The URL of the site without a final slash."""
         return self.url_of(self.host)
 
     def url_of(self, host: str) -> str:
-        """The address of one of the hosts that a site bound to 0.0.0.0 is."""
+        """Return the URL of one host of a site bound to 0.0.0.0."""
         return f"{self._scheme}://{host}:{self.port}"
 
     def answer(self, hit: Hit) -> Answer:
-        """Decide what a request is answered."""
+        """Return the response to a request."""
         answer = self.answers.get(hit.host + hit.target) or self.answers.get(hit.target)
         if callable(answer):
             return answer(hit)
@@ -102,11 +102,11 @@ class Site:
         return answer
 
     def targets(self) -> list[str]:
-        """What was asked for, in order."""
+        """The requested targets, in order."""
         return [hit.target for hit in self.hits]
 
     def pages(self) -> list[str]:
-        """What was asked for beside robots.txt, sorted."""
+        """The requested targets except robots.txt, sorted."""
         return sorted(target for target in self.targets() if target != "/robots.txt")
 
     def robots_hits(self) -> list[Hit]:
@@ -131,7 +131,7 @@ class _Server(ThreadingHTTPServer):
     site: Site
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of a client that went away in the middle of an answer: some tests want that."""
+        """Ignore clients that disconnect during a response, as some tests intend."""
         if not isinstance(sys.exc_info()[1], (ConnectionError, ssl.SSLEOFError)):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
@@ -159,10 +159,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", length)
         self.end_headers()
         self.wfile.write(body)
-        # Where the length is wrong on purpose, nobody is to wait for the rest.
+        # If the length is wrong on purpose, do not let the client wait for the rest.
         self.close_connection = self.close_connection or length != str(len(body))
 
     do_POST = do_GET  # noqa: N815  # the base class's name
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class's name
-        """Say nothing: the log is `Site.hits`."""
+        """Print nothing; the log is `Site.hits`."""

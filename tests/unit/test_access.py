@@ -1,4 +1,4 @@
-"""`access`: from a snapshot and a policy to what may be fetched."""
+"""`access`: the access that results from a snapshot and a policy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def judge(snapshot: Snapshot, known: Access | None = None, policy: object = "kos
     return Judge(StatusPolicy.of(policy), TIMES, RobotsTxt.parse).judge(snapshot, known)
 
 
-def test_rules_of_a_2xx_answer() -> None:
+def test_a_2xx_response_gives_rules() -> None:
     access = judge(FOUND)
     assert access.kind is AccessKind.RULES
     assert not access.temporary
@@ -33,24 +33,24 @@ def test_rules_of_a_2xx_answer() -> None:
 
 
 @pytest.mark.parametrize("status", [301, 304, 407, 408, 421, 425, 429, 431, 500, 503, 599, 999, 0, 102])
-def test_what_may_pass_is_temporary(status: int) -> None:
+def test_failures_that_may_pass_are_temporary(status: int) -> None:
     for preset in PRESETS:
         assert judge(replace(FOUND, status=status), policy=preset).temporary
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 451])
-def test_what_the_site_has_said_is_not_temporary(status: int) -> None:
+def test_a_statement_of_the_site_is_not_temporary(status: int) -> None:
     assert not judge(replace(FOUND, status=status)).temporary
 
 
-def test_a_closed_origin_says_why_and_what_changes_it() -> None:
+def test_a_closed_origin_names_the_failure_and_the_setting() -> None:
     access = judge(LOST)
     decision = access.decide("http://town.example/a", "FooBot/1.0")
     assert not decision.allowed
     assert decision.reason is Reason.ERROR
     assert str(decision) == (
-        "http://town.example/a is forbidden for 'FooBot': http://town.example/robots.txt could not be had "
-        r"(TimeoutError: took\x1b too long), and NOROBOTS_STATUS_POLICY denies 'error'"
+        "http://town.example/a is forbidden for 'FooBot': http://town.example/robots.txt could not be "
+        r"downloaded (TimeoutError: took\x1b too long), and NOROBOTS_STATUS_POLICY denies 'error'"
     )
 
 
@@ -64,7 +64,7 @@ def test_robots_txt_itself_is_allowed_at_a_closed_origin() -> None:
     assert access.forbids(ORIGIN, "/", "FooBot")
 
 
-def test_size_counts_what_can_be_long() -> None:
+def test_size_includes_all_long_texts() -> None:
     short = judge(replace(FOUND, status=404))
     long = judge(replace(FOUND, status=404, url="http://town.example/" + "a" * 50_000))
     assert 50_000 < long.size - short.size < 150_000
@@ -77,7 +77,7 @@ def test_a_status_comes_before_its_class() -> None:
     assert policy.look_up(410) == ("410", "allow")
 
 
-def test_a_status_of_no_class_is_the_servers_failure() -> None:
+def test_a_status_of_an_unknown_class_is_a_server_error() -> None:
     assert StatusPolicy.of({"5xx": "allow"}).look_up(999) == ("5xx", "allow")
     assert StatusPolicy.of({"999": "deny", "5xx": "allow"}).look_up(999) == ("999", "deny")
 
@@ -89,19 +89,19 @@ def test_a_mapping_may_name_the_preset_it_changes() -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ("koster", "'koster' is no preset; there are koster1996, rfc9309, allow"),
-        (None, "None is no preset"),
-        ({"preset": 7}, "7 is no preset"),
-        ({"200": "deny"}, "'200' is no outcome"),
-        ({"2xx": "deny"}, "'2xx' is no outcome"),
-        ({"40": "deny"}, "'40' is no outcome"),
-        ({"timeout": "deny"}, "'timeout' is no outcome"),
-        ({"403": "open"}, "'open' for '403' is neither 'allow' nor 'deny'"),
-        ({"403": True}, "True for '403' is neither"),
-        ({"403": ["deny"]}, "is neither"),
+        ("koster", "unknown preset 'koster'; choose from koster1996, rfc9309, allow"),
+        (None, "unknown preset None"),
+        ({"preset": 7}, "unknown preset 7"),
+        ({"200": "deny"}, "unknown outcome '200'"),
+        ({"2xx": "deny"}, "unknown outcome '2xx'"),
+        ({"40": "deny"}, "unknown outcome '40'"),
+        ({"timeout": "deny"}, "unknown outcome 'timeout'"),
+        ({"403": "open"}, "the action for '403' must be 'allow' or 'deny', not 'open'"),
+        ({"403": True}, "must be 'allow' or 'deny', not True"),
+        ({"403": ["deny"]}, "must be 'allow' or 'deny', not ['deny']"),
     ],
 )
-def test_a_policy_that_makes_no_sense_is_refused(value: object, problem: str) -> None:
+def test_an_invalid_policy_is_an_error(value: object, problem: str) -> None:
     with pytest.raises(ValueError, match=r".") as error:
         StatusPolicy.of(value)
     assert problem in str(error.value)
@@ -111,7 +111,7 @@ HOUR = 3600.0
 ANSWER = replace(FOUND, headers={"etag": '"1"', "cache-control": "max-age=1000"})
 
 
-def test_a_failed_refresh_leaves_the_rules_in_force_until_they_are_too_old() -> None:
+def test_a_failed_refresh_keeps_the_rules_until_they_are_too_old() -> None:
     known = judge(ANSWER)
     for failures, now in enumerate((HOUR, 6 * 24 * HOUR, TIMES.stale_ttl), 1):
         stale = judge(replace(LOST, time=now), known)
@@ -121,24 +121,24 @@ def test_a_failed_refresh_leaves_the_rules_in_force_until_they_are_too_old() -> 
         assert stale.snapshots == (ANSWER, replace(LOST, time=now, failures=failures))
         assert stale.forbids(ORIGIN, "/back/", "FooBot")
         assert not stale.forbids(ORIGIN, "/", "FooBot")
-        known = stale  # a copy gets no younger by being kept
+        known = stale  # keeping a copy does not renew it
     closed = judge(replace(LOST, time=TIMES.stale_ttl + 1), known)
     assert closed.kind is AccessKind.CLOSED
     assert not closed.stale
 
 
-def test_a_temporary_outcome_is_asked_again_less_and_less_often() -> None:
+def test_the_time_to_the_next_try_doubles_with_each_failure() -> None:
     known, lifetimes = None, []
     for _ in range(10):
         known = judge(LOST, known)
         lifetimes.append(known.lifetime)
     assert lifetimes == [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600, 3600]
-    assert judge(LOST, judge(FOUND, known)).lifetime == 60  # one success, and the pauses start anew
+    assert judge(LOST, judge(FOUND, known)).lifetime == 60  # a success resets the pauses
     assert known is not None
     assert judge(LOST, replace(known, snapshot=replace(LOST, failures=10**6))).lifetime == 3600
 
 
-def test_a_long_pause_that_the_user_wants_is_not_cut() -> None:
+def test_an_error_ttl_over_an_hour_is_kept() -> None:
     patient = replace(TIMES, error_ttl=7200)
     assert [patient.back_off(failures) for failures in (1, 2, 3)] == [7200, 7200, 7200]
 
@@ -159,7 +159,7 @@ def test_a_long_pause_that_the_user_wants_is_not_cut() -> None:
         [replace(FOUND, status=404), LOST, LOST],
     ],
 )
-def test_what_a_store_kept_is_judged_as_when_it_was_new(downloads: list[Snapshot]) -> None:
+def test_stored_snapshots_are_judged_as_when_they_were_new(downloads: list[Snapshot]) -> None:
     known = None
     for snapshot in downloads:
         known = judge(snapshot, known)
@@ -169,33 +169,33 @@ def test_what_a_store_kept_is_judged_as_when_it_was_new(downloads: list[Snapshot
     again = judging.recall(known.snapshots, came)
     assert (
         replace(again, rules=known.rules, detail=known.detail) == known
-    )  # of a 304 the renewed answer is kept
+    )  # after a 304 the renewed response is kept
     assert (again.rules is None) == (known.rules is None)
     assert judging.recall(known.snapshots, came + 10).lifetime == known.lifetime - 10
     assert judging.recall(known.snapshots, came + 10**6).lifetime < 0
     assert judging.recall(known.snapshots, came - 200).lifetime == known.lifetime
 
 
-def test_a_clock_put_back_makes_no_copy_too_old() -> None:
+def test_a_clock_that_was_set_back_does_not_expire_copies() -> None:
     known = judge(replace(ANSWER, time=1e9))
     assert judge(replace(LOST, time=0.0), known).stale
 
 
 @pytest.mark.parametrize("policy", PRESETS)
 @pytest.mark.parametrize("status", [302, 407, 408, 425, 429, 500, 503])
-def test_known_rules_count_more_than_any_policy_for_failures(policy: str, status: int) -> None:
+def test_known_rules_take_precedence_over_the_policy(policy: str, status: int) -> None:
     access = judge(replace(FOUND, status=status, time=HOUR), judge(FOUND), policy)
     assert access.stale
     assert access.forbids(ORIGIN, "/back/", "FooBot")
 
 
 @pytest.mark.parametrize(("status", "kind"), [(403, AccessKind.CLOSED), (404, AccessKind.OPEN)])
-def test_what_the_site_says_anew_counts(status: int, kind: AccessKind) -> None:
+def test_a_new_statement_of_the_site_replaces_old_rules(status: int, kind: AccessKind) -> None:
     known = judge(replace(LOST, time=HOUR), judge(FOUND))
     assert judge(replace(FOUND, status=status, time=2 * HOUR), known).kind is kind
 
 
-def test_only_rules_are_kept_over_a_failure() -> None:
+def test_only_rules_stay_in_use_after_a_failure() -> None:
     assert judge(LOST, judge(replace(FOUND, status=404))).kind is AccessKind.CLOSED
     assert judge(replace(LOST, time=1.0), judge(LOST)).kind is AccessKind.CLOSED
 
@@ -213,13 +213,13 @@ def test_a_304_renews_rules_and_their_headers() -> None:
     )
 
 
-def test_a_redirect_that_leads_nowhere_is_no_permission_except_by_rfc_9309() -> None:
+def test_a_redirect_that_cannot_be_followed_allows_only_by_rfc_9309() -> None:
     kinds = {preset: judge(replace(FOUND, status=302), policy=preset).kind for preset in PRESETS}
     assert kinds == {
         "koster1996": AccessKind.CLOSED, "rfc9309": AccessKind.OPEN, "allow": AccessKind.OPEN,
     }  # fmt: skip
 
 
-def test_a_304_that_renews_nothing_leads_nowhere() -> None:
+def test_a_304_without_previous_rules_gives_no_rules() -> None:
     assert judge(replace(FOUND, status=304)).outcome == "3xx"
     assert judge(replace(FOUND, status=304), judge(replace(FOUND, status=404))).outcome == "3xx"

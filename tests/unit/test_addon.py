@@ -1,4 +1,4 @@
-"""`Addon`: it changes what it must and nothing else, and the user's own settings win."""
+"""`Addon`: it changes only the settings that it must, and the user's settings win."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BUILTIN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 
 
 def plain(settings: Settings) -> dict[str, Any]:
-    """Settings as values that can be compared; classes as keys are named by their path."""
+    """Return settings as comparable values; classes as keys are replaced by their path."""
 
     def path(key: Any) -> Any:
         return f"{key.__module__}.{key.__qualname__}" if isinstance(key, type) else key
@@ -39,7 +39,7 @@ def plain(settings: Settings) -> dict[str, Any]:
 
 
 def applied(times: int = 1, **own: Any) -> dict[str, Any]:
-    """What the add-on changes in the settings of a project, as a difference to them."""
+    """Return the settings of a project that the add-on changes."""
     settings = Settings(own)
     before = plain(settings)
     for _ in range(times):
@@ -83,10 +83,12 @@ def test_it_changes_four_settings_and_no_more(times: int) -> None:
     ],
 )
 @pytest.mark.parametrize("times", [1, 2])
-def test_middlewares(own: dict[Any, Any], expected: dict[str, Any], times: int) -> None:
+def test_the_middleware_is_listed_in_place_of_scrapys_own(
+    own: dict[Any, Any], expected: dict[str, Any], times: int
+) -> None:
     changed = applied(times, DOWNLOADER_MIDDLEWARES=own)
     assert changed.get("DOWNLOADER_MIDDLEWARES", own) == expected
-    # Where ours is switched off, Scrapy's own stays, and so does what the project says of it.
+    # If the plugin's middleware is None, Scrapy's own stays, and so do the settings of the project.
     assert ("ROBOTSTXT_OBEY" in changed) == (own != {OURS: None})
 
 
@@ -103,7 +105,7 @@ def test_middlewares(own: dict[Any, Any], expected: dict[str, Any], times: int) 
 )
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("other", [{}, {OURS: None}], ids=["both", "the other one off"])
-def test_spider_middlewares(
+def test_the_meta_middleware_is_listed(
     own: dict[Any, Any], expected: dict[str, Any], times: int, other: dict[Any, Any]
 ) -> None:
     changed = applied(times, SPIDER_MIDDLEWARES=own, DOWNLOADER_MIDDLEWARES=other)
@@ -111,20 +113,20 @@ def test_spider_middlewares(
 
 
 @pytest.mark.parametrize("setting", ["DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES"])
-def test_it_leaves_the_projects_dictionary_alone(setting: str) -> None:
+def test_it_does_not_change_the_projects_dictionary(setting: str) -> None:
     own = {"my.Middleware": 7}
     Addon().update_settings(Settings({setting: own}))
     assert own == {"my.Middleware": 7}
 
 
 @pytest.mark.parametrize("obey", [True, False])
-def test_what_the_project_says_of_obeying_counts(obey: bool) -> None:
+def test_robotstxt_obey_of_the_project_wins(obey: bool) -> None:
     settings = Settings({"ROBOTSTXT_OBEY": obey})
     Addon().update_settings(settings)
     assert settings.getbool("ROBOTSTXT_OBEY") is obey
 
 
-def test_it_stands_before_what_has_the_same_order() -> None:
+def test_it_comes_first_among_equal_orders() -> None:
     settings = Settings({"DOWNLOADER_MIDDLEWARES": {"my.Middleware": 100}})
     Addon().update_settings(settings)
     assert next(iter(settings.getdict("DOWNLOADER_MIDDLEWARES"))) == OURS

@@ -1,4 +1,4 @@
-"""`CircuitBreaker`: what becomes of a store that fails or hangs."""
+"""`CircuitBreaker`: calls to a store that fails or hangs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from scrapy_norobots.stores import circuit_breaker
 from scrapy_norobots.stores.circuit_breaker import PAUSE, TIMEOUT, CircuitBreaker
 from tests.snapshots import FOUND, ORIGIN
 
+CONTINUES = "the crawl continues without the store, and tries it again every few seconds"
+
 _T = TypeVar("_T")
 
 
 class Moody:
-    """A store that fails when told to, and counts what it is asked."""
+    """A store that fails on demand, and counts its calls."""
 
     def __init__(self) -> None:
         self.mood: Callable[[], Coroutine[Any, Any, object]] | None = None
@@ -78,7 +80,7 @@ def circuit() -> Circuit:
 
 
 @pytest.mark.parametrize("mood", [fail, hang])
-def test_a_store_that_fails_is_reported_once_and_left_alone(
+def test_a_failing_store_is_reported_once_and_not_called(
     circuit: Circuit,
     mood: Callable[[], Coroutine[Any, Any, None]],
     caplog: pytest.LogCaptureFixture,
@@ -94,7 +96,7 @@ def test_a_store_that_fails_is_reported_once_and_left_alone(
             assert await circuit.breaker.acquire_lock(ORIGIN, 60)
             await circuit.breaker.save((FOUND,), 0)
             await circuit.breaker.release_lock(ORIGIN)
-        assert circuit.store.calls == 2  # one before, one in vain
+        assert circuit.store.calls == 2  # one before, one that failed
         circuit.now += PAUSE
         assert await circuit.breaker.load(ORIGIN) == ()
         assert await circuit.breaker.load(ORIGIN) == ()
@@ -111,13 +113,13 @@ def test_a_store_that_fails_is_reported_once_and_left_alone(
         asyncio.run(work())
     why = r"OSError: disk is on \x1b[31mfire" if mood is fail else "TimeoutError: no answer within 0.05 s"
     assert [record.getMessage() for record in caplog.records] == [
-        f"the store failed ({why}); the crawl goes on from memory, and it is tried again from time to time",
-        "the store works again and is used",
+        f"the store failed ({why}): {CONTINUES}",
+        "the store works again and is in use",
     ]
     assert circuit.failures == 2
 
 
-def test_many_that_fail_at_once_are_one_warning(
+def test_simultaneous_failures_are_one_warning(
     circuit: Circuit, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(circuit_breaker, "TIMEOUT", 0.05)
@@ -128,13 +130,13 @@ def test_many_that_fail_at_once_are_one_warning(
         circuit.now += PAUSE
         circuit.store.calls = 0
         await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(30)))
-        assert circuit.store.calls == 1  # one finds out, the others do not wait for it
+        assert circuit.store.calls == 1  # one call tests the store, the others do not wait for it
 
     asyncio.run(work())
     assert len(caplog.records) == 1
 
 
-def test_a_store_that_can_be_read_only_works_again_when_it_can_be_written(
+def test_a_read_only_store_recovers_when_it_can_be_written(
     circuit: Circuit, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def work() -> None:
@@ -157,9 +159,9 @@ def test_a_store_that_can_be_read_only_works_again_when_it_can_be_written(
     assert circuit.failures == 5
 
 
-def test_calls_that_wait_for_others_do_not_lose_patience(circuit: Circuit) -> None:
-    """A bounded number of calls is under way; the time of the others has not begun. The event loop's clock
-    goes on with each call, so that all of them take longer than each has.
+def test_queued_calls_do_not_time_out(circuit: Circuit) -> None:
+    """A limited number of calls runs; the timeout of the others has not started. Each call moves the clock of
+    the event loop, so that all calls together take longer than one timeout.
     """
     if not can_wait_for_deferreds():
         pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
@@ -196,7 +198,7 @@ def can_wait_for_deferreds() -> bool:
     return True
 
 
-def test_after_closing_nothing_is_asked(circuit: Circuit) -> None:
+def test_a_closed_store_is_not_called(circuit: Circuit) -> None:
     async def work() -> None:
         await circuit.breaker.close()
         assert await circuit.breaker.load(ORIGIN) == ()

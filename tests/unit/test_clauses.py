@@ -1,4 +1,4 @@
-"""Each clause of docs/standard.md, held against the parser; and the page, held against these tests."""
+"""Test the parser against each clause of docs/standard.md, and the page against these tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Test = TypeVar("Test", bound=Callable[..., None])
 
 
 def clause(*numbers: str) -> Callable[[Test], Test]:
-    """Enter a test under the clauses that it holds the parser to."""
+    """Register a test under the clauses that it tests."""
 
     def enter(test: Test) -> Test:
         for number in numbers:
@@ -33,7 +33,7 @@ def clause(*numbers: str) -> Callable[[Test], Test]:
 
 
 def forbidden(body: bytes | str, targets: str, robot: str = "Tamarin") -> str:
-    """Return those of some targets, separated by blanks, that a file forbids."""
+    """Return which of the targets, separated by blanks, a file forbids."""
     robots = RobotsTxt.parse(body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body)
     return " ".join(target for target in targets.split(" ") if not robots.allowed(HOST + target, robot))
 
@@ -50,7 +50,7 @@ def kinds(body: bytes | str) -> list[str]:
     return [finding.kind for finding in robots.findings]
 
 
-# What the sources give as examples, in a garden of our own: file, robot, what of it is forbidden.
+# The examples of the sources with other names: file, robot, and what is forbidden.
 EXAMPLES = {
     # The standard's three.
     "default": (
@@ -88,7 +88,7 @@ EXAMPLES = {
         "/robots.txt",
     ),
     "two lines": ("User-agent: *\nDisallow: /\n", {"Tamarin": "/ /a/b?c"}, "/robots.txt"),
-    # The article's three, one name and one path a line.
+    # The article's three, with one name and one path per line.
     "default first": (
         "User-agent: *\nDisallow: /\n\nUser-agent: Tamarin\nDisallow: /cellar/\nDisallow: /heap/\n",
         {"Golden_Tamarin_(Leo)/1.0 libfetch/3.1": "/cellar/ /heap/a", "Potto": "/ /cellar/ /heap/a /x"},
@@ -113,7 +113,7 @@ EXAMPLES = {
 
 @clause("F1", "F2", "F3", "F4", "F5", "R1", "R3", "A2", "A3", "A4", "U1", "U2", "U7")
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_examples_of_the_sources(example: str) -> None:
+def test_examples_of_the_sources_are_read_as_stated(example: str) -> None:
     text, expected, allowed = EXAMPLES[example]
     for variant, body in variants(text):
         for robot, targets in expected.items():
@@ -144,7 +144,7 @@ def test_examples_of_the_sources(example: str) -> None:
         pytest.param("\ufeffUser-agent: *\nDisallow: /😀".encode("utf-16-le"), "/%F0%9F%98%80", id="pair"),
     ],
 )
-def test_bytes(body: bytes, rule: str) -> None:
+def test_any_bytes_are_read(body: bytes, rule: str) -> None:
     assert forbidden(body, rule + "z") == rule + "z"
     assert forbidden(body, f"{rule[:-1]} /y /%FFz") == ""
 
@@ -175,7 +175,7 @@ def test_text_is_taken_as_decoded() -> None:
         pytest.param("User-agent: a\nDisallow: /x", [(["a"], ["/x"])], id="no end at the end"),
     ],
 )
-def test_line_ends(text: str, expected: object) -> None:
+def test_lines_end_at_cr_lf_and_crlf(text: str, expected: object) -> None:
     assert records(text) == expected
 
 
@@ -183,7 +183,7 @@ def test_line_ends(text: str, expected: object) -> None:
 @pytest.mark.parametrize(
     "char", list("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"), ids=lambda char: f"U+{ord(char):04X}"
 )
-def test_other_characters_end_no_line(char: str) -> None:
+def test_other_characters_do_not_end_a_line(char: str) -> None:
     assert records(f"User-agent: *\nDisallow: /a{char}Disallow: /b") == [(["*"], [f"/a{char}Disallow: /b"])]
     assert records(f"User-agent: *\n{char}\nDisallow: /b") == [(["*"], ["/b"])], "and are no blank line"
     assert kinds(f"User-agent: *\nDisallow: /a{char}b")[0] == "odd-line-break"
@@ -207,13 +207,13 @@ def test_other_characters_end_no_line(char: str) -> None:
         pytest.param("Disallow: /a ; b", ["/a ; b"], id="nor a semicolon"),
     ],
 )
-def test_comments(line: str, rules: list[str]) -> None:
+def test_comments_are_removed(line: str, rules: list[str]) -> None:
     assert records(f"User-agent: x # y\n{line}\n") == [(["x"], rules)]
 
 
 @clause("F4")
 @pytest.mark.parametrize("comment", ["#", "# x", "   # x", "\t#", " \t #:", "# Disallow: /b", "#\x0c"])
-def test_comment_lines_end_no_record(comment: str) -> None:
+def test_comment_lines_do_not_end_a_record(comment: str) -> None:
     for variant, body in variants(
         f"{comment}\nUser-agent: a\n{comment}\nUser-agent: b\n{comment}\nDisallow: /x\n{comment}\nDisallow: /"
     ):
@@ -230,7 +230,7 @@ def test_blank_lines_end_a_record(blank: str) -> None:
 
 @clause("F5", "F2")
 @pytest.mark.parametrize("not_blank", ["\x0c", "\x0b", "\xa0", "\u3000", "\x00", "\ufeff", "X", ":", "\x1f"])
-def test_lines_with_anything_else_end_no_record(not_blank: str) -> None:
+def test_lines_with_other_text_do_not_end_a_record(not_blank: str) -> None:
     assert records(f"User-agent: a\n{not_blank}\nDisallow: /x\n{not_blank}\nDisallow: /y") == [
         (["a"], ["/x", "/y"])
     ]
@@ -252,7 +252,7 @@ def test_lines_with_anything_else_end_no_record(not_blank: str) -> None:
         (" \tUser-agent \t: \ta b\t ", "\t Disallow \t: \t/x \t"),
     ],
 )
-def test_fields(agent: str, disallow: str) -> None:
+def test_field_names_ignore_case_and_blanks(agent: str, disallow: str) -> None:
     for variant, body in variants(f"{agent}\n{disallow}\n"):
         assert records(body) == [(["a b"], ["/x"])], variant
 
@@ -273,7 +273,7 @@ def test_fields(agent: str, disallow: str) -> None:
     ],
     ids=ascii,
 )
-def test_what_is_no_field(line: str) -> None:
+def test_other_lines_are_not_fields(line: str) -> None:
     assert records(f"User-agent: a\n{line}") == [(["a"], [])]
 
 
@@ -301,7 +301,7 @@ def test_only_spaces_and_tabs_are_dropped_around_a_value() -> None:
         "::",
     ],
 )
-def test_unknown_fields_are_invisible(line: str) -> None:
+def test_unknown_fields_have_no_effect(line: str) -> None:
     body = f"{line}\nUser-agent: a\n{line}\nUser-agent: b\n{line}\nDisallow: /x\n{line}\nDisallow: /y\n{line}"
     assert records(body) == [(["a", "b"], ["/x", "/y"])]
     assert forbidden(body, "/x /y /b /", "a") == "/x /y"
@@ -331,7 +331,7 @@ def test_unknown_fields_do_not_rescue_a_record_after_a_blank_line() -> None:
 def test_a_near_miss_names_the_field(line: str, resembled: str) -> None:
     (finding,) = RobotsTxt.parse(f"{line}\n").findings
     assert (finding.kind, finding.line) == ("misspelt-field", 1)
-    assert finding.message.endswith(f"is it {resembled}?")
+    assert finding.message.endswith(f"did you mean {resembled}?")
 
 
 @clause("F8")
@@ -362,7 +362,7 @@ PAGE = "{}\n<p>User-agent: *</p>\nUser-agent: *\nDisallow: /\n<a href='x:y'>z</a
         "<!----><?x?><!-- > -- --><html>",
     ],
 )
-def test_a_page_has_no_records(start: str) -> None:
+def test_an_html_page_has_no_records(start: str) -> None:
     for variant, body in variants(PAGE.format(start)):
         assert records(body) == [], variant
         assert forbidden(body, "/") == "", variant
@@ -392,20 +392,20 @@ def test_a_page_has_no_records(start: str) -> None:
         "\x00<html>",
     ],
 )
-def test_what_is_not_plainly_a_page_is_read(start: str) -> None:
+def test_a_file_that_is_not_clearly_html_is_read(start: str) -> None:
     body = PAGE.format(start)
     assert records(body) == [(["*"], ["/"])]
     assert "html-page" not in kinds(body)
 
 
 @clause("F8")
-def test_a_page_after_a_record_does_not_undo_it() -> None:
+def test_html_after_a_record_does_not_undo_it() -> None:
     assert records("User-agent: *\nDisallow: /\n<html>\n") == [(["*"], ["/"])]
 
 
 @clause("F9", "A4")
 @pytest.mark.parametrize("text", ["", "\n", "# x", "Disallow: /", "Allow: /\nx", " ", "\n\n\n", "Sorry!\n"])
-def test_a_file_without_records_restricts_nobody(text: str) -> None:
+def test_a_file_without_records_allows_everything(text: str) -> None:
     for variant, body in variants(text):
         assert records(body) == [], variant
         decision = RobotsTxt.parse(body).decide(HOST + "/", "Tamarin")
@@ -416,7 +416,7 @@ def test_a_file_without_records_restricts_nobody(text: str) -> None:
 
 
 @clause("R1")
-def test_all_rules_of_a_record_hold_for_all_its_robots() -> None:
+def test_all_rules_of_a_record_apply_to_all_its_robots() -> None:
     body = "User-agent: tamarin\nUser-agent: potto\nUser-agent: indri\nDisallow: /x\nDisallow: /y\n"
     for robot in ("Tamarin", "Potto/1.0", "Indri"):
         assert forbidden(body, "/x /y /z", robot) == "/x /y"
@@ -444,13 +444,13 @@ def test_a_user_agent_line_after_a_rule_starts_a_record(between: str) -> None:
 
 
 @clause("R2", "U2")
-def test_an_empty_rule_divides_as_well() -> None:
+def test_an_empty_rule_separates_records_too() -> None:
     assert records("User-agent: a\nDisallow:\nUser-agent: b\nDisallow: /") == [(["a"], [""]), (["b"], ["/"])]
 
 
 @clause("R3")
 @pytest.mark.parametrize("end", ["\n", "\nAllow: /\n\n", "\nDisallow:\n", "\n# x\n\nDisallow: /y\n"])
-def test_a_record_without_rules_is_the_record_of_its_robots(end: str) -> None:
+def test_a_record_without_rules_applies_to_its_robots(end: str) -> None:
     body = f"User-agent: tamarin{end}\nUser-agent: *\nDisallow: /\n"
     assert forbidden(body, "/ /y") == ""
     assert forbidden(body, "/ /y", "Potto") == "/ /y"
@@ -478,7 +478,7 @@ def test_the_last_record_may_be_without_rules() -> None:
         pytest.param("Disallow:\nUser-agent: *\n", [1], id="empty"),
     ],
 )
-def test_a_rule_outside_a_record_is_ignored_loudly(body: str, lines: list[int]) -> None:
+def test_a_rule_outside_a_record_is_ignored_with_a_finding(body: str, lines: list[int]) -> None:
     for variant, data in variants(body):
         robots = RobotsTxt.parse(data)
         assert robots.allowed(HOST + "/", "Tamarin"), variant
@@ -488,7 +488,7 @@ def test_a_rule_outside_a_record_is_ignored_loudly(body: str, lines: list[int]) 
 
 
 @clause("R5")
-def test_default_records_add_up() -> None:
+def test_rules_of_several_default_records_apply_together() -> None:
     body = (
         "User-agent: *\nDisallow: /x\n\nUser-agent: tamarin\nDisallow: /t\n\nUser-agent: *\n\n"
         "User-agent: potto\nUser-agent: *\nDisallow: /y\n"
@@ -511,14 +511,14 @@ def test_the_same_star_twice_in_one_record_is_one_default() -> None:
 
 @clause("R6")
 @pytest.mark.parametrize("names", ["User-agent: *\nUser-agent: leo", "User-agent: leo\nUser-agent: *"])
-def test_star_and_names_together(names: str) -> None:
+def test_a_record_may_have_star_and_names(names: str) -> None:
     body = f"{names}\nDisallow: /x\n\nUser-agent: *\nDisallow: /y\n"
     assert forbidden(body, "/x /y /z", "Leo") == "/x"
     assert forbidden(body, "/x /y /z", "Tamarin") == "/x /y"
     assert RobotsTxt.parse(body).records[0].is_default
 
 
-# --- A: which record
+# --- A: records for a robot
 
 
 @clause("A1", "A2")
@@ -535,14 +535,14 @@ def test_star_and_names_together(names: str) -> None:
         "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; Tamarin/1.2; potto) Chrome/1 Potto/3",
     ],
 )
-def test_the_name_counts_without_version_and_remarks(robot: str) -> None:
+def test_names_are_compared_without_version_and_comments(robot: str) -> None:
     body = "User-agent: {0}\nDisallow: /{0}\n\n"
     body = "".join(map(body.format, ["potto", "mozilla", "libfetch", "tamarin"]))
     assert forbidden(body, "/potto /mozilla /libfetch /tamarin", robot) == "/tamarin"
 
 
 @clause("A1", "A4")
-def test_star_asks_for_the_default_record() -> None:
+def test_the_robot_star_gets_the_default_record() -> None:
     body = (
         "User-agent: leo\nDisallow: /leo\n\nUser-agent: foo*\nDisallow: /foo\n\nUser-agent: *\nDisallow: /x\n"
     )
@@ -573,12 +573,12 @@ def test_star_asks_for_the_default_record() -> None:
         ("1.0", "Potto/1.0", False),
     ],
 )
-def test_a_value_names_the_robot_whose_name_it_is_part_of(value: str, robot: str, named: bool) -> None:
+def test_a_value_names_robots_by_a_part_of_their_name(value: str, robot: str, named: bool) -> None:
     assert forbidden(f"User-agent: {value}\nDisallow: /x\n", "/x", robot) == ("/x" if named else "")
 
 
 @clause("A3")
-def test_the_first_record_that_names_the_robot_counts_alone() -> None:
+def test_only_the_first_record_that_names_the_robot_applies() -> None:
     body = (
         "User-agent: *\nDisallow: /all\n\nUser-agent: tamarin\nDisallow: /short\n\n"
         "User-agent: GoldenTamarin\nDisallow: /exact\n\nUser-agent: tamarin\nDisallow: /again\n"
@@ -589,7 +589,7 @@ def test_the_first_record_that_names_the_robot_counts_alone() -> None:
 
 
 @clause("A3")
-def test_any_name_of_a_record_counts_in_file_order() -> None:
+def test_records_apply_in_file_order_by_any_of_their_names() -> None:
     body = "User-agent: potto\nUser-agent: tam\nDisallow: /1\n\nUser-agent: tamarin\nDisallow: /2\n"
     assert forbidden(body, "/1 /2") == "/1"
     assert forbidden(body, "/1 /2", "Marin") == ""
@@ -597,7 +597,7 @@ def test_any_name_of_a_record_counts_in_file_order() -> None:
 
 @clause("A4")
 @pytest.mark.parametrize("first", [True, False])
-def test_the_default_record_may_stand_anywhere(first: bool) -> None:
+def test_the_default_record_may_be_anywhere(first: bool) -> None:
     parts = ["User-agent: *\nDisallow: /x\n", "User-agent: tamarin\nDisallow: /t\n"]
     body = "\n".join(parts if first else reversed(parts))
     assert forbidden(body, "/x /t") == "/t"
@@ -606,14 +606,14 @@ def test_the_default_record_may_stand_anywhere(first: bool) -> None:
 
 
 @clause("A4")
-def test_without_a_default_record_others_are_free() -> None:
+def test_without_a_default_record_other_robots_may_fetch_everything() -> None:
     decision = RobotsTxt.parse("User-agent: potto\nDisallow: /").decide(HOST + "/", "Tamarin")
     assert (decision.allowed, decision.reason) == (True, Reason.NO_RECORD)
 
 
 @clause("A5")
 @pytest.mark.parametrize("value", ["", " \t ", "# potto", "/1.0", "/"])
-def test_an_empty_value_names_nobody(value: str) -> None:
+def test_an_empty_value_names_no_robot(value: str) -> None:
     body = f"User-agent:{value}\nDisallow: /x\n\nUser-agent: *\nDisallow: /y\n"
     for robot in ("Tamarin", "", "Potto/1.0", "*"):
         assert forbidden(body, "/x /y", robot) == "/y"
@@ -624,7 +624,7 @@ def test_an_empty_value_names_nobody(value: str) -> None:
 @pytest.mark.parametrize(
     "value", ["Tam*", "*in", "**", "* *", "*Tamarin*", "*.*", "Tam*/1.0", "T*n 1.0", "*/1.0", "*\x0c"]
 )
-def test_a_star_with_company_is_literal(value: str) -> None:
+def test_a_star_within_a_name_is_literal(value: str) -> None:
     body = f"User-agent: {value}\nDisallow: /x\n"
     assert forbidden(body, "/x") == ""
     assert RobotsTxt.parse(body).decide(HOST + "/x", "Tamarin").reason is Reason.NO_RECORD
@@ -638,14 +638,14 @@ def test_a_robot_with_a_star_in_its_name_is_named_by_it() -> None:
 
 @clause("A5")
 @pytest.mark.parametrize("value", ["Tamarin Potto", "Tamarin, Potto", "Potto\tTamarin", "* Tamarin"])
-def test_several_names_are_one(value: str) -> None:
+def test_several_names_in_a_line_are_one_name(value: str) -> None:
     body = f"User-agent: {value}\nDisallow: /x\n"
     assert forbidden(body, "/x", "Tamarin") == ""
     assert forbidden(body, "/x", f"Big {value}") == "/x"
     assert "several-names" in kinds(body)
 
 
-# --- U: which URLs
+# --- U: URLs
 
 
 @clause("U1")
@@ -690,12 +690,12 @@ def test_a_rule_is_a_prefix(rule: str, yes: str, no: str) -> None:
         ("http://garden.example/robots.txt#f", True),
     ],
 )
-def test_an_empty_path_is_the_root(url: str, allowed: bool) -> None:
+def test_an_empty_path_means_the_root(url: str, allowed: bool) -> None:
     assert RobotsTxt.parse(f"{ALL}Disallow: /\n").allowed(url, "Tamarin") is allowed
 
 
 @clause("U1")
-def test_the_fragment_does_not_count() -> None:
+def test_the_fragment_is_ignored() -> None:
     body = f"{ALL}Disallow: /nest%23egg\n"
     assert forbidden(body, "/nest#egg /nest%23egg /nest?q#egg") == "/nest%23egg"
 
@@ -719,7 +719,7 @@ def test_of_equal_rules_the_first_is_named() -> None:
 
 @clause("U2")
 @pytest.mark.parametrize("rules", [["", "/x"], ["/x", ""], ["", "/x", ""], [" ", "/x", "# y"]])
-def test_an_empty_rule_lifts_nothing(rules: list[str]) -> None:
+def test_an_empty_rule_lifts_no_restriction(rules: list[str]) -> None:
     body = ALL + "".join(f"Disallow: {rule}\n" for rule in rules)
     assert forbidden(body, "/x /x/y / /y") == "/x /x/y"
 
@@ -743,7 +743,7 @@ def test_an_empty_rule_restricts_nothing() -> None:
         ("/a?b", "/a?b", "/a /ab /aab", False),
     ],
 )
-def test_there_are_no_patterns(rule: str, yes: str, no: str, found: bool) -> None:
+def test_star_and_dollar_are_literal(rule: str, yes: str, no: str, found: bool) -> None:
     body = f"{ALL}Disallow: {rule}\n"
     assert forbidden(body, yes) == yes
     assert forbidden(body, no) == ""
@@ -788,14 +788,14 @@ def test_there_are_no_patterns(rule: str, yes: str, no: str, found: bool) -> Non
         ("MailTo:jo", "http://garden.example/MailTo:jo", True),
     ],
 )
-def test_whole_urls(rule: str, url: str, allowed: bool) -> None:
+def test_whole_urls_apply_to_their_origin(rule: str, url: str, allowed: bool) -> None:
     body = f"{ALL}Disallow: {rule}\n".encode()
     assert RobotsTxt.parse(body).allowed(url, "Tamarin") is allowed
     assert set(kinds(body)) & {"whole-url", "foreign-url"}
 
 
 @clause("U4")
-def test_whole_urls_and_paths_stand_side_by_side() -> None:
+def test_whole_urls_and_paths_apply_together() -> None:
     body = f"{ALL}Disallow: /a\nDisallow: http://garden.example/b\nDisallow: http://other.example/c\n"
     assert forbidden(body, "/a /b /c /d") == "/a /b"
     assert RobotsTxt.parse(body).decide(HOST + "/b", "Tamarin").rule == (3, "http://garden.example/b")
@@ -814,7 +814,7 @@ def test_values_of_schemes_without_a_host_are_ignored(scheme: str) -> None:
 
 
 @clause("U4", "U1")
-def test_a_path_with_two_slashes_is_no_whole_url() -> None:
+def test_a_path_with_two_slashes_is_not_a_whole_url() -> None:
     body = f"{ALL}Disallow: //garden.example/nest\n"
     assert forbidden(body, "/nest //garden.example/nest") == "//garden.example/nest"
     assert kinds(body) == []
@@ -837,7 +837,7 @@ def test_a_path_with_two_slashes_is_no_whole_url() -> None:
         ("1x://y", "/1x://y", "/y"),
     ],
 )
-def test_relative_values_are_taken_from_the_root(rule: str, yes: str, no: str) -> None:
+def test_relative_values_start_at_the_root(rule: str, yes: str, no: str) -> None:
     body = f"{ALL}Disallow: {rule}\n"
     assert forbidden(body, yes) == yes
     assert forbidden(body, no) == ""
@@ -899,7 +899,7 @@ def test_relative_values_are_taken_from_the_root(rule: str, yes: str, no: str) -
         pytest.param("/%41%3a", "/A%3A /%41%3A", "/A: /a%3A", id="case of letters"),
     ],
 )
-def test_spelling_opens_no_door(rule: str, yes: str, no: str) -> None:
+def test_no_spelling_bypasses_a_rule(rule: str, yes: str, no: str) -> None:
     body = f"{ALL}Disallow: {rule}\n"
     assert forbidden(body, yes) == yes
     assert forbidden(body, no) == ""
@@ -917,14 +917,14 @@ def test_spelling_opens_no_door(rule: str, yes: str, no: str) -> None:
     ],
     ids=ascii,
 )
-def test_what_is_forbidden_as_written_stays_so_where_both_must_be_escaped(rule: str, target: str) -> None:
+def test_rules_apply_as_written_if_url_and_rule_need_escapes(rule: str, target: str) -> None:
     assert target.startswith(rule)
     assert not RobotsTxt.parse(f"{ALL}Disallow: {rule}\n").allowed(HOST + target, "Tamarin")
 
 
 @clause("U7")
 @pytest.mark.parametrize("rule", ["/", "/robots.txt", "/robots", "robots.txt", HOST + "/robots.txt"])
-def test_robots_txt_is_always_open(rule: str) -> None:
+def test_robots_txt_is_always_allowed(rule: str) -> None:
     body = f"{ALL}Disallow: {rule}\n"
     assert forbidden(body, "/robots.txt /robots.txt#x /./robots.txt /%72obots%2Etxt /x/../robots.txt") == ""
     others = "/robots.txt? /robots.txt?x /robots.txt.bak /robots.txt/"
@@ -933,7 +933,7 @@ def test_robots_txt_is_always_open(rule: str) -> None:
 
 
 @clause("U7")
-def test_only_that_of_the_root_is() -> None:
+def test_only_robots_txt_of_the_root_is_always_allowed() -> None:
     others = "/Robots.txt /a/robots.txt //robots.txt /robots%2Ftxt"
     assert forbidden(f"{ALL}Disallow: /\n", others) == others
 
@@ -998,7 +998,7 @@ def forbids(meta: RobotsMeta) -> str:
     return " ".join(["noindex"] * (not meta.index) + ["nofollow"] * (not meta.follow))
 
 
-# The dialect's three examples, in our garden: file, and for each robot what of all these it may not fetch.
+# The dialect's three examples with other names: file, and the forbidden paths of each robot.
 PLACES = "/ /shed/rake /heap/ /tools/ /toads.html /t /maze/hedge/ /maze/hedge/deep/in /maze/hedg /maze/"
 MULTIVALUE = {
     "all but one stay out": (
@@ -1037,7 +1037,7 @@ def test_examples_of_the_multi_value_dialect(example: str) -> None:
 
 
 @clause("D1")
-def test_several_values_are_read_as_if_each_had_a_line() -> None:
+def test_several_values_in_a_line_are_read_like_several_lines() -> None:
     text = "User-agent:\tTamarin \t Saki/2.0  # two\nDisallow: /a\t/b  /c%20d\nUser-agent: *\nDisallow: \n"
     robots = RobotsTxt.parse(text.encode(), multivalue=True)
     assert [(record.names, [tuple(rule) for rule in record.rules]) for record in robots.records] == [
@@ -1052,14 +1052,14 @@ def test_several_values_are_read_as_if_each_had_a_line() -> None:
 
 
 @clause("D1")
-def test_a_comma_at_the_end_of_a_value_is_no_part_of_it() -> None:
+def test_a_comma_at_the_end_of_a_value_is_removed() -> None:
     robots = RobotsTxt.parse("User-agent: Rex, Tamarin; Saki\nDisallow: /a, /b;c /d,e\n", multivalue=True)
     assert robots.records[0].names == ("Rex", "Tamarin", "Saki")
     assert [rule.value for rule in robots.records[0].rules] == ["/a", "/b;c", "/d,e"]
 
 
 @clause("D1")
-def test_without_the_dialect_a_value_is_one() -> None:
+def test_without_the_dialect_a_line_has_one_value() -> None:
     body = "User-agent: * Tamarin\nDisallow: /a /b\n"
     assert records(body) == [(["* Tamarin"], ["/a /b"])]
     assert {"several-names", "several-paths"} <= set(kinds(body))
@@ -1081,7 +1081,7 @@ def test_without_the_dialect_a_value_is_one() -> None:
         ("\xa0noindex\u3000nofollow", "noindex nofollow"),
     ],
 )
-def test_terms_of_a_meta_tag(content: str, expected: str) -> None:
+def test_the_terms_of_a_meta_tag_are_found(content: str, expected: str) -> None:
     for name in ("robots", "ROBOTS", " Robots\n"):
         assert asked(content, name) == expected
 
@@ -1141,12 +1141,12 @@ def test_a_page_without_a_tag_may_be_indexed_and_followed() -> None:
         ("description", ""),
     ],
 )
-def test_a_meta_tag_for_one_robot(name: str, expected: str) -> None:
+def test_a_meta_tag_may_name_one_robot(name: str, expected: str) -> None:
     assert asked("noindex", name) == expected
 
 
 @clause("M3", "M2")
-def test_tags_and_headers_add_up() -> None:
+def test_tags_and_headers_apply_together() -> None:
     lenient = [("robots", "all"), ("tamarin", "index, follow")]
     for tags, headers in (
         ([*lenient, ("tamarin", "noindex"), ("robots", "nofollow")], []),
@@ -1191,9 +1191,9 @@ def test_tags_and_headers_add_up() -> None:
         (":::, noindex", "noindex"),
     ],
 )
-def test_an_x_robots_tag(value: str, expected: str) -> None:
+def test_an_x_robots_tag_header_is_read(value: str, expected: str) -> None:
     assert asked_in_headers(value) == expected
-    # Headers joined by a proxy forbid as much as they did apart, if the first names nobody.
+    # Headers joined by a proxy forbid the same as separate ones, if the first names no robot.
     assert asked_in_headers("all", value) == asked_in_headers(f"all, {value}") == expected
 
 
@@ -1211,7 +1211,7 @@ def test_an_x_robots_tag(value: str, expected: str) -> None:
         ([("url", " "), ("url", "/one"), ("url", "/two")], "STATIC", "/one"),
     ],
 )
-def test_document_state_and_url_are_handed_on(
+def test_document_state_and_url_are_available(
     tags: list[tuple[str, str]], state: str, url: str | None
 ) -> None:
     meta = RobotsMeta.read("Tamarin", tags)

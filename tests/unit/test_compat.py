@@ -16,7 +16,7 @@ from scrapy_norobots import compat
         ("/wow%21", {"/wow%21"}),
     ],
 )
-def test_spellings_are_those_that_handlers_send(
+def test_spellings_include_those_that_handlers_send(
     target: str, spellings: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compat, "_aiohttp_url", lambda: None)

@@ -1,4 +1,4 @@
-"""The counts of a crawl: exact totals, and bounded memory however many origins and rules there are."""
+"""The counts of a crawl: exact totals, and bounded memory for any number of origins and rules."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def drop(counters: Counters, at: Access, path: str = "/back/") -> None:
 
 
 @given(st.lists(st.integers(0, 30)), st.integers(1, 12))
-def test_top_counts_are_as_good_as_they_say(stream: list[int], size: int) -> None:
+def test_errors_of_top_counts_are_within_short_by(stream: list[int], size: int) -> None:
     top: TopCounts[int] = TopCounts(size)
     for thing in stream:
         top.add(thing)
@@ -58,7 +58,7 @@ def test_top_counts_that_fit_are_exact_and_in_order() -> None:
 
 
 @pytest.mark.parametrize("rows_max", [0, 1, 1_000])
-def test_100000_origins_keep_no_more_than_their_rows(rows_max: int) -> None:
+def test_100000_origins_keep_at_most_rows_max_rows(rows_max: int) -> None:
     counters = Counters(rows_max, causes_max=500)
     most = 0
     for number in range(100_000):
@@ -77,7 +77,7 @@ def test_100000_origins_keep_no_more_than_their_rows(rows_max: int) -> None:
         Outcome("closed", "error", False): 25_000,
     }
     assert counters.dropped == 75_020
-    # What has no drop has come since room was made last.
+    # Rows without a drop are newer than the last eviction.
     assert all(row.dropped or int(at.host[4:-8]) > 99_000 for at, row in counters.rows.items())
     if rows_max == 1_000:
         busiest = {origin(number) for number in range(0, 100_000, 10_000)}
@@ -100,15 +100,15 @@ def test_a_refresh_moves_an_origin_from_one_outcome_to_another() -> None:
         assert counters.slowest == (origin(1), 2.0)
 
 
-def test_an_origin_that_comes_back_is_one_as_long_as_it_has_a_row() -> None:
+def test_an_origin_with_a_row_is_counted_once() -> None:
     counters = Counters(10)
     load(counters, access(1))
-    load(counters, access(1, 404))  # memory has let it go
+    load(counters, access(1, 404))  # it was evicted from memory
     assert counters.origins == 1
     assert +counters.outcomes == {Outcome("open", "4xx", False): 1}
 
 
-def test_an_origin_without_a_row_gets_one_with_its_first_drop() -> None:
+def test_the_first_drop_gives_an_origin_a_row() -> None:
     counters = Counters(1)
     first, second = access(1), access(2, 404)
     load(counters, first)
@@ -122,7 +122,7 @@ def test_an_origin_without_a_row_gets_one_with_its_first_drop() -> None:
     assert counters.rows[origin(1)].requests == 5
 
 
-def test_no_text_of_a_site_is_kept_at_length() -> None:
+def test_long_texts_of_sites_are_shortened() -> None:
     counters = Counters(10)
     long = "/" + 50_000 * "x"
     now = access(1)

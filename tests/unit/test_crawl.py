@@ -76,9 +76,9 @@ def _every_level(caplog: pytest.LogCaptureFixture) -> None:
 
 
 URL = "http://town0.example/robots.txt"
-CLOSED_NOW = "WARNING: Nothing is fetched"
-OPEN = "Everything may be fetched"
-RULES_NOW = "INFO: Rules count"
+CLOSED_NOW = "WARNING: are dropped"
+OPEN = "are allowed"
+RULES_NOW = "INFO: now follow its rules"
 
 # Statuses of an origin's loads, one after the other; the policy; what is logged of the last one.
 OUTCOMES: dict[str, tuple[Sequence[int], str, str]] = {
@@ -88,7 +88,7 @@ OUTCOMES: dict[str, tuple[Sequence[int], str, str]] = {
     "closed for a while": ([503], "koster1996", CLOSED_NOW),
     "open for a while": ([503], "allow", f"WARNING: {OPEN}"),
     "a redirect that leads nowhere": ([301], "rfc9309", f"WARNING: {OPEN}"),
-    "stale": ([200, 503], "koster1996", "WARNING: Rules stay in force"),
+    "stale": ([200, 503], "koster1996", "WARNING: still follow the cached rules"),
     "still closed": ([503, 503], "koster1996", ""),
     "still stale": ([200, 503, 503], "koster1996", ""),
     "still rules": ([200, 200], "koster1996", ""),
@@ -109,13 +109,16 @@ def test_a_change_of_an_origin_is_one_line(case: str, caplog: pytest.LogCaptureF
         now = access(status, previous, policy=policy)
         load(report, now, previous)
         previous = now
-    again = "; it is asked again in 60 s" if now.temporary else ""
-    assert said(caplog) == ([f"{what} at http://town0.example: {now.explanation}{again}."] if what else [])
+    level, _, meaning = what.partition(": ")
+    why = f" ({now.setting})" if now.setting else ""
+    again = "; robots.txt is downloaded again after 60 s" if now.temporary else ""
+    line = f"{level}: {now.detail}: requests to http://town0.example {meaning}{why}{again}"
+    assert said(caplog) == ([line] if what else [])
 
 
-def test_a_dry_run_says_that_nothing_would_be_fetched(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_dry_run_says_that_requests_would_be_dropped(caplog: pytest.LogCaptureFixture) -> None:
     load(crawl_report(NOROBOTS_DRY_RUN=True), access(503))
-    assert said(caplog)[0].startswith("WARNING: Nothing would be fetched at ")
+    assert "requests to http://town0.example would be dropped" in said(caplog)[0]
 
 
 def test_after_20_sites_without_rules_those_20_stay_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
@@ -130,7 +133,9 @@ def test_after_20_sites_without_rules_those_20_stay_in_the_log(caplog: pytest.Lo
     )
     for number in (0, 20):
         load(report, access(200, number=number), closed[number])
-    assert [line.partition(" at ")[0] for line in said(caplog)] == ["INFO: Rules count", "DEBUG: Rules count"]
+    again = said(caplog)
+    assert all(line.endswith(" now follow its rules") for line in again)
+    assert [line.partition(":")[0] for line in again] == ["INFO", "DEBUG"]
 
 
 def test_each_load_is_counted_by_what_it_came_to() -> None:
@@ -280,7 +285,7 @@ def test_the_end_says_all_that_was_counted(tmp_path: Path, caplog: pytest.LogCap
     assert crawl["started"] <= crawl["finished"]
     summary, written = said(caplog)
     assert summary.startswith("INFO: robots.txt in this crawl (to\\x1bwn)\n")
-    assert written == f"INFO: The report on robots.txt is in {path}"
+    assert written == f"INFO: The robots.txt report was written to {path}"
 
 
 def test_a_file_that_cannot_be_written_at_the_end_is_an_error_and_the_others_are_written(
@@ -291,8 +296,8 @@ def test_a_file_that_cannot_be_written_at_the_end_is_an_error_and_the_others_are
     gone.parent.rmdir()
     report.finish("finished")
     _, error, written = said(caplog)
-    assert error.startswith(f"ERROR: NOROBOTS_REPORT: {gone} could not be written: ")
-    assert written == f"INFO: The report on robots.txt is in {there}"
+    assert error.startswith(f"ERROR: NOROBOTS_REPORT: the report {gone} could not be written: ")
+    assert written == f"INFO: The robots.txt report was written to {there}"
 
 
 def test_without_a_spider_there_is_no_crawl_to_report(tmp_path: Path) -> None:

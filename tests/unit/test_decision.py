@@ -1,4 +1,4 @@
-"""Decisions: what they hold, and the one printable sentence that each makes of it."""
+"""Decisions: their attributes, and their one printable sentence."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ Disallow: /heap # hot
             "/nest",
             "Tamarin",
             None,
-            "/nest is allowed for 'Tamarin': robots.txt has no record for this robot and no default record",
+            "/nest is allowed for 'Tamarin': robots.txt has no record for this robot and no record for '*'",
             id="no record",
         ),
         pytest.param(
@@ -109,13 +109,15 @@ Disallow: /heap # hot
         ),
     ],
 )
-def test_sentences(body: str, url: str, robot: str | bytes, source: str | None, expected: str) -> None:
+def test_a_decision_is_one_sentence(
+    body: str, url: str, robot: str | bytes, source: str | None, expected: str
+) -> None:
     decision = RobotsTxt.parse(body.encode()).decide(url, robot, source)
     assert str(decision) == expected
     assert expected.endswith(f": {decision.why}")
 
 
-def test_what_a_decision_holds() -> None:
+def test_a_forbidding_decision_has_rule_and_record() -> None:
     decision = RobotsTxt.parse(BODY.encode()).decide(HOST + "/nest/egg", "Tamarin/1.0", SOURCE)
     assert decision == Decision(
         verdict=Verdict.FORBIDDEN,
@@ -140,7 +142,7 @@ def test_what_a_decision_holds() -> None:
         ("mailto:jo@garden.example", Reason.NOT_WEB, True),
     ],
 )
-def test_what_an_allowing_one_holds(url: str, reason: Reason, has_record: bool) -> None:
+def test_an_allowing_decision_has_no_rule(url: str, reason: Reason, has_record: bool) -> None:
     decision = RobotsTxt.parse(BODY.encode()).decide(url, "Tamarin")
     assert (decision.allowed, decision.verdict, decision.reason) == (True, Verdict.ALLOWED, reason)
     assert decision
@@ -150,7 +152,7 @@ def test_what_an_allowing_one_holds(url: str, reason: Reason, has_record: bool) 
 
 @pytest.mark.parametrize("reason", list(Reason))
 @pytest.mark.parametrize("detail", ["", "the server said 503"])
-def test_any_reason_makes_a_sentence_without_rule_and_record(reason: Reason, detail: str) -> None:
+def test_every_reason_makes_a_sentence(reason: Reason, detail: str) -> None:
     decision = Decision(Verdict.ALLOWED, HOST, "Tamarin", reason, source=SOURCE, detail=detail)
     assert str(decision).startswith("http://garden.example is allowed for 'Tamarin': ")
     assert decision.why
@@ -185,7 +187,7 @@ NASTY = {
 
 @pytest.mark.parametrize("nasty", NASTY.values(), ids=NASTY)
 @pytest.mark.parametrize("place", ["url", "robot", "source", "detail", "rule", "name"])
-def test_nothing_unprintable_gets_out(nasty: str, place: str) -> None:
+def test_a_decision_is_printable(nasty: str, place: str) -> None:
     texts = dict.fromkeys(("url", "robot", "source", "detail", "rule", "name"), "x")
     texts[place] = f"x{nasty}y"
     record = Record((UserAgent(1, texts["name"]),), (Rule(2, texts["rule"]),))

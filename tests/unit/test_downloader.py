@@ -26,7 +26,7 @@ ROBOTS = TextResponse("http://town.example/robots.txt", body=b"User-agent: foobo
 
 
 def mock_crawler(engine: Any = None, **settings: Any) -> MagicMock:
-    """A crawler as a user's unit test of a middleware has it."""
+    """A mock crawler as in a user's unit test of a middleware."""
     crawler = MagicMock()
     crawler.settings = Settings({"ROBOTSTXT_OBEY": True, "USER_AGENT": "FooBot", **settings})
     crawler.signals.send_catch_log_async = AsyncMock(return_value=[])
@@ -41,7 +41,7 @@ def check_that_it_obeys(crawler: Any) -> None:
         assert await middleware.process_request(Request("http://town.example/open")) is None
         with pytest.raises(RobotsForbidden) as caught:
             await middleware.process_request(Request("http://town.example/back/"))
-        assert caught.value.decision.robot == "FooBot"  # and not what a mock spider has for a name
+        assert caught.value.decision.robot == "FooBot"  # and not the name of a mock spider
 
     asyncio.run(check())
     crawler.engine.download_async.assert_awaited_once()
@@ -60,14 +60,16 @@ def test_obeys_with_a_mock_engine(engine: Any, caplog: pytest.LogCaptureFixture)
 
 @needs_deferreds
 @pytest.mark.skipif(not hasattr(signals, "robots_parsed"), reason="Scrapy 2.18 sends that signal first")
-def test_a_signal_that_cannot_be_sent_is_logged_and_the_request_goes_on(
+def test_a_signal_that_cannot_be_sent_is_logged_and_the_request_continues(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     crawler = mock_crawler()
-    crawler.signals = MagicMock()  # what it returns cannot be awaited
+    crawler.signals = MagicMock()  # its return value cannot be awaited
     check_that_it_obeys(crawler)
     (record,) = (record for record in caplog.records if record.levelname == "ERROR")
-    assert record.getMessage().startswith("The signal robots_parsed could not be sent: TypeError(")
+    assert record.getMessage().startswith(
+        "The robots_parsed signal could not be sent, but robots.txt is obeyed: TypeError("
+    )
     assert record.exc_info
 
 
@@ -80,8 +82,8 @@ def test_a_mock_downloader_has_no_waiting_room() -> None:
 
 
 @pytest.mark.parametrize("name", ["active", "total_concurrency"])
-def test_a_downloader_that_lacks_something_does_what_scrapys_does(name: str) -> None:
-    """Only names that Scrapy's own methods do not need can be missing here."""
+def test_a_downloader_without_an_internal_name_behaves_like_scrapys(name: str) -> None:
+    """Only names that Scrapy's own methods do not use can be missing here."""
     crawler = mock_crawler()
 
     class Lacking(RobotsDownloader):

@@ -1,4 +1,4 @@
-"""The entries of a store: what is written is read again, and anything else is a miss."""
+"""The entries of a store: a written entry is read again, and anything else is a miss."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def compact(head: object) -> bytes:
 
 
 def sealed(head: object) -> bytes:
-    """An entry with a seal like ours and whatever head."""
+    """Return an entry with a valid checksum and any head."""
     content = compact(head) + b"\nbody"
     return entries._MAGIC + entries._digest(content) + b"\n" + content
 
@@ -57,7 +57,7 @@ HEADS_OF_OTHERS: list[object] = [
 
 
 @given(st.data())
-def test_no_change_of_an_entry_goes_unnoticed(data: st.DataObject) -> None:
+def test_every_change_of_an_entry_is_detected(data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(WHOLE) - 1))
     changed = bytearray(WHOLE)
     changed[place] ^= data.draw(st.integers(1, 255))
@@ -65,17 +65,17 @@ def test_no_change_of_an_entry_goes_unnoticed(data: st.DataObject) -> None:
 
 
 @given(st.binary())
-def test_no_bytes_are_more_than_a_miss(entry: bytes) -> None:
+def test_any_bytes_are_a_miss(entry: bytes) -> None:
     assert entries.decode(entry, ORIGIN) == ()
 
 
-def test_what_the_wrong_ones_are_wrong_beside() -> None:
-    """Each of them is one step away from an entry that is read."""
+def test_the_entry_without_errors_is_valid() -> None:
+    """Each invalid entry differs in one place from this valid one."""
     found = entries.decode(sealed({"origin": list(ORIGIN), "snapshots": [FACTS]}), ORIGIN)
     assert [snapshot.body for snapshot in found] == [b"body"]
 
 
-# Any JSON, and JSON that is almost what an entry begins with.
+# Any JSON, and JSON that resembles the head of an entry.
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -106,8 +106,8 @@ HEADS = st.fixed_dictionaries(
 
 @given(st.one_of(HEADS, HEADS, JSON).map(compact) | st.binary(), st.binary(max_size=4))
 @example(b"[" * 100_000, b"")
-def test_no_sealed_bytes_are_more_than_a_miss(line: bytes, bodies: bytes) -> None:
-    """Somebody else may know how to seal an entry: what it says is of the right types, or a miss."""
+def test_any_bytes_with_a_valid_checksum_are_a_miss(line: bytes, bodies: bytes) -> None:
+    """Any program can compute the checksum: the facts must have the right types, or the entry is a miss."""
     content = line + b"\n" + bodies
     found = entries.decode(entries._MAGIC + entries._digest(content) + b"\n" + content, ORIGIN)
     for snapshot in found:
@@ -140,5 +140,5 @@ def test_no_sealed_bytes_are_more_than_a_miss(line: bytes, bodies: bytes) -> Non
         max_size=2,
     )
 )
-def test_any_snapshots_come_back(snapshots: list[Snapshot]) -> None:
+def test_any_snapshots_survive_a_round_trip(snapshots: list[Snapshot]) -> None:
     assert entries.decode(entries.encode(snapshots), ORIGIN) == tuple(snapshots)

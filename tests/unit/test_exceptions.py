@@ -1,4 +1,4 @@
-"""The exceptions that requests end with."""
+"""The exceptions of dropped requests."""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ def test_a_crawl_that_met_nobody() -> None:
     }
     assert log_text(said) == (
         "robots.txt in this crawl (town)\n"
-        "  origins asked: 0\n"
-        "  requests: 0 passed, 0 dropped, 0 passed by dont_obey_robotstxt"
+        "  origins: 0\n"
+        "  requests: 0 passed, 0 dropped, 0 not checked (dont_obey_robotstxt)"
     )
 
 
@@ -107,25 +107,26 @@ def test_all_that_was_counted_is_in_the_data() -> None:
 def test_the_log_has_it_in_brief() -> None:
     assert log_text(facts(busy())) == (
         "robots.txt in this crawl (town)\n"
-        "  origins asked: 4 (2 open (4xx), 1 rules, 1 closed (5xx))\n"
-        "  robots.txt had: 3 from network, 1 from store; the slowest in 1.23 s, http://shut.example\n"
-        "  patterns that 1994 does not know (* or $) in 1 file, the first http://town.example/robots.txt\n"
-        "  requests: 5 passed, 5 dropped, 1 passed by dont_obey_robotstxt\n"
-        "  dropped 3 at http://shut.example: closed (5xx)\n"
-        "  dropped 2 at http://town.example: line 2, 'Disallow: /a'"
+        "  origins: 4 (open (4xx): 2, rules: 1, closed (5xx): 1)\n"
+        "  robots.txt loaded: 3 from network, 1 from store; slowest: http://shut.example in 1.23 s\n"
+        "  files with * or $ in rules, which the 1994 standard reads literally: 1, "
+        "first: http://town.example/robots.txt\n"
+        "  requests: 5 passed, 5 dropped, 1 not checked (dont_obey_robotstxt)\n"
+        "  3 dropped at http://shut.example: closed (5xx)\n"
+        "  2 dropped at http://town.example: line 2, 'Disallow: /a'"
     )
 
 
 def test_a_dry_run_says_what_would_have_been_dropped() -> None:
     text = log_text(facts(busy(), dry_run=True))
-    assert "\n  requests: 5 passed, 5 would have been dropped, 1 passed" in text
-    assert "\n  would have been dropped 3 at http://shut.example: " in text
+    assert "\n  requests: 5 passed, 5 would have been dropped, 1 not checked" in text
+    assert "\n  3 would have been dropped at http://shut.example: " in text
 
 
 def test_several_files_with_patterns_are_files() -> None:
     counters = busy()
     counters.add_pattern("http://other.example/robots.txt")
-    assert " in 2 files, the first http://town.example/robots.txt\n" in log_text(facts(counters))
+    assert ": 2, first: http://town.example/robots.txt\n" in log_text(facts(counters))
 
 
 def test_an_outcome_that_no_origin_has_any_more_is_left_out() -> None:
@@ -145,7 +146,7 @@ def test_the_data_has_100_causes_and_the_log_10_of_them(rules: int, in_data: int
     said = facts(counters)
     assert len(said["dropped_most"]) == in_data
     assert said["dropped_most"][0]["text"] == f"/{rules - 1}/"
-    assert log_text(said).count("\n  dropped ") == in_log
+    assert log_text(said).count(" dropped at ") == in_log
 
 
 def test_a_cause_without_an_origin_is_said_so() -> None:
@@ -154,7 +155,7 @@ def test_a_cause_without_an_origin_is_said_so() -> None:
     counters.drop(decision, None)
     (cause,) = facts(counters)["dropped_most"]
     assert (cause["origin"], cause["line"]) == ("", None)
-    assert "\n  dropped 1 at no origin: " in log_text(facts(counters))
+    assert "\n  1 dropped at no origin: " in log_text(facts(counters))
 
 
 def test_what_was_left_out_is_counted() -> None:

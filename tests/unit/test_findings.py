@@ -1,4 +1,4 @@
-"""Findings: each kind where it belongs and nowhere else, and the page's table of them."""
+"""Findings: each kind where it belongs and nowhere else, and the table in the docs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def of_path(value: str) -> list[str]:
     return [kind for _, kind in findings]
 
 
-# kind: the shortest good example, the line it is found on, and what its message says of the case.
+# kind: a short example, the line of the finding, and a part of its message.
 EXAMPLES: dict[str, tuple[bytes | str, int, str]] = {
     "byte-order-mark": (b"\xef\xbb\xbf", 1, ""),
     "utf-16": (b"\xff\xfe", 1, ""),
@@ -67,7 +67,7 @@ EXAMPLES: dict[str, tuple[bytes | str, int, str]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_kind(kind: str) -> None:
+def test_each_kind_is_found(kind: str) -> None:
     body, line, says = EXAMPLES[kind]
     data = body.encode() if isinstance(body, str) else body
     (finding,) = RobotsTxt.parse(data).findings
@@ -79,7 +79,7 @@ def test_each_kind(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_each_kind_means_is_one_sentence(kind: str) -> None:
+def test_each_message_is_one_sentence(kind: str) -> None:
     meaning = KINDS[kind].meaning
     assert meaning.endswith((".", "?"))
     assert meaning.format("x", "y").isprintable()
@@ -87,13 +87,13 @@ def test_what_each_kind_means_is_one_sentence(kind: str) -> None:
     assert "{1}" not in meaning
 
 
-def test_the_page_has_the_same_table() -> None:
+def test_the_docs_have_the_same_table() -> None:
     row = re.compile(r"^\| `([a-z0-9-]+)` \| (\w+) \| (\w+) \| (.+) \|$", re.MULTILINE)
     rows = row.findall(DOCS.read_text(encoding="utf-8"))
     assert rows == [(name, kind.severity.value, kind.clause, kind.meaning) for name, kind in KINDS.items()]
 
 
-def test_rules_are_counted_and_so_are_those_without_effect() -> None:
+def test_rules_with_and_without_effect_are_counted() -> None:
     text = (
         "Disallow: /stray\nUser-agent: tam\nDisallow:\nDisallow: /a\nDissallow: /b\nDisallow /c\n"
         "Disallow: mailto:x\nDisallow: /robots.txt\nhm\nUser agent: x\n\n"
@@ -106,7 +106,7 @@ def test_rules_are_counted_and_so_are_those_without_effect() -> None:
     assert idle == [1, 5, 6, 7, 8, 14]
 
 
-def test_a_good_file_has_none() -> None:
+def test_a_valid_file_has_no_findings() -> None:
     text = (
         "# Garden rules\n\nUser-agent: tamarin\nUser-agent: potto\nDisallow: /nest/ # eggs\n"
         "Disallow: /q?a=b\n# more\nDisallow: /50%25\nDisallow: //x\nDisallow: /a$b\n\n\n"
@@ -116,7 +116,7 @@ def test_a_good_file_has_none() -> None:
         assert found(with_line_ends(text, ends)) == []
 
 
-def test_order_lines_and_texts() -> None:
+def test_findings_are_sorted_and_have_lines_and_texts() -> None:
     body = (
         b"\xef\xbb\xbfDisallow: /x \xe9\r\n"
         b"\tUser-agent : Tam*/1.0 # v\r"
@@ -144,12 +144,12 @@ def test_a_finding_is_an_immutable_value() -> None:
         finding.line = 2  # type: ignore[misc]
 
 
-def test_findings_are_worked_out_once() -> None:
+def test_findings_are_computed_once() -> None:
     robots = RobotsTxt.parse(b"hm")
     assert robots.findings is robots.findings
 
 
-def test_a_message_is_printable_whatever_the_file_says() -> None:
+def test_messages_are_printable_for_any_file() -> None:
     body = "User-agent: a\x1b[31m\u202eb\x00/1.0\nDisallow: /\n\nUser-agent: \x9bc/1 #\nDisallow: /"
     findings = [finding for finding in RobotsTxt.parse(body.encode()).findings if "name" in finding.kind]
     assert findings
@@ -186,7 +186,7 @@ def test_a_message_is_printable_whatever_the_file_says() -> None:
         ("\x00", "no-colon"),
     ],
 )
-def test_lines_that_are_ignored(line: str, kind: str) -> None:
+def test_ignored_lines_have_findings(line: str, kind: str) -> None:
     assert found(f"#\n{line}\n") == [(2, kind)]
 
 
@@ -216,7 +216,7 @@ def test_lines_without_a_finding(line: str) -> None:
         ("tamarin, potto", ["several-names"]),
     ],
 )
-def test_names(value: str, kinds: list[str]) -> None:
+def test_names_have_findings(value: str, kinds: list[str]) -> None:
     assert of_name(value) == kinds
 
 
@@ -278,11 +278,11 @@ def test_names(value: str, kinds: list[str]) -> None:
     ],
     ids=ascii,
 )
-def test_paths(value: str, kinds: list[str]) -> None:
+def test_paths_have_findings(value: str, kinds: list[str]) -> None:
     assert of_path(value) == kinds
 
 
-def test_bytes_that_are_not_utf8() -> None:
+def test_bytes_that_are_not_utf8_have_one_finding() -> None:
     assert found(b"User-agent: *\nDisallow: /\xe9\nDisallow: /\xe8") == [
         (2, "not-utf-8"),
         (2, "unescaped"),
@@ -332,7 +332,7 @@ def test_odd_line_breaks_are_found_in_comments_too(char: str) -> None:
         ),
     ],
 )
-def test_where_records_end(body: str, expected: list[tuple[int, str]]) -> None:
+def test_missing_blank_lines_are_found(body: str, expected: list[tuple[int, str]]) -> None:
     assert found(body) == expected
 
 
@@ -354,24 +354,24 @@ def test_where_records_end(body: str, expected: list[tuple[int, str]]) -> None:
         pytest.param(["*", "a*b"], ["star-in-name"], id="star is no part"),
     ],
 )
-def test_names_that_are_taken(names: list[str], expected: list[str]) -> None:
+def test_names_taken_by_an_earlier_record_are_found(names: list[str], expected: list[str]) -> None:
     findings = found("\n\n".join(f"User-agent: {name}\nDisallow: /" for name in names))
     assert [kind for _, kind in findings] == expected
 
 
-def test_names_of_one_record_do_not_take_each_other() -> None:
+def test_names_of_one_record_do_not_conflict() -> None:
     assert found("User-agent: tam\nUser-agent: tamarin\nUser-agent: tam\nDisallow: /") == []
 
 
-def test_of_many_that_have_taken_a_name_the_first_is_told() -> None:
+def test_the_first_record_that_has_taken_a_name_is_reported() -> None:
     record = "User-agent: {}\nDisallow: /\n\n"
     body = "".join(map(record.format, ["rin", "tam", "x\nUser-agent: tamarin"]))
     (finding,) = RobotsTxt.parse(body.encode()).findings
     assert (finding.kind, finding.line) == ("name-taken", 8)
-    assert "line 1 " in finding.message
+    assert "at line 1," in finding.message
 
 
-def test_default_records() -> None:
+def test_further_default_records_are_found() -> None:
     record = "User-agent: x{0}\nUser-agent: *\nDisallow: /\n\n"
     body = record.format(1) + record.format(2) + record.format(3)
     findings = RobotsTxt.parse(body.encode()).findings
@@ -379,17 +379,17 @@ def test_default_records() -> None:
         ("second-default", 6),
         ("second-default", 10),
     ]
-    assert all("of line 1 " in finding.message for finding in findings)
+    assert all("at line 1 " in finding.message for finding in findings)
 
 
-def test_a_page_has_one_finding_beside_those_of_its_encoding() -> None:
+def test_an_html_page_has_one_finding_and_those_of_its_encoding() -> None:
     page = b"<html>\nDisallow: /\n\xe9 a: b\nUser-agent: x/1\n"
     assert found(page) == [(1, "html-page"), (3, "not-utf-8")]
     assert found(b"\xef\xbb\xbf" + page) == [(1, "byte-order-mark"), (1, "html-page"), (3, "not-utf-8")]
 
 
-def test_severities() -> None:
-    """What has no effect is an error; what a later extension brought is a piece of information."""
+def test_severities_match_the_effect() -> None:
+    """Lines without effect are errors; later extensions are information."""
     assert {name for name, kind in KINDS.items() if kind.severity is Severity.INFO} == {
         "later-field",
         "wildcard",
@@ -400,7 +400,7 @@ def test_severities() -> None:
         assert KINDS[kind].severity is Severity.WARNING
 
 
-# What once took quadratic time, or more, is here long enough to be noticed.
+# Lines that are long enough to show quadratic time.
 @pytest.mark.parametrize(
     "line",
     [
@@ -413,5 +413,5 @@ def test_severities() -> None:
         pytest.param("x" * 40000 + ":", id="long field"),
     ],
 )
-def test_long_lines(line: str) -> None:
+def test_long_lines_take_little_time(line: str) -> None:
     assert all(finding.line == 1 for finding in RobotsTxt.parse(line).findings)

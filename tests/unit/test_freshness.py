@@ -1,4 +1,4 @@
-"""`freshness`: how long an answer counts, whatever its headers say."""
+"""`freshness`: the lifetime of a response with any headers."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_lifetime(headers: dict[str, str], lifetime: float) -> None:
     assert TIMES.lifetime(snapshot) == lifetime
 
 
-def test_a_ceiling_under_the_floor_counts() -> None:
+def test_a_ttl_below_the_default_minimum_applies() -> None:
     times = Freshness(ttl_min=600, ttl=10, error_ttl=60, stale_ttl=0)
     assert times.lifetime(Snapshot(ORIGIN, ORIGIN.robots_url, CAME, status=200)) == 10
 
@@ -74,14 +74,14 @@ def test_may_stay(later: float, may: bool) -> None:
     assert times.may_stay(snapshot, CAME + later) is may
 
 
-def test_what_is_kept_is_kept_while_it_can_matter() -> None:
+def test_a_snapshot_is_kept_while_it_can_be_used() -> None:
     snapshot = Snapshot(ORIGIN, ORIGIN.robots_url, CAME, status=200)
     assert TIMES.kept_until(600, snapshot) == CAME + 600 + TIMES.stale_ttl
     impatient = Freshness(ttl_min=0, ttl=10, error_ttl=60, stale_ttl=0)
-    assert impatient.kept_until(10, snapshot) == CAME + 10 + 3600  # failures in a row are counted
+    assert impatient.kept_until(10, snapshot) == CAME + 10 + 3600  # the number of failures in a row is kept
 
 
 @pytest.mark.parametrize(("ahead", "has"), [(-1e9, True), (0, True), (300, True), (301, False), (1e9, False)])
-def test_of_what_is_dated_far_ahead_nobody_knows_the_age(ahead: float, has: bool) -> None:
+def test_a_snapshot_from_the_far_future_has_no_age(ahead: float, has: bool) -> None:
     snapshot = Snapshot(ORIGIN, ORIGIN.robots_url, CAME + ahead, status=200)
-    assert TIMES.has_an_age(snapshot, CAME) is has
+    assert TIMES.has_plausible_age(snapshot, CAME) is has

@@ -22,11 +22,11 @@ CASES: dict[str, tuple[str, str]] = {
     "no-colon, the opposite": ("Allow /x", ""),
     "stray-disallow, no record": (
         "Disallow: /",
-        "Write 'User-agent: *' above it, if it is meant for all robots.",
+        "Write 'User-agent: *' above this line if it is meant for all robots.",
     ),
     "stray-disallow": (
         "User-agent: a\nDisallow: /\n\nDisallow: /b\n\nUser-agent: c\nDisallow: /",
-        "Take out the blank line before it, if it is meant for the robots of line 1.",
+        "Remove the blank line above if this line belongs to the record of line 1.",
     ),
     "second-default": (
         "User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /b",
@@ -39,25 +39,25 @@ CASES: dict[str, tuple[str, str]] = {
     ),
     "name-taken, part": (
         "User-agent: tam\nDisallow: /\n\nUser-agent: Tamarin\nDisallow: /a",
-        "Put this record above that of line 1.",
+        "Move this record above the record of line 1.",
     ),
     "star-in-name": ("User-agent: tam*\nDisallow: /", "Write 'User-agent: tam'."),
     "star-in-name, within": ("User-agent: t*m\nDisallow: /", ""),
     "star-in-name, only": ("User-agent: **\nDisallow: /", ""),
     "several-names": (
         "User-agent: a, b;c  d\nDisallow: /",
-        "Write a line for each: 'User-agent: a', 'User-agent: b', 'User-agent: c', 'User-agent: d'.",
+        "Write one line for each: 'User-agent: a', 'User-agent: b', 'User-agent: c', 'User-agent: d'.",
     ),
     "several-names, many": (
         "User-agent: a b c d e f\nDisallow: /",
         (
-            "Write a line for each: 'User-agent: a', 'User-agent: b', 'User-agent: c', 'User-agent: d', "
+            "Write one line for each: 'User-agent: a', 'User-agent: b', 'User-agent: c', 'User-agent: d', "
             "'User-agent: e', …."
         ),
     ),
     "wildcard, end": (
         "User-agent: *\nDisallow: /a*",
-        "Write 'Disallow: /a': a rule counts for all that begins with it.",
+        "Write 'Disallow: /a': a rule applies to every path that starts with it.",
     ),
     "wildcard": ("User-agent: *\nDisallow: /*.gif$", ""),
     "whole-url": ("User-agent: *\nDisallow: http://garden.example:80/a?b", "Write 'Disallow: /a?b'."),
@@ -69,24 +69,24 @@ CASES: dict[str, tuple[str, str]] = {
     "bad-escape": ("User-agent: *\nDisallow: /50%/%41", "Write 'Disallow: /50%25/%41'."),
     "several-paths": (
         "User-agent: *\nDisallow: /a b, /c\t/d",
-        "Write a line for each: 'Disallow: /a b', 'Disallow: /c', 'Disallow: /d'.",
+        "Write one line for each: 'Disallow: /a b', 'Disallow: /c', 'Disallow: /d'.",
     ),
     "several-paths, terminal": (
         "User-agent: *\nDisallow: /\x1b[2J /b",
-        "Write a line for each: 'Disallow: /\\x1b[2J', 'Disallow: /b'.",
+        "Write one line for each: 'Disallow: /\\x1b[2J', 'Disallow: /b'.",
     ),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_hints(case: str) -> None:
+def test_each_hint_says_what_to_write(case: str) -> None:
     text, hint = CASES[case]
     kind = case.partition(",")[0]
     (finding,) = (finding for finding in RobotsTxt.parse(text.encode()).findings if finding.kind == kind)
     assert finding.hint == hint
 
 
-def test_what_a_hint_says_to_write_is_read_as_it_should_be() -> None:
+def test_the_lines_of_a_hint_are_read_as_intended() -> None:
     asked = 0
     for text, hint in CASES.values():
         for line in re.findall(r"'((?:User-agent|Disallow): [^']*)'", hint):
@@ -111,17 +111,25 @@ def test_every_hint_belongs_to_a_kind() -> None:
 @pytest.mark.parametrize(
     ("body", "kind", "hint"),
     [
-        (b"\xef\xbb\xbf", "byte-order-mark", "Save the file as UTF-8 without it."),
+        (b"\xef\xbb\xbf", "byte-order-mark", "Save the file as UTF-8 without a byte order mark."),
         (b"\xff\xfe", "utf-16", "Save the file as UTF-8."),
         (b"# \xe9", "not-utf-8", "Save the file as UTF-8."),
-        (b"<html>", "html-page", "Answer /robots.txt with plain text, or with 404 if there are no rules."),
+        (
+            b"<html>",
+            "html-page",
+            "Serve /robots.txt as plain text, or respond with 404 if there are no rules.",
+        ),
         (
             b"User-agent: a\nDisallow: /\nUser-agent: b\nDisallow: /",
             "no-blank-line",
-            "Put a blank line above it.",
+            "Add a blank line above this line.",
         ),
-        (b"User-agent: a", "no-disallow", "Write 'Disallow:' below it, if that is what is meant."),
-        (b"User-agent:\nDisallow: /", "empty-name", "Write 'User-agent: *', if all robots are meant."),
+        (b"User-agent: a", "no-disallow", "Write 'Disallow:' below it if the robots may fetch everything."),
+        (
+            b"User-agent:\nDisallow: /",
+            "empty-name",
+            "Write 'User-agent: *' if the record is meant for all robots.",
+        ),
         (b"Colour: green", "unknown-field", ""),
         (b"Allow: /", "later-field", ""),
     ],

@@ -1,4 +1,4 @@
-"""`in_flight`: all bodies together keep within the bound, and the larger ones are given up."""
+"""`in_flight`: all bodies together respect the limit, and larger ones are stopped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scrapy_norobots.in_flight import BodiesInFlight, NoRoomError, free_body
 
 
 class Downloads:
-    """Sends the signal of bytes that came, as download handlers do."""
+    """Sends the signal `bytes_received`, as download handlers do."""
 
     def __init__(self, bytes_max: int) -> None:
         self.crawler = Crawler(Spider)
@@ -42,7 +42,7 @@ class Downloads:
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 500)), max_size=60))
-def test_the_bound_is_kept_whatever_comes(chunks: list[tuple[int, int]]) -> None:
+def test_the_limit_is_never_exceeded(chunks: list[tuple[int, int]]) -> None:
     downloads = Downloads(1000)
     requests = [downloads.start() for _ in range(10)]
     sizes = dict.fromkeys(range(10), 0)
@@ -50,14 +50,14 @@ def test_the_bound_is_kept_whatever_comes(chunks: list[tuple[int, int]]) -> None
         others = sum(sizes.values()) - sizes[number]
         is_given_up = downloads.receive(requests[number], size) is not None
         sizes[number] += size
-        # It has to leave as much room as it takes.
+        # The free room must be at least its size.
         assert is_given_up == (sizes[number] > 1000 - others - sizes[number])
         if is_given_up:
             sizes[number] = 0
         assert sum(sizes.values()) <= 1000
 
 
-def test_the_larger_body_is_given_up_and_the_small_one_comes() -> None:
+def test_the_larger_body_is_stopped_and_the_smaller_one_arrives() -> None:
     downloads = Downloads(1000)
     large, other, small = (downloads.start() for _ in range(3))
     assert downloads.receive(large, 400) is None
@@ -69,7 +69,7 @@ def test_the_larger_body_is_given_up_and_the_small_one_comes() -> None:
     assert downloads.receive(small, 50) is None
 
 
-def test_what_came_for_a_try_before_is_not_counted() -> None:
+def test_bytes_of_an_earlier_try_are_not_counted() -> None:
     downloads = Downloads(1000)
     request = downloads.start()
     for _ in range(3):
@@ -77,21 +77,21 @@ def test_what_came_for_a_try_before_is_not_counted() -> None:
         request = request.copy()
 
 
-def test_a_download_that_has_ended_makes_room() -> None:
+def test_a_finished_download_makes_room() -> None:
     downloads = Downloads(1000)
     for _ in range(3):
         assert downloads.receive(downloads.start(), 500) is None
         downloads.end()
 
 
-def test_a_download_that_nobody_waits_for_is_stopped() -> None:
+def test_a_download_without_a_waiter_is_stopped() -> None:
     downloads = Downloads(1000)
     request = downloads.start()
     downloads.end()
     assert isinstance(downloads.receive(request, 1), StopDownload)
 
 
-def test_two_that_share_a_crawler_keep_apart() -> None:
+def test_two_counters_of_one_crawler_are_independent() -> None:
     downloads = Downloads(1000)
     other = BodiesInFlight(downloads.crawler, 1000)
     with other.counted() as meta:
@@ -107,10 +107,10 @@ def test_pages_are_not_counted() -> None:
 
 
 class Body:
-    """Stands for what a download handler has of a body."""
+    """Stands for the part of a body that a download handler has."""
 
 
-def test_a_body_that_is_given_up_is_freed_at_once() -> None:
+def test_a_stopped_body_is_freed_at_once() -> None:
     downloads = Downloads(1)
     request = downloads.start()
     freed: list[Any] = []

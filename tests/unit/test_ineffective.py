@@ -16,8 +16,8 @@ def test_ineffective_lines_are_the_findings_of_severity_error() -> None:
     assert ineffective is not None
     assert ineffective.lines == 3
     assert ineffective.kinds == "misspelt-field (line 4), stray-disallow (line 6 and 1 more)"
-    assert ineffective.details.startswith("line 4, 'Disalow: /attic/': The field is not known")
-    assert "; line 6 and 1 more, 'Disallow: /cellar/': The line stands in no record" in ineffective.details
+    assert ineffective.details.startswith("line 4, 'Disalow: /attic/': The field is unknown")
+    assert "; line 6 and 1 more, 'Disallow: /cellar/': The line is in no record" in ineffective.details
     assert IneffectiveRules.of(b"User-agent: *\nDisallow: /a\nAllow: /b\nSitemap: x\n") is None
     assert IneffectiveRules.of(b"") is None
 
@@ -48,7 +48,7 @@ def said(body: str, *, multivalue: bool = False) -> str:
     return str(IneffectiveRules.of(body.encode(), multivalue=multivalue)).partition(" (")[0]
 
 
-ALL = "so that more may be crawled than is meant"
+ALL = "so the crawl may fetch pages that the site meant to forbid"
 STRAY = "User-agent: *\nDisallow: /a\n\nDisallow: /b\n"
 
 
@@ -71,7 +71,7 @@ def test_the_sentence_counts_rules_without_effect_or_else_lines(body: str, expec
 
 def test_the_sentence_ends_with_the_first_line_of_each_kind() -> None:
     assert str(IneffectiveRules.of(b"hello\nthere\n")) == (
-        "2 lines (line 1 and 1 more, 'hello': The line is neither a field nor a comment and is ignored)"
+        "2 lines (line 1 and 1 more, 'hello': The line is neither a field nor a comment, so it is ignored)"
     )
 
 
@@ -87,7 +87,7 @@ def test_a_file_that_is_longer_than_the_search_says_so(lines: int, is_truncated:
     ineffective = IneffectiveRules.of(b"Disallow: /a\n" + b"#\n" * (lines - 2) + b"#")
     assert ineffective is not None
     assert ineffective.is_truncated is is_truncated
-    assert (" Disallow line at its beginning, so" in str(ineffective)) is is_truncated
+    assert (" Disallow line at its start, so" in str(ineffective)) is is_truncated
 
 
 def test_only_the_first_2000_lines_are_searched() -> None:

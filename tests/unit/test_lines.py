@@ -1,4 +1,4 @@
-"""Lines: the text of a file, and the patterns for the lines that count."""
+"""Lines: decoding, splitting, and the patterns of the two fields."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scrapy_norobots.standard.lines import (
 )
 
 
-def test_text_is_decoded_and_bytes_that_are_not_utf_8_survive() -> None:
+def test_bytes_that_are_not_utf_8_survive_decoding() -> None:
     assert to_text(b"\xef\xbb\xbf/\xc3\xa9\xe9") == "/é\udce9"
     assert to_text("\ufeff\ufeff/") == "\ufeff/"
     assert to_text("/é".encode("utf-16") + b"x") == "/é"
@@ -54,7 +54,7 @@ def test_a_field_has_a_value(line: str, value: str) -> None:
 @pytest.mark.parametrize(
     "line", ["", "Disallow", "Disallow# :", "# Disallow: /", "Di\u017fallow: /", "x Disallow: /"]
 )
-def test_other_lines_are_no_field(line: str) -> None:
+def test_other_lines_do_not_match_a_field(line: str) -> None:
     assert not is_disallow(line)
     assert not is_user_agent(line)
 
@@ -70,11 +70,11 @@ def test_other_lines_are_no_field(line: str) -> None:
         ("\n#\n #", False),
     ],
 )
-def test_a_line_of_blanks_is_blank(text: str, found: bool) -> None:
+def test_a_line_of_spaces_and_tabs_is_blank(text: str, found: bool) -> None:
     assert (BLANK_LINE.search(text) is not None) is found
 
 
-def test_numbers_count_every_line() -> None:
+def test_line_numbers_include_every_line() -> None:
     text = "\nDisallow: /a\n\n# x\nDisallow: /b\nDisallow: /b\nx\nDisallow:"
     assert list(numbered(DISALLOW, text, 0)) == [(1, "/a"), (4, "/b"), (5, "/b"), (7, "")]
     assert list(numbered(DISALLOW, text, 10))[-1] == (17, "")
@@ -84,5 +84,5 @@ def test_numbers_count_every_line() -> None:
     ("value", "values"),
     [("a", ["a"]), ("a, b;\tc", ["a", "b", "c"]), ("", [""]), (" , ", [""]), ("a,b", ["a,b"])],
 )
-def test_a_value_of_the_dialect_is_several(value: str, values: list[str]) -> None:
+def test_a_value_in_the_dialect_is_split(value: str, values: list[str]) -> None:
     assert to_values(value) == values

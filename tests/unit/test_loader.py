@@ -1,4 +1,4 @@
-"""`RobotsLoader` by itself, on a real SQLite store: who downloads, what is used, what is saved."""
+"""`RobotsLoader` with a real SQLite store: who downloads, what is used, what is saved."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def found(body: bytes, age: float = 0) -> Snapshot:
 
 
 class FakeFetcher:
-    """Downloads by itself, and counts."""
+    """A fetcher without a network that counts its downloads."""
 
     def __init__(self) -> None:
         self.snapshot = found(SHUT)
@@ -115,7 +115,7 @@ def test_the_result_names_its_source(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
-def test_one_downloads_for_all(tmp_path: Path) -> None:
+def test_one_process_downloads_for_all(tmp_path: Path) -> None:
     async def work() -> None:
         async with crawls(tmp_path, 4) as all_of_them:
             loaded = await asyncio.gather(*(crawl.load() for crawl in all_of_them))
@@ -139,8 +139,10 @@ def test_a_load_that_raises_releases_the_lock(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
-def test_who_finds_it_saved_releases_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another saves between the look and the lock."""
+def test_the_lock_is_released_if_the_file_was_saved_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another crawl saves after the load and before the lock."""
 
     async def work() -> None:
         async with crawls(tmp_path, 2) as (first, second):
@@ -160,7 +162,7 @@ def test_who_finds_it_saved_releases_the_lock(tmp_path: Path, monkeypatch: pytes
     asyncio.run(work())
 
 
-def test_nobody_waits_for_longer_than_a_download_can_take(tmp_path: Path) -> None:
+def test_the_wait_is_limited_by_the_longest_download(tmp_path: Path) -> None:
     limits: dict[str, Any] = {"NOROBOTS_TIMEOUT": 0.2, "NOROBOTS_RETRY_TIMES": 0, "NOROBOTS_REDIRECT_MAX": 0}
 
     async def work() -> None:
@@ -168,7 +170,7 @@ def test_nobody_waits_for_longer_than_a_download_can_take(tmp_path: Path) -> Non
             assert await second.store.acquire_lock(ORIGIN, 3600)
             _, source = await first.load()
             assert source is Source.NETWORK
-            assert not await first.store.acquire_lock(ORIGIN, 60)  # it is still theirs
+            assert not await first.store.acquire_lock(ORIGIN, 60)  # another crawl still holds it
 
     asyncio.run(work())
 
@@ -215,7 +217,7 @@ def test_a_lock_is_extended_while_the_download_goes_on(
             await first.fetcher.started.wait()
             for _ in range(3):
                 now += 0.9 * stores.LOCK_SECONDS
-                for _ in range(2):  # one may have looked at the clock before
+                for _ in range(2):  # one may have read the clock before
                     extended.clear()
                     await asyncio.wait_for(extended.wait(), 30)
                 assert not await second.store.acquire_lock(ORIGIN, 60)
@@ -228,8 +230,8 @@ def test_a_lock_is_extended_while_the_download_goes_on(
 
 
 @pytest.mark.parametrize("ahead", [400, 365 * 86_400])
-def test_what_is_dated_far_ahead_is_a_miss(tmp_path: Path, ahead: float) -> None:
-    """It is neither fresh nor a copy to use while the site fails."""
+def test_a_snapshot_from_the_future_is_a_miss(tmp_path: Path, ahead: float) -> None:
+    """Such a snapshot is neither fresh nor a stale copy for use while the site fails."""
 
     async def work() -> None:
         async with crawls(tmp_path, 1) as [crawl]:
@@ -246,7 +248,7 @@ def test_what_is_dated_far_ahead_is_a_miss(tmp_path: Path, ahead: float) -> None
     asyncio.run(work())
 
 
-def test_what_is_old_is_downloaded_again_with_a_conditional_request(tmp_path: Path) -> None:
+def test_an_expired_snapshot_is_revalidated(tmp_path: Path) -> None:
     async def work() -> None:
         async with crawls(tmp_path, 1) as [crawl]:
             old = found(OPEN, age=700)
@@ -259,7 +261,7 @@ def test_what_is_old_is_downloaded_again_with_a_conditional_request(tmp_path: Pa
     asyncio.run(work())
 
 
-def test_what_is_known_is_not_replaced_by_something_older(tmp_path: Path) -> None:
+def test_a_known_access_is_not_replaced_by_an_older_one(tmp_path: Path) -> None:
     async def work() -> None:
         async with crawls(tmp_path, 1) as [crawl]:
             await crawl.store.save((found(OPEN, age=100),), time.time() + 60)
@@ -270,7 +272,7 @@ def test_what_is_known_is_not_replaced_by_something_older(tmp_path: Path) -> Non
     asyncio.run(work())
 
 
-def test_what_came_while_waiting_is_used_even_if_it_is_fresh_for_no_time(
+def test_a_file_saved_during_the_wait_is_used_even_if_expired(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def work() -> None:

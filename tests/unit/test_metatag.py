@@ -1,4 +1,4 @@
-"""Robots META tags and ``X-Robots-Tag``: found in whatever a site sends."""
+"""Robots META tags and ``X-Robots-Tag`` in any page."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_tags_of_a_page(name: str) -> None:
+def test_each_tag_of_a_page_is_read(name: str) -> None:
     body, expected = PAGES[name]
     assert forbids(html(body)) == expected
 
@@ -111,7 +111,7 @@ ENCODED = {
 
 @pytest.mark.parametrize("name", ENCODED)
 @pytest.mark.parametrize("text", ["", "Обезьяны", "猿"])
-def test_encodings(name: str, text: str) -> None:
+def test_pages_in_any_encoding_are_read(name: str, text: str) -> None:
     mark, codec, charset = ENCODED[name]
     body = mark + f"<html><head><title>{text}</title>{TAG.upper()}</head>".encode(codec, "ignore")
     headers = {"Content-Type": f"text/html; charset={charset}"} if charset else {}
@@ -119,17 +119,17 @@ def test_encodings(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("charset", ["utf-8", "windows-1251", "shift_jis"])
-def test_a_charset_declared_in_the_page(charset: str) -> None:
+def test_a_charset_declared_in_the_page_applies(charset: str) -> None:
     body = f"<meta charset={charset}>{TAG}".encode() + b"<p>\xce\xe1\xff\x81</p>"
     assert forbids(html(body)) == "noindex"
 
 
-def test_text_that_cannot_be_encoded_again() -> None:
-    body = TAG.encode() + b"+2AA-"  # half a pair of surrogates, in UTF-7
+def test_text_that_cannot_be_encoded_is_read() -> None:
+    body = TAG.encode() + b"+2AA-"  # half of a surrogate pair, in UTF-7
     assert forbids(html(body, **{"Content-Type": "text/html; charset=utf-7"})) == "noindex"
 
 
-def test_a_large_page() -> None:
+def test_a_large_page_is_read() -> None:
     rows = '<tr><td name="n1"><a href="/a?b=c">name = robot</a></td></tr>\n' * 85_000
     page = html(f"<html><body><table>{rows}</table></body></html>")
     assert len(page.body) > 5_000_000
@@ -175,8 +175,8 @@ def test_a_page_with_a_tag_is_parsed_once_for_the_callback_too() -> None:
     ],
     ids=range(10),
 )
-def test_pages_made_to_cost_time_do_not(body: bytes) -> None:
-    read_response(html(body), "Tamarin")  # quadratic time would be minutes
+def test_hostile_pages_take_little_time(body: bytes) -> None:
+    read_response(html(body), "Tamarin")  # quadratic time would take minutes
 
 
 @pytest.mark.parametrize(
@@ -188,13 +188,13 @@ def test_pages_made_to_cost_time_do_not(body: bytes) -> None:
     ],
     ids=["binary", "text", "XML"],
 )
-def test_other_types_are_looked_at_for_the_header_only(response: Response) -> None:
+def test_only_the_header_of_other_types_is_read(response: Response) -> None:
     assert forbids(response) == ""
     response.headers["X-Robots-Tag"] = ["nofollow", "tamarin: noindex"]
     assert forbids(response) == "noindex nofollow"
 
 
-def test_what_decided_can_be_told_in_a_line() -> None:
+def test_the_deciding_tag_fits_in_a_log_line() -> None:
     page = html(
         "<meta name='Robots' content='noindex \x1b[31m\n\u202e'>",
         **{"X-Robots-Tag": [b"potto: none", b"noindex, \xff nofollow", b"nofollow"]},
@@ -260,15 +260,15 @@ CHARSETS = st.sampled_from(["", *sorted(set(encodings.aliases.aliases.values()))
 
 @always
 @given(body=BYTES, charset=CHARSETS, header=st.binary(), robot=st.text())
-def test_nothing_raises_whatever_comes(body: bytes, charset: str, header: bytes, robot: str) -> None:
+def test_no_tag_or_header_raises(body: bytes, charset: str, header: bytes, robot: str) -> None:
     headers = {"Content-Type": f"text/html; charset={charset}", "X-Robots-Tag": header}
     assert isinstance(read_response(html(body, **headers), robot), RobotsMeta)
 
 
 @always
 @given(st.binary(), st.binary())
-def test_a_tag_is_found_whatever_text_is_around_it(before: bytes, after: bytes) -> None:
-    markup = b"<>&\0"  # what may make the tag something else
+def test_a_tag_is_found_in_any_text(before: bytes, after: bytes) -> None:
+    markup = b"<>&\0"  # what could change the meaning of the tag
     around = [bytes(byte for byte in noise if byte not in markup) for noise in (before, after)]
     body = b"<html>" + around[0] + f"<p>{TAG}".encode() + around[1]
     assert forbids(html(body, **{"Content-Type": "text/html; charset=latin-1"})) == "noindex"
@@ -290,7 +290,7 @@ def test_a_tag_is_found_whatever_text_is_around_it(before: bytes, after: bytes) 
         b"<META NAME = 'ROBOTS' CONTENT=\"nofollow\">",
     ],
 )
-def test_finds_a_tag_however_it_is_written(tag: bytes) -> None:
+def test_a_tag_is_found_in_any_spelling(tag: bytes) -> None:
     page = HtmlResponse("http://town.example/", body=b"<html><head><title>A page</title>" + tag)
     assert count_tags(page.body, "Tamarin/1.0") != 0
     assert not read_response(page, "Tamarin/1.0").follow
@@ -301,12 +301,12 @@ def test_a_name_of_several_words_is_read_whole() -> None:
     assert not read_response(page, "Title Foo Bot").follow
 
 
-def test_another_tag_may_be_long() -> None:
+def test_a_tag_for_another_robot_may_be_long() -> None:
     tags = b'<meta name=robots content=index><meta name=state content="' + b"x" * 20_000 + b'">'
     assert read_response(HtmlResponse("http://town.example/", body=b"<html>" + tags), "Tamarin").index
 
 
-def test_usual_tags_cost_no_parsing() -> None:
+def test_common_tags_need_no_parsing() -> None:
     names = ("viewport", "theme-color", "twitter:card", "og.title", "msapplication-config", "csrf-token")
     tags = b"".join(b'<meta name="%b" content="x">' % name.encode() for name in names)
     assert not count_tags(b"<html><head>" + tags, "Tamarin")
@@ -320,7 +320,7 @@ def test_usual_tags_cost_no_parsing() -> None:
         b'<meta name=robots content="' + b"index, " * 2000 + b'">',
     ],
 )
-def test_more_tags_than_anyone_writes_forbid_all(tags: bytes) -> None:
+def test_too_many_tags_forbid_everything(tags: bytes) -> None:
     page = read_response(HtmlResponse("http://town.example/", body=b"<html><head>" + tags), "Tamarin")
     assert not page.index
     assert not page.follow
@@ -345,5 +345,5 @@ def test_a_page_with_too_many_tags_is_not_parsed() -> None:
     "page",
     [b'<input name="s">', b'<input name="url">', b'<a name="scrapy">', b"<p>robots</p><input name=robots>"],
 )
-def test_other_elements_names_cost_no_parsing(page: bytes) -> None:
+def test_names_of_other_elements_need_no_parsing(page: bytes) -> None:
     assert not count_tags(b"<html><meta charset=utf-8>" + page, "Scrapy")

@@ -1,4 +1,4 @@
-"""The names of robots: what a header or a value says, without its version."""
+"""Names of robots in headers and values, without version."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from scrapy_norobots.standard.names import names_robot, robot_name, to_name
         ("Tamarin1.2", "Tamarin1.2"),
         ("Area 51.5 Tamarin", "Area 51.5 Tamarin"),
         ("1.2", "1.2"),
-        # white space that is no blank (F6), digits that are none
+        # white space other than blanks (F6), characters that resemble digits
         ("Tamarin\xa01.2", "Tamarin\xa01.2"),
         ("Tamarin\x0b(x)", "Tamarin\x0b(x)"),
         ("\xa0Tamarin\u3000", "\xa0Tamarin\u3000"),
         ("Tamarin \u0661.2", "Tamarin \u0661.2"),
-        # remarks
+        # comments
         ("Tamarin (+http://tamarin.example/)", "Tamarin"),
         ("Tamarin [tamarin.example]", "Tamarin"),
         ("Tamarin/1.2 (compatible; Potto/1.0)", "Tamarin"),
@@ -54,7 +54,7 @@ from scrapy_norobots.standard.names import names_robot, robot_name, to_name
         ("(Tamarin)", "(Tamarin)"),
         ("Tamarin 1.2 (+http://tamarin.example/)", "Tamarin"),
         ("Tamarin v1.2b [tamarin.example]", "Tamarin"),
-        # as browsers do
+        # in the form of browsers
         ("Mozilla/5.0 (compatible; Tamarin/1.2; +http://tamarin.example/)", "Tamarin"),
         ("Mozilla/5.0 (compatible; Tamarin/1.2)", "Tamarin"),
         ("Mozilla/5.0 (compatible; Tamarin)", "Tamarin"),
@@ -80,14 +80,14 @@ def test_robot_name(given: str, name: str) -> None:
     assert robot_name(given) == name
 
 
-def test_bytes_are_taken_as_utf8_and_any_pass() -> None:
+def test_any_bytes_are_decoded_as_utf8() -> None:
     assert to_name(b"Tamarin/1.2") == "Tamarin"
     assert to_name("Ägypten/1".encode()) == "Ägypten"
     assert to_name(b"\xe9/1") == "\udce9"
 
 
 @pytest.mark.parametrize("given", [None, 1, bytearray(b"x"), memoryview(b"x"), ["x"], object()])
-def test_other_types_are_refused(given: Any) -> None:
+def test_other_types_are_type_errors(given: Any) -> None:
     with pytest.raises(TypeError, match=f"must be a str or bytes, not {type(given).__name__}"):
         to_name(given)
 

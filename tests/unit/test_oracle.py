@@ -1,4 +1,4 @@
-"""The parser against `tests.oracle`, which reads the same clauses in the plainest way: both decide alike."""
+"""Compare the parser with `tests.oracle`, a simple implementation of the same clauses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ always = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_random_files(seed: int) -> None:
+def test_both_readings_agree_on_random_files(seed: int) -> None:
     some = random.Random(seed)
     for _ in range(2_000):
         assert not list(oracle.differences(nasty.case(some)))
@@ -26,14 +26,14 @@ def test_random_files(seed: int) -> None:
 
 @always
 @given(st.randoms(use_true_random=False))
-def test_random_files_by_hypothesis(some: random.Random) -> None:
-    """The same files again, but made smaller by Hypothesis where they differ."""
+def test_both_readings_agree_on_files_of_hypothesis(some: random.Random) -> None:
+    """The same kind of files; Hypothesis shrinks an example that differs."""
     assert not list(oracle.differences(nasty.case(some, questions=1)))
 
 
 @always
 @given(bodies, st.lists(st.tuples(st.one_of(urls, odd_text), robots_names), max_size=4))
-def test_files_of_other_making(body: bytes, questions: list[tuple[str, str | bytes]]) -> None:
+def test_both_readings_agree_on_other_files(body: bytes, questions: list[tuple[str, str | bytes]]) -> None:
     as_text = [(url, robot if isinstance(robot, str) else robot.decode()) for url, robot in questions]
     assert not list(oracle.differences(nasty.Case(body, as_text)))
 
@@ -42,7 +42,7 @@ def test_files_of_other_making(body: bytes, questions: list[tuple[str, str | byt
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_oracle_knows_the_examples_of_the_sources(name: str) -> None:
+def test_the_oracle_passes_the_examples_of_the_sources(name: str) -> None:
     text, forbidden, allowed = EXAMPLES[name]
     for robot, targets in forbidden.items():
         for target in targets.split():
@@ -52,7 +52,7 @@ def test_the_oracle_knows_the_examples_of_the_sources(name: str) -> None:
 
 
 def test_both_answers_occur() -> None:
-    """Files on which all is allowed would prove nothing."""
+    """Files that allow everything would prove nothing."""
     some = random.Random(0)
     cases = [nasty.case(some) for _ in range(1_000)]
     answers = [
@@ -64,7 +64,7 @@ def test_both_answers_occur() -> None:
         assert answers.count(answer) > at_least * len(answers)
 
 
-def test_a_slip_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oracle_finds_injected_bugs(monkeypatch: pytest.MonkeyPatch) -> None:
     class Slipping(RobotsTxt):
         def allowed(self, url: str, robot: str | bytes) -> bool:
             return super().allowed(re.sub("%7e", "~", url), robot)
@@ -78,7 +78,7 @@ def test_a_slip_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_oracle_shares_no_code_with_the_package() -> None:
-    """It may hold the parser against itself, but not read by it."""
+    """The comparison may import the parser, but the oracle may not."""
     names = {
         name
         for name, value in vars(oracle).items()

@@ -1,4 +1,4 @@
-"""Memory, its bounds, and one load at a time for all who wait. (Cancelling: test_middleware.)"""
+"""The cache in memory, its limits, and shared loads. (For cancelling, see test_middleware.)"""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FINE = Access(AccessKind.OPEN, SNAPSHOT, "4xx", "fine", lifetime=600)
 
 
 class World:
-    """A cache whose clock stands still, and loads that end at once, in a stated order."""
+    """A cache with a fixed clock, and loads that end at once in a stated order."""
 
     def __init__(self, *outcomes: Access, **bounds: Any) -> None:
         self.now = 1000.0
@@ -47,22 +47,22 @@ class World:
         return access
 
     def ask(self, origin: Origin, asker: str = "someone") -> Access:
-        """What a request does: look, and wait if there is nothing."""
+        """What a request does: look into the cache, and wait if there is no access."""
         return self.cache.get(origin) or finish(self.loads.join(origin, partial(self.load, origin, asker)))
 
 
-def test_on_leave_is_called_with_how_often_an_origin_was_used() -> None:
+def test_on_leave_gets_the_number_of_uses() -> None:
     left: list[tuple[int, int]] = []
 
     def leave(origin: Origin, uses: int) -> None:
         left.append((int(origin.host.partition(".")[0]), uses))
 
     world = World(origins_max=2, on_leave=leave)
-    for number in (1, 1, 1, 2, 2, 3):  # the first of each waits; the third lets the first go
+    for number in (1, 1, 1, 2, 2, 3):  # the first of each waits; the third evicts the first
         world.ask(origin(number))
     assert left == [(1, 2)]
     world.now += 10_000
-    world.ask(origin(3))  # anew, since its time is over
+    world.ask(origin(3))  # loaded again, because it has expired
     assert left == [(1, 2), (3, 0)]
     world.cache.clear()
     assert left == [(1, 2), (3, 0), (2, 1), (3, 0)]
@@ -70,25 +70,25 @@ def test_on_leave_is_called_with_how_often_an_origin_was_used() -> None:
 
 
 def finish(coroutine: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine to its end, in whichever way this version of Scrapy waits without a reactor."""
+    """Run a coroutine to its end, as this version of Scrapy waits without a reactor."""
 
     async def run() -> _T:
         return await coroutine
 
     try:
         compat.waiting_for(Deferred())
-    except RuntimeError:  # no event loop and no reactor: it asks for a loop that runs
+    except RuntimeError:  # without event loop and reactor, it needs a running loop
         return asyncio.run(run())
     results: list[_T] = []
     ensureDeferred(run()).addCallback(results.append)
     return results[0]
 
 
-def test_an_unknown_origin_is_not_there() -> None:
+def test_an_unknown_origin_has_no_access() -> None:
     assert World().cache.get(origin(1)) is None
 
 
-def test_it_is_asked_once_until_its_time_is_up() -> None:
+def test_an_access_is_used_until_it_expires() -> None:
     world = World()
     assert world.ask(origin(1), "first") is FINE
     world.now += 599.9
@@ -99,7 +99,7 @@ def test_it_is_asked_once_until_its_time_is_up() -> None:
     assert world.asked[1:] == [(origin(1), "third", FINE)]
 
 
-def test_memory_is_bounded_by_origins_and_the_least_recently_used_go() -> None:
+def test_origins_max_evicts_the_least_recently_used() -> None:
     world = World(origins_max=3)
     for number in (1, 2, 3):
         world.ask(origin(number))
@@ -114,7 +114,7 @@ def test_memory_is_bounded_by_origins_and_the_least_recently_used_go() -> None:
     assert len(world.cache) == 3
 
 
-def test_memory_is_bounded_by_bytes() -> None:
+def test_memory_max_limits_the_size() -> None:
     world = World(memory_max=10 * FINE.size)
     for number in range(50):
         world.ask(origin(number))
@@ -131,7 +131,7 @@ def test_one_origin_is_kept_however_large_it_is() -> None:
 def ask_at_once(
     world: World, count: int, load: Callable[[Origin, str], Coroutine[Any, Any, Access]]
 ) -> list[Access | Exception]:
-    """Have `count` askers, named by number, wait for one origin before its load ends."""
+    """Let `count` numbered waiters wait for one origin before its load ends."""
     start: Deferred[None] = Deferred()
 
     async def load_later(asker: str) -> Access:
@@ -157,14 +157,14 @@ def ask_at_once(
 
 
 @pytest.mark.parametrize("count", [1, 2, 50])
-def test_all_who_wait_at_once_share_one_load(count: int) -> None:
+def test_simultaneous_waiters_share_one_load(count: int) -> None:
     world = World()
     assert ask_at_once(world, count, world.load) == [FINE] * count
     assert [asker for _, asker, _ in world.asked] == ["0"]
     assert len(world.loads) == 0
 
 
-def test_exceptions_of_a_load_propagate_to_every_waiter_and_the_next_one_tries_again() -> None:
+def test_an_exception_reaches_every_waiter_and_the_next_load_starts_again() -> None:
     world = World()
     error = ZeroDivisionError("a bug")
 

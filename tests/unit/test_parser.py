@@ -1,4 +1,4 @@
-"""`parser`: rules as read by other parsers, and several readings at once."""
+"""`parser`: rules from other parsers, and several readings at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ORIGIN = Origin("http", "town.example", 8080)
 
 
 class Only(RobotParser):
-    """Allows one path, fails for another, and keeps what it was asked."""
+    """Allows one path, fails for another, and records its questions."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -33,7 +33,7 @@ class Only(RobotParser):
         return url == f"http://town.example:8080{self.path}"
 
 
-def test_a_foreign_parser_is_asked_about_a_url() -> None:
+def test_a_foreign_parser_gets_the_whole_url() -> None:
     parser = Only("/a?b")
     rules = ForeignRules(parser, b"")
     assert not rules.forbids(ORIGIN, "/a?b", "FooBot")
@@ -60,7 +60,7 @@ def test_a_target_is_forbidden_if_one_reading_forbids_it(order: int) -> None:
     assert not rules.forbids(ORIGIN, "/b", "FooBot")
 
 
-def test_rules_are_handed_out_as_a_parser_and_as_the_strict_reading() -> None:
+def test_rules_convert_to_a_parser_and_to_the_strict_reading() -> None:
     strict, foreign = RobotsTxt.parse(b""), ForeignRules(Only("/"), b"")
     parser = as_parser(AllRules([strict, foreign]))
     assert isinstance(parser, StrictRobotParser)
@@ -69,7 +69,7 @@ def test_rules_are_handed_out_as_a_parser_and_as_the_strict_reading() -> None:
     assert strict_reading(foreign) is strict_reading(None) is None
 
 
-def test_strict_robot_parser_takes_what_scrapy_gives() -> None:
+def test_strict_robot_parser_accepts_the_types_of_scrapy() -> None:
     parser = StrictRobotParser.from_crawler(None, b"User-agent: FooBot\nDisallow: /back/\n")
     assert not parser.allowed("http://town.example/back/", "FooBot/1.0")
     assert not parser.allowed(b"http://town.example/back/", b"FooBot/1.0")

@@ -1,4 +1,4 @@
-"""Processes that are forked are as fresh as those that are started."""
+"""Forked processes behave like started ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from tests import processes
 
-# What a process finds when it begins.
+# The state of a new process.
 LOOK = """
 import json, os, signal, sys, threading
 files = (sys.stdin, sys.stdout, sys.stderr)
@@ -44,7 +44,7 @@ def module(folder: Path, code: str) -> str:
 
 
 @pytest.mark.parametrize("encoding", ["", "utf-8", "ascii"])
-def test_a_forked_process_finds_what_a_started_one_finds(tmp_path: Path, encoding: str) -> None:
+def test_a_forked_process_has_the_environment_of_a_started_one(tmp_path: Path, encoding: str) -> None:
     env = {**os.environ, "TOWN": "yes", "PYTHONIOENCODING": encoding}
     arguments = (module(tmp_path, LOOK), "--one", "two")
     forked = processes.run(*arguments, input="a\n", cwd=tmp_path, env=env)
@@ -69,7 +69,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_forked_process_ends_as_a_started_one_does(tmp_path: Path, name: str) -> None:
+def test_a_forked_process_exits_like_a_started_one(tmp_path: Path, name: str) -> None:
     program = module(tmp_path, PROGRAMS[name])
     forked = processes.run(program, cwd=tmp_path)
     started = subprocess.run(
@@ -80,13 +80,13 @@ def test_a_forked_process_ends_as_a_started_one_does(tmp_path: Path, name: str) 
     assert forked.stderr.splitlines()[-1:] == started.stderr.splitlines()[-1:]
 
 
-def test_there_is_no_reactor_but_all_that_crawls_import(tmp_path: Path) -> None:
+def test_the_fork_server_has_imported_scrapy_but_no_reactor(tmp_path: Path) -> None:
     code = "import sys; print(*(name in sys.modules for name in sys.argv[1:]))"
     names = ("twisted.internet.reactor", "scrapy.core.downloader.handlers.http11", "scrapy_norobots.addon")
     assert processes.run(module(tmp_path, code), *names, cwd=tmp_path).stdout == "False True True\n"
 
 
-def test_two_processes_in_a_row_share_neither_hashes_nor_random_numbers(tmp_path: Path) -> None:
+def test_forked_processes_differ_in_hashes_and_random_numbers(tmp_path: Path) -> None:
     code = "import os, random; print(hash('x'), random.random())"
     seen = [processes.run(module(tmp_path, code), cwd=tmp_path).stdout.split() for _ in range(4)]
     if "PYTHONHASHSEED" not in os.environ:  # tox sets it
@@ -94,7 +94,7 @@ def test_two_processes_in_a_row_share_neither_hashes_nor_random_numbers(tmp_path
     assert len({number for _, number in seen}) == 4
 
 
-def test_what_a_process_changes_is_its_own(tmp_path: Path) -> None:
+def test_changes_of_a_process_stay_in_it(tmp_path: Path) -> None:
     code = "import scrapy; print(hasattr(scrapy, 'mark')); scrapy.mark = 1"
     for _ in range(4):
         assert processes.run(module(tmp_path, code), cwd=tmp_path).stdout == "False\n"
@@ -109,7 +109,7 @@ time.sleep(600)
 """
 
 
-def test_a_process_that_takes_too_long_is_killed_and_what_it_wrote_is_shown(
+def test_a_process_that_times_out_is_killed_and_its_output_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wait = processes.Process.wait
@@ -140,7 +140,7 @@ with Process(
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_process_ends_with_the_one_that_runs_it(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_process_ends_with_its_parent(tmp_path: Path, number: signal.Signals) -> None:
     module(tmp_path, SLEEP)
     with subprocess.Popen(
         [sys.executable, "-c", RUN, str(tmp_path)],
@@ -149,4 +149,4 @@ def test_a_process_ends_with_the_one_that_runs_it(tmp_path: Path, number: signal
         assert runs_it.stdout is not None
         assert runs_it.stdout.readline() == b"asleep\n"
         runs_it.send_signal(number)
-        assert runs_it.stdout.read() == b""  # which ends when nobody can write there any more
+        assert runs_it.stdout.read() == b""  # which ends when no process can write to it any more

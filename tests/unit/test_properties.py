@@ -1,4 +1,4 @@
-"""What holds for every file, robot and URL: Hypothesis looks for those for which it does not."""
+"""Properties of every file, robot and URL; Hypothesis searches for counterexamples."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from tests.variants import LINE_ENDS, variants, with_line_ends
 HOST = "http://garden.example"
 ROBOTS = ["Tamarin", "GoldenTamarin/1.0 (+http://x.example/)", "Potto", b"Indri/2", "*", ""]
 
-# Machines differ: how long an example takes says nothing.
+# The time of an example depends on the machine.
 always = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
-# Characters with a meaning to someone: the standard, other readers, Python, terminals, UTF-16.
+# Characters with a meaning in the standard, other parsers, Python, terminals or UTF-16.
 ODD = " \t\t#:*%$?/.\\&;<>\"'\x00\x0b\x0c\x1b\x1c\x7f\x85\xa0é漢😀\u2028\u202e\ufeff\uff0f\udce9\udcff"
 odd_text = st.text(st.one_of(st.sampled_from(ODD), st.characters(exclude_categories=["Cs"])), max_size=8).map(
     lambda text: text.replace("\r", "").replace("\n", "")
 )
 blanks = st.sampled_from(["", "", "", " ", "\t", " \t "])
 
-# What paths are made of: as few pieces as make a collision of a rule and a URL likely.
+# Pieces of paths; few, so that rules and URLs often match.
 PIECES = [
     "/",
     "/",
@@ -82,7 +82,7 @@ paths = st.one_of(
 )
 
 
-# --- files that are nearly right, line by line
+# --- files that are nearly valid, line by line
 
 
 @st.composite
@@ -128,7 +128,7 @@ clean_texts = texts.map(lambda text: re.sub("[\ud800-\udfff]", "\ufffd", text).l
 
 
 def join(drawn: tuple[Sequence[str], Sequence[str]]) -> str:
-    """Join lines with line ends that may all differ."""
+    """Join lines with any line ends."""
     some_lines, ends = drawn
     return "".join(line + ends[number % len(ends)] for number, line in enumerate(some_lines))
 
@@ -151,7 +151,7 @@ bodies = st.one_of(
 )
 
 
-# --- files that are right
+# --- valid files
 
 
 class Part(NamedTuple):
@@ -182,11 +182,11 @@ def read(text: str) -> RobotsTxt:
 
 
 def contents(robots: RobotsTxt) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Return names and values of a file's records, whichever lines they stand on."""
+    """Return names and values of a file's records, without line numbers."""
     return [(record.names, tuple(rule.value for rule in record.rules)) for record in robots.records]
 
 
-# --- anything goes
+# --- any input
 
 
 @always
@@ -219,14 +219,14 @@ def test_any_bytes_are_read(body: bytes, some_urls: list[str], odd: str, robot: 
     st.one_of(st.text(max_size=20), st.text(ODD, max_size=20), urls),
     st.one_of(st.text(), st.binary()),
 )
-def test_any_url_and_robot_are_answered(text: str, url: str, robot: str | bytes) -> None:
+def test_any_url_and_robot_get_an_answer(text: str, url: str, robot: str | bytes) -> None:
     robots = read(text)
     try:
         decision = robots.decide(url, robot)
     except ValueError as error:
         bare = re.match(r"[ \t\r\n]*(/|[A-Za-z][A-Za-z0-9+.-]*:)", url) is None
         assert bare or re.match(r"\s*https?://", url, re.IGNORECASE)
-        assert ("neither a URL nor a path" if bare else "is no port") in str(error)  # noqa: PT017
+        assert ("neither a URL nor a path" if bare else "is not a number up to 65535") in str(error)  # noqa: PT017
         with pytest.raises(ValueError, match=re.escape(str(error))):
             robots.allowed(url, robot)
     else:
@@ -261,9 +261,7 @@ def test_reading_twice_gives_the_same(body: bytes, url: str, robot: str | bytes)
 
 @always
 @given(bodies, st.lists(st.tuples(urls, robots_names), max_size=8))
-def test_what_was_asked_before_makes_no_difference(
-    body: bytes, questions: list[tuple[str, str | bytes]]
-) -> None:
+def test_earlier_questions_make_no_difference(body: bytes, questions: list[tuple[str, str | bytes]]) -> None:
     robots = RobotsTxt.parse(body)
     for url, robot in questions:
         assert robots.allowed(url, robot) is RobotsTxt.parse(body).allowed(url, robot)
@@ -323,7 +321,7 @@ def test_comments_and_unknown_lines_make_no_difference(file: list[Part], data: s
 
 @always
 @given(files)
-def test_a_right_file_is_read_as_it_is_percent_encode(file: list[Part]) -> None:
+def test_a_valid_file_is_read_as_written(file: list[Part]) -> None:
     robots = read(write(file))
     assert contents(robots) == [(tuple(part.names), tuple(part.rules)) for part in file]
     assert not {"stray-disallow", "no-blank-line", "no-disallow", "no-colon"} & {
@@ -336,7 +334,7 @@ def test_a_right_file_is_read_as_it_is_percent_encode(file: list[Part]) -> None:
 
 @always
 @given(files, robots_names, targets)
-def test_records_that_do_not_count_make_no_difference(
+def test_records_for_other_robots_make_no_difference(
     file: list[Part], robot: str | bytes, target: str
 ) -> None:
     """Only the robot's own record, or else those for ``*``, decide (A3, A4)."""
@@ -371,7 +369,7 @@ def test_a_version_makes_no_difference(file: list[Part], target: str, version: s
 
 @always
 @given(files, robots_names, st.lists(targets, min_size=1, max_size=4), st.data())
-def test_one_more_rule_never_allows_more(
+def test_another_rule_never_allows_more(
     file: list[Part], robot: str | bytes, some: list[str], data: st.DataObject
 ) -> None:
     before = read(write(file))
@@ -387,7 +385,7 @@ def test_one_more_rule_never_allows_more(
 @example("User-agent: *\nDisallow: /é%7", "Tamarin", "E")
 @example("User-agent: *\nDisallow: /a b/..", "Tamarin", "/x")
 def test_the_literal_reading_is_kept(text: str, robot: str | bytes, more: str) -> None:
-    """A URL that starts with the value of a rule of the robot's record, as it is written, is forbidden."""
+    """A URL that starts with the value of a rule of the robot's record, as written, is forbidden."""
     robots = read(text)
     record = robots.decide(HOST, robot).record
     for rule in record.rules if record else ():
@@ -395,7 +393,7 @@ def test_the_literal_reading_is_kept(text: str, robot: str | bytes, more: str) -
         if rule.value.startswith("/") and normal(target) != "/robots.txt":
             assert not robots.allowed(HOST + target, robot)
             assert not robots.allowed(HOST + target + "#fragment", robot)
-            if not target.startswith("//"):  # which is a host
+            if not target.startswith("//"):  # this would be a host
                 assert not robots.allowed(target, robot)
 
 
@@ -411,7 +409,7 @@ def test_rules_together_forbid_what_each_forbids(rules: list[str], target: str) 
     assert forbids(sorted(rules)) is expected
 
 
-AROUND = "".join(map(chr, range(33)))  # control characters and spaces at the ends are no part of a URL
+AROUND = "".join(map(chr, range(33)))  # control characters and spaces at the ends are removed from a URL
 UNRESERVED = frozenset(ascii_letters + digits + "-._~")
 
 

@@ -1,4 +1,4 @@
-"""Records: where they begin and end in the text, and which of them applies to a robot."""
+"""Records: their start and end in the text, and which of them applies to a robot."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_records_have_numbered_lines(ends: str, last: str) -> None:
     ]
 
 
-def test_lines_of_the_dialect_have_several_values() -> None:
+def test_lines_in_the_dialect_may_have_several_values() -> None:
     body = "User-agent: tamarin potto\n\nUser-agent: a, *\nDisallow: /x /y\nDisallow: /z"
     assert read(body, multivalue=True) == [
         ([(1, "tamarin"), (1, "potto")], []),
@@ -56,7 +56,7 @@ def found(records: list[RawRecord]) -> list[int]:
     return [record.names[0][0] for record in records]
 
 
-def test_a_record_that_names_the_robot_comes_before_the_default_one() -> None:
+def test_a_record_that_names_the_robot_precedes_the_default_record() -> None:
     names = [["*"], ["tam", "*"], ["tamarin"], ["*"]]
     body = "\n\n".join("\n".join(f"User-agent: {name}" for name in some) for some in names)
     records = list(read_records(body))
@@ -65,7 +65,7 @@ def test_a_record_that_names_the_robot_comes_before_the_default_one() -> None:
     assert find_record(records[2:3], "Potto") == []
 
 
-def test_nothing_is_read_behind_the_record_that_names_the_robot() -> None:
+def test_reading_stops_at_the_record_that_names_the_robot() -> None:
     def records() -> Iterator[RawRecord]:
         yield from read_records("User-agent: *\n\nUser-agent: tamarin\nDisallow: /nest")
         raise AssertionError("it was read on")
@@ -75,7 +75,7 @@ def test_nothing_is_read_behind_the_record_that_names_the_robot() -> None:
         find_record(records(), "Potto")
 
 
-def test_a_default_record_of_several_is_one() -> None:
+def test_several_default_records_become_one() -> None:
     body = "User-agent: *\nDisallow: /a\n\nUser-agent: x\nUser-agent: *\nDisallow: /b\n"
     record = Record.of(find_record(read_records(body), "*"))
     assert record.names == ("*", "x", "*")

@@ -1,4 +1,4 @@
-"""The Redis store: a server that is restarted or not there, and a client that is not installed."""
+"""The Redis store with a restarted server, without a server, and without redis-py."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.redisserver import RedisServer
 from tests.snapshots import MAX_BYTES, ORIGIN
 
 
-def test_a_redis_that_was_restarted_fails_no_call(redis_server: RedisServer) -> None:
-    """All connections that were open are dead then."""
+def test_a_restart_of_redis_does_not_fail_a_call(redis_server: RedisServer) -> None:
+    """After a restart, all open connections are dead."""
     pytest.importorskip("redis")
 
     async def work() -> None:
@@ -32,7 +32,7 @@ def test_a_redis_that_was_restarted_fails_no_call(redis_server: RedisServer) -> 
     asyncio.run(work())
 
 
-def test_a_redis_that_is_not_there_fails() -> None:
+def test_a_missing_redis_fails() -> None:
     redis = pytest.importorskip("redis")
     store = open_store("redis://127.0.0.1:1/0", MAX_BYTES)
     assert store is not None
@@ -45,7 +45,7 @@ def test_a_redis_that_is_not_there_fails() -> None:
     asyncio.run(work())
 
 
-def test_without_redis_py_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_redis_py_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "redis.asyncio", None)
     monkeypatch.delitem(sys.modules, "scrapy_norobots.stores.redis", raising=False)
     with pytest.raises(ImportError, match=r"^needs redis-py: pip install 'scrapy-norobots\[redis\]'"):

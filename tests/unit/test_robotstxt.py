@@ -22,7 +22,7 @@ BODY = b"User-agent: tamarin\nDisallow: /nest\n\nUser-agent: *\nDisallow: /heap\
 
 
 @pytest.mark.parametrize("body", [None, 1, bytearray(b"x"), memoryview(b"x"), [b"x"], object()])
-def test_a_body_is_bytes_or_text(body: Any) -> None:
+def test_a_body_must_be_bytes_or_str(body: Any) -> None:
     with pytest.raises(TypeError, match=f"must be bytes or str, not {type(body).__name__}"):
         RobotsTxt.parse(body)
 
@@ -34,7 +34,7 @@ def calls(url: Any, robot: Any) -> list[Callable[[], object]]:
 
 
 @pytest.mark.parametrize("url", [None, 1, b"http://garden.example/", bytearray(b"/"), ["/"], object()])
-def test_a_url_is_text(url: Any) -> None:
+def test_a_url_must_be_a_str(url: Any) -> None:
     for call in calls(url, "Tamarin"):
         with pytest.raises(TypeError, match=f"must be a str, not {type(url).__name__}"):
             call()
@@ -42,21 +42,21 @@ def test_a_url_is_text(url: Any) -> None:
 
 @pytest.mark.parametrize("robot", [None, 1, bytearray(b"x"), ["x"], object()])
 @pytest.mark.parametrize("url", ["/", "mailto:x"])
-def test_a_robot_is_text_or_bytes(url: str, robot: Any) -> None:
+def test_a_robot_must_be_str_or_bytes(url: str, robot: Any) -> None:
     for call in calls(url, robot):
         with pytest.raises(TypeError, match=f"must be a str or bytes, not {type(robot).__name__}"):
             call()
 
 
 @pytest.mark.parametrize("port", ["65536", "x", "-1", "١"])
-def test_a_port_that_is_none_is_refused(port: str) -> None:
+def test_an_invalid_port_is_an_error(port: str) -> None:
     for call in calls(f"http://garden.example:{port}/nest", "Tamarin"):
-        with pytest.raises(ValueError, match="is no port"):
+        with pytest.raises(ValueError, match="is not a number up to 65535"):
             call()
 
 
 @pytest.mark.parametrize("url", ["", "nest/egg", "Tamarin/1.0", "?q"])
-def test_what_is_neither_a_url_nor_a_path_is_refused(url: str) -> None:
+def test_a_string_that_is_neither_url_nor_path_is_an_error(url: str) -> None:
     for call in calls(url, "Tamarin"):
         with pytest.raises(ValueError, match="neither a URL nor a path"):
             call()
@@ -70,7 +70,7 @@ def test_bytes_and_text_are_the_same_robot() -> None:
         assert robots.decide(HOST, robot).robot.lower() == "tamarin"
 
 
-def test_a_bare_path_is_enough() -> None:
+def test_a_bare_path_is_accepted() -> None:
     robots = RobotsTxt.parse(BODY)
     assert not robots.allowed("/nest/egg", "Tamarin")
     assert robots.decide("/nest/egg", "Tamarin").url == "/nest/egg"
@@ -90,7 +90,7 @@ def test_records() -> None:
     assert repr(robots) == "<RobotsTxt of 2 records>"
 
 
-def test_asking_changes_no_answer() -> None:
+def test_questions_do_not_change_answers() -> None:
     asked, fresh = RobotsTxt.parse(BODY), RobotsTxt.parse(BODY)
     for robot in ("Tamarin", "*", "Potto", "Tamarin", "", "Potto", "*"):
         for target in ("/nest", "/heap", "/", "/robots.txt"):
@@ -127,7 +127,7 @@ def test_a_file_is_read_once_for_each_name(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(readings) == 3
 
 
-def test_no_more_than_some_names_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_cached_names_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     readings = count_readings(monkeypatch)
     robots = RobotsTxt.parse(BODY)
     for number in range(1_000):
@@ -137,7 +137,7 @@ def test_no_more_than_some_names_are_remembered(monkeypatch: pytest.MonkeyPatch)
     assert len(robots._rules) <= 64
 
 
-def test_names_that_get_the_same_rules_share_them() -> None:
+def test_names_with_the_same_rules_share_them() -> None:
     robots = RobotsTxt.parse(BODY)
     for name in ("Potto", "Indri", "Tamarin", "*"):
         robots.allowed("/", name)
@@ -147,7 +147,7 @@ def test_names_that_get_the_same_rules_share_them() -> None:
 
 
 @pytest.mark.parametrize("target", ["/nest", "/n%65st", "/heap", "/", "/robots.txt", "/x/../nest"])
-def test_a_target_is_forbidden_where_its_url_is_not_allowed(target: str) -> None:
+def test_forbids_is_the_opposite_of_allowed(target: str) -> None:
     robots = RobotsTxt.parse(BODY)
     for robot in ("Tamarin/1.0", b"Potto", "*"):
         assert robots.forbids(ORIGIN, target, robot) is not robots.allowed(HOST + target, robot)
@@ -157,7 +157,7 @@ def test_a_target_is_forbidden_where_its_url_is_not_allowed(target: str) -> None
 @pytest.mark.parametrize(
     "first", ["/", "?x/", "?/x", "//", "#/", "/%6Eest", "/nest", ":80/", ":0/", "/x?http://garden.example/"]
 )
-def test_the_first_question_prepares_for_no_wrong_answer(first: str, rules: int) -> None:
+def test_prepare_does_not_change_answers(first: str, rules: int) -> None:
     body = "User-agent: *\nDisallow: /nest\nDisallow: /?x/\nDisallow: /ex%C3%A9\nDisallow: http://garden.example/a"
     robots = RobotsTxt.parse(body + "".join(f"\nDisallow: /b{number}/" for number in range(rules)))
     targets = [
@@ -182,7 +182,7 @@ def test_the_first_question_prepares_for_no_wrong_answer(first: str, rules: int)
         assert robots.allowed("https://garden.example/a", "Tamarin")
 
 
-def test_the_package_hands_it_out() -> None:
+def test_the_package_exports_it() -> None:
     assert scrapy_norobots.RobotsTxt is RobotsTxt
 
 
@@ -234,7 +234,7 @@ FILES: dict[str, Callable[[int], bytes]] = {
 @pytest.mark.parametrize("why", [True, False])
 @pytest.mark.parametrize("lines", [0, 10, 300, 5_000])
 @pytest.mark.parametrize("file", FILES)
-def test_size_is_about_what_it_takes(file: str, lines: int, why: bool) -> None:
+def test_size_is_close_to_the_memory_use(file: str, lines: int, why: bool) -> None:
     body = FILES[file](lines)
     used(body, "bot1", why=why)  # what is imported and cached at first use is not the file's
     robots, truth = measure(lambda: used(body, "bot1", why=why))
@@ -247,7 +247,7 @@ def test_size_is_about_what_it_takes(file: str, lines: int, why: bool) -> None:
 @pytest.mark.parametrize(
     "text", [b"\xe9" * 60_000, "漢".encode() * 20_000, "😀".encode() * 15_000], ids=["bytes", "BMP", "beyond"]
 )
-def test_size_counts_what_escaping_takes(text: bytes) -> None:
+def test_size_includes_escaped_forms(text: bytes) -> None:
     body = b"User-agent: *\nDisallow: /%7e" + text
     robots, truth = measure(lambda: used(body, "bot1", why=True))
     assert isinstance(robots, RobotsTxt)
@@ -270,7 +270,7 @@ def test_many_robots_take_no_more_memory_than_one() -> None:
     assert robots.allowed(HOST + "/nest", "Potto")
 
 
-def test_hosts_of_any_length_take_no_memory_for_long() -> None:
+def test_long_hosts_do_not_fill_the_memory() -> None:
     def ask() -> None:
         for number in range(20):
             body = b"User-agent: *\nDisallow: http://%d%s/\n" % (number, b"x" * 100_000)
@@ -280,7 +280,7 @@ def test_hosts_of_any_length_take_no_memory_for_long() -> None:
     assert taken < 200_000
 
 
-def test_names_of_any_length_take_no_memory_for_long() -> None:
+def test_long_names_do_not_fill_the_memory() -> None:
     def ask() -> None:
         for number in range(20):
             body = b"User-agent: %d%s\nDisallow: /\n" % (number, b"x" * 100_000)
@@ -290,7 +290,7 @@ def test_names_of_any_length_take_no_memory_for_long() -> None:
     assert taken < 200_000
 
 
-def test_reading_a_file_makes_no_findings() -> None:
+def test_checks_compute_no_findings() -> None:
     robots, taken = measure(lambda: RobotsTxt.parse(b"hm\n" * 10_000))
     assert isinstance(robots, RobotsTxt)
     assert taken < 40_000

@@ -49,7 +49,7 @@ def test_a_target_is_forbidden_by_a_rule(values: list[str], target: str, index: 
         assert RuleSet(values).match(origin, target) == index
 
 
-def test_whole_urls_apply_to_their_origin_whatever_was_asked_before() -> None:
+def test_whole_urls_apply_to_their_origin_after_any_question() -> None:
     rules = RuleSet(
         ["/a", "http://garden.example/b", "HTTPS://garden.example:443/c", "http://garden.example/%61"]
     )
@@ -76,7 +76,7 @@ def test_rules_are_equal_if_they_forbid_the_same_for_the_same_reason() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 30, 3_000])
-def test_any_number_of_rules_is_looked_up_as_if_each_was_tried(count: int) -> None:
+def test_look_ups_give_the_same_result_as_trying_each_rule(count: int) -> None:
     some = random.Random(count)
 
     def path(longest: int) -> str:

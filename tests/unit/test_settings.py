@@ -1,4 +1,4 @@
-"""Settings: defaults, what is refused and how it is said, and what the docs say of each."""
+"""Settings: defaults, errors, and their documentation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_defaults_are_valid() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in DEFAULTS if name.endswith(TIMES)])
-def test_times_may_be_fractions_and_text(name: str) -> None:
+def test_times_may_be_fractions_and_strings(name: str) -> None:
     field = name.removeprefix("NOROBOTS_").lower()
     read = config(**{name: "0.5"})
     assert getattr(read if field == "timeout" else read.freshness, field) == 0.5
@@ -42,9 +42,11 @@ def test_times_may_be_fractions_and_text(name: str) -> None:
 @pytest.mark.parametrize(
     "value", ["403", {"403": "open"}, '{"403": "open"}', '{"403": ', {"2xx": "deny"}, 7, None]
 )
-def test_a_bad_policy_is_refused(value: object) -> None:
+def test_an_invalid_policy_is_an_error(value: object) -> None:
     if value is None:
-        assert config(NOROBOTS_STATUS_POLICY=None) == config()  # None is "not set", as everywhere in Scrapy
+        assert (
+            config(NOROBOTS_STATUS_POLICY=None) == config()
+        )  # None means "not set", as everywhere in Scrapy
         return
     with pytest.raises(ValueError, match=f"^NOROBOTS_STATUS_POLICY = {re.escape(repr(value))}: "):
         config(NOROBOTS_STATUS_POLICY=value)
@@ -65,15 +67,16 @@ WHOLE = [name for name in NUMBERS if not name.endswith(TIMES)]
 @pytest.mark.parametrize(
     "value", [-1, "soon", float("nan"), float("inf"), True, [], "1e999", 1e18, 2**63, 10**400]
 )
-def test_a_number_that_makes_no_sense_is_refused(name: str, value: object) -> None:
-    problem = rf"^{name} = {re.escape(repr(value))}: must be a number of \w+, from [01](\.001)? to \d+$"
+def test_an_invalid_number_is_an_error(name: str, value: object) -> None:
+    range_ = r"at least [01](\.001)? and at most \d+"
+    problem = rf"^{name} = {re.escape(repr(value))}: must be a number of \w+, {range_}$"
     with pytest.raises(ValueError, match=problem):
         config(**{name: value})
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_a_number_may_be_at_its_upper_end(name: str) -> None:
-    # The floor of a lifetime must not be over its ceiling.
+def test_a_number_may_have_its_upper_limit(name: str) -> None:
+    # TTL_MIN must not exceed TTL.
     at_its_end = {name: upper_end(name), "NOROBOTS_TTL": upper_end("NOROBOTS_TTL")}
     assert config(**at_its_end) != config()
     with pytest.raises(ValueError, match=rf"^{name} = "):
@@ -81,14 +84,14 @@ def test_a_number_may_be_at_its_upper_end(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_half_a_thing_is_refused(name: str) -> None:
+def test_a_fraction_is_an_error_for_a_whole_number(name: str) -> None:
     with pytest.raises(ValueError, match=rf"^{name} = 1.5: must be a whole number of "):
         config(**{name: 1.5})
 
 
 @pytest.mark.parametrize("name", ["ROBOTSTXT_OBEY", *FLAGS])
 @pytest.mark.parametrize("value", ["maybe", [], {}, float("inf")])
-def test_a_switch_that_makes_no_sense_is_refused(name: str, value: object) -> None:
+def test_an_invalid_switch_is_an_error(name: str, value: object) -> None:
     reads = MetaConfig if name.startswith("NOROBOTS_META") else Config
     with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}: must be True or False$"):
         reads.from_settings(Settings({name: value}))
@@ -104,29 +107,29 @@ def test_switches() -> None:
 
 
 @pytest.mark.parametrize("value", [7, {"proxy": 1}, [1], None])
-def test_names_of_meta_keys(value: object) -> None:
+def test_copy_meta_is_a_list_of_names(value: object) -> None:
     assert config(NOROBOTS_COPY_META="proxy, other").copy_meta == ("proxy", "other")
     assert config(NOROBOTS_COPY_META=' ["proxy", "other"]').copy_meta == ("proxy", "other")
     assert config(NOROBOTS_COPY_META=[]).copy_meta == ()
     if value is not None:
-        with pytest.raises(ValueError, match=r"^NOROBOTS_COPY_META = .*: must be a list of names"):
+        with pytest.raises(ValueError, match=r"^NOROBOTS_COPY_META = .*: must be a list of meta keys"):
             config(NOROBOTS_COPY_META=value)
 
 
 @pytest.mark.parametrize("name", ["NOROBOTS_COPY_META", "NOROBOTS_ALSO_OBEY"])
 @pytest.mark.parametrize("value", ["[", "[" * 100_000, '["a" "b"]'])
-def test_a_list_in_bad_json_is_refused(name: str, value: str) -> None:
+def test_a_list_in_invalid_json_is_an_error(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=rf"^{name} = .*: is not valid JSON \("):
         config(**{name: value})
 
 
-def test_a_report_goes_to_no_url() -> None:
+def test_a_report_path_must_not_be_a_url() -> None:
     with pytest.raises(ValueError, match=r"^NOROBOTS_REPORT = 'file:///a.html': 'file:///a.html' is a URL; "):
         config(NOROBOTS_REPORT="file:///a.html")
 
 
 @pytest.mark.parametrize("value", [7, {"a.html": 1}, [7], True])
-def test_paths_of_reports(value: object) -> None:
+def test_report_paths_may_be_strings_and_paths(value: object) -> None:
     assert config(NOROBOTS_REPORT=" a.html, b/c.JSON ").report == ("a.html", "b/c.JSON")
     assert config(NOROBOTS_REPORT=[Path("a.html"), "b,c.json"]).report == ("a.html", "b,c.json")
     assert config(NOROBOTS_REPORT=Path("a.htm")).report == ("a.htm",)
@@ -135,18 +138,20 @@ def test_paths_of_reports(value: object) -> None:
         config(NOROBOTS_REPORT=value)
 
 
-def test_a_floor_over_the_ceiling_is_refused_and_a_low_ceiling_counts() -> None:
-    with pytest.raises(ValueError, match=r"^NOROBOTS_TTL_MIN = 20.0: is more than NOROBOTS_TTL = 10.0"):
+def test_ttl_min_must_not_exceed_ttl() -> None:
+    with pytest.raises(
+        ValueError, match=r"^NOROBOTS_TTL_MIN = 20.0: must be at most NOROBOTS_TTL, which is 10.0"
+    ):
         config(NOROBOTS_TTL=10, NOROBOTS_TTL_MIN=20)
     assert config(NOROBOTS_TTL=10).freshness.ttl == 10
 
 
-def test_a_parser_that_cannot_be_had_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^ROBOTSTXT_PARSER = 'no\.such\.Parser': is not usable: "):
+def test_a_parser_that_cannot_be_imported_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"^ROBOTSTXT_PARSER = 'no\.such\.Parser': cannot be imported: "):
         config(ROBOTSTXT_PARSER="no.such.Parser")
 
 
-# Values of any type, and texts and numbers that almost make sense.
+# Values of any type, and strings and numbers that are almost valid.
 TEXTS = [
     "",
     "1",
@@ -188,8 +193,8 @@ OTHERS = ["ROBOTSTXT_OBEY", "ROBOTSTXT_USER_AGENT", "ROBOTSTXT_PARSER", "JOBDIR"
 @example({"ROBOTSTXT_USER_AGENT": b"\x80"})
 @example({"NOROBOTS_STATUS_POLICY": '{"403": ' + "[" * 100_000})
 @example({"JOBDIR": 1})
-def test_any_values_are_read_or_refused(values: dict[str, object]) -> None:
-    """A value that is refused is named, with its setting, and nothing but `ValueError` comes."""
+def test_any_value_is_read_or_a_value_error(values: dict[str, object]) -> None:
+    """An invalid value raises only `ValueError`, with the setting and the value."""
     for reads in (Config, MetaConfig):
         try:
             reads.from_settings(Settings(values))
@@ -199,37 +204,39 @@ def test_any_values_are_read_or_refused(values: dict[str, object]) -> None:
             assert name in values
 
 
-def test_how_long_a_download_can_take() -> None:
+def test_longest_download_includes_retries_and_redirects() -> None:
     assert config().longest_download == 15 * 2 * 6
     times = {"NOROBOTS_TIMEOUT": 2, "NOROBOTS_RETRY_TIMES": 0, "NOROBOTS_REDIRECT_MAX": 2}
     assert config(**times).longest_download == 6
 
 
-def test_where_things_are_kept() -> None:
+def test_the_store_depends_on_the_setting_and_the_job() -> None:
     assert config().store == config(NOROBOTS_STORE="").store == "memory"
     assert config(JOBDIR="jobs/1").store == "sqlite:///jobs/1/robots.sqlite"
     assert config(JOBDIR="/jobs/1").store == "sqlite:////jobs/1/robots.sqlite"
     assert config(JOBDIR="jobs/1", NOROBOTS_STORE="memory").store == "memory"
-    with pytest.raises(ValueError, match=r"^NOROBOTS_STORE = 7: must be a text: memory, sqlite:///path or"):
+    with pytest.raises(
+        ValueError, match=r"^NOROBOTS_STORE = 7: must be a string; expected memory, sqlite:///path or"
+    ):
         config(NOROBOTS_STORE=7)
 
 
-def test_a_robots_name_is_a_text() -> None:
+def test_the_name_of_the_robot_is_a_string() -> None:
     assert config(ROBOTSTXT_USER_AGENT=b"FooBot").robot == "FooBot"
     assert config(ROBOTSTXT_USER_AGENT="").robot is None
-    with pytest.raises(ValueError, match=r"^ROBOTSTXT_USER_AGENT = 7: must be a text"):
+    with pytest.raises(ValueError, match=r"^ROBOTSTXT_USER_AGENT = 7: must be a string"):
         config(ROBOTSTXT_USER_AGENT=7)
     with pytest.raises(ValueError, match=r"^ROBOTSTXT_OBEY = 'maybe': "):
         config(ROBOTSTXT_OBEY="maybe")
 
 
-def test_a_name_that_does_not_exist_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unknown_setting_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     config(NOROBOTS_TIMEOUTS=3, NOROBOTS_XYZ=1, NO_ROBOTS_TTL=1, NOROBOT_STORE="memory")
     assert [record.getMessage() for record in caplog.records] == [
-        "There is no setting NOROBOTS_TIMEOUTS; is it NOROBOTS_TIMEOUT?",
-        "There is no setting NOROBOTS_XYZ",
-        "There is no setting NO_ROBOTS_TTL; is it NOROBOTS_TTL?",
-        "There is no setting NOROBOT_STORE; is it NOROBOTS_STORE?",
+        "Unknown setting NOROBOTS_TIMEOUTS is ignored; did you mean NOROBOTS_TIMEOUT?",
+        "Unknown setting NOROBOTS_XYZ is ignored",
+        "Unknown setting NO_ROBOTS_TTL is ignored; did you mean NOROBOTS_TTL?",
+        "Unknown setting NOROBOT_STORE is ignored; did you mean NOROBOTS_STORE?",
     ]
 
 

@@ -1,4 +1,4 @@
-"""The SQLite store's file: killed writers, damage, newer versions, other programs', a full disk."""
+"""The file of the SQLite store: killed writers, damage, newer versions, other programs, a full disk."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def fill(store: Store, count: int) -> list[bool]:
 
 
 def use(path: Path, count: int = 50) -> None:
-    """Open a file, see that it works, and close it."""
+    """Open a file, check that it works, and close it."""
 
     async def work() -> None:
         store = SqliteStore(str(path), MAX_BYTES)
@@ -42,13 +42,13 @@ def use(path: Path, count: int = 50) -> None:
 
 
 def aside(path: Path) -> list[Path]:
-    """The files that made way for another, without their logs."""
+    """Return the renamed files, without their WAL files."""
     others = ("-wal", "-shm", ".lock")
     return [file for file in path.parent.glob(f"{path.name}.*") if not file.name.endswith(others)]
 
 
-def test_killed_a_hundred_times_it_keeps_all_that_was_committed(tmp_path: Path) -> None:
-    """The children tell of each entry after it was saved; none of these may be missing."""
+def test_a_killed_writer_loses_nothing_committed(tmp_path: Path) -> None:
+    """The writers report each entry after it was saved; none of these may be missing."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.killing", str(tmp_path / "robots.sqlite"), "100"],
         cwd=ROOT,
@@ -65,7 +65,7 @@ def test_killed_a_hundred_times_it_keeps_all_that_was_committed(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("content", [b"User-agent: *\n" * 1000, b"SQLite format 3\x00" + bytes(5000)])
-def test_what_is_no_database_is_moved_aside(
+def test_a_file_that_is_not_a_database_is_renamed(
     tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "robots.sqlite"
@@ -76,13 +76,11 @@ def test_what_is_no_database_is_moved_aside(
     [record] = caplog.records
     assert record.levelno == logging.WARNING
     assert record.getMessage() == (
-        f"{path} is damaged (file is not a database): it was moved aside to {moved}, and a new one is begun"
+        f"{path} is damaged (file is not a database): it was renamed to {moved}, and a new file replaces it"
     )
 
 
-def test_a_file_that_was_damaged_later_is_moved_aside(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_file_that_is_damaged_later_is_renamed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "robots.sqlite"
     use(path)
     content = bytearray(path.read_bytes())
@@ -93,10 +91,10 @@ def test_a_file_that_was_damaged_later_is_moved_aside(
     [moved] = aside(path)
     assert moved.stat().st_size > 50_000
     [record] = caplog.records
-    assert "is damaged (database disk image is malformed): it was moved aside" in record.getMessage()
+    assert "is damaged (database disk image is malformed): it was renamed to" in record.getMessage()
 
 
-def test_a_newer_version_is_moved_aside_and_left_as_it_is(
+def test_a_file_of_a_newer_version_is_renamed_and_not_changed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "robots.sqlite"
@@ -111,22 +109,22 @@ def test_a_newer_version_is_moved_aside_and_left_as_it_is(
         assert db.execute("SELECT count(*) FROM entries").fetchone() == (50,)
         assert db.execute("SELECT count(*) FROM news").fetchone() == (0,)
     db.close()
-    assert "was written by a newer version (7; this one knows 1)" in caplog.text
+    assert "was written by a newer version (format 7, not 1)" in caplog.text
 
 
-def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
+def test_the_database_of_another_program_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "theirs.sqlite"
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE theirs (text)")
     db.close()
     before = path.read_bytes()
-    with pytest.raises(NotOurFileError, match=r"theirs\.sqlite is another program's database"):
+    with pytest.raises(NotOurFileError, match=r"theirs\.sqlite is the database of another program"):
         use(path)
     assert path.read_bytes() == before
     assert not aside(path)
 
 
-def test_two_that_find_the_damage_move_it_aside_once(tmp_path: Path) -> None:
+def test_two_stores_rename_a_damaged_file_once(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
 
     async def work() -> None:
@@ -146,7 +144,7 @@ def test_two_that_find_the_damage_move_it_aside_once(tmp_path: Path) -> None:
     assert len(aside(path)) == 1
 
 
-def test_a_file_that_was_removed_is_made_anew(tmp_path: Path) -> None:
+def test_a_deleted_file_is_created_again(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
 
     async def work() -> None:
@@ -162,7 +160,7 @@ def test_a_file_that_was_removed_is_made_anew(tmp_path: Path) -> None:
     use(path)
 
 
-def test_only_the_owner_can_read_what_is_made(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
 
     async def work() -> list[Path]:
@@ -189,7 +187,9 @@ def test_a_path_that_cannot_be_used_fails(tmp_path: Path) -> None:
         use(file / "robots.sqlite")
 
 
-def test_a_writer_who_never_ends_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_store_does_not_wait_for_ever_for_another_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("scrapy_norobots.stores.sqlite._BUSY_TIMEOUT", 0.1)
     path = tmp_path / "robots.sqlite"
     use(path)
@@ -202,8 +202,8 @@ def test_a_writer_who_never_ends_is_not_waited_for(tmp_path: Path, monkeypatch: 
     assert not aside(path)
 
 
-def test_a_disk_that_is_full_loses_nothing_that_was_there(tmp_path: Path) -> None:
-    """The operating system refuses to let the file grow, in a process of its own."""
+def test_a_full_disk_loses_no_entries(tmp_path: Path) -> None:
+    """A process whose operating system limits the size of the file."""
     path = tmp_path / "robots.sqlite"
     use(path, 20)
     program = (
@@ -233,7 +233,7 @@ def test_a_disk_that_is_full_loses_nothing_that_was_there(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("ahead", "is_free"), [(-1, True), (1, False), (80_000, False), (10**6, True)])
 def test_a_lock_is_respected_unless_its_clock_was_wrong(tmp_path: Path, ahead: int, is_free: bool) -> None:
-    """One that was made while another waited for the file ends later than the other's own would."""
+    """A lock that was acquired while another waited for the file expires later than the other's would."""
     path = tmp_path / "robots.sqlite"
     use(path)
     with sqlite3.connect(path) as db:
@@ -248,8 +248,8 @@ def test_a_lock_is_respected_unless_its_clock_was_wrong(tmp_path: Path, ahead: i
     asyncio.run(work())
 
 
-def test_a_second_store_in_a_process_takes_no_locks_away(tmp_path: Path) -> None:
-    """Closing a file ends a process's locks on it; a third process would then remove the log in use."""
+def test_a_second_store_in_a_process_keeps_the_locks_of_the_first(tmp_path: Path) -> None:
+    """Closing a file ends all locks of the process; another process would then delete the WAL file in use."""
     path = tmp_path / "robots.sqlite"
     program = (
         "import sqlite3, sys\n"
@@ -280,7 +280,7 @@ def test_a_second_store_in_a_process_takes_no_locks_away(tmp_path: Path) -> None
     db.close()
 
 
-def test_what_would_take_the_room_of_all_others_is_not_kept(tmp_path: Path) -> None:
+def test_an_entry_larger_than_half_the_limit_is_not_saved(tmp_path: Path) -> None:
     async def work() -> None:
         store = SqliteStore(str(tmp_path / "robots.sqlite"), MAX_BYTES)
         assert all(await fill(store, 20))
@@ -291,13 +291,13 @@ def test_what_would_take_the_room_of_all_others_is_not_kept(tmp_path: Path) -> N
         half = replace(FOUND, body=bytes(MAX_BYTES // 2 - 2000))
         await store.save((half,), later())
         assert await store.load(ORIGIN) == (half,)
-        assert await store.load(ORIGIN._replace(port=19))  # no more went than had to
+        assert await store.load(ORIGIN._replace(port=19))  # no more entries than necessary were deleted
         await store.close()
 
     asyncio.run(work())
 
 
-def test_a_bound_that_nothing_fits_keeps_nothing_and_ends(tmp_path: Path) -> None:
+def test_a_limit_smaller_than_any_entry_saves_nothing(tmp_path: Path) -> None:
     async def work() -> None:
         store = SqliteStore(str(tmp_path / "robots.sqlite"), 4000)
         await store.save((LOST,), later())
@@ -307,7 +307,7 @@ def test_a_bound_that_nothing_fits_keeps_nothing_and_ends(tmp_path: Path) -> Non
     asyncio.run(work())
 
 
-def test_closing_that_nobody_waits_for_closes_all_the_same(tmp_path: Path) -> None:
+def test_a_cancelled_close_still_closes_the_file(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
     use(path)
 

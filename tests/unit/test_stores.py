@@ -1,4 +1,4 @@
-"""What every store does."""
+"""The contract of every store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 @dataclass
 class Shelf:
-    """One place where a kind of store keeps things, for any number of stores."""
+    """The place of a kind of store, for any number of store objects."""
 
     value: str
     put: Callable[[Origin, bytes], None]
@@ -33,7 +33,7 @@ class Shelf:
         return store
 
     def use(self, work: Callable[[Store], Coroutine[Any, Any, _T]]) -> _T:
-        """Open the place, do some work with it, and close it."""
+        """Open a store, do some work with it, and close it."""
 
         async def using() -> _T:
             store = self.open()
@@ -67,7 +67,7 @@ def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Shelf:
     return Shelf(server.url, set_key)
 
 
-def test_what_is_saved_is_loaded_byte_by_byte(shelf: Shelf) -> None:
+def test_saved_snapshots_are_loaded_unchanged(shelf: Shelf) -> None:
     async def work(store: Store) -> None:
         assert await store.load(ORIGIN) == ()
         await store.save((FOUND, LOST), later())
@@ -79,7 +79,7 @@ def test_what_is_saved_is_loaded_byte_by_byte(shelf: Shelf) -> None:
     shelf.use(work)
 
 
-def test_what_is_saved_later_counts(shelf: Shelf) -> None:
+def test_a_later_save_replaces_an_earlier_one(shelf: Shelf) -> None:
     async def work(store: Store) -> None:
         await store.save((FOUND, LOST), later())
         await store.save((replace(FOUND, body=b""),), later())
@@ -88,7 +88,7 @@ def test_what_is_saved_later_counts(shelf: Shelf) -> None:
     shelf.use(work)
 
 
-def test_an_exception_stays_in_its_process(shelf: Shelf) -> None:
+def test_exceptions_are_not_saved(shelf: Shelf) -> None:
     async def work(store: Store) -> None:
         await store.save((replace(LOST, exception=TimeoutError()),), later())
         [snapshot] = await store.load(ORIGIN)
@@ -97,25 +97,25 @@ def test_an_exception_stays_in_its_process(shelf: Shelf) -> None:
     shelf.use(work)
 
 
-def test_an_entry_ends_with_its_time(shelf: Shelf) -> None:
+def test_an_entry_expires(shelf: Shelf) -> None:
     async def work(store: Store) -> None:
         await store.save((FOUND,), time.time() - 1)
         assert await store.load(ORIGIN) == ()
         await store.save((FOUND,), later())
         assert await store.load(ORIGIN) == (FOUND,)
         await store.save((FOUND,), time.time() + 0.1)
-        while await store.load(ORIGIN):  # nothing tells of its end
+        while await store.load(ORIGIN):  # it has no end marker
             await asyncio.sleep(0.02)
 
     shelf.use(work)
 
 
-def test_it_is_all_there_after_reopening(shelf: Shelf) -> None:
+def test_entries_survive_reopening(shelf: Shelf) -> None:
     shelf.use(lambda store: store.save((FOUND, LOST), later()))
     assert shelf.use(lambda store: store.load(ORIGIN)) == (FOUND, LOST)
 
 
-def test_two_see_what_either_saves(shelf: Shelf) -> None:
+def test_two_stores_see_each_others_entries(shelf: Shelf) -> None:
     async def work(first: Store) -> None:
         second = shelf.open()
         await first.save((FOUND,), later())
@@ -127,7 +127,7 @@ def test_two_see_what_either_saves(shelf: Shelf) -> None:
     shelf.use(work)
 
 
-def test_many_writers_lose_nothing(shelf: Shelf) -> None:
+def test_many_writers_lose_no_entries(shelf: Shelf) -> None:
     async def work(first: Store) -> None:
         stores = [first, *(shelf.open() for _ in range(3))]
         snapshots = [replace(FOUND, origin=Origin("http", f"{n}.town.example", 80)) for n in range(80)]
@@ -140,13 +140,13 @@ def test_many_writers_lose_nothing(shelf: Shelf) -> None:
     shelf.use(work)
 
 
-def test_a_lock_is_one_users_until_it_is_released(shelf: Shelf) -> None:
+def test_a_lock_has_one_holder_until_it_is_released(shelf: Shelf) -> None:
     async def work(first: Store) -> None:
         second = shelf.open()
         assert await first.acquire_lock(ORIGIN, 60)
         assert not await second.acquire_lock(ORIGIN, 60)
         assert await second.acquire_lock(OTHER, 60)
-        await second.release_lock(ORIGIN)  # it is not theirs
+        await second.release_lock(ORIGIN)  # another store holds it
         assert not await second.acquire_lock(ORIGIN, 60)
         await first.release_lock(ORIGIN)
         assert await second.acquire_lock(ORIGIN, 60)
@@ -159,7 +159,7 @@ def test_a_lock_whose_holder_died_expires(shelf: Shelf) -> None:
     shelf.use(lambda store: store.acquire_lock(ORIGIN, 0.3))
 
     async def work(store: Store) -> None:
-        while not await store.acquire_lock(ORIGIN, 60):  # nothing tells of it
+        while not await store.acquire_lock(ORIGIN, 60):  # nothing marks it
             await asyncio.sleep(0.02)
         first = shelf.open()
         await first.release_lock(ORIGIN)
@@ -183,8 +183,8 @@ def test_the_holder_of_a_lock_can_extend_it(shelf: Shelf) -> None:
     shelf.use(work)
 
 
-def test_hundreds_of_calls_at_once_are_no_failure(shelf: Shelf) -> None:
-    """As in a broad crawl, where as many hosts answer at the same time."""
+def test_hundreds_of_simultaneous_calls_succeed(shelf: Shelf) -> None:
+    """As in a broad crawl, where hundreds of hosts respond at the same time."""
 
     async def work(store: Store) -> None:
         origins = [Origin("http", f"{number}.town.example", 80) for number in range(300)]
@@ -194,7 +194,7 @@ def test_hundreds_of_calls_at_once_are_no_failure(shelf: Shelf) -> None:
     shelf.use(work)
 
 
-def test_of_many_at_once_one_gets_the_lock(shelf: Shelf) -> None:
+def test_one_of_many_simultaneous_calls_gets_the_lock(shelf: Shelf) -> None:
     async def work(first: Store) -> None:
         stores = [first, *(shelf.open() for _ in range(7))]
         got = await asyncio.gather(*(store.acquire_lock(ORIGIN, 60) for store in stores))
@@ -220,7 +220,7 @@ def test_of_many_at_once_one_gets_the_lock(shelf: Shelf) -> None:
         *(sealed(head) for head in HEADS_OF_OTHERS),
     ],
 )
-def test_an_entry_that_is_damaged_or_not_ours_is_a_miss(shelf: Shelf, entry: bytes) -> None:
+def test_a_damaged_or_foreign_entry_is_a_miss(shelf: Shelf, entry: bytes) -> None:
     shelf.use(lambda store: store.save((EMPTY,), later()))
     shelf.put(ORIGIN, WHOLE)
     assert shelf.use(lambda store: store.load(ORIGIN)) == (FOUND, LOST)
@@ -234,8 +234,8 @@ def test_an_entry_that_is_damaged_or_not_ours_is_a_miss(shelf: Shelf, entry: byt
     shelf.use(work)
 
 
-def test_size_is_bounded_and_the_oldest_go(shelf: Shelf) -> None:
-    """Redis bounds itself, by `maxmemory` and a policy; here by time to live, which is by age."""
+def test_the_size_is_limited_and_the_oldest_are_deleted(shelf: Shelf) -> None:
+    """Redis limits itself with `maxmemory` and an eviction policy; here by time to live, so by age."""
 
     async def work(store: Store) -> None:
         if shelf.value.startswith("redis"):
@@ -260,19 +260,19 @@ def test_size_is_bounded_and_the_oldest_go(shelf: Shelf) -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ("sqlite", "is no store; write memory, sqlite:///path or redis://host:port/db"),
-        ("sqlite://", "names no file; write sqlite:///relative/path or sqlite:////absolute/path"),
-        ("sqlite:///", "names no file"),
-        ("sqlite://robots.sqlite", "names no file"),
-        ("mysql://x", "is no store"),
-        ("Memory", "is no store"),
-        ("redis://host:port/0", "is no URL of a Redis database: Port could not be cast"),
-        ("redis://:sec/ret@host", "is no URL of a Redis database: its port must be a number, and special"),
-        ("redis://host:6379/abc", "'abc' is no number of a Redis database"),
-        ("redis://host?decode_responses=True", "decode_responses cannot be used"),
+        ("sqlite", "unsupported store URL; expected memory, sqlite:///path or redis://host:port/db"),
+        ("sqlite://", "has no file name; expected sqlite:///relative/path or sqlite:////absolute/path"),
+        ("sqlite:///", "has no file name"),
+        ("sqlite://robots.sqlite", "has no file name"),
+        ("mysql://x", "unsupported store URL"),
+        ("Memory", "unsupported store URL"),
+        ("redis://host:port/0", "invalid Redis URL: Port could not be cast"),
+        ("redis://:sec/ret@host", "invalid Redis URL: the port must be a number, and special"),
+        ("redis://host:6379/abc", "the Redis database must be a number, not 'abc'"),
+        ("redis://host?decode_responses=True", "decode_responses is not supported"),
     ],
 )
-def test_a_value_that_names_no_store_is_refused(value: str, problem: str) -> None:
+def test_an_invalid_store_is_an_error(value: str, problem: str) -> None:
     if value.startswith("redis"):
         pytest.importorskip("redis")
     with pytest.raises(ValueError, match=f"^{problem}"):

@@ -1,9 +1,8 @@
-"""A crawl of one host: ``scrapy crawl site -a url=http://any.example/``.
+"""Crawl one host: ``scrapy crawl site -a url=http://any.example/``.
 
-Yields a ``PageItem`` for every page, whatever its status or type, and follows the links of
-HTML pages that stay on their page's own host.  Requests that robots.txt kept back are counted
-in ``dropped`` by their ``Cause``, with the first URL of each in ``samples``; the counts are
-logged at the end.
+Yields a ``PageItem`` for every page, of any status and type, and follows the links of HTML
+pages to their own host.  Requests that robots.txt forbids are counted in ``dropped`` by their
+``Cause``, with the first URL of each in ``samples``; the counts are logged at the end.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Cause(NamedTuple):
-    """Why requests were dropped: a rule of robots.txt, or (as line 0) a reason in words."""
+    """The cause of dropped requests: a rule of robots.txt, or line 0 and a reason in words."""
 
     line: int
     text: str
@@ -41,13 +40,13 @@ def host_of(url: str) -> str:
     try:
         parts = urlsplit(safe_url_string(url))
         is_web = parts.scheme in ("http", "https") and parts.port != 0
-    except ValueError:  # not a URL at all, or one with a port that is no number
+    except ValueError:  # not a URL, or a port that is not a number
         return ""
     return (parts.hostname or "") if is_web else ""
 
 
 class SiteSpider(Spider):
-    """Crawls the site that ``url``, an absolute http or https URL, is a page of."""
+    """Crawls the site of ``url``, an absolute http or https URL."""
 
     name = "site"
     link_extractor = LinkExtractor()
@@ -65,9 +64,7 @@ class SiteSpider(Spider):
         if host_of(self.url):
             yield Request(self.url, errback=self.on_error)
         else:
-            self.logger.error(
-                "Nothing to crawl: give the site's URL as -a url=http://host/ (got %r)", self.url
-            )
+            self.logger.error("Nothing to crawl: -a url must be an http or https URL, not %r", self.url)
 
     async def start(self) -> AsyncIterator[Request]:
         """Yield the first request (Scrapy 2.13 and later call this)."""
@@ -75,7 +72,7 @@ class SiteSpider(Spider):
             yield request
 
     def parse(self, response: Response) -> Iterator[PageItem | Request]:
-        """Yield the page and, if it is a good HTML page, requests for what it links to."""
+        """Yield an item for the page and, if it is HTML without an error, requests for its links."""
         if not isinstance(response, HtmlResponse):
             yield PageItem(response.url, "", response.status)
             return
@@ -89,7 +86,7 @@ class SiteSpider(Spider):
                 yield Request(link.url, errback=self.on_error)
 
     def on_error(self, failure: Failure) -> None:
-        """Count a request that robots.txt forbids; warn of one that failed otherwise."""
+        """Count a request that robots.txt forbids; log a warning for any other failure."""
         request: Request = failure.request  # type: ignore[attr-defined]  # set by Scrapy
         if not isinstance(failure.value, RobotsForbidden):
             self.logger.warning("Not fetched: %s (%s)", request.url, failure.getErrorMessage())
@@ -101,6 +98,6 @@ class SiteSpider(Spider):
         self.samples.setdefault(cause, request.url)
 
     def closed(self, reason: str) -> None:
-        """Log what robots.txt kept back (Scrapy calls this when the crawl ends)."""
+        """Log the counts of dropped requests (Scrapy calls this when the crawl ends)."""
         for cause, count in sorted(self.dropped.items()):
-            self.logger.info("Dropped for robots.txt (%s): %d", cause, count)
+            self.logger.info("Dropped because of robots.txt (%s): %d", cause, count)
