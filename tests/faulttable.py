@@ -1,4 +1,4 @@
-"""Makes docs/faults.md: ``python -m tests.faulttable > docs/faults.md`` (two minutes).
+"""Makes docs/fault-table.md: ``python -m tests.faulttable > docs/fault-table.md`` (two minutes).
 
 Each fault of the lab is crawled by itself, with this plugin and with Scrapy's own middleware, in one run and
 under the same limits, so that stats and log lines can be told apart.

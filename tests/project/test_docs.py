@@ -77,7 +77,7 @@ def test_each_setting_has_an_example_that_is_valid_and_not_the_default(name: str
 
 
 def test_the_docs_have_every_preset() -> None:
-    page = (DOCS / "failures.md").read_text()
+    page = (DOCS / "download-failures.md").read_text()
     (head, _, *rows) = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in page.splitlines()
@@ -104,7 +104,7 @@ def test_the_docs_have_every_preset() -> None:
 @pytest.mark.skipif(not hasattr(scrapy.Spider, "start"), reason="spiders have no start() here")
 def test_the_spider_that_waits_does_so(tmp_path: Path) -> None:
     (code,) = re.findall(
-        r"^```python\n(import.*?)^```", (DOCS / "failures.md").read_text(), re.MULTILINE | re.DOTALL
+        r"^```python\n(import.*?)^```", (DOCS / "download-failures.md").read_text(), re.MULTILINE | re.DOTALL
     )
     statuses = iter([503])
     with Site(lambda _: Answer(status=next(statuses, 200))) as site:
