@@ -12,7 +12,11 @@ from scrapy_norobots.standard import Decision
 
 
 class RobotsForbidden(IgnoreRequest):
-    """A request was dropped because robots.txt forbids it; `decision` has the file, line and rule."""
+    """A request was dropped because robots.txt forbids it.
+
+    It is a `scrapy.exceptions.IgnoreRequest`. `decision` is the `Decision`, with the file, the line and the
+    rule.
+    """
 
     def __init__(self, decision: Decision) -> None:
         super().__init__(decision)
@@ -23,10 +27,11 @@ class RobotsForbidden(IgnoreRequest):
 
 
 class RobotsUnreachable(RobotsForbidden):
-    """A request was dropped because there are no rules to go by and the policy is not to crawl then.
+    """A request was dropped because there are no rules, and ``NOROBOTS_STATUS_POLICY`` denies.
 
-    `retry_after` is in how many seconds robots.txt is asked for again, so that another try may pass; None if
-    nothing is expected to change, as after a 403 or with a URL that has no origin.
+    robots.txt could not be downloaded; `decision` is the `Decision`, with the status or the error.
+    `retry_after` is the number of seconds, a float, until robots.txt is downloaded again, so that a retry may
+    succeed. It is None if that is not expected, as after a 403 or for a URL that has no origin.
     """
 
     def __init__(self, decision: Decision, retry_after: float | None = None) -> None:

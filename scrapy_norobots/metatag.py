@@ -52,10 +52,11 @@ _TOO_MANY = f"more than {_TAGS_MAX} META tags, or one of more than {_CONTENT_MAX
 
 
 class RobotsMetaMiddleware:
-    """Spider middleware; stands at 100, on the engine's side, so that nothing a page yields passes it by.
+    """Spider middleware that obeys robots META tags and ``X-Robots-Tag`` headers (M1 to M4).
 
-    Raises `NotConfigured` unless `NOROBOTS_META` is true. Start requests come from no page, and pass. So do
-    requests with `dont_obey_robotstxt` in their meta, and items of pages that were requested with it.
+    Its order is 100, close to the engine, so that it sees all that a callback yields. Enabled by
+    ``NOROBOTS_META``. Start requests pass, since they come from no page. So do requests with
+    ``dont_obey_robotstxt`` in their meta, and items of pages that were requested with it.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -73,12 +74,19 @@ class RobotsMetaMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotsMetaMiddleware:
-        """Make the middleware of a crawler."""
+        """Return the middleware of a crawler.
+
+        Raises `NotConfigured` if ``NOROBOTS_META`` is false, `ValueError` if a setting is invalid or the
+        middleware is in another setting than ``SPIDER_MIDDLEWARES``.
+        """
         check_place(crawler.settings, RobotsMetaMiddleware, "SPIDER_MIDDLEWARES")
         return cls(crawler)
 
     def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:
-        """Read what a page asks for. `spider` is not used, here and below: older Scrapy versions pass it."""
+        """Set ``response.meta["robots_meta"]`` to the `RobotsMeta` of a page.
+
+        `spider` is not used, here and below: older Scrapy versions pass it.
+        """
         assert response.request is not None  # the engine sets it
         page = read_response(response, self._identity.robot(response.request))
         response.meta["robots_meta"] = self._pages[response] = page
@@ -86,13 +94,13 @@ class RobotsMetaMiddleware:
     def process_spider_output(
         self, response: Response, result: Iterable[Any], spider: Spider | None = None
     ) -> Iterator[Any]:
-        """Pass on what the page allows."""
+        """Yield what a callback yields, except for the requests and items that the page forbids."""
         return (each for each in result if self._passes(each, response))
 
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
-        """Pass on what the page allows, of an asynchronous callback."""
+        """Do the same for an asynchronous callback."""
         async for each in result:
             if self._passes(each, response):
                 yield each

@@ -55,14 +55,14 @@ class _Question(NamedTuple):
 
 
 class NoRobotsMiddleware:
-    """Downloader middleware; stands where Scrapy's own robots.txt middleware does, at 100.
+    """Downloader middleware that drops the requests that robots.txt forbids.
 
-    Reads the settings in `scrapy_norobots.settings`; obeys nothing, like Scrapy's own, unless
-    `ROBOTSTXT_OBEY` is true. Requests with `dont_obey_robotstxt` in their meta pass.
+    Its order is 100, as that of Scrapy's own robots.txt middleware. Enabled by ``ROBOTSTXT_OBEY``, configured
+    by the ``NOROBOTS_*`` settings. Requests with ``dont_obey_robotstxt`` in their meta pass.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        """Raise `NotConfigured` if `ROBOTSTXT_OBEY` is false, `ValueError` for a bad setting."""
+        """Raise `NotConfigured` if ``ROBOTSTXT_OBEY`` is false, `ValueError` if a setting is invalid."""
         config = Config.from_settings(crawler.settings)
         if not config.obey:
             logger.info("robots.txt is not obeyed by %s: ROBOTSTXT_OBEY is False", spider_name(crawler))
@@ -83,18 +83,23 @@ class NoRobotsMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NoRobotsMiddleware:
-        """Make the middleware of a crawler."""
+        """Return the middleware of a crawler.
+
+        Raises `NotConfigured` if ``ROBOTSTXT_OBEY`` is false or a subclass is enabled too, `ValueError` if a
+        setting is invalid or the middleware is in another setting than ``DOWNLOADER_MIDDLEWARES``.
+        """
         check_place(crawler.settings, NoRobotsMiddleware, "DOWNLOADER_MIDDLEWARES")
         if cls is NoRobotsMiddleware and _is_replaced_by_subclass(crawler.settings):
             raise NotConfigured
         return cls(crawler)
 
     async def process_request(self, request: Request, spider: Spider | None = None) -> Response | None:
-        """Let a request pass, or raise `RobotsForbidden` (`RobotsUnreachable` where there are no rules).
+        """Return None if the request may be sent; return the response if it asks for a robots.txt itself.
 
-        Waits only for an origin whose robots.txt is not in memory. A request for a robots.txt is answered
-        from the snapshot. `spider` is not used: older versions of Scrapy pass it. Raises `ValueError` for
-        a ``norobots_url`` in the request's meta that is no http or https URL.
+        Waits until the robots.txt of the request's origin is loaded; if it is in memory, nothing is awaited.
+        Raises `RobotsForbidden` if robots.txt forbids the request, `RobotsUnreachable` if robots.txt could
+        not be downloaded and the policy denies, and `ValueError` if ``norobots_url`` in the request's meta is
+        not an http or https URL. `spider` is not used: older Scrapy versions pass it.
         """
         if is_overridden(request):
             if ROBOTS_DOWNLOAD in request.meta:

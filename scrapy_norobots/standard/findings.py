@@ -33,14 +33,13 @@ from scrapy_norobots.standard.urls import is_robots_txt, percent_encode
 
 
 class Severity(Enum):
-    """How much a finding matters.
+    """How much a finding matters."""
 
-    `ERROR`: something the author wrote has no effect. `WARNING`: read, but not in the standard's form.
-    `INFO`: a later extension, which the 1994 standard does not know.
-    """
-
+    #: The line has no effect, or another one than its author wants.
     ERROR = "error"
+    #: The line is read, but is not in the form that the standard defines.
     WARNING = "warning"
+    #: The line uses a later extension, which the 1994 standard does not have.
     INFO = "info"
 
 
@@ -110,11 +109,13 @@ _LATER_FIELDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One remark on one line.
+    """One line of a robots.txt that does not follow the standard, and how it is read.
 
-    `kind` is a key of `KINDS`, `line` the line's number from 1, `text` the line as it stands in the file,
-    `message` what it means, in one sentence, `hint` what its author probably meant and how to write that,
-    or nothing where it cannot be told.
+    - `kind`: a key of `scrapy_norobots.standard.KINDS`, such as ``"misspelt-field"``.
+    - `line`: the number of the line, from 1.
+    - `text`: the line as it stands in the file. It is not escaped.
+    - `message`: how the line is read, one sentence.
+    - `hint`: what the author probably means, and how to write that; empty if this is not known.
     """
 
     kind: str
@@ -125,12 +126,12 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        """How much it matters."""
+        """How much it matters, a `Severity`."""
         return KINDS[self.kind].severity
 
     @property
     def clause(self) -> str:
-        """The clause of this project's reading of the standard that it belongs to."""
+        """The clause of this project's reading of the standard, such as ``"F7"``."""
         return KINDS[self.kind].clause
 
 

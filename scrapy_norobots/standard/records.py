@@ -26,23 +26,23 @@ DEFAULT_NAME = "*"
 
 
 class Rule(NamedTuple):
-    """One ``Disallow`` line: its number in the file, from 1, and its value without comment and blanks."""
+    """A ``Disallow`` line: `line`, its number from 1, and `value`, without comment and blanks (F6)."""
 
     line: int
     value: str
 
 
 class UserAgent(NamedTuple):
-    """One ``User-agent`` line: its number in the file, from 1, and its value without comment and blanks."""
+    """A ``User-agent`` line: `line`, its number from 1, and `value`, without comment and blanks (F6)."""
 
     line: int
     value: str
 
 
 class Record(NamedTuple):
-    """One record: the robots it names and the rules it has for them, both in file order.
+    """A record (R1): `user_agents`, the robots that it names, and `rules`, which apply to them.
 
-    A record without rules restricts nothing, and is still the record of the robots it names (R3).
+    A record without rules restricts nothing, and still is the record of the robots that it names (R3).
     """
 
     user_agents: tuple[UserAgent, ...]
@@ -74,7 +74,7 @@ class Record(NamedTuple):
 
     @property
     def is_default(self) -> bool:
-        """Whether it is, or is part of, the default record (R5); it may name robots as well (R6)."""
+        """Whether this is the default record or a part of it (R5). It may name robots as well (R6)."""
         return DEFAULT_NAME in self.names
 
 
