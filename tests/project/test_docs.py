@@ -56,10 +56,7 @@ def test_the_overview_lists_every_page_once_and_the_site_has_the_same_order() ->
         {"../CONTRIBUTING": "contributing", "../CHANGELOG": "changelog"}.get(page, page) for page in listed
     ]
     assert sorted(pages) == sorted({page.stem for page in DOCS.glob("*.md")} - {"README", "index"})
-    trees = re.findall(
-        r"^```\{toctree\}\n(?::\w.*?\n)+?\n(.+?)^```", (DOCS / "index.md").read_text(), re.MULTILINE | re.DOTALL
-    )
-    assert "".join(trees).split() == pages
+    assert re.findall(r"^[\w-]+$", (DOCS / "index.md").read_text(), re.MULTILINE) == pages
 
 
 def sections(page: str) -> dict[str, str]:
