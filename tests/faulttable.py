@@ -28,7 +28,7 @@ BUILTIN = {
 _TOLD_ELSEWHERE = ("robotstxt/request_count", "robotstxt/response_count", "robotstxt/forbidden")
 
 HEAD = """\
-# What happens when robots.txt goes wrong
+# Fault table
 
 Made by `python -m tests.faulttable`, which crawls the hosts of `tests/sites/faults.py`, each with a fault
 of its own, and two pages at each: `/open`, and `/back/`, which a good robots.txt there would forbid. Both
