@@ -137,6 +137,9 @@ def test_no_more_than_some_names_are_remembered(monkeypatch: pytest.MonkeyPatch)
         assert robots.forbids(ORIGIN, "/nest", f"Tamarin{number}")
     assert len(readings) == 2_000
     assert len(robots._rules) <= 64
+    for number in range(100):
+        assert not robots.decide(f"{HOST}/heap", f"Potto{number}")
+    assert len(robots._records) <= 64
 
 
 def test_names_that_get_the_same_rules_share_them() -> None:
