@@ -18,7 +18,7 @@ READY := $(VENV)/ready-$(VERSION)
 # The demo needs only a part of it, and uses the whole if that is there.
 DEMO_READY := $(or $(wildcard $(READY)),$(VENV)/ready-for-demo-$(VERSION))
 
-.PHONY: help venv demo test test-select test-no-reactor test-oldest test-all check bench clean
+.PHONY: help venv demo test test-select test-no-reactor test-oldest test-all coverage check docs bench clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -41,13 +41,28 @@ test-oldest: $(READY) ## Run the crawl tests on the oldest Scrapy and the oldest
 	@echo "Testing the oldest Scrapy on Python 3.$(OLDEST), the oldest that is installed; 3.10 is the oldest supported."
 	$(TOX) -e py3$(OLDEST)-scrapy211 -- -n $(WORKERS) tests/crawls
 
-check: $(READY) ## Lint, check types, build the package, check its metadata
+coverage: $(READY) ## Run all tests, and fail if they cover less of the package than before
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n $(WORKERS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+check: $(READY) docs ## Lint, check types, spelling and workflows, build the site and the package
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	rm -rf build dist
+	$(BIN)/codespell
+	$(BIN)/zizmor --offline --quiet .github
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*-form.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.readthedocs .readthedocs.yaml
+	rm -rf dist
 	$(BIN)/python -m build --quiet
 	$(BIN)/twine check --strict dist/*
+
+docs: $(READY) ## Build the documentation site in build/site; a link that leads nowhere is an error
+	$(BIN)/sphinx-build --quiet --nitpicky --fail-on-warning --fresh-env --jobs auto docs build/site
 
 bench: $(READY) ## Run a benchmark: make bench NAME=broad (or single, hosts, polite, throttled, hostile, stores, fleet, ask, linear, memory, readings, soak)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
@@ -57,7 +72,7 @@ test-all: $(READY) ## Run the tests on every Python and Scrapy of the matrix in 
 	$(TOX)
 
 clean: ## Remove everything that was built and installed here
-	rm -rf $(VENV) .tox build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
+	rm -rf $(VENV) .tox .coverage* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
 
 # Made anew when what they are made from changes.
 $(READY): GROUP = dev

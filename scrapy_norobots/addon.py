@@ -32,7 +32,7 @@ _DEFAULT_ORDER = 100  # of both middlewares
 
 
 class Addon:
-    """Scrapy add-on: ``ADDONS = {"scrapy_norobots.Addon": 500}``."""
+    """Scrapy add-on that enables the plugin: ``ADDONS = {"scrapy_norobots.Addon": 500}``."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Addon:
@@ -41,7 +41,11 @@ class Addon:
         return cls()
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Change the settings of a crawler so that it uses the plugin."""
+        """Enable `NoRobotsMiddleware`, `RobotsMetaMiddleware` and `RobotsDownloader` in a crawler's settings.
+
+        Scrapy's own robots.txt middleware is disabled, and ``ROBOTSTXT_OBEY`` becomes True. Settings of the
+        project and the spider take precedence.
+        """
         _list_meta(settings)
         middlewares = dict(settings.getdict(_SETTING))
         ours = keys_of(NoRobotsMiddleware, middlewares)

@@ -73,9 +73,10 @@ class Held:
 
 
 class RobotsDownloader(Downloader):
-    """Downloader for ``DOWNLOADER = "scrapy_norobots.RobotsDownloader"``, which the add-on sets.
+    """Scrapy's downloader, in which waiting for a robots.txt does not count against ``CONCURRENT_REQUESTS``.
 
-    Without the middleware, it behaves like Scrapy's downloader. Raises `ValueError` if a setting is invalid.
+    The add-on sets ``DOWNLOADER = "scrapy_norobots.RobotsDownloader"``. Without `NoRobotsMiddleware` it does
+    what Scrapy's downloader does. Raises `ValueError` if a setting is invalid.
     """
 
     def __init__(self, crawler: Crawler) -> None:

@@ -14,8 +14,8 @@ from scrapy_norobots.standard import Decision
 class RobotsForbidden(IgnoreRequest):
     """A request was dropped because robots.txt forbids it.
 
-    `decision` is the `Decision` with the URL of the file, the rule and the record. The subclass
-    `RobotsUnreachable` is raised where there are no rules.
+    It is a `scrapy.exceptions.IgnoreRequest`. `decision` is the `Decision`, with the file, the line and the
+    rule.
     """
 
     def __init__(self, decision: Decision) -> None:
@@ -27,11 +27,11 @@ class RobotsForbidden(IgnoreRequest):
 
 
 class RobotsUnreachable(RobotsForbidden):
-    """A request was dropped because no rules are available for it.
+    """A request was dropped because there are no rules, and ``NOROBOTS_STATUS_POLICY`` denies.
 
-    `NOROBOTS_STATUS_POLICY` denies the outcome of the download, or the URL of the request is invalid.
-    `retry_after` is the number of seconds after which robots.txt may be downloaded again, so a later request
-    may pass. It is None if no change is expected: after a 403, for example, or for an invalid URL.
+    robots.txt could not be downloaded; `decision` is the `Decision`, with the status or the error.
+    `retry_after` is the number of seconds, a float, until robots.txt is downloaded again, so that a retry may
+    succeed. It is None if that is not expected, as after a 403 or for a URL that has no origin.
     """
 
     def __init__(self, decision: Decision, retry_after: float | None = None) -> None:

@@ -52,11 +52,11 @@ _TOO_MANY = f"more than {_TAGS_MAX} META tags, or one longer than {_CONTENT_MAX}
 
 
 class RobotsMetaMiddleware:
-    """Spider middleware at order 100, near the engine, so that it sees all that other middlewares yield.
+    """Spider middleware that obeys robots META tags and ``X-Robots-Tag`` headers (M1 to M4).
 
-    Raises `NotConfigured` unless `NOROBOTS_META` is true. Start requests come from no page, so they pass.
-    Requests with a true `dont_obey_robotstxt` in their meta pass too, and so do the items of pages that were
-    requested with it.
+    Its order is 100, close to the engine, so that it sees all that a callback yields. Enabled by
+    ``NOROBOTS_META``. Start requests pass, since they come from no page. So do requests with
+    ``dont_obey_robotstxt`` in their meta, and items of pages that were requested with it.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -77,12 +77,19 @@ class RobotsMetaMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotsMetaMiddleware:
-        """Make the middleware of a crawler. Raises `ValueError` if it is listed in the wrong setting."""
+        """Return the middleware of a crawler.
+
+        Raises `NotConfigured` if ``NOROBOTS_META`` is false, `ValueError` if a setting is invalid or the
+        middleware is in another setting than ``SPIDER_MIDDLEWARES``.
+        """
         check_place(crawler.settings, RobotsMetaMiddleware, "SPIDER_MIDDLEWARES")
         return cls(crawler)
 
     def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:
-        """Read the tags and headers of a page. `spider` is unused here and below; older Scrapy passes it."""
+        """Set ``response.meta["robots_meta"]`` to the `RobotsMeta` of a page.
+
+        `spider` is not used, here and below: older Scrapy versions pass it.
+        """
         assert response.request is not None  # the engine sets it
         page = read_response(response, self._identity.robot(response.request))
         response.meta["robots_meta"] = self._pages[response] = page
@@ -90,13 +97,13 @@ class RobotsMetaMiddleware:
     def process_spider_output(
         self, response: Response, result: Iterable[Any], spider: Spider | None = None
     ) -> Iterator[Any]:
-        """Yield what the page allows of the callback's output."""
+        """Yield what a callback yields, except for the requests and items that the page forbids."""
         return (each for each in result if self._passes(each, response))
 
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
-        """Yield what the page allows of an asynchronous callback's output."""
+        """Do the same for an asynchronous callback."""
         async for each in result:
             if self._passes(each, response):
                 yield each

@@ -55,17 +55,14 @@ class _Question(NamedTuple):
 
 
 class NoRobotsMiddleware:
-    """Downloader middleware at order 100, in place of Scrapy's own robots.txt middleware.
+    """Downloader middleware that drops the requests that robots.txt forbids.
 
-    Reads the settings in `scrapy_norobots.settings`. Like Scrapy's own, it is active only if `ROBOTSTXT_OBEY`
-    is true, and lets requests with a true `dont_obey_robotstxt` in their meta pass.
+    Its order is 100, as that of Scrapy's own robots.txt middleware. Enabled by ``ROBOTSTXT_OBEY``, configured
+    by the ``NOROBOTS_*`` settings. Requests with ``dont_obey_robotstxt`` in their meta pass.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        """Read the settings.
-
-        Raises `NotConfigured` if `ROBOTSTXT_OBEY` is false, `ValueError` if a setting is invalid.
-        """
+        """Raise `NotConfigured` if ``ROBOTSTXT_OBEY`` is false, `ValueError` if a setting is invalid."""
         config = Config.from_settings(crawler.settings)
         if not config.obey:
             logger.info("Spider %s does not obey robots.txt: ROBOTSTXT_OBEY is False", spider_name(crawler))
@@ -88,10 +85,10 @@ class NoRobotsMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NoRobotsMiddleware:
-        """Make the middleware of a crawler.
+        """Return the middleware of a crawler.
 
-        Raises `NotConfigured` if the project enables a subclass instead, `ValueError` if the class is listed
-        in the wrong setting.
+        Raises `NotConfigured` if ``ROBOTSTXT_OBEY`` is false or a subclass is enabled too, `ValueError` if a
+        setting is invalid or the middleware is in another setting than ``DOWNLOADER_MIDDLEWARES``.
         """
         check_place(crawler.settings, NoRobotsMiddleware, "DOWNLOADER_MIDDLEWARES")
         if cls is NoRobotsMiddleware and _is_replaced_by_subclass(crawler.settings):
@@ -99,13 +96,12 @@ class NoRobotsMiddleware:
         return cls(crawler)
 
     async def process_request(self, request: Request, spider: Spider | None = None) -> Response | None:
-        """Let a request pass, or raise `RobotsForbidden`.
+        """Return None if the request may be sent; return the response if it asks for a robots.txt itself.
 
-        Waits only if the origin's robots.txt is not in memory, or if the request's download slot has a queue.
-        Returns None, or a `Response` for a robots.txt that the spider itself requests, made from the
-        snapshot. Raises `RobotsUnreachable`, a subclass of `RobotsForbidden`, if there are no rules, and
-        `ValueError` if ``norobots_url`` in the request's meta is not an http or https URL. `spider` is
-        unused; older versions of Scrapy pass it.
+        Waits until the robots.txt of the request's origin is loaded; if it is in memory, nothing is awaited.
+        Raises `RobotsForbidden` if robots.txt forbids the request, `RobotsUnreachable` if robots.txt could
+        not be downloaded and the policy denies, and `ValueError` if ``norobots_url`` in the request's meta is
+        not an http or https URL. `spider` is not used: older Scrapy versions pass it.
         """
         if is_overridden(request):
             if ROBOTS_DOWNLOAD in request.meta:

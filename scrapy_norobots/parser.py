@@ -28,28 +28,34 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class StrictRobotParser(RobotParser):
-    """The strict reading as a `scrapy.robotstxt.RobotParser`; the attribute `robots` is the `RobotsTxt`."""
+    """The strict reading of the 1994 standard as a `scrapy.robotstxt.RobotParser`.
+
+    `robots` is the `RobotsTxt` that answers.
+    """
 
     def __init__(self, robots: RobotsTxt) -> None:
         self.robots = robots
 
     @classmethod
     def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> StrictRobotParser:
-        """Parse the body of a robots.txt, any bytes. Reads `NOROBOTS_MULTIVALUE` if there is a crawler."""
+        """Return the parser of a body, of which any bytes are valid (F1).
+
+        Reads ``NOROBOTS_MULTIVALUE`` from the crawler's settings, if there is a crawler.
+        """
         multivalue = crawler is not None and crawler.settings.getbool("NOROBOTS_MULTIVALUE")
         return cls(RobotsTxt.parse(robotstxt_body, multivalue=multivalue))
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
-        """Return whether `user_agent`, a name or a whole header, may fetch `url`.
+        """Return whether `user_agent`, a name or a whole User-Agent header, may fetch `url`.
 
-        Raises `ValueError` as `RobotsTxt.allowed` does, if `url` is invalid.
+        Raises what `RobotsTxt.allowed` raises.
         """
         if isinstance(url, bytes):
             url = url.decode("utf-8", "surrogateescape")
         return self.robots.allowed(url, user_agent)
 
     def crawl_delay(self, user_agent: str | bytes) -> None:
-        """Return None: the 1994 standard has no Crawl-delay."""
+        """Return None: the 1994 standard has no ``Crawl-delay`` (F7)."""
 
 
 class Reader:

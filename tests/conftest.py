@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from tests.sites.certificate import make_certificate
 # The time of an example depends on the load of the machine.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
+
+# Tests of crawls run in forks of a process; where there is no fork, as on Windows, only unit tests run.
+collect_ignore = [] if hasattr(os, "fork") else ["crawls", "project", "unit/test_processes.py"]
 
 try:
     is_asyncio_reactor_installed()

@@ -27,6 +27,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING
 
+import pytest
+
 from tests.forkserver import Job
 
 if TYPE_CHECKING:
@@ -147,6 +149,8 @@ _starting = threading.Lock()
 
 
 def _next_server() -> _Server:
+    if not hasattr(os, "fork"):
+        pytest.skip("this system does not fork processes")
     with _starting:
         turn = next(_turns)
         if turn not in _servers:

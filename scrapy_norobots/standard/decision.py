@@ -22,27 +22,42 @@ class Verdict(Enum):
 class Reason(Enum):
     """The reason of a decision."""
 
+    #: A ``Disallow`` line forbids the URL (U1).
     RULE = "rule"
+    #: A record applies to the robot, and no line of it forbids the URL.
     NO_RULE_MATCHES = "no rule matches"
+    #: No record names the robot, and there is no default record (A4).
     NO_RECORD = "no record"
+    #: The URL is that of a robots.txt, which is always allowed (U7).
     ROBOTS_TXT = "robots.txt itself"
+    #: The URL is not http or https, or has no host: it has no robots.txt (U9).
     NOT_WEB = "no robots.txt for such a URL"
+    #: A parser decided that the project has chosen, which does not say why.
     PARSER = "another parser"
+    #: The download of robots.txt ended with a status for which ``NOROBOTS_STATUS_POLICY`` decides.
     STATUS = "status"
+    #: The download of robots.txt failed.
     ERROR = "error"
+    #: The URL is http or https and has no origin, as with an invalid port.
     BAD_URL = "bad URL"
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A verdict on one URL for one robot. Its truth value is `allowed`.
+    """Whether one robot may fetch one URL, and why. It is true if the URL is allowed.
 
-    - `url` is the URL, and `robot` the name of the robot without version.
-    - `rule` is the `Rule` that forbids the URL, a ``Disallow`` line with its number; None if no rule does.
-    - `record` is the `Record` that applies to the robot; None if no record applies.
-    - `source` is the URL of the robots.txt; None if unknown.
-    - `detail` says what happened if `reason` is not about rules and records; else it is empty.
-    - `parser` is the class name of the parser that decided; empty for this package's strict parser.
+    - `verdict`: a `Verdict`.
+    - `url`: the URL that was asked about, as given.
+    - `robot`: the robot's name, without version (A1).
+    - `reason`: a `Reason`, what the verdict rests on.
+    - `rule`: the `Rule` that forbids the URL; None if no line of a file does.
+    - `record`: the `Record` that applies to the robot; None if there is none, or no file was read.
+    - `source`: the URL of the robots.txt; None if it is not known.
+    - `detail`: what happened, if neither rule nor record says it, such as the status of a failed
+      download; else empty.
+    - `parser`: the name of the class that decided, if it is not this package's strict parser; else empty.
+
+    ``str(decision)`` is the whole sentence. Control characters in it are escaped, so that it can go to a log.
     """
 
     verdict: Verdict
@@ -57,7 +72,7 @@ class Decision:
 
     @property
     def allowed(self) -> bool:
-        """Whether the verdict is `Verdict.ALLOWED`."""
+        """Whether the URL may be fetched."""
         return self.verdict is Verdict.ALLOWED
 
     def __bool__(self) -> bool:
@@ -68,7 +83,7 @@ class Decision:
 
     @property
     def why(self) -> str:
-        """The reason in words, without the URL and the robot."""
+        """Why, as text: the second half of ``str(decision)``, without the URL and the robot."""
         source = printable(self.source or "robots.txt")
         if self.reason is Reason.RULE and self.rule is not None:
             return (

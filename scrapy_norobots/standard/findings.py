@@ -32,15 +32,13 @@ from scrapy_norobots.standard.urls import is_robots_txt, percent_encode
 
 
 class Severity(Enum):
-    """The severity of a finding.
+    """How much a finding matters."""
 
-    - `ERROR`: something that the author wrote has no effect.
-    - `WARNING`: the line has an effect, but not the form of the standard.
-    - `INFO`: a later extension, which is not part of the 1994 standard.
-    """
-
+    #: The line has no effect, or another one than its author wants.
     ERROR = "error"
+    #: The line is read, but is not in the form that the standard defines.
     WARNING = "warning"
+    #: The line uses a later extension, which the 1994 standard does not have.
     INFO = "info"
 
 
@@ -118,12 +116,13 @@ _LATER_FIELDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding on one line of a robots.txt.
+    """One line of a robots.txt that does not follow the standard, and how it is read.
 
-    - `kind` is a key of `KINDS`.
-    - `line` is the number of the line, from 1, and `text` the line as it is in the file.
-    - `message` says in one sentence what the parser does with the line.
-    - `hint` is a sentence on what to write instead; empty if the intention of the author is not clear.
+    - `kind`: a key of `scrapy_norobots.standard.KINDS`, such as ``"misspelt-field"``.
+    - `line`: the number of the line, from 1.
+    - `text`: the line as it stands in the file. It is not escaped.
+    - `message`: how the line is read, one sentence.
+    - `hint`: what the author probably means, and how to write that; empty if this is not known.
     """
 
     kind: str
@@ -134,12 +133,12 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        """The severity of the finding."""
+        """How much it matters, a `Severity`."""
         return KINDS[self.kind].severity
 
     @property
     def clause(self) -> str:
-        """The clause of ``docs/standard.md`` that the finding is about, such as ``F7``."""
+        """The clause of this project's reading of the standard, such as ``"F7"``."""
         return KINDS[self.kind].clause
 
 

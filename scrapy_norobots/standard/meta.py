@@ -37,12 +37,12 @@ _COMMON_NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class RobotsMeta:
-    """What one page asks of one robot.
+    """What one page asks of one robot, in META tags and ``X-Robots-Tag`` headers (M1 to M4).
 
-    - `noindex_by` and `nofollow_by` are the first tag or header that forbids to index the page, or to follow
-      its links; None if none does. They are escaped and shortened for the log.
-    - `document_state` is ``STATIC`` or ``DYNAMIC`` (M4).
-    - `url` is the original of a mirrored page, as written; None if the page names none (M4).
+    - `noindex_by`, `nofollow_by`: the first tag or header that forbids to index the page, or to follow its
+      links; None if none does. Escaped and cut, so that it can go to a log.
+    - `document_state`: ``"STATIC"`` or ``"DYNAMIC"`` (M4).
+    - `url`: the URL of the original of a mirrored page, as written in the page; None if it is not given (M4).
     """
 
     noindex_by: str | None = None

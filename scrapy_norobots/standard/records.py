@@ -26,23 +26,24 @@ DEFAULT_NAME = "*"
 
 
 class Rule(NamedTuple):
-    """One ``Disallow`` line: its number, from 1, and its value without comment and surrounding blanks."""
+    """A ``Disallow`` line: `line`, its number from 1, and `value`, without comment and blanks (F6)."""
 
     line: int
     value: str
 
 
 class UserAgent(NamedTuple):
-    """One ``User-agent`` line: its number, from 1, and its value without comment and surrounding blanks."""
+    """A ``User-agent`` line: `line`, its number from 1, and `value`, without comment and blanks (F6)."""
 
     line: int
     value: str
 
 
 class Record:
-    """One record: the robots that it names and its rules for them, both in file order. Immutable.
+    """A record (R1): `user_agents`, the robots that it names, and `rules`, which apply to them.
 
-    A record without rules restricts nothing, but still applies to the robots that it names (R3).
+    A record without rules restricts nothing, and still is the record of the robots that it names (R3). It is
+    immutable.
     """
 
     __slots__ = ("_names", "_rules")
@@ -92,7 +93,7 @@ class Record:
 
     @property
     def is_default(self) -> bool:
-        """Whether this is the default record, or a part of it (R5); it may also name robots (R6)."""
+        """Whether this is the default record or a part of it (R5). It may name robots as well (R6)."""
         return DEFAULT_NAME in self.names
 
     def __eq__(self, other: object) -> bool:

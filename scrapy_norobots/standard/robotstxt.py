@@ -27,7 +27,11 @@ _ROBOTS_REMEMBERED = 64
 
 
 class RobotsTxt:
-    r"""An immutable robots.txt file.
+    r"""A robots.txt file, read by the 1994 standard. It does not change.
+
+    Takes what `parse` takes. The robot that a method asks about is a name (``"FooBot"``) or a whole
+    User-Agent header (``"FooBot/1.2 (+http://foo.example/)"``), as `str` or `bytes`. A file answers for one
+    origin, but does not know which: ask it only about URLs of the origin that it came from (U8).
 
     >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /tmp/ # soon gone\n")
     >>> robots.allowed("http://foo.example/tmp/a", "FooBot/1.2")
@@ -48,21 +52,25 @@ class RobotsTxt:
 
     @classmethod
     def parse(cls, body: bytes | str, *, multivalue: bool = False) -> RobotsTxt:
-        """Parse the bytes of a file, or its decoded text.
+        """Return the file that has this body: bytes as downloaded, or text that is decoded already.
 
-        With `multivalue`, a line may have several robots or several paths (D1). Any bytes and text are
-        accepted; other types raise `TypeError`. A file without records allows everything (F9).
+        If `multivalue` is true, a line may have several values, separated by spaces or tabs (D1). Any bytes
+        and any text are a robots.txt (F1); raises `TypeError` for other types. A file that is empty or has no
+        records restricts no robot (F9). Nothing is read yet: the first question reads the file.
         """
         return cls(body, multivalue=multivalue)
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
-        """The records of the file, in file order; several may be parts of the default record (R5)."""
+        """All records of the file, a tuple of `Record`, in file order (R1).
+
+        Several of them may be part of the default record (R5).
+        """
         return tuple(Record.of([record]) for record in self._read())
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """The deviations of the file from the standard, sorted by line number."""
+        """What in the file does not follow the standard, a tuple of `Finding`, ordered by line number."""
         return tuple(find_all(self._body, multivalue=self.multivalue))
 
     @property
@@ -82,11 +90,12 @@ class RobotsTxt:
             self._record_of(robot)
 
     def allowed(self, url: str, robot: str | bytes) -> bool:
-        """Return whether `robot`, a name or a whole User-Agent header, may fetch `url` (U1 to U9).
+        """Return whether `robot` may fetch `url` (A1 to A4, U1 to U9).
 
-        `url` is a URL, or a path that starts with ``/``. Raises `TypeError` if `url` is not a `str`, or
-        `robot` neither `str` nor `bytes`; `ValueError` if `url` is neither a URL nor such a path, or has an
-        invalid port.
+        `url` is an absolute URL, or a path with or without a query that starts with ``/``. URLs that are not
+        http or https, or have no host, are always allowed (U9), and so is ``/robots.txt`` (U7). Raises
+        `TypeError` if `url` is not a `str`, or `robot` neither `str` nor `bytes`; raises `ValueError` if
+        `url` is neither a URL nor a path, or its port is not a number from 0 to 65535.
         """
         rules = self._rules_of(robot)
         origin, target = split(url)
@@ -97,9 +106,10 @@ class RobotsTxt:
         return self._rules_of(robot).match(origin, target) is not None
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
-        """Return whether `robot` may fetch `url`, and why; arguments and exceptions are those of `allowed`.
+        """Return whether `robot` may fetch `url`, with the line and the record that decide it.
 
-        `source` is the URL of the file, for the text of the decision.
+        Takes and raises what `allowed` does. `source` is the URL that the file was downloaded from; the text
+        of the decision names it. This is slower than `allowed`.
         """
         origin, target = split(url)
         record = self._record_of(robot)

@@ -40,6 +40,17 @@ def test_scrapys_own_middleware_beside_it_is_a_warning() -> None:
     assert line.endswith(f"set {BUILTIN!r} to None in DOWNLOADER_MIDDLEWARES")
 
 
+def test_meta_tags_without_their_middleware_are_a_warning() -> None:
+    settings = {
+        "ROBOTSTXT_OBEY": True,
+        "NOROBOTS_META": True,
+        "DOWNLOADER_MIDDLEWARES": {OURS: 100, BUILTIN: None},
+    }
+    with Site() as site:
+        seen = crawl(f"{site.url}/", settings=settings)
+    assert len(seen.log_lines("WARNING: ", "NOROBOTS_META", "SPIDER_MIDDLEWARES")) == 1
+
+
 @pytest.mark.parametrize(
     ("spider", "listed"),
     [("Pages", {"tests.spiders.ScrapysOwn": 110}), ("ListsASubclassOfScrapys", {})],

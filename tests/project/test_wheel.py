@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -143,7 +144,10 @@ def test_the_wheel_has_its_metadata(wheel: Path) -> None:
     assert said["Summary"]
     assert said["Author"]
     assert said["Keywords"]
-    assert said.get_payload() == (ROOT / "README.md").read_text()
+    links = re.compile(r"\]\((.+?)\)")
+    readme = (ROOT / "README.md").read_text()
+    assert links.sub("]()", str(said.get_payload())) == links.sub("]()", readme)
+    assert all(link.startswith(("https://", "#")) for link in links.findall(str(said.get_payload())))
     assert said.get_all("Provides-Extra") == ["redis"]
     assert {"Framework :: Scrapy", "Typing :: Typed"} <= set(said.get_all("Classifier", ()))
     assert "robots-check = " in commands
@@ -161,7 +165,9 @@ def test_the_sdist_has_what_a_packager_needs(built: Path) -> None:
         *(
             "README.md",
             "CHANGELOG.md",
+            "CODE_OF_CONDUCT.md",
             "CONTRIBUTING.md",
+            "SECURITY.md",
             "LICENSE",
             "Makefile",
             "setup.cfg",

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 import brotli
 from backports import zstd
 
+from tests.sites.site import need_many_hosts
+
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
@@ -305,6 +307,7 @@ class FaultLab:
     closing: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
+        need_many_hosts()
         self._listener = socket.create_server(("0.0.0.0", 0), backlog=256)
         self._listener.settimeout(0.05)
         self.port: int = self._listener.getsockname()[1]

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
+
+
+@cache
+def _has_many_hosts() -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.2", 0))
+        except OSError:
+            return False
+    return True
+
+
+def need_many_hosts() -> None:
+    """Skip a test that needs servers at several addresses, unless this machine has all of 127.0.0.0/8."""
+    if not _has_many_hosts():
+        pytest.skip("only 127.0.0.1 is an address of this machine; on Linux all of 127.0.0.0/8 are")
 
 
 @dataclass(frozen=True)
@@ -62,6 +82,8 @@ class Site:
         host: str = "127.0.0.1",
         tls: tuple[Path, Path] | None = None,
     ) -> None:
+        if host not in ("127.0.0.1", "localhost"):
+            need_many_hosts()
         self.answers = dict(answers or {})
         if isinstance(robots, Answer) or callable(robots):
             self.answers["/robots.txt"] = robots

@@ -135,6 +135,9 @@ def test_the_number_of_cached_names_is_limited(monkeypatch: pytest.MonkeyPatch) 
         assert robots.forbids(ORIGIN, "/nest", f"Tamarin{number}")
     assert len(readings) == 2_000
     assert len(robots._rules) <= 64
+    for number in range(100):
+        assert not robots.decide(f"{HOST}/heap", f"Potto{number}")
+    assert len(robots._records) <= 64
 
 
 def test_names_with_the_same_rules_share_them() -> None:

@@ -1,0 +1,77 @@
+"""The documentation site: ``make docs`` builds it with Sphinx, and Read the Docs publishes it.
+
+The pages are Markdown that is also read on GitHub, so they link to files outside of this folder, as in
+``[changelog](../CHANGELOG.md)``. On the site, such a link leads to the page that includes the file, or else
+to the file in the repository. A link that leads nowhere stops the build.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docutils import nodes
+from pygments.lexers import TextLexer
+from sphinx import addnodes
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+PACKAGE = metadata("scrapy-norobots")
+REPOSITORY = dict(url.split(", ") for url in PACKAGE.get_all("Project-URL", []))["Source"]
+INCLUDED = {"README.md": "index", "CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog"}
+
+project = PACKAGE["Name"]
+version = release = PACKAGE["Version"]
+author = "The scrapy-norobots developers"
+copyright = author
+
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+exclude_patterns = ["README.md"]  # index.md includes it
+
+myst_heading_anchors = 4
+autodoc_member_order = "bysource"
+
+nitpicky = True
+# Docstrings name parameters, settings, and classes of Scrapy: what has no page here is shown as code.
+nitpick_ignore_regex = [("py:.*", ".*")]
+default_role = "py:obj"
+
+html_theme = "furo"
+html_title = project
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_theme_options = {
+    "source_repository": REPOSITORY,
+    "source_branch": "main",
+    "source_directory": "docs/",
+}
+
+
+def link_repository_files(_: Sphinx, doctree: nodes.document) -> None:
+    """Make the links of a page to files outside of this folder work on the site."""
+    for node in list(doctree.findall()):
+        if not isinstance(node, (addnodes.pending_xref, addnodes.download_reference)):
+            continue
+        path, _, anchor = node["reftarget"].partition("#")
+        if node["refdomain"] == "doc":  # MyST has taken the suffix and the anchor off
+            path, anchor = f"{path}.md", node["reftargetid"]
+        # An included file links relative to its own folder.
+        found = next((file for file in (DOCS / path, ROOT / path) if path and file.exists()), None)
+        if found is None or found.resolve().is_relative_to(DOCS):
+            continue
+        name = found.resolve().relative_to(ROOT).as_posix()
+        if name in INCLUDED:
+            node["refdomain"], node["reftarget"], node["reftargetid"] = "doc", INCLUDED[name], anchor
+        else:
+            uri = f"{REPOSITORY}/blob/main/{name}" + (f"#{anchor}" if anchor else "")
+            node.replace_self(nodes.reference("", "", *node.children, refuri=uri))
+
+
+def setup(app: Sphinx) -> None:
+    """Register what this file adds to Sphinx."""
+    app.connect("doctree-read", link_repository_files)
+    app.add_lexer("robots.txt", TextLexer)
