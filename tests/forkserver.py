@@ -105,6 +105,7 @@ class Server:
         if not size:
             for pid in self._running.values():
                 os.kill(pid, signal.SIGKILL)
+            signal.set_wakeup_fd(-1)  # their ends may be signalled when the socket is closed already
             sys.exit()
         body = self.control.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL)
         return Job(**json.loads(body)), socket.socket(fileno=fds[0]), fds[1:]
