@@ -20,6 +20,7 @@ from scrapy.utils.python import global_object_name
 from scrapy_norobots import compat
 from scrapy_norobots.components import check_place, enabled_keys, keys_of
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD, waiting_room
+from scrapy_norobots.evidence import Evidence
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.fetch import limit_retries
 from scrapy_norobots.identity import Identity
@@ -75,7 +76,10 @@ class NoRobotsMiddleware:
         self._identity = Identity(crawler, config.robot)
         self._report = CrawlReport(crawler, config)
         self._counters = self._report.counters
-        self._loader = RobotsLoader(crawler, config, self._report)
+        # In the shell there is no spider yet, and no crawl to give evidence of.
+        is_recorded = config.evidence.folder and crawler.spider is not None
+        self._evidence = Evidence(crawler, config) if is_recorded else None
+        self._loader = RobotsLoader(crawler, config, self._report, self._evidence)
         self._origins = self._loader.origins
         if config.dry_run:
             logger.warning("NOROBOTS_DRY_RUN: what robots.txt forbids is told and counted, and crawled")
@@ -97,11 +101,7 @@ class NoRobotsMiddleware:
         a ``norobots_url`` in the request's meta that is no http or https URL.
         """
         if is_overridden(request):
-            if ROBOTS_DOWNLOAD in request.meta:
-                limit_retries(self._crawler, request)
-            else:
-                self._report.overridden()
-                await self._take_turn(request)
+            await self._override(request)
             return None
         url = checked_url(request)
         try:
@@ -127,6 +127,8 @@ class NoRobotsMiddleware:
             self._drop(request, decision, access)
         else:
             self._counters.passed += 1
+            if self._evidence is not None:
+                self._evidence.allowed(url, question.robot, access)
         return None
 
     async def _wait(self, request: Request, question: _Question) -> tuple[Access, Decision | None]:
@@ -142,6 +144,16 @@ class NoRobotsMiddleware:
                 if not await held.turn() or self._origins.peek(question.origin) is access:
                     break
         return access, decision
+
+    async def _override(self, request: Request) -> None:
+        """Let a request pass that is not to be checked."""
+        if ROBOTS_DOWNLOAD in request.meta:
+            limit_retries(self._crawler, request)
+            return
+        self._report.overridden()
+        if self._evidence is not None:
+            self._evidence.overridden(request.url, self._identity.robot(request))
+        await self._take_turn(request)
 
     async def _answer(self, origin: Origin, request: Request) -> Response | None:
         """Answer a spider's own request for a robots.txt, which is always allowed (U7), if possible."""
@@ -179,6 +191,9 @@ class NoRobotsMiddleware:
             error = RobotsUnreachable(decision, retry_after)
             error.__cause__ = access.snapshot.exception
         self._report.dropped(request, error, access)
+        if self._evidence is not None:
+            robot = self._identity.robot(request)
+            self._evidence.dropped(checked_url(request), robot, decision, access)
         if not self._config.dry_run:
             raise error
 

@@ -48,6 +48,7 @@ _FORCED: dict[str, Any] = {
     "JOBDIR": None,
     "LOG_STDOUT": False,
     "NOROBOTS_DRY_RUN": False,
+    "NOROBOTS_EVIDENCE": "",
     "NOROBOTS_REPORT": "",
     "NOROBOTS_STORE": "memory",
     "ROBOTSTXT_OBEY": True,
@@ -63,6 +64,7 @@ class RobotsCommand(ScrapyCommand):
     """A command about robots.txt; needs no project, and has the project's settings where there is one."""
 
     requires_project = False
+    reads_stdin: ClassVar[bool] = True
     default_settings: ClassVar[dict[str, Any]] = {
         # The answers say what failed.
         "LOG_LEVEL": "ERROR",
@@ -81,10 +83,11 @@ class RobotsCommand(ScrapyCommand):
         sys.excepthook = _end_with_2
         super().process_options(args, opts)
         for arg in args:
-            if arg.startswith("-") and arg != STDIN:
+            if arg.startswith("-") and not (arg == STDIN and self.reads_stdin):
                 raise UsageError(f"no such option: {printable(arg)}")
         if not args:
-            raise UsageError(f"nothing to do: give {self.syntax().split()[-1]} ('-' is standard input)")
+            stdin = " ('-' is standard input)" if self.reads_stdin else ""
+            raise UsageError(f"nothing to do: give {self.syntax().split()[-1]}{stdin}")
         if args.count(STDIN) > 1:
             raise UsageError("standard input can be read once only")
         if sys.stdout is None:
