@@ -203,6 +203,7 @@ class NoRobotsMiddleware:
         return Decision(Verdict.FORBIDDEN, request.url, robot, Reason.BAD_URL, detail=detail)
 
     def _spider_closed(self, reason: str) -> None:
+        self._report.list_files(self._origins.latest, self._identity.default)
         self._origins.clear()  # it has counted requests
         self._report.finish(reason)
 

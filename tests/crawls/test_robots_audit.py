@@ -126,6 +126,11 @@ def cut_off(folder: Path) -> None:
         path.write_bytes(path.read_bytes()[:-7])
 
 
+def empty(folder: Path) -> None:
+    for path in files(folder, ".jsonl.gz"):
+        path.write_bytes(b"")
+
+
 def damage(suffix: str) -> Change:
     def change(folder: Path) -> None:
         (path,) = files(folder, suffix)
@@ -157,7 +162,7 @@ UNREADABLE: dict[str, tuple[Change, str]] = {
     "an unknown parser": (of_one("/a", parser="TownParser"), "cannot be judged: unknown parser 'TownParser'"),
     "a decision without a robot": (of_one("/a", robot=7), "not a decision (AttributeError"),
     "no decision at all": (
-        lambda folder: files(folder, ".jsonl.gz")[0].write_bytes(b"") and None,
+        empty,
         "0 decisions: all agree",
     ),
 }
