@@ -232,7 +232,7 @@ def run_with_evidence(
     if stats["norobots/evidence/decisions"] != made or "norobots/evidence/lost" in stats:
         outcome.judge.faults.append(f"of {made} decisions, {stats['norobots/evidence/decisions']} are stored")
     done = processes.run("scrapy", "robots-audit", str(folder))
-    if done.returncode != 0 or f" {made:,} decisions " not in done.stdout:
+    if done.returncode != 0 or f" {made:,} decision" not in done.stdout:
         outcome.judge.faults.append(f"the audit ended with {done.returncode}: {done.stdout}{done.stderr}")
     return outcome
 

@@ -1,4 +1,4 @@
-"""What both commands share: their settings and options, what they read, and how they write.
+"""What the commands share: their settings and options, what they read, and how they write.
 
 Answers go to standard output and nothing else does. Text that came from a site or a user is escaped, in
 JSON too. A status of 2 means that something could not be had, and stands above any other; a command that
@@ -74,7 +74,7 @@ class RobotsCommand(ScrapyCommand):
     config: Config
 
     def add_options(self, parser: ArgumentParser) -> None:
-        """Add the options that both commands have."""
+        """Add the options that all commands have."""
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="answer in JSON, an object a line")
 

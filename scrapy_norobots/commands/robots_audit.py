@@ -109,13 +109,15 @@ class RobotsAudit(RobotsCommand):
         if problems > _SHOWN:
             yield f"… and {problems - _SHOWN:,} more; --json writes all"
         verdicts = ", ".join(f"{count:,} {printable(name)}" for name, count in audit.verdicts.most_common())
-        result = coloured("all agree", GREEN) if not problems else coloured(f"{problems:,} problems", RED)
+        result = (
+            coloured("all agree", GREEN) if not problems else coloured(_counted(problems, "problem"), RED)
+        )
         yield (
-            f"{audit.answers:,} answers, {audit.verdicts.total():,} decisions"
+            f"{_counted(audit.answers, 'answer')}, {_counted(audit.verdicts.total(), 'decision')}"
             f"{f' ({verdicts})' if verdicts else ''}: {result}"
         )
         if audit.cut_off:
-            yield f"{audit.cut_off} files end in the middle, as those of a process that was killed do"
+            yield f"{_counted(audit.cut_off, 'file')} cut off in the middle; read up to there"
 
     def _reader(self, names: Sequence[str], *, is_strict: bool, multivalue: bool) -> Callable[[bytes], Rules]:
         """Return what reads a file by parsers: the strict one, Scrapy's, and those of the settings.
@@ -135,6 +137,10 @@ class RobotsAudit(RobotsCommand):
             return Reader(crawler, first, also, multivalue=multivalue).read
         except ValueError as exc:
             raise LookupError(str(exc)) from exc
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _is_parser(value: Any) -> bool:

@@ -16,10 +16,13 @@ from typing import Any
 import pytest
 from warcio.recordloader import ArcWarcRecord
 
+from scrapy_norobots.evidence.writer import Writer
 from tests.commands import command, environment, run
 from tests.crawling import ADDON, crawl
 from tests.evidence import answers, audit, change_answers, change_decisions, decisions, files
+from tests.processes import ROOT
 from tests.sites import Answer, Site
+from tests.unit.test_evidence import ABOUT, TOWN, access, answer, end, made
 
 RULES = b"User-agent: *\nDisallow: /back/\nDisallow: /attic/\n"
 Change = Callable[[Path], None]
@@ -116,7 +119,7 @@ def test_what_was_forged_is_found(evidence: Path, name: str) -> None:
     forge(evidence)
     done = audit(evidence)
     assert words in done.stdout
-    assert re.search(r": \d+ problems\n", done.stdout)
+    assert re.search(r": \d+ problems?\n", done.stdout)
     assert done.returncode == 1
 
 
@@ -274,6 +277,23 @@ def test_a_parser_of_the_settings_is_known(tmp_path: Path) -> None:
             check=False,
         )
         assert done.returncode == status, done.stdout
+
+
+def test_the_page_shows_what_it_writes(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "commands.md").read_text()
+    (robots,) = re.findall(r"^```robots.txt\n(.*?)```", page, re.DOTALL | re.MULTILINE)
+    (shown,) = re.findall(
+        r"^```console\n\$ scrapy robots-audit evidence\n(.*?)```", page, re.DOTALL | re.MULTILINE
+    )
+    folder = tmp_path / "evidence"
+    writer = Writer(folder, "town-20240630T120000Z-host-4711", ABOUT)
+    by = access(robots.encode())
+    writer.put(answer(by))
+    for path in ("", "staff/rota", "staff/open"):
+        writer.put(made(f"{TOWN}/{path}", by))
+    end(writer)
+    of_one("/rota", verdict="allowed", reason="no_rule_matches", line=None, rule=None)(folder)
+    assert run(tmp_path, "robots-audit", "evidence").stdout == shown
 
 
 def test_a_progress_bar_on_a_terminal(crawled: Path) -> None:
