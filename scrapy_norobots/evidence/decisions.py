@@ -11,13 +11,12 @@ from scrapy_norobots.standard import Origin, Reason, Verdict
 
 if TYPE_CHECKING:
     from scrapy_norobots.access import Access
-    from scrapy_norobots.snapshot import Snapshot
     from scrapy_norobots.standard import Decision
 
 # About how much memory a decision takes until it is written, in bytes.
 SIZE = 500
 
-# How many snapshots' digests are remembered.
+# How many files' times and digests are remembered.
 _REMEMBERED = 10_000
 
 
@@ -41,7 +40,7 @@ class DecisionLines:
 
     def __init__(self, *, dry_run: bool) -> None:
         self._dry_run = dry_run
-        self._digests: dict[tuple[Origin, float], str] = {}
+        self._files: dict[tuple[Origin, float, bool], tuple[str, str | None]] = {}
 
     def line(self, made: Made) -> bytes:
         """Return the line of a decision."""
@@ -64,9 +63,7 @@ class DecisionLines:
         access = made.access
         if access is not None:
             facts["origin"] = str(access.snapshot.origin)
-            facts["robots_time"] = date_of(access.snapshot.time)
-            if access.rules is not None:
-                facts["robots_digest"] = self._digest(access.snapshot)
+            facts["robots_time"], facts["robots_digest"] = self._file(access)
         if made.decision is not None:
             facts |= _dropped(made.url, made.decision)
             if self._dry_run:
@@ -77,15 +74,17 @@ class DecisionLines:
             facts["origin"] = _origin_of(made.url)
         return json.dumps(facts).encode() + b"\n"
 
-    def _digest(self, snapshot: Snapshot) -> str:
-        """Return the digest of a body; of an origin there is one snapshot of a time."""
-        key = (snapshot.origin, snapshot.time)
-        digest = self._digests.get(key)
-        if digest is None:
-            if len(self._digests) >= _REMEMBERED:
-                self._digests.clear()
-            digest = self._digests[key] = digest_of(snapshot.body)
-        return digest
+    def _file(self, access: Access) -> tuple[str, str | None]:
+        """Return the time and the digest of a file; an origin has one file of each time."""
+        snapshot, has_rules = access.snapshot, access.rules is not None
+        key = (snapshot.origin, snapshot.time, has_rules)
+        found = self._files.get(key)
+        if found is None:
+            if len(self._files) >= _REMEMBERED:
+                self._files.clear()
+            digest = digest_of(snapshot.body) if has_rules else None
+            found = self._files[key] = date_of(snapshot.time), digest
+        return found
 
 
 def _dropped(url: str, decision: Decision) -> dict[str, Any]:

@@ -32,4 +32,4 @@ def digest_of(body: bytes) -> str:
 
 def date_of(time: float) -> str:
     """Return seconds since the epoch as a date in UTC, to the microsecond (WARC 1.1, WARC-Date)."""
-    return datetime.fromtimestamp(time, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return datetime.fromtimestamp(time, timezone.utc).isoformat(timespec="microseconds")[:-6] + "Z"

@@ -30,4 +30,4 @@ def test_digests_are_remembered_for_a_bounded_number_of_files() -> None:
     lines = DecisionLines(dry_run=False)
     for number in range(20_100):
         lines.line(made("http://town.example/", access(when=TIME + number)))
-    assert len(lines._digests) <= 10_000
+    assert len(lines._files) <= 10_000
