@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks import (
     ask,
     broad,
+    evidence,
     fleet,
     hostile,
     hosts,
@@ -32,6 +33,7 @@ BENCHMARKS = {
     "fleet": fleet,
     "linear": linear,
     "memory": memory,
+    "evidence": evidence,
 }
 OTHERS = {"ask": ask, "readings": readings, "soak": soak}
 

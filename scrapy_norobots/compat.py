@@ -184,6 +184,16 @@ async def download(crawler: Crawler, request: Request) -> Response:
     return await waiting_for(engine.download(request))
 
 
+def close_spider(crawler: Crawler, reason: str) -> Deferred[None]:
+    """Close the spider, as `CloseSpider` does; return what the caller keeps until that is done."""
+    engine = crawler.engine
+    assert engine is not None  # there is a spider to close
+    if hasattr(engine, "close_spider_async"):  # Scrapy 2.14
+        return spawn(engine.close_spider_async(reason=reason))
+    assert crawler.spider is not None
+    return engine.close_spider(crawler.spider, reason)
+
+
 async def send_robots_parsed(crawler: Crawler, parser: RobotParser, request: Request) -> None:
     """Send Scrapy's `robots_parsed` signal, if this version has it (2.18)."""
     if hasattr(signals, "robots_parsed"):

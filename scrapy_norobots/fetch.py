@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
+    from scrapy_norobots.evidence import Evidence
     from scrapy_norobots.settings import Config
 
 # Higher than any page's, as in Scrapy's own middleware.
@@ -72,8 +73,9 @@ _ENCODING = "Norobots-Content-Encoding"
 class Fetcher:
     """Downloads the robots.txt of origins for one crawler."""
 
-    def __init__(self, crawler: Crawler, config: Config) -> None:
+    def __init__(self, crawler: Crawler, config: Config, evidence: Evidence | None = None) -> None:
         self._crawler = crawler
+        self._evidence = evidence
         self._config = config
         self._unrendered = _unrendered(crawler.settings)
         # A file of the size that NOROBOTS_MAXSIZE allows must fit, even if NOROBOTS_MEMORY_MAX is too small.
@@ -101,7 +103,7 @@ class Fetcher:
             with self._bodies.counted() as meta:
                 return await compat.unless(is_over, 1, self._follow(origin, url, page, previous, meta))
         except compat.LateError:
-            return _failed(origin, url, IgnoreRequest("the crawl is closing"), local_failure=True)
+            return self._failed(origin, url, IgnoreRequest("the crawl is closing"), local_failure=True)
 
     async def _follow(
         self, origin: Origin, url: str, page: Request, previous: Snapshot | None, meta: dict[str, object]
@@ -115,12 +117,24 @@ class Fetcher:
                 response = await self._download(request)
             except Exception as exc:
                 local_failure = isinstance(exc, _OUR_OWN) or bool(request.meta.get("proxy"))
-                return _failed(origin, url, exc, local_failure=local_failure)
+                return self._failed(origin, url, exc, local_failure=local_failure)
             target = _redirect_target(response)
-            if target is None or not hops_left:
-                return _of_response(origin, response, self._config.maxsize)
+            is_last = target is None or not hops_left
+            snapshot = _of_response(origin, response, self._config.maxsize) if is_last else None
+            if self._evidence is not None:
+                encodings = response.headers.getlist(_ENCODING)
+                self._evidence.answered(origin, response, encodings, snapshot, previous)
+            if snapshot is not None:
+                return snapshot
+            assert target is not None
             url, hops_left = target, hops_left - 1
             del response  # frees its body while the next hop is downloaded
+
+    def _failed(self, origin: Origin, url: str, exc: Exception, *, local_failure: bool) -> Snapshot:
+        snapshot = _failed(origin, url, exc, local_failure=local_failure)
+        if self._evidence is not None:
+            self._evidence.failed(snapshot)
+        return snapshot
 
     @cached_property
     def _shows_slots(self) -> bool:

@@ -33,6 +33,11 @@ class Identity:
         """
         return self._robot or self.user_agent(request)
 
+    @property
+    def default(self) -> str | bytes:
+        """The same for requests without a User-Agent of their own."""
+        return self._robot or self._default
+
     def user_agent(self, request: Request) -> bytes:
         """Return the User-Agent that a request will be sent with; empty if it will have none.
 

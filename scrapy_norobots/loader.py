@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_norobots.evidence import Evidence
     from scrapy_norobots.report import CrawlReport
     from scrapy_norobots.report.crawl import Examined
     from scrapy_norobots.settings import Config
@@ -70,7 +71,9 @@ class Loaded(NamedTuple):
 class RobotsLoader:
     """Loads the robots.txt of origins, for one crawler. `origins` is the cache in memory."""
 
-    def __init__(self, crawler: Crawler, config: Config, report: CrawlReport) -> None:
+    def __init__(
+        self, crawler: Crawler, config: Config, report: CrawlReport, evidence: Evidence | None = None
+    ) -> None:
         """Open the store. Raises `ValueError` if the store or a parser cannot be used."""
         assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
@@ -79,7 +82,8 @@ class RobotsLoader:
         self._report = report
         reader = Reader(crawler, config.parser, config.also_obey, multivalue=config.multivalue)
         self.judge = Judge(config.status_policy, config.freshness, reader.read)
-        self._fetcher = Fetcher(crawler, config)
+        self._evidence = evidence
+        self._fetcher = Fetcher(crawler, config, evidence)
         self._store = self._open_store()
         self.origins = OriginCache(
             origins_max=config.origins_max,
@@ -189,6 +193,8 @@ class RobotsLoader:
             return None
         if previous is not None and snapshots[-1].time <= previous.snapshots[-1].time:
             return None
+        if self._evidence is not None:
+            self._evidence.recalled(snapshots)
         return await self._work(snapshots, partial(self.judge.recall, snapshots, now))
 
     async def _download(self, origin: Origin, request: Request, previous: Access | None) -> Access:
@@ -202,6 +208,10 @@ class RobotsLoader:
         elif not isinstance(snapshot.exception, IgnoreRequest):
             self._stats.inc_value(f"robotstxt/exception_count/{type(snapshot.exception)}")
         access = await self._work([snapshot], partial(self.judge.judge, snapshot, previous))
+        if self._evidence is not None and snapshot.status is not None:
+            judged = access.snapshots[-1]
+            if judged.status is None:  # a parser of the user's failed
+                self._evidence.failed(judged)
         if self._store is not None and not access.snapshots[-1].local_failure:
             until = self.judge.freshness.kept_until(access.lifetime, access.snapshots[-1])
             await self._store.save(access.snapshots, until)

@@ -20,6 +20,7 @@ from scrapy.utils.python import global_object_name
 from scrapy_norobots import compat
 from scrapy_norobots.components import check_place, enabled_keys, keys_of
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD, waiting_room
+from scrapy_norobots.evidence import Evidence
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.fetch import limit_retries
 from scrapy_norobots.identity import Identity
@@ -75,7 +76,10 @@ class NoRobotsMiddleware:
         self._identity = Identity(crawler, config.robot)
         self._report = CrawlReport(crawler, config)
         self._counters = self._report.counters
-        self._loader = RobotsLoader(crawler, config, self._report)
+        # The shell has no spider yet, and no crawl to record.
+        is_recorded = config.evidence.folder and crawler.spider is not None
+        self._evidence = Evidence(crawler, config) if is_recorded else None
+        self._loader = RobotsLoader(crawler, config, self._report, self._evidence)
         self._origins = self._loader.origins
         if config.dry_run:
             logger.warning(
@@ -104,11 +108,7 @@ class NoRobotsMiddleware:
         not an http or https URL. `spider` is not used: older Scrapy versions pass it.
         """
         if is_overridden(request):
-            if ROBOTS_DOWNLOAD in request.meta:
-                limit_retries(self._crawler, request)
-            else:
-                self._report.overridden()
-                await self._take_turn(request)
+            await self._override(request)
             return None
         url = checked_url(request)
         try:
@@ -134,6 +134,8 @@ class NoRobotsMiddleware:
             self._drop(request, decision, access)
         else:
             self._counters.passed += 1
+            if self._evidence is not None:
+                self._evidence.allowed(url, question.robot, access)
         return None
 
     async def _wait(self, request: Request, question: _Question) -> tuple[Access, Decision | None]:
@@ -149,6 +151,16 @@ class NoRobotsMiddleware:
                 if not await held.turn() or self._origins.peek(question.origin) is access:
                     break
         return access, decision
+
+    async def _override(self, request: Request) -> None:
+        """Let a request pass without a check."""
+        if ROBOTS_DOWNLOAD in request.meta:
+            limit_retries(self._crawler, request)
+            return
+        self._report.overridden()
+        if self._evidence is not None:
+            self._evidence.overridden(request.url, self._identity.robot(request))
+        await self._take_turn(request)
 
     async def _answer(self, origin: Origin, request: Request) -> Response | None:
         """Return a response to a spider's request for a robots.txt (always allowed, U7); None to send it."""
@@ -186,6 +198,9 @@ class NoRobotsMiddleware:
             error = RobotsUnreachable(decision, retry_after)
             error.__cause__ = access.snapshot.exception
         self._report.dropped(request, error, access)
+        if self._evidence is not None:
+            robot = self._identity.robot(request)
+            self._evidence.dropped(checked_url(request), robot, decision, access)
         if not self._config.dry_run:
             raise error
 
@@ -195,6 +210,7 @@ class NoRobotsMiddleware:
         return Decision(Verdict.FORBIDDEN, request.url, robot, Reason.BAD_URL, detail=detail)
 
     def _spider_closed(self, reason: str) -> None:
+        self._report.list_files(self._origins.latest, self._identity.default)
         self._origins.clear()  # reports its counts of requests
         self._report.finish(reason)
 

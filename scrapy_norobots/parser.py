@@ -125,6 +125,15 @@ def as_parser(rules: Rules) -> RobotParser:
     return StrictRobotParser(rules)
 
 
+def parser_names(rules: Rules | None) -> list[str]:
+    """Return the class names of the parsers whose readings the rules are, the first one first."""
+    if isinstance(rules, AllRules):
+        return [name for reading in rules.readings for name in parser_names(reading)]
+    if isinstance(rules, ForeignRules):
+        return [type(rules.parser).__name__]
+    return [] if rules is None else [StrictRobotParser.__name__]
+
+
 def strict_reading(rules: Rules | None) -> RobotsTxt | None:
     """Return the strict reading among rules; None if the user replaced it."""
     if isinstance(rules, AllRules):

@@ -70,6 +70,9 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_STORE_MAX": 1024 * 1024 * 1024,
         "NOROBOTS_REPORT": "",
         "NOROBOTS_REPORT_ORIGINS": 10_000,
+        "NOROBOTS_EVIDENCE": "",
+        "NOROBOTS_EVIDENCE_ALLOWED": True,
+        "NOROBOTS_EVIDENCE_REQUIRED": False,
         "NOROBOTS_DRY_RUN": False,
         "NOROBOTS_META": False,
         "NOROBOTS_META_FOLLOW": True,
@@ -97,6 +100,7 @@ class Config:
     memory_max: int
     report: tuple[str, ...]  # paths with placeholders
     report_origins: int
+    evidence: EvidenceConfig
     dry_run: bool
     multivalue: bool
     also_obey: tuple[type[RobotParser], ...]
@@ -137,7 +141,26 @@ class Config:
             store_max=_whole(settings, "NOROBOTS_STORE_MAX", "bytes", 1, _TIB),
             report=_report_paths(settings, "NOROBOTS_REPORT"),
             report_origins=_whole(settings, "NOROBOTS_REPORT_ORIGINS", "origins", 1, _BILLION),
+            evidence=EvidenceConfig.from_settings(settings),
             dry_run=_flag(settings, "NOROBOTS_DRY_RUN"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceConfig:
+    """Where evidence goes (nowhere, if `folder` is empty), what of it, and whether the crawl needs it."""
+
+    folder: str
+    allowed: bool
+    required: bool
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> EvidenceConfig:
+        """Read and check them. Raises `ValueError` as `Config.from_settings` does."""
+        return cls(
+            folder=_folder(settings, "NOROBOTS_EVIDENCE"),
+            allowed=_flag(settings, "NOROBOTS_EVIDENCE_ALLOWED"),
+            required=_flag(settings, "NOROBOTS_EVIDENCE_REQUIRED"),
         )
 
 
@@ -298,6 +321,16 @@ def _store(settings: BaseSettings) -> str:
     scheme, slashes, path = value.partition(":///")
     # Unlike pathlib's function, this one accepts "~name" without such a user
     return scheme + slashes + os.path.expanduser(path) if scheme == "sqlite" else value  # noqa: PTH111
+
+
+def _folder(settings: BaseSettings, name: str) -> str:
+    """Return a path, or an empty text if there is none."""
+    value = _value(settings, name)
+    if not isinstance(value, (str, os.PathLike)) or isinstance(path := os.fspath(value or ""), bytes):
+        raise _error(name, value, "must be the path of a folder")
+    if "://" in path:
+        raise _error(name, value, "must be the path of a folder, not a URL")
+    return os.path.expanduser(path)  # noqa: PTH111
 
 
 def _report_paths(settings: BaseSettings, name: str) -> tuple[str, ...]:

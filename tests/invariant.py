@@ -31,7 +31,7 @@ from urllib.parse import urlsplit
 from scrapy import Request
 from w3lib.url import canonicalize_url
 
-from tests import oracle
+from tests import oracle, processes
 from tests.crawling import ADDON, MODES, Crawl, crawl
 from tests.sites.certificate import make_certificate
 from tests.worlds import Arrival, File, Played, World
@@ -221,6 +221,24 @@ class Outcome(NamedTuple):
     log: list[Arrival]
 
 
+def run_with_evidence(
+    seed: int, mode: str, certificate: tuple[Path, Path], folder: Path, **job: Any
+) -> Outcome:
+    """Do as `run` does, and add what is wrong with the evidence of the crawl to the faults."""
+    settings = {**job.pop("settings", {}), "NOROBOTS_EVIDENCE": str(folder)}
+    outcome = run(seed, mode, certificate, settings=settings, **job)
+    stats = outcome.crawl.stats
+    made = (
+        stats["norobots/passed"] + stats.get("robotstxt/forbidden", 0) + stats.get("norobots/overridden", 0)
+    )
+    if stats["norobots/evidence/decisions"] != made or "norobots/evidence/lost" in stats:
+        outcome.judge.faults.append(f"of {made} decisions, {stats['norobots/evidence/decisions']} are stored")
+    done = processes.run("scrapy", "robots-audit", str(folder))
+    if done.returncode != 0 or f" {made:,} decision" not in done.stdout:
+        outcome.judge.faults.append(f"the audit ended with {done.returncode}: {done.stdout}{done.stderr}")
+    return outcome
+
+
 def run(seed: int, mode: str, certificate: tuple[Path, Path], **job: Any) -> Outcome:
     """Crawl the world of a seed and judge the log. `job` may change the settings or the spider."""
     with Played(seed, certificate) as played:
@@ -246,6 +264,7 @@ def main() -> None:
         "--count", type=int, default=1, help="how many worlds, of seeds one after another (1)"
     )
     parser.add_argument("--mode", choices=MODES, help="of the crawls (each)")
+    parser.add_argument("--evidence", action="store_true", help="audit the evidence of each crawl too")
     parser.add_argument("--verbose", action="store_true", help="show the log of a world that failed")
     options = parser.parse_args()
     failed = pages = files = drops = 0
@@ -254,7 +273,11 @@ def main() -> None:
         certificate = make_certificate(Path(folder))
         for seed in range(options.seed, options.seed + options.count):
             for mode in modes:
-                judge, done, log = run(seed, mode, certificate)
+                if options.evidence:
+                    with tempfile.TemporaryDirectory() as evidence:
+                        judge, done, log = run_with_evidence(seed, mode, certificate, Path(evidence))
+                else:
+                    judge, done, log = run(seed, mode, certificate)
                 pages, files, drops = pages + judge.pages, files + judge.files, drops + len(done.drops)
                 failed += bool(judge.faults)
                 for fault in judge.faults:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import threading
 import time
 import warnings
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from functools import partialmethod
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -536,3 +537,32 @@ class Considerate(Collecting):
     """Enables NOROBOTS_META in its own settings."""
 
     custom_settings = {"NOROBOTS_META": True}  # noqa: RUF012  # as users write it
+
+
+class OnASmallDisk(Pages):
+    """Can write files of 64 KiB, and is closed as soon as the log has a text."""
+
+    def __init__(self, until: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (65536, resource.RLIM_INFINITY))
+        self._until = until
+        self._is_there = False
+        logging.getLogger("scrapy_norobots").addHandler(_Watcher(self._look))
+
+    def _look(self, record: logging.LogRecord) -> None:
+        self._is_there = self._is_there or self._until in record.getMessage()
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
+        if self._is_there:
+            raise CloseSpider("the log has it")
+        self.pages.clear()
+        yield from super().parse(response, **kwargs)
+
+
+class _Watcher(logging.Handler):
+    def __init__(self, look: Callable[[logging.LogRecord], object]) -> None:
+        super().__init__()
+        self._look = look
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._look(record)

@@ -1,4 +1,4 @@
-"""Common parts of both commands: settings, options, input and output.
+"""Common parts of the commands: settings, options, input and output.
 
 Standard output has answers only. Text from sites and users is escaped, in JSON too. Exit status 2 means that
 something could not be read or downloaded, or that the command crashed; it takes precedence over 0 and 1.
@@ -46,6 +46,7 @@ _FORCED: dict[str, Any] = {
     "JOBDIR": None,
     "LOG_STDOUT": False,
     "NOROBOTS_DRY_RUN": False,
+    "NOROBOTS_EVIDENCE": "",
     "NOROBOTS_REPORT": "",
     "NOROBOTS_STORE": "memory",
     "ROBOTSTXT_OBEY": True,
@@ -61,6 +62,7 @@ class RobotsCommand(ScrapyCommand):
     """Base class of the commands. They need no project, and use its settings if there is one."""
 
     requires_project = False
+    reads_stdin: ClassVar[bool] = True
     default_settings: ClassVar[dict[str, Any]] = {
         # The answers name failures.
         "LOG_LEVEL": "ERROR",
@@ -70,7 +72,7 @@ class RobotsCommand(ScrapyCommand):
     config: Config
 
     def add_options(self, parser: ArgumentParser) -> None:
-        """Add the options that both commands have."""
+        """Add the options that all commands have."""
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
@@ -79,12 +81,11 @@ class RobotsCommand(ScrapyCommand):
         sys.excepthook = _end_with_2
         super().process_options(args, opts)
         for arg in args:
-            if arg.startswith("-") and arg != STDIN:
+            if arg.startswith("-") and not (arg == STDIN and self.reads_stdin):
                 raise UsageError(f"no such option: {printable(arg)}")
         if not args:
-            raise UsageError(
-                f"nothing to do: expected {self.syntax().split()[-1]} ('-' reads standard input)"
-            )
+            stdin = " ('-' reads standard input)" if self.reads_stdin else ""
+            raise UsageError(f"nothing to do: expected {self.syntax().split()[-1]}{stdin}")
         if args.count(STDIN) > 1:
             raise UsageError("'-' (standard input) can be given only once")
         if sys.stdout is None:

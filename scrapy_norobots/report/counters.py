@@ -190,6 +190,17 @@ class Counters:
             row = self.rows.get(access.snapshot.origin) or self._new_row(access)
             row.dropped += 1
 
+    def drops(self) -> dict[str, dict[tuple[int, str], int]]:
+        """Return how many requests each line, with its value, has dropped, by origin; line 0 is none."""
+        found: dict[str, dict[tuple[int, str], int]] = {}
+        for cause, count in self.causes.most_common(len(self.causes)):
+            found.setdefault(cause.origin, {})[cause.line, cause.text] = count
+        return found
+
+    def of_most_interest(self) -> list[Origin]:
+        """Return the origins that have a row, those of most interest first."""
+        return sorted(self.rows, key=lambda origin: self.rows[origin].interest, reverse=True)
+
     def _new_row(self, access: Access) -> OriginRow:
         row = OriginRow(Outcome.of(access), access.detail[:_TEXT_MAX])
         if self._rows_max:
@@ -200,6 +211,5 @@ class Counters:
 
     def _make_room(self) -> None:
         """Evict the least interesting tenth of the rows; to evict one by one would need a sort for each."""
-        ranked = sorted(self.rows, key=lambda origin: self.rows[origin].interest, reverse=True)
-        for origin in ranked[self._rows_max * 9 // 10 :]:
+        for origin in self.of_most_interest()[self._rows_max * 9 // 10 :]:
             del self.rows[origin]

@@ -22,11 +22,14 @@ from scrapy_norobots.report import files
 from scrapy_norobots.report.counters import Counters
 from scrapy_norobots.report.facts import facts_of, log_text
 from scrapy_norobots.report.ineffective import IneffectiveRules
+from scrapy_norobots.report.listing import Listing, list_files
 from scrapy_norobots.report.page import RENDERERS
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request
     from scrapy.crawler import Crawler
 
@@ -78,6 +81,7 @@ class CrawlReport:
         self._without_rules: set[Origin] = set()
         self._with_ineffective: set[Origin] = set()
         self._start_drops = 0
+        self._listings: list[Listing] = []
         self.counters = Counters(config.report_origins if self._files else 0)
 
     def examine(self, access: Access, previous: Access | None) -> Examined:
@@ -131,6 +135,12 @@ class CrawlReport:
         self.counters.overridden += 1
         self._stats.inc_value("norobots/overridden")
 
+    def list_files(self, latest: Callable[[Origin], Access | None], robot: str | bytes) -> None:
+        """List the files of most interest for the report, as `robot` reads them, while they are in memory."""
+        if self._files:
+            accesses = filter(None, map(latest, self.counters.of_most_interest()))
+            self._listings = list_files(accesses, robot, self.counters.drops())
+
     def finish(self, reason: str) -> None:
         """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""
         from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
@@ -144,7 +154,7 @@ class CrawlReport:
             "reason": printable(reason),
             "dry_run": self._dry_run,
         }
-        facts = facts_of(self.counters, crawl)
+        facts = facts_of(self.counters, crawl, self._listings)
         self._log(logging.INFO, "%s", log_text(facts))
         for path, render in self._files:
             try:

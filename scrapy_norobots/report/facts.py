@@ -6,9 +6,11 @@ with `printable`, so that it is safe on a terminal.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 from scrapy_norobots.report.counters import Cause, Counters, OriginRow
+from scrapy_norobots.report.listing import Listing
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable, quoted
 
@@ -30,10 +32,11 @@ class Facts(TypedDict):
     dropped_most_short_by: int
     rows: list[dict[str, Any]]
     rows_left_out: int
+    files: list[Listing]
 
 
-def facts_of(counters: Counters, crawl: dict[str, Any]) -> Facts:
-    """Return the report of a crawl as plain data."""
+def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing] = ()) -> Facts:
+    """Return the report of a crawl as plain data, with the listings of robots.txt files."""
     slowest = counters.slowest
     return Facts(
         crawl=crawl,
@@ -51,6 +54,7 @@ def facts_of(counters: Counters, crawl: dict[str, Any]) -> Facts:
         dropped_most_short_by=counters.causes.short_by,
         rows=[_row(*item) for item in sorted(counters.rows.items(), key=lambda item: -item[1].dropped)],
         rows_left_out=counters.left_out,
+        files=list(files),
     )
 
 

@@ -6,6 +6,7 @@
   const at = Object.fromEntries(columns.map((name, index) => [name, index]));
   const number = new Intl.NumberFormat("en");
   const body = find("rows-table").tBodies[0];
+  const files = new Map(JSON.parse(find("files").textContent).map((file) => [file.origin, file]));
   const headers = [...document.querySelectorAll("th[data-column]")];
   const lowered = new Array(rows.length);
   const order = [...rows.keys()];
@@ -28,6 +29,78 @@
     return first;
   }
 
+  // The name of an origin opens its robots.txt, if that is in this report.
+  function nameCell(row, origin) {
+    const file = files.get(origin);
+    if (!file) {
+      cell(row, origin, "site");
+      return;
+    }
+    const td = row.insertCell();
+    const button = td.appendChild(document.createElement("button"));
+    button.type = "button";
+    button.className = "open site";
+    button.textContent = origin;
+    button.setAttribute("aria-haspopup", "dialog");
+    button.addEventListener("click", () => show(file));
+  }
+
+  function add(parent, kind, className, text) {
+    const element = parent.appendChild(document.createElement(kind));
+    element.className = className;
+    if (text !== undefined) element.textContent = text;
+    return element;
+  }
+
+  const WORDS = { error: "No effect: ", warning: "", info: "" };
+
+  function about(file) {
+    const parts = [`As read for ${file.robot || "a robot without a name"} by ${file.readers.join(" and ")}.`];
+    if (file.readers[0] !== "StrictRobotParser") parts.push("That parser does not say which lines apply.");
+    else if (!file.applies.length) parts.push("It has no record for this robot and no default record.");
+    for (const [why, count] of file.dropped_by) parts.push(`Dropped without a line: ${number.format(count)} (${why}).`);
+    return parts.join(" ");
+  }
+
+  function showLine(table, file, index) {
+    const line = index + 1;
+    const row = table.insertRow();
+    const record = file.applies.find(([first, last]) => first <= line && line <= last);
+    const notes = file.notes[line] ?? [];
+    const drops = file.drops[line];
+    row.id = `line-${line}`;
+    if (record) row.classList.add("applies");
+    if (drops) row.classList.add("dropped");
+    if (notes.some(([severity]) => severity === "error")) row.classList.add("idle");
+    add(row, "td", "number", drops === undefined ? "" : number.format(drops));
+    add(row, "th", "number", line).scope = "row";
+    const text = add(row, "td", "text");
+    add(text, "code", "site", file.lines[index]);
+    if (record && record[0] === line) add(text, "span", "tag", `the record for ${file.robot}`);
+    for (const [severity, message, hint] of notes) {
+      add(text, "span", `remark ${severity}`, WORDS[severity] + message + (hint ? ` ${hint}` : ""));
+    }
+    for (const difference of file.differs[line] ?? []) {
+      add(text, "span", "remark differs", `Another reading: ${difference}.`);
+    }
+  }
+
+  function show(file) {
+    find("file-title").textContent = file.url;
+    find("file-about").textContent = about(file);
+    const table = document.createElement("tbody");
+    file.lines.forEach((_, index) => showLine(table, file, index));
+    if (file.more) {
+      const cell = table.insertRow().insertCell();
+      cell.colSpan = 3;
+      cell.className = "empty";
+      cell.textContent = `${number.format(file.more)} more lines are not in this report.`;
+    }
+    find("lines").tBodies[0].replaceWith(table);
+    find("file").showModal();
+    (table.querySelector(".dropped") ?? table.querySelector(".applies"))?.scrollIntoView({ block: "center" });
+  }
+
   function draw() {
     const pages = Math.max(1, Math.ceil(shown.length / PAGE));
     page = Math.min(page, pages - 1);
@@ -40,7 +113,7 @@
       const row = fragment.insertRow();
       const outcome = get("outcome");
       const plain = outcome === "rules";
-      cell(row, get("origin"), "site");
+      nameCell(row, get("origin"));
       cell(row, outcome, "site", plain ? "" : get("detail")).className =
         "outcome " + (outcome.includes("stale") ? "stale" : outcome.split(" ")[0]);
       cell(row, get("source"), "");
@@ -106,6 +179,10 @@
   find("outcome").addEventListener("change", filter);
   find("previous").addEventListener("click", () => turn(-1));
   find("next").addEventListener("click", () => turn(1));
+  find("close").addEventListener("click", () => find("file").close());
+  find("file").addEventListener("click", (event) => {
+    if (event.target === find("file")) find("file").close();  // the backdrop
+  });
   find("list").hidden = false;
   sort();
 })();

@@ -58,6 +58,7 @@ def to_html(facts: Facts) -> str:
         sources=_sources(facts),
         rules=_rules(facts),
         listed=_listed(facts),
+        files=_json_block(facts["files"]),
     )
 
 

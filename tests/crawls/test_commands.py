@@ -1,4 +1,4 @@
-"""Both commands: options, input, and output on a terminal."""
+"""All commands: options, input, and output on a terminal."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def test_settings_of_a_crawl_overwrite_no_files(tmp_path: Path, name: str) -> No
         "SCHEDULER": "no.such.Scheduler",
         "ROBOTSTXT_OBEY": "False",
         "NOROBOTS_DRY_RUN": "True",
+        "NOROBOTS_EVIDENCE": "evidence",
         "NOROBOTS_REPORT": "report.json",
         "NOROBOTS_STORE": "sqlite:///robots.sqlite",
     }
@@ -49,19 +50,19 @@ def test_settings_of_a_crawl_overwrite_no_files(tmp_path: Path, name: str) -> No
     assert (queue / "active.json").read_text() == '{"0": "what is left to do"}'
 
 
-def test_scrapy_lists_both_outside_a_project(tmp_path: Path) -> None:
+def test_scrapy_lists_them_outside_a_project(tmp_path: Path) -> None:
     listed = run(tmp_path, "-h").stdout
     assert "no active project" in listed
-    assert re.search(r"^  robots-check +\w.*\n  robots-lint +\w", listed, re.MULTILINE)
+    assert re.search(r"^  robots-audit +\w.*\n  robots-check +\w.*\n  robots-lint +\w", listed, re.MULTILINE)
 
 
-def test_scrapy_lists_both_inside_a_project(project: Path) -> None:
+def test_scrapy_lists_them_inside_a_project(project: Path) -> None:
     listed = run(project, "-h").stdout
     assert "active project: town" in listed
-    assert re.search(r"^  robots-check +\w.*\n  robots-lint +\w", listed, re.MULTILINE)
+    assert re.search(r"^  robots-audit +\w.*\n  robots-check +\w.*\n  robots-lint +\w", listed, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
+@pytest.mark.parametrize("name", ["robots-audit", "robots-check", "robots-lint"])
 def test_help_describes_the_exit_status(tmp_path: Path, name: str) -> None:
     done = run(tmp_path, name, "-h")
     assert "exit status is 2 if" in " ".join(done.stdout.split())
@@ -71,7 +72,8 @@ def test_help_describes_the_exit_status(tmp_path: Path, name: str) -> None:
 def test_loading_them_installs_no_reactor() -> None:
     code = (
         "import sys, scrapy_norobots.commands.robots_check, scrapy_norobots.commands.robots_lint; "
-        "sys.exit('twisted.internet.reactor' in sys.modules)"
+        "import scrapy_norobots.commands.robots_audit; "
+        "sys.exit('twisted.internet.reactor' in sys.modules or 'warcio' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -276,7 +278,15 @@ def test_text_from_a_site_is_always_escaped(tmp_path: Path, options: list[str]) 
 PAGE = (ROOT / "docs" / "commands.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("shown", re.findall(r"^```console\n\$ (.*?)```", PAGE, re.DOTALL | re.MULTILINE))
+# That of robots-audit is tested with its other tests.
+SHOWN = [
+    shown
+    for shown in re.findall(r"^```console\n\$ (.*?)```", PAGE, re.DOTALL | re.MULTILINE)
+    if "robots-audit" not in shown
+]
+
+
+@pytest.mark.parametrize("shown", SHOWN)
 def test_the_docs_show_the_real_output(tmp_path: Path, shown: str) -> None:
     (robots,) = re.findall(r"^```robots.txt\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE)
     (tmp_path / "robots.txt").write_text(robots)

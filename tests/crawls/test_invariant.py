@@ -19,6 +19,13 @@ def test_crawls_of_random_worlds_keep_the_invariant(seed: int, mode: str, tls: t
     assert not judge.faults
 
 
+def test_the_audit_agrees_with_every_decision_in_a_random_world(
+    mode: str, tls: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """``python -m tests.invariant --evidence`` does so with more of them."""
+    assert not invariant.run_with_evidence(3, mode, tls, tmp_path).judge.faults
+
+
 def with_slip(name: str) -> dict[str, Any]:
     return {"spider": "tests.slips.Slipping", "arguments": {"slip": name}}
 

@@ -66,7 +66,7 @@ def test_a_hostile_site_shows_as_text(hostile: tuple[Crawl, Path], browser: webd
     browser.get(file.as_uri())
     assert browser.title == "robots.txt in the crawl of </title><script>window.pwned=1</script>"
     assert browser.execute_script("return window.pwned") is None
-    assert browser.execute_script("return [document.scripts.length, document.images.length]") == [2, 0]
+    assert browser.execute_script("return [document.scripts.length, document.images.length]") == [3, 0]
     text = browser.find_element(By.TAG_NAME, "body").text
     assert text.replace("\n", "").isprintable()
     for shown in (
@@ -130,6 +130,7 @@ def many(count: int) -> dict[str, Any]:
             for number in range(count)
         ],
         "rows_left_out": 5,
+        "files": [],
     }  # fmt: skip
 
 

@@ -49,6 +49,7 @@ def test_a_crawl_that_met_nobody() -> None:
         "dropped_most_short_by": 0,
         "rows": [],
         "rows_left_out": 0,
+        "files": [],
     }
     assert log_text(said) == (
         "robots.txt in this crawl (town)\n"

@@ -1,0 +1,138 @@
+"""``evidence``: what evidence costs a crawl, and how fast it is audited.
+
+200 hosts of 25 pages, with and without `NOROBOTS_EVIDENCE`, in turns. Then the decisions of a made-up crawl
+of 10,000 hosts, 1,000,000 of them, are written and audited.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+from scrapy.http import Response
+
+from benchmarks.crawl import Measured, measure, serving
+from benchmarks.report import progress, table, with_ratio
+from scrapy_norobots.access import Judge, StatusPolicy
+from scrapy_norobots.evidence.answers import Answer
+from scrapy_norobots.evidence.decisions import Made
+from scrapy_norobots.evidence.fields import MULTIVALUE, POLICY
+from scrapy_norobots.evidence.writer import Writer
+from scrapy_norobots.freshness import Freshness
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import Origin, RobotsTxt
+
+HOSTS, PAGES = 200, 25
+SETTINGS = {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
+AUDITED_HOSTS = 10_000
+# Set EVIDENCE_DECISIONS to audit more, or fewer.
+DECISIONS = int(os.environ.get("EVIDENCE_DECISIONS", "1000000"))
+ROBOTS = b"User-agent: *\nDisallow: /back/\nDisallow: /attic/\n"
+
+
+def run(rounds: int) -> None:
+    """Measure and print the tables."""
+    pages = HOSTS * PAGES
+    seen: dict[str, list[Measured]] = {"without": [], "with": []}
+    sizes: list[int] = []
+    with serving() as port:
+        urls = [f"http://127.1.0.{host + 1}:{port}/{page}" for page in range(PAGES) for host in range(HOSTS)]
+        for number in range(1, rounds + 1):
+            for kind, all_measured in seen.items():
+                progress(f"round {number} of {rounds}: {kind} evidence")
+                with tempfile.TemporaryDirectory() as folder:
+                    settings = {**SETTINGS, "NOROBOTS_EVIDENCE": folder if kind == "with" else ""}
+                    all_measured.append(measure("norobots", urls, settings))
+                    if kind == "with":
+                        sizes.append(_size(Path(folder), ".jsonl.gz"))
+    base = [one.cpu / pages * 1e6 for one in seen["without"]]
+    rows = [
+        [
+            kind,
+            with_ratio([one.cpu / pages * 1e6 for one in all_measured], base, "µs"),
+            f"{min(one.peak for one in all_measured) / 1e6:.1f} MB",
+        ]
+        for kind, all_measured in seen.items()
+    ]
+    table(
+        f"evidence: medians of {rounds} rounds; {median(sizes) / pages:.0f} bytes a decision",
+        ["evidence", "processor time a page", "peak memory"],
+        rows,
+    )
+    audit()
+
+
+def _size(folder: Path, suffix: str) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir() if path.name.endswith(suffix))
+
+
+def audit() -> None:
+    """Write many decisions, audit them in a process of its own, and print what that took."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        progress(f"{DECISIONS:,} decisions are written")
+        start = time.process_time()
+        write(folder)
+        written = time.process_time() - start
+        progress("and audited")
+        start = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-m", "scrapy", "robots-audit", "--json", name],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        taken = time.perf_counter() - start
+        summary = json.loads(done.stdout)
+        assert not summary["problems"], summary
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+        table(
+            f"evidence: an audit of {sum(summary['decisions'].values()):,} decisions",
+            ["hosts", "written", "bytes a decision", "audited", "peak memory"],
+            [
+                [
+                    f"{AUDITED_HOSTS:,}",
+                    f"{written / DECISIONS * 1e6:.1f} µs a decision",
+                    f"{_size(folder, '.jsonl.gz') / DECISIONS:.0f}",
+                    f"{taken:.0f} s, {taken / DECISIONS * 1e6:.1f} µs a decision",
+                    f"{peak / 1e6:.0f} MB",
+                ]
+            ],
+        )
+
+
+def write(folder: Path) -> None:
+    """Write the evidence of a crawl that asks all hosts in turn."""
+    policy = StatusPolicy.of("koster1996")
+    judge = Judge(policy, Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
+    about = {POLICY: json.dumps(dict(policy.table)), MULTIVALUE: "False"}
+    writer = Writer(folder, "town-1", about, queue_max=2**40)
+    now = time.time()
+    accesses = []
+    for number in range(AUDITED_HOSTS):
+        origin = Origin("http", f"{number}.town.example", 80)
+        body = ROBOTS + b"# %d\n" % number
+        snapshot = Snapshot(origin, origin.robots_url, now, 200, body=body)
+        accesses.append(judge.judge(snapshot))
+        writer.put(Answer(origin, Response(snapshot.url, body=body), now, judged=body))
+    robot = b"FooBot/1.0 (+http://foo.example/bot)"
+    for number in range(DECISIONS):
+        access = accesses[number % AUDITED_HOSTS]
+        place = ("catalogue", "books", "back")[number % 3]
+        url = f"{access.snapshot.origin}/{place}/{number}.html"
+        decision = access.decide(url, robot) if place == "back" else None
+        writer.put(Made(now + number / 100, url, robot, access, decision))
+        if number % 50_000 == 0:
+            while writer._queue:
+                time.sleep(0.05)
+    writer.stop()
+    while not writer.has_ended:
+        time.sleep(0.05)
+    assert not writer.lost

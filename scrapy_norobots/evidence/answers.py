@@ -1,0 +1,183 @@
+"""The answers to requests for robots.txt, as records of a WARC 1.1 file (ISO 28500:2017).
+
+A `response` record holds an answer as Scrapy received it: the status, the headers, and the body with its
+Content-Encoding. A 304 that renews a copy is a `revisit`. A download without an answer is a `metadata`
+record. A copy from a store is a `response` with the date of its download; a store keeps some headers only.
+The record's fields `Norobots-Origin` and, where the body was judged, `Norobots-Body-Digest` link it with
+decisions.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from scrapy_norobots.evidence.fields import BODY_DIGEST, ORIGIN, SOURCE, date_of, digest_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import BinaryIO
+
+    from scrapy.http import Response
+
+    from scrapy_norobots.snapshot import Snapshot
+    from scrapy_norobots.standard import Origin
+
+_NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+
+# How Scrapy marks an answer that was cut off, and the word for it in a WARC-Truncated field.
+_CUT_OFF = {"dataloss": "disconnect", "download_stopped": "length"}
+
+# Headers of a transfer that was undone. What reads the record must not undo it again.
+_UNDONE = (b"transfer-encoding",)
+
+
+class AnswerRecord(Protocol):
+    """One record of the answers."""
+
+    @property
+    def size(self) -> int:
+        """About how much memory it takes until it is written, in bytes."""
+
+    def write(self, writer: WARCWriter) -> None:
+        """Write it."""
+
+
+class Answer(NamedTuple):
+    """An answer over the network.
+
+    `judged` is the decoded body by which pages are judged, if it is; `renewed` the copy that a 304 renews;
+    `encodings` the Content-Encoding headers that were taken off the response.
+    """
+
+    origin: Origin
+    response: Response
+    time: float
+    encodings: tuple[bytes, ...] = ()
+    judged: bytes | None = None
+    renewed: Snapshot | None = None
+
+    @property
+    def size(self) -> int:
+        """About how much memory it takes until it is written, in bytes."""
+        return 2_000 + len(self.response.body) + len(self.judged or b"")
+
+    def write(self, writer: WARCWriter) -> None:
+        """Write it as a `response`, or as a `revisit` if it renews a copy."""
+        response = self.response
+        fields = _fields(self.origin, self.time, self.judged)
+        if response.ip_address is not None:
+            fields["WARC-IP-Address"] = str(response.ip_address)
+        for flag, word in _CUT_OFF.items():
+            if flag in response.flags:
+                fields["WARC-Truncated"] = word
+        headers = [
+            (name, value)
+            for name, values in response.headers.items()
+            if name.lower() not in _UNDONE
+            for value in values
+        ]
+        headers += [(b"Content-Encoding", value) for value in self.encodings]
+        protocol = (
+            "HTTP/1.0" if response.protocol == "HTTP/1.0" else "HTTP/1.1"
+        )  # HTTP/2 has no form of its own
+        head = _Head(protocol, response.status, headers)
+        if self.renewed is None:
+            _write(writer, "response", response.url, head, response.body, fields)
+            return
+        fields[BODY_DIGEST] = digest_of(self.renewed.body)
+        fields["WARC-Profile"] = _NOT_MODIFIED
+        fields["WARC-Refers-To-Target-URI"] = self.renewed.url
+        fields["WARC-Refers-To-Date"] = date_of(self.renewed.time)
+        _write(writer, "revisit", response.url, head, b"", fields)
+
+
+class Copy(NamedTuple):
+    """A snapshot that came from a store."""
+
+    snapshot: Snapshot
+
+    @property
+    def size(self) -> int:
+        """About how much memory it takes until it is written, in bytes."""
+        return 2_000 + len(self.snapshot.body)
+
+    def write(self, writer: WARCWriter) -> None:
+        """Write it with the date of its download."""
+        snapshot = self.snapshot
+        if snapshot.status is None:
+            Failure(snapshot, "store").write(writer)
+            return
+        judged = snapshot.body if 200 <= snapshot.status < 300 else None
+        fields = {**_fields(snapshot.origin, snapshot.time, judged), SOURCE: "store"}
+        headers = [(name.encode(), value.encode("latin-1")) for name, value in snapshot.headers.items()]
+        head = _Head("HTTP/1.1", snapshot.status, headers)
+        _write(writer, "response", snapshot.url, head, snapshot.body, fields)
+
+
+class Failure(NamedTuple):
+    """A download without an answer, or one whose answer is no file."""
+
+    snapshot: Snapshot
+    source: str = ""
+
+    @property
+    def size(self) -> int:
+        """About how much memory it takes until it is written, in bytes."""
+        return 2_000
+
+    def write(self, writer: WARCWriter) -> None:
+        """Write it as a `metadata` record: a field with the error."""
+        snapshot = self.snapshot
+        fields = _fields(snapshot.origin, snapshot.time, None)
+        if self.source:
+            fields[SOURCE] = self.source
+        text = " ".join(snapshot.error.split())
+        body = f"norobots-error: {text}\r\n".encode("utf-8", "backslashreplace")
+        _write(writer, "metadata", snapshot.url, None, body, fields)
+
+
+def begin(file: BinaryIO, name: str, about: Mapping[str, str]) -> WARCWriter:
+    """Begin a WARC file: return a writer that has written the `warcinfo` record."""
+    writer = WARCWriter(file, gzip=True, warc_version="1.1")
+    writer.write_record(writer.create_warcinfo_record(name, about))
+    return writer
+
+
+def _fields(origin: Origin, time: float, judged: bytes | None) -> dict[str, str]:
+    fields = {"WARC-Date": date_of(time), ORIGIN: str(origin)}
+    if judged is not None:
+        fields[BODY_DIGEST] = digest_of(judged)
+    return fields
+
+
+def _write(
+    writer: WARCWriter, kind: str, url: str, head: _Head | None, body: bytes, fields: dict[str, str]
+) -> None:
+    record = writer.create_warc_record(
+        url,
+        kind,
+        payload=BytesIO(body),
+        length=len(body),
+        http_headers=head,
+        warc_headers_dict=fields,
+    )
+    writer.write_record(record)
+
+
+class _Head(StatusAndHeaders):  # type: ignore[misc]  # warcio has no types
+    """The head of an HTTP answer, byte by byte as it came: warcio's own would encode what is not ASCII."""
+
+    def __init__(self, protocol: str, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
+        super().__init__(f"{status} {phrase}", [], protocol=protocol)
+        lines = [f"{protocol} {status} {phrase}".encode(), *(b": ".join(pair) for pair in headers)]
+        self._raw = b"\r\n".join([*lines, b"", b""])
+
+    def compute_headers_buffer(self, _filter: Any = None) -> None:
+        """Set the bytes that warcio writes."""
+        self.headers_buff = self._raw

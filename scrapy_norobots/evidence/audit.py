@@ -1,0 +1,279 @@
+"""`Audit`: makes every decision of a crawl again, from the stored robots.txt files alone.
+
+It reads the WARC files first: each body must have the digest that its record states. Each decision names an
+answer by origin and time. The page must be of that origin, the digest must be that of the file, and the
+file, read by the same parsers, must give the same verdict, reason, line and rule. If there is no file, the
+policy that the crawl has stated must. Whether an answer was still fresh is not checked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
+
+from scrapy_norobots.access import ALLOW, DENY, PRESETS, Access, Judge, Rules, StatusPolicy
+from scrapy_norobots.evidence.fields import (
+    AND,
+    DECISIONS_SUFFIX,
+    MULTIVALUE,
+    OVERRIDDEN,
+    POLICY,
+    RUN,
+    UNREACHABLE,
+    WARC_SUFFIX,
+)
+from scrapy_norobots.evidence.files import DamagedError, GzipFile, Stored, read_record
+from scrapy_norobots.evidence.index import Index, Outcome
+from scrapy_norobots.freshness import Freshness
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import Decision, Origin, Reason
+
+# How much memory parsed files may take, in bytes, and how many outcomes are remembered.
+_PARSED_MAX = 64 * 1024 * 1024
+_OUTCOMES_MAX = 50_000
+
+_NO_TIMES = Freshness(0, 0, 0, 0)  # freshness is not checked
+
+
+class Readers(Protocol):
+    """Finds parsers by name."""
+
+    def __call__(
+        self, names: Sequence[str], *, is_strict: bool, multivalue: bool
+    ) -> Callable[[bytes], Rules]:
+        """Return what reads a file by the parsers of these names, in this order.
+
+        With `is_strict` the first is the strict one, of which a decision has the line; `multivalue` is its
+        dialect. Raises `LookupError` if a parser is unknown or cannot be used.
+        """
+
+
+class Problem(NamedTuple):
+    """What does not agree, or, if not `is_readable`, what cannot be read; `place` is a file and a line."""
+
+    place: str
+    text: str
+    is_readable: bool = True
+
+
+class Run(NamedTuple):
+    """The settings of a crawl that its decisions depend on."""
+
+    policy: StatusPolicy
+    multivalue: bool
+
+
+_DEFAULT_RUN = Run(StatusPolicy.of("koster1996"), multivalue=False)
+
+
+class MismatchError(Exception):
+    """A decision is not what the evidence supports."""
+
+
+class Audit:
+    """Audits evidence files. `answers`, `verdicts` and `cut_off` (files) count what has been read."""
+
+    def __init__(
+        self, files: Iterable[Path], readers: Readers, on_read: Callable[[int], object] = lambda _: None
+    ) -> None:
+        names = sorted(files)
+        self._warcs = [path for path in names if path.name.endswith(WARC_SUFFIX)]
+        self._decisions = [path for path in names if path.name.endswith(DECISIONS_SUFFIX)]
+        self._readers = readers
+        self._on_read = on_read
+        self._runs: dict[str, Run] = {}
+        self._index = Index()
+        self._outcomes: dict[tuple[str, str], Outcome | None] = {}
+        self._parsed = _Parsed(_PARSED_MAX)
+        self.answers = 0
+        self.verdicts: Counter[str] = Counter()
+        self.cut_off = 0
+
+    def problems(self) -> Iterator[Problem]:
+        """Read all files, and yield what is wrong."""
+        try:
+            for path in self._warcs:
+                yield from self._of_file(path, self._read_answers(path))
+            for path in self._decisions:
+                yield from self._of_file(path, self._read_decisions(path))
+        finally:
+            self._index.close()
+
+    def _of_file(self, path: Path, problems: Iterator[Problem]) -> Iterator[Problem]:
+        try:
+            yield from problems
+        except DamagedError as exc:
+            yield Problem(path.name, str(exc), is_readable=False)
+
+    def _read_answers(self, path: Path) -> Iterator[Problem]:
+        self._index.add_file(path)
+        file = GzipFile(path, self._on_read)
+        for offset, data in file.members():
+            stored = read_record(data)
+            if stored.kind == "warcinfo":
+                yield from self._add_run(path, stored.about)
+                continue
+            self.answers += 1
+            if stored.problem:
+                yield Problem(f"{path.name}: byte {offset}", f"{stored.url}: {stored.problem}")
+            if stored.origin:
+                self._add_answer(stored, offset)
+        self.cut_off += file.is_cut_off
+
+    def _add_run(self, path: Path, about: dict[str, str]) -> Iterator[Problem]:
+        try:
+            self._runs[about[RUN]] = Run(_policy(about[POLICY]), about[MULTIVALUE] == str(True))
+        except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
+            yield Problem(
+                path.name, "its warcinfo record does not state the crawl's settings", is_readable=False
+            )
+
+    def _add_answer(self, stored: Stored, offset: int) -> None:
+        # A revisit has the digest of the file that it renews.
+        self._index.add_outcome(stored.origin, stored.date, Outcome(stored.status, stored.digest))
+        if stored.body is not None and stored.digest is not None:
+            self._index.add_body(stored.digest, offset)
+
+    def _read_decisions(self, path: Path) -> Iterator[Problem]:
+        run = self._runs.get(path.name.removesuffix(DECISIONS_SUFFIX).rpartition("-")[0])
+        if run is None:
+            yield Problem(path.name, "no warcinfo record states the settings of its crawl", is_readable=False)
+            run = _DEFAULT_RUN
+        file = GzipFile(path, self._on_read)
+        for number, line in enumerate(file.lines(), 1):
+            try:
+                facts = json.loads(line)
+                self.verdicts[str(facts["verdict"])] += 1
+                self._check(facts, run)
+            except MismatchError as exc:
+                yield Problem(f"{path.name}: line {number}", f"{facts['url']}: {exc}")
+            except LookupError as exc:
+                yield Problem(f"{path.name}: line {number}", f"cannot be judged: {exc}", is_readable=False)
+            except (ValueError, TypeError, AttributeError, RecursionError) as exc:
+                text = f"not a decision ({type(exc).__name__}: {exc})"
+                yield Problem(f"{path.name}: line {number}", text, is_readable=False)
+        self.cut_off += file.is_cut_off
+
+    def _check(self, facts: dict[str, Any], run: Run) -> None:
+        """Raise `MismatchError` if a decision is not what the evidence supports."""
+        url, origin = facts["url"], facts["origin"]
+        if facts["verdict"] == OVERRIDDEN:
+            return
+        if facts["reason"] == Reason.BAD_URL.name.lower():
+            _check_bad_url(facts)
+            return
+        if str(Origin.of(url)) != origin:
+            raise MismatchError(f"is not of the origin {origin}")
+        outcome = self._outcome(origin, facts["robots_time"])
+        if outcome is None:
+            raise MismatchError(
+                f"{facts['verdict']}, but no answer for {origin} at {facts['robots_time']} is stored"
+            )
+        if outcome.digest != facts["robots_digest"]:
+            raise MismatchError(
+                f"the digest of its robots.txt is {outcome.digest}, not {facts['robots_digest']}"
+            )
+        access = self._access(outcome, facts, run)
+        robot = facts["robot"].encode("utf-8", "surrogateescape")
+        decision = access.decide(url, robot)
+        if decision.allowed and "sent_as" in facts:
+            decision = access.decide(facts["sent_as"], robot)
+        stated = tuple(facts[name] for name in ("verdict", "reason", "line", "rule"))
+        if _facts_of(decision) != stated:
+            raise MismatchError(f"recorded as {_text_of(stated)}; judged as {_text_of(_facts_of(decision))}")
+
+    def _outcome(self, origin: str, date: str) -> Outcome | None:
+        name = (origin, date)
+        if name not in self._outcomes:
+            if len(self._outcomes) >= _OUTCOMES_MAX:
+                self._outcomes.clear()
+            self._outcomes[name] = self._index.outcome(origin, date)
+        return self._outcomes[name]
+
+    def _access(self, outcome: Outcome, facts: dict[str, Any], run: Run) -> Access:
+        """Return what may be fetched by an outcome; raise `MismatchError` if its body is not stored."""
+        parser, is_strict = facts["parser"] or "", facts["reason"] != Reason.PARSER.name.lower()
+        # Rules that are whole URLs apply to one origin, so accesses are not shared between origins.
+        key = (outcome, parser, is_strict, run.multivalue, id(run.policy), facts["origin"])
+        access = self._parsed.get(key)
+        if access is not None:
+            return access
+        body, status = b"", outcome.status
+        if outcome.digest is not None:
+            found = self._index.body(outcome.digest)
+            if found is None:
+                raise MismatchError(f"the body with the digest {outcome.digest} is not stored")
+            body, status = found, 200
+        origin = Origin.of(facts["origin"])
+        assert origin is not None  # the page is of it
+        parse: Callable[[bytes], Rules] = _no_rules
+        if outcome.digest is not None:
+            parse = self._readers(parser.split(AND), is_strict=is_strict, multivalue=run.multivalue)
+        snapshot = Snapshot(origin, origin.robots_url, 0.0, status, body=body)
+        access = Judge(run.policy, _NO_TIMES, parse).judge(snapshot)
+        self._parsed.put(key, access)
+        return access
+
+
+class _Parsed:
+    """The accesses that were used last, within a bound of memory."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._size = 0
+        self._entries: OrderedDict[object, Access] = OrderedDict()
+
+    def get(self, key: object) -> Access | None:
+        access = self._entries.get(key)
+        if access is not None:
+            self._entries.move_to_end(key)
+        return access
+
+    def put(self, key: object, access: Access) -> None:
+        self._entries[key] = access
+        self._size += _size_of(access)
+        while self._size > self._bytes_max and len(self._entries) > 1:
+            self._size -= _size_of(self._entries.popitem(last=False)[1])
+
+
+def _size_of(access: Access) -> int:
+    """Return about how much memory an access takes, with the rules that it will keep."""
+    return 2_000 + 10 * len(access.snapshot.body)
+
+
+def _no_rules(body: bytes) -> Rules:
+    raise AssertionError("there is no body to read")
+
+
+def _policy(text: str) -> StatusPolicy:
+    table = json.loads(text)
+    if not set(PRESETS["allow"]) <= set(table) or not set(table.values()) <= {ALLOW, DENY}:
+        raise ValueError("not a policy")
+    return StatusPolicy(MappingProxyType(table))
+
+
+def _check_bad_url(facts: Mapping[str, Any]) -> None:
+    try:
+        origin = Origin.of(facts["url"])
+    except ValueError:
+        return
+    raise MismatchError(f"dropped as a URL without an origin, but it is of {origin}")
+
+
+def _facts_of(decision: Decision) -> tuple[str, str, int | None, str | None]:
+    if decision.allowed:
+        verdict = decision.verdict.value
+    else:
+        is_forbidden = decision.reason in (Reason.RULE, Reason.PARSER)
+        verdict = decision.verdict.value if is_forbidden else UNREACHABLE
+    line, rule = decision.rule or (None, None)
+    return verdict, decision.reason.name.lower(), line, rule
+
+
+def _text_of(facts: tuple[Any, ...]) -> str:
+    verdict, reason, line, rule = facts
+    return f"{verdict} ({reason})" if line is None else f"{verdict} (line {line}, {rule!r})"

@@ -1,0 +1,135 @@
+"""Decisions as lines of JSON: whether a page could be requested, why, and by which file."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_norobots.evidence.fields import AND, OVERRIDDEN, UNREACHABLE, date_of, digest_of
+from scrapy_norobots.parser import StrictRobotParser, parser_names, strict_reading
+from scrapy_norobots.standard import Origin, Reason, Verdict
+
+if TYPE_CHECKING:
+    from scrapy_norobots.access import Access
+    from scrapy_norobots.standard import Decision
+
+# About how much memory a decision takes until it is written, in bytes.
+SIZE = 500
+
+# How many files' times and digests are remembered.
+_REMEMBERED = 10_000
+
+
+class Made(NamedTuple):
+    """A decision, as it is made.
+
+    `robot` is the name or whole User-Agent header by which it was made. `decision` is there if the request
+    is dropped; then there is no `access` if the URL has no origin. Neither is there if robots.txt was
+    overridden.
+    """
+
+    time: float
+    url: str
+    robot: str | bytes
+    access: Access | None = None
+    decision: Decision | None = None
+
+
+class DecisionLines:
+    """Makes lines of decisions, in the thread that writes them."""
+
+    def __init__(self, *, dry_run: bool) -> None:
+        self._dry_run = dry_run
+        self._files: dict[tuple[Origin, float, bool], tuple[str, str | None]] = {}
+
+    def line(self, made: Made) -> bytes:
+        """Return the line of a decision."""
+        robot = made.robot
+        if isinstance(robot, bytes):
+            robot = robot.decode("utf-8", "surrogateescape")
+        facts: dict[str, Any] = {
+            "time": date_of(made.time),
+            "url": _without_credentials(made.url),
+            "verdict": OVERRIDDEN,
+            "robot": robot,
+            "origin": None,
+            "reason": "dont_obey_robotstxt",
+            "line": None,
+            "rule": None,
+            "robots_digest": None,
+            "robots_time": None,
+            "parser": None,
+        }
+        access = made.access
+        if access is not None:
+            facts["origin"] = str(access.snapshot.origin)
+            facts["robots_time"], facts["robots_digest"] = self._file(access)
+        if made.decision is not None:
+            facts |= _dropped(made.url, made.decision)
+            if self._dry_run:
+                facts["dry_run"] = True
+        elif access is not None:
+            facts |= _allowed(made.url, made.robot, access)
+        else:
+            facts["origin"] = _origin_of(made.url)
+        return json.dumps(facts).encode() + b"\n"
+
+    def _file(self, access: Access) -> tuple[str, str | None]:
+        """Return the time and the digest of a file; an origin has one file of each time."""
+        snapshot, has_rules = access.snapshot, access.rules is not None
+        key = (snapshot.origin, snapshot.time, has_rules)
+        found = self._files.get(key)
+        if found is None:
+            if len(self._files) >= _REMEMBERED:
+                self._files.clear()
+            digest = digest_of(snapshot.body) if has_rules else None
+            found = self._files[key] = date_of(snapshot.time), digest
+        return found
+
+
+def _dropped(url: str, decision: Decision) -> dict[str, Any]:
+    is_forbidden = decision.reason in (Reason.RULE, Reason.PARSER)
+    facts: dict[str, Any] = {
+        "verdict": Verdict.FORBIDDEN.value if is_forbidden else UNREACHABLE,
+        "reason": decision.reason.name.lower(),
+    }
+    if is_forbidden:
+        facts["parser"] = decision.parser or StrictRobotParser.__name__
+    if decision.rule is not None:
+        facts["line"], facts["rule"] = decision.rule
+    if decision.url != url:
+        facts["sent_as"] = _without_credentials(decision.url)
+    return facts
+
+
+def _allowed(url: str, robot: str | bytes, access: Access) -> dict[str, Any]:
+    """Return why a request passes, without asking other parsers again: they are the crawl's thread's."""
+    robots = strict_reading(access.rules)
+    if robots is not None:
+        reason = robots.decide(url, robot).reason
+    elif access.rules is not None:
+        reason = Reason.PARSER
+    else:
+        reason = access.decide(url, robot).reason
+    return {
+        "verdict": Verdict.ALLOWED.value,
+        "reason": reason.name.lower(),
+        "parser": AND.join(parser_names(access.rules)) or None,
+    }
+
+
+def _origin_of(url: str) -> str | None:
+    try:
+        origin = Origin.of(url)
+    except ValueError:
+        return None
+    return None if origin is None else str(origin)
+
+
+def _without_credentials(url: str) -> str:
+    """Return a URL without user name and password: evidence is made to be shown."""
+    if "@" not in url:
+        return url
+    scheme, slashes, rest = url.partition("://")
+    end = min((place for mark in "/?#" if (place := rest.find(mark)) >= 0), default=len(rest))
+    return f"{scheme}{slashes}{rest[:end].rpartition('@')[2]}{rest[end:]}"

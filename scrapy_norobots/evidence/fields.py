@@ -1,0 +1,35 @@
+"""The names and values by which the two kinds of evidence files refer to each other."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timezone
+
+WARC_SUFFIX, DECISIONS_SUFFIX = ".warc.gz", ".jsonl.gz"
+
+# Fields of WARC records beside the standard's: the origin whose robots.txt was requested, the digest of the
+# body that was judged, and where a record came from if not from the network.
+ORIGIN = "Norobots-Origin"
+BODY_DIGEST = "Norobots-Body-Digest"
+SOURCE = "Norobots-Source"
+
+# Fields of the warcinfo record: the run, and the settings that its decisions depend on.
+RUN = "isPartOf"
+POLICY = "norobots-status-policy"
+MULTIVALUE = "norobots-multivalue"
+
+# Verdicts that `standard.Verdict` does not have.
+UNREACHABLE, OVERRIDDEN = "unreachable", "overridden"
+
+# Between the names of parsers that all allowed a request.
+AND = ", "
+
+
+def digest_of(body: bytes) -> str:
+    """Return the digest of a body that was judged: ``sha256:`` and 64 hexadecimal digits."""
+    return f"sha256:{hashlib.sha256(body).hexdigest()}"
+
+
+def date_of(time: float) -> str:
+    """Return seconds since the epoch as a date in UTC, to the microsecond (WARC 1.1, WARC-Date)."""
+    return datetime.fromtimestamp(time, timezone.utc).isoformat(timespec="microseconds")[:-6] + "Z"

@@ -1,0 +1,157 @@
+"""Reads the files that `Writer` writes, member by member and in bounded memory.
+
+Both kinds of files are gzip files of many members. A file that ends in the middle of a member was left by a
+process that was killed: what is complete in it is read. Anything else that is wrong raises `DamagedError`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import NamedTuple
+
+from warcio.archiveiterator import ArchiveIterator
+
+from scrapy_norobots.body import decode
+from scrapy_norobots.evidence.fields import BODY_DIGEST, MULTIVALUE, ORIGIN, POLICY, RUN, digest_of
+
+_CHUNK = 256 * 1024
+
+# More bytes than the largest robots.txt that is allowed, and its headers.
+_RECORD_MAX = 300 * 1024 * 1024
+_LINE_MAX = 4 * 1024 * 1024
+
+
+class DamagedError(Exception):
+    """A file cannot be read from some place on."""
+
+
+class Chunk(NamedTuple):
+    """A part of a gzip member that begins at `offset`; `is_last` if the member ends with it."""
+
+    offset: int
+    data: bytes
+    is_last: bool
+
+
+class GzipFile:
+    """The members of a gzip file. `is_cut_off` says, after the end, whether it ends inside a member."""
+
+    def __init__(self, path: Path, on_read: Callable[[int], object] = lambda _: None) -> None:
+        """`on_read` is called with how many bytes of the file have been read."""
+        self._path = path
+        self._on_read = on_read
+        self.is_cut_off = False
+
+    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+        """Yield the parts of the members from the one on that begins at `start`; raise `DamagedError`."""
+        offset = start
+        stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        is_inside = False
+        try:
+            with self._path.open("rb") as file:
+                file.seek(start)
+                while data := file.read(_CHUNK):
+                    self._on_read(len(data))
+                    has_more = True
+                    while data or has_more:
+                        text = stream.decompress(data, _CHUNK)
+                        is_inside = not stream.eof
+                        yield Chunk(offset, text, stream.eof)
+                        has_more = is_inside and len(text) == _CHUNK  # it can hold some back
+                        data = stream.unconsumed_tail
+                        if stream.eof:
+                            data = stream.unused_data
+                            offset = file.tell() - len(data)
+                            stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        except OSError as exc:
+            raise DamagedError(str(exc.strerror or exc)) from exc
+        except zlib.error as exc:
+            raise DamagedError(f"damaged at byte {offset:,} ({exc})") from exc
+        self.is_cut_off = is_inside
+
+    def members(self, start: int = 0) -> Iterator[tuple[int, bytes]]:
+        """Yield the offset and the whole of each member."""
+        parts: list[bytes] = []
+        size = 0
+        for offset, data, is_last in self.chunks(start):
+            parts.append(data)
+            size += len(data)
+            if size > _RECORD_MAX:
+                raise DamagedError(f"has a record of more than {_RECORD_MAX:,} bytes at byte {offset:,}")
+            if is_last:
+                yield offset, b"".join(parts)
+                parts, size = [], 0
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the complete lines."""
+        rest = b""
+        for chunk in self.chunks():
+            *lines, rest = (rest + chunk.data).split(b"\n")
+            yield from lines
+            if len(rest) > _LINE_MAX:
+                raise DamagedError(f"has a line of more than {_LINE_MAX:,} bytes")
+
+
+class Stored(NamedTuple):
+    """What an audit needs of one WARC record.
+
+    `origin` is empty if the record is none of this package's. `status` is None if there was no answer;
+    `digest` is that of the body by which pages are judged, as the record has it. `problem` says what about
+    the record itself is wrong. `about` are the fields of a `warcinfo` record.
+    """
+
+    kind: str
+    url: str = ""
+    origin: str = ""
+    date: str = ""
+    status: int | None = None
+    digest: str | None = None
+    body: bytes | None = None
+    problem: str = ""
+    about: dict[str, str] = {}  # noqa: RUF012  # never changed
+
+
+def read_record(data: bytes) -> Stored:
+    """Read one WARC record; raise `DamagedError` for what is none."""
+    try:
+        record = next(iter(ArchiveIterator(BytesIO(data), check_digests=True)))
+        body = record.raw_stream.read()
+        kind = str(record.rec_type)
+        get = record.rec_headers.get_header
+        if kind == "warcinfo":
+            lines = (line.partition(": ") for line in body.decode("utf-8", "replace").splitlines())
+            wanted = (RUN, POLICY, MULTIVALUE)
+            return Stored(kind, about={name: value for name, _, value in lines if name in wanted})
+        stored = Stored(
+            kind,
+            url=get("WARC-Target-URI") or "",
+            origin=get(ORIGIN) or "",
+            date=get("WARC-Date") or "",
+            status=None if record.http_headers is None else int(record.http_headers.get_statuscode()),
+            digest=get(BODY_DIGEST),
+        )
+    except Exception as exc:  # whatever warcio makes of what is no record
+        raise DamagedError(f"not a WARC record ({type(exc).__name__}: {exc})") from exc
+    if record.digest_checker is not None and record.digest_checker.passed is False:
+        problem = "; ".join(map(str, record.digest_checker.problems))
+        return stored._replace(problem=f"its WARC digest is wrong: {problem}")
+    if kind != "response" or stored.digest is None:
+        return stored
+    return _with_body(stored, body, record.http_headers.headers)
+
+
+def _with_body(stored: Stored, body: bytes, headers: list[tuple[str, str]]) -> Stored:
+    """Add the decoded body; say so if it is not what the record's digest is of."""
+    values = ",".join(value for name, value in headers if name.lower() == "content-encoding")
+    names = [name.strip().lower() for name in values.split(",")]
+    try:
+        judged = decode(body, [name for name in names if name not in ("", "identity")], _RECORD_MAX)
+    except ValueError as exc:
+        return stored._replace(problem=f"its body cannot be decoded: {exc}")
+    actual = digest_of(judged)
+    if actual != stored.digest:
+        return stored._replace(problem=f"its body has the digest {actual}, not {stored.digest}")
+    return stored._replace(body=judged)

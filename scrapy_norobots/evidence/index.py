@@ -1,0 +1,74 @@
+"""`Index`: which answer stands behind a decision, found in bounded memory however many answers there are.
+
+It is a temporary SQLite database on disk: for an origin and the time of its robots.txt the outcome, and for
+the digest of a body the place of a record that has it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from scrapy_norobots.evidence.files import GzipFile, read_record
+
+_SCHEMA = """
+PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+CREATE TABLE outcomes (name BLOB PRIMARY KEY, status INTEGER, digest TEXT) WITHOUT ROWID;
+CREATE TABLE bodies (digest TEXT PRIMARY KEY, file INTEGER, offset INTEGER) WITHOUT ROWID;
+"""
+
+
+class Outcome(NamedTuple):
+    """What a download of a robots.txt came to: a status (None: no answer), and the digest of its file."""
+
+    status: int | None
+    digest: str | None
+
+
+class Index:
+    """The outcomes and bodies of the WARC files that were read."""
+
+    def __init__(self) -> None:
+        self._files: list[Path] = []
+        self._database = sqlite3.connect("", isolation_level=None)  # a temporary file
+        self._database.executescript(_SCHEMA)
+
+    def add_file(self, path: Path) -> None:
+        """Name the file whose records are added from now on."""
+        self._files.append(path)
+
+    def add_outcome(self, origin: str, date: str, outcome: Outcome) -> None:
+        """Add an outcome, in place of one of the same origin and time."""
+        self._database.execute("REPLACE INTO outcomes VALUES (?, ?, ?)", (_name(origin, date), *outcome))
+
+    def add_body(self, digest: str, offset: int) -> None:
+        """Add a body that has been checked."""
+        place = (digest, len(self._files) - 1, offset)
+        self._database.execute("INSERT OR IGNORE INTO bodies VALUES (?, ?, ?)", place)
+
+    def outcome(self, origin: str, date: str) -> Outcome | None:
+        """Return the outcome of an origin and a time, if there is one."""
+        query = "SELECT status, digest FROM outcomes WHERE name = ?"
+        row = self._database.execute(query, (_name(origin, date),)).fetchone()
+        return None if row is None else Outcome(*row)
+
+    def body(self, digest: str) -> bytes | None:
+        """Read the body with a digest, if there is one."""
+        query = "SELECT file, offset FROM bodies WHERE digest = ?"
+        row = self._database.execute(query, (digest,)).fetchone()
+        if row is None:
+            return None
+        file, offset = row
+        _, data = next(GzipFile(self._files[file]).members(offset))
+        return read_record(data).body
+
+    def close(self) -> None:
+        """Remove it."""
+        self._database.close()
+
+
+def _name(origin: str, date: str) -> bytes:
+    return blake2b(f"{origin} {date}".encode("utf-8", "backslashreplace"), digest_size=16).digest()

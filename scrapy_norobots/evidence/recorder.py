@@ -1,0 +1,194 @@
+"""`Evidence`: records the answers and decisions of a crawl.
+
+Everything here runs on the event loop and waits for nothing. If evidence cannot be written, one ERROR says
+so, and the crawl continues, or the spider is closed if `NOROBOTS_EVIDENCE_REQUIRED` is true.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import socket
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import scrapy
+from scrapy import signals
+
+from scrapy_norobots import compat
+from scrapy_norobots.evidence.decisions import Made
+from scrapy_norobots.evidence.fields import MULTIVALUE, POLICY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from twisted.internet.defer import Deferred
+
+    from scrapy_norobots.access import Access
+    from scrapy_norobots.settings import Config
+    from scrapy_norobots.snapshot import Snapshot
+    from scrapy_norobots.standard import Decision, Origin
+
+logger = logging.getLogger(__name__)
+
+# The reason that a spider is closed with if evidence is required and cannot be written.
+FINISH_REASON = "norobots_evidence"
+
+# How long the end of a crawl waits for what is still to be written, in seconds: a disk may never answer.
+_LONGEST_END = 60.0
+_PAUSE = 0.05
+
+
+class Evidence:
+    """Records the evidence of one crawl."""
+
+    def __init__(self, crawler: Crawler, config: Config) -> None:
+        """Open the files. Raises `ValueError`, which names the setting, if they cannot be opened."""
+        assert crawler.stats is not None  # made before any middleware
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._config = config.evidence
+        self._closing: Deferred[None] | None = None
+        self._has_logged_loss = False
+        try:
+            from scrapy_norobots.evidence import answers  # noqa: PLC0415  # an extra
+            from scrapy_norobots.evidence.writer import Writer  # noqa: PLC0415  # imports that too
+
+            self._answers = answers
+            self._writer = Writer(
+                Path(self._config.folder), _run_name(crawler), _about(config), dry_run=config.dry_run
+            )
+        except ImportError as exc:
+            raise ValueError(
+                f"NOROBOTS_EVIDENCE = {self._config.folder!r}: needs warcio: "
+                f"pip install 'scrapy-norobots[evidence]' ({exc})"
+            ) from exc
+        except OSError as exc:
+            raise ValueError(
+                f"NOROBOTS_EVIDENCE = {self._config.folder!r}: cannot be written: {exc}"
+            ) from exc
+        crawler.signals.connect(self._close, signals.spider_closed)
+
+    def answered(
+        self,
+        origin: Origin,
+        response: Response,
+        encodings: Sequence[bytes],
+        snapshot: Snapshot | None = None,
+        previous: Snapshot | None = None,
+    ) -> None:
+        """Record an answer to a request for a robots.txt.
+
+        `snapshot` is the outcome of the download if this is the last hop. `previous` is the copy that a 304
+        renews.
+        """
+        judged = renewed = None
+        if snapshot is not None and snapshot.status is not None and 200 <= snapshot.status < 300:
+            judged = snapshot.body
+        elif snapshot is not None and snapshot.status == 304:
+            renewed = previous
+        when = time.time() if snapshot is None else snapshot.time
+        self._put(self._answers.Answer(origin, response, when, tuple(encodings), judged, renewed))
+        if snapshot is not None and snapshot.status is None:
+            self.failed(snapshot)
+
+    def failed(self, snapshot: Snapshot) -> None:
+        """Record a download that led to no file."""
+        self._put(self._answers.Failure(snapshot))
+
+    def recalled(self, snapshots: Sequence[Snapshot]) -> None:
+        """Record snapshots that came from a store."""
+        for snapshot in snapshots:
+            self._put(self._answers.Copy(snapshot))
+
+    def allowed(self, url: str, robot: str | bytes, access: Access) -> None:
+        """Record that a request passes."""
+        if self._config.allowed:
+            self._put(Made(time.time(), url, robot, access))
+
+    def dropped(self, url: str, robot: str | bytes, decision: Decision, access: Access | None) -> None:
+        """Record that a request is dropped, or would be dropped without the dry run."""
+        self._put(Made(time.time(), url, robot, access, decision))
+
+    def overridden(self, url: str, robot: str | bytes) -> None:
+        """Record that a request passes without a check, because of `dont_obey_robotstxt`."""
+        self._put(Made(time.time(), url, robot))
+
+    def _put(self, record: object) -> None:
+        writer = self._writer
+        writer.put(record)  # type: ignore[arg-type]  # of the modules that are imported late
+        if not self._has_logged_loss and (writer.error is not None or writer.lost):
+            self._log_loss()
+
+    def _log_loss(self) -> None:
+        """Log once that evidence is lost, and close the spider if evidence is required."""
+        self._has_logged_loss = True
+        error = self._writer.error or "the disk is too slow, and the queue is full"
+        self._log(
+            logging.ERROR,
+            "NOROBOTS_EVIDENCE: evidence could not be written to %s: %s; %s",
+            self._config.folder,
+            error,
+            "the spider is closed, since NOROBOTS_EVIDENCE_REQUIRED is True"
+            if self._config.required
+            else "the crawl continues, and its evidence is incomplete",
+        )
+        if self._config.required and not compat.is_closing(self._crawler):
+            self._closing = compat.close_spider(self._crawler, FINISH_REASON)
+
+    async def _close(self) -> None:
+        """Wait until all is written, without blocking the event loop."""
+        writer = self._writer
+        writer.stop()
+        waited = 0.0
+        while not writer.has_ended and waited < _LONGEST_END:
+            await compat.sleep(_PAUSE)
+            waited += _PAUSE
+        if not self._has_logged_loss and (writer.error is not None or writer.lost):
+            self._log_loss()
+        self._log(
+            logging.INFO,
+            "The evidence of this crawl is in %s: %d decisions, %d answers to requests for robots.txt",
+            self._config.folder,
+            writer.decisions,
+            writer.answers,
+        )
+        self._stats.set_value("norobots/evidence/answers", writer.answers)
+        self._stats.set_value("norobots/evidence/decisions", writer.decisions)
+        if writer.lost:
+            self._stats.set_value("norobots/evidence/lost", writer.lost)
+
+    def _log(self, level: int, message: str, *arguments: object) -> None:
+        logger.log(level, message, *arguments, extra={"spider": self._crawler.spider})
+
+
+def _run_name(crawler: Crawler) -> str:
+    """Return the name of a run: no two processes of a fleet have the same at the same time."""
+    parts = (
+        str(getattr(crawler.spider, "name", "spider")),
+        datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ"),
+        socket.gethostname(),
+        str(os.getpid()),
+    )
+    return "-".join(re.sub(r"[^\w.]", "_", part) for part in parts)
+
+
+def _about(config: Config) -> dict[str, str]:
+    """Return what a `warcinfo` record says of a crawl; the audit needs the last three."""
+    from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
+
+    return {
+        "software": f"scrapy-norobots {__version__} (Scrapy {scrapy.__version__})",
+        "format": "WARC File Format 1.1",
+        "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+        "hostname": socket.gethostname(),
+        "robots": "ignore" if config.dry_run else "obey",
+        POLICY: json.dumps(dict(config.status_policy.table)),
+        MULTIVALUE: str(config.multivalue),
+    }

@@ -1,0 +1,185 @@
+"""A robots.txt as its reader saw it, line by line, as plain data for the page.
+
+For each line it says whether it stands in the record that applies to the crawl's robot, how many requests it
+dropped, what is wrong with it, and where other readings (`NOROBOTS_ALSO_OBEY`) differ. A listing is made from
+what is in memory at the end of a crawl; all together are bounded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, TypedDict
+
+from scrapy_norobots.parser import AllRules, parser_names, strict_reading
+from scrapy_norobots.standard import RobotsTxt, Severity
+from scrapy_norobots.standard.decision import printable
+from scrapy_norobots.standard.findings import rules_of
+from scrapy_norobots.standard.lines import to_lines, to_text
+from scrapy_norobots.standard.names import to_name
+from scrapy_norobots.standard.records import Record, find_record, read_records
+
+if TYPE_CHECKING:
+    from scrapy_norobots.access import Access, Rules
+
+# How many files are listed, and how many characters they may have together in the page.
+FILES_MAX = 200
+TEXT_MAX = 2 * 1024 * 1024
+
+# How much of one file is listed: characters of its lines, and notes.
+_FILE_MAX = 256 * 1024
+_NOTES_MAX = 1_000
+
+# How many URLs of one file are checked with all readings: a check can take a millisecond.
+_QUESTIONS_MAX = 100
+
+# A line with a path, in the standard or in RFC 9309; and what a URL that it is about may look like.
+_PATH_LINE = re.compile(r"[ \t]*(?:dis)?allow[ \t]*:[ \t]*(/[^#\s]*)", re.IGNORECASE | re.ASCII)
+
+_MISPLACED = "Does not apply to the robots that it was meant for, because of a User-agent line above it."
+
+# Of an origin, how many requests each line has dropped: line 0 is that of a parser that gives no line.
+Drops = Mapping[tuple[int, str], int]
+
+
+class Listing(TypedDict):
+    """A file to show. Keys of mappings are line numbers, as JSON wants them, from 1.
+
+    `applies` has the first and last lines of the records that apply to `robot`; `drops` counts requests, for
+    every rule of these records; `notes` are severity, message and hint; `differs` says where readings
+    differ; `dropped_by` counts what was dropped without a line. `more` lines are not listed.
+    """
+
+    origin: str
+    url: str
+    robot: str
+    readers: list[str]
+    lines: list[str]
+    more: int
+    applies: list[list[int]]
+    drops: dict[str, int]
+    dropped_by: list[tuple[str, int]]
+    notes: dict[str, list[tuple[str, str, str]]]
+    differs: dict[str, list[str]]
+
+
+def list_files(accesses: Iterable[Access], robot: str | bytes, drops: Mapping[str, Drops]) -> list[Listing]:
+    """List the files of some accesses, those of most interest first, as far as the bounds allow.
+
+    `drops` is by origin.
+    """
+    listings: list[Listing] = []
+    room = TEXT_MAX
+    for access in accesses:
+        if len(listings) == FILES_MAX or room <= 0:
+            break
+        if access.rules is None:
+            continue
+        listing = _list_file(access, access.rules, robot, drops.get(str(access.snapshot.origin), {}))
+        text = json.dumps(listing)
+        size = len(text) + 5 * sum(map(text.count, "<>&"))  # which are escaped in the page
+        if size <= room:
+            listings.append(listing)
+            room -= size
+    return listings
+
+
+def _list_file(access: Access, rules: Rules, robot: str | bytes, drops: Drops) -> Listing:
+    snapshot = access.snapshot
+    lines, more = _first_lines(to_lines(to_text(snapshot.body)))
+    listing = Listing(
+        origin=printable(str(snapshot.origin)),
+        url=printable(snapshot.url),
+        robot=printable(to_name(robot), 100),
+        readers=parser_names(rules),
+        lines=[printable(line) for line in lines],
+        more=more,
+        applies=[],
+        drops={},
+        dropped_by=[(printable(text), count) for (line, text), count in drops.items() if not line],
+        notes={},
+        differs={},
+    )
+    robots = strict_reading(rules)
+    if robots is not None:
+        shown = RobotsTxt.parse("\n".join(lines) if more else snapshot.body, multivalue=robots.multivalue)
+        applying = find_record(read_records(snapshot.body, multivalue=robots.multivalue), to_name(robot))
+        records = [Record.of([one]) for one in applying]
+        listing["applies"] = [[one.line, max(_numbers(one))] for one in records]
+        listing["drops"] = _drops_of(shown, records, drops)
+        listing["notes"] = _notes_of(shown)
+        if isinstance(rules, AllRules):
+            listing["differs"] = _differences(access, rules, robot, lines)
+    return listing
+
+
+def _first_lines(lines: list[str]) -> tuple[list[str], int]:
+    """Return the lines that are listed, and how many more there are."""
+    room = _FILE_MAX
+    for number, line in enumerate(lines):
+        room -= len(line) + 10
+        if room < 0:
+            return lines[:number], len(lines) - number
+    return (lines[:-1], 0) if lines[-1] == "" else (lines, 0)
+
+
+def _numbers(record: Record) -> list[int]:
+    return [line for line, _ in (*record.user_agents, *record.rules)]
+
+
+def _drops_of(robots: RobotsTxt, applying: list[Record], drops: Drops) -> dict[str, int]:
+    """Return the counts of the rules of the records that apply, and of others that dropped something.
+
+    A file may have changed during the crawl: counts of rules that do not stand in it any more are left out.
+    """
+    counts = {line: 0 for record in applying for line, value in record.rules if value}
+    for record in robots.records:
+        for line, value in record.rules:
+            count = drops.get((line, value[:200]), 0)
+            if count:
+                counts[line] = counts.get(line, 0) + count
+    return {str(line): count for line, count in counts.items()}
+
+
+def _notes_of(robots: RobotsTxt) -> dict[str, list[tuple[str, str, str]]]:
+    notes: dict[str, list[tuple[str, str, str]]] = {}
+    findings = robots.findings
+    for finding in islice(findings, _NOTES_MAX):
+        note = (finding.severity.value, finding.message, finding.hint)
+        notes.setdefault(str(finding.line), []).append(note)
+    _, idle = rules_of(findings, robots.records)
+    for line in islice(idle, _NOTES_MAX):
+        of_line = notes.setdefault(str(line), [])
+        if not any(severity == Severity.ERROR.value for severity, *_ in of_line):
+            of_line.append((Severity.ERROR.value, _MISPLACED, ""))
+    return notes
+
+
+def _differences(
+    access: Access, rules: AllRules, robot: str | bytes, lines: list[str]
+) -> dict[str, list[str]]:
+    """Ask all readings about a URL for each line with a path, and say where they differ from the first."""
+    origin = access.snapshot.origin
+    first, *others = rules.readings
+    names = parser_names(rules)[1:]
+    differs: dict[str, list[str]] = {}
+    questions = 0
+    for number, line in enumerate(lines, 1):
+        match = _PATH_LINE.match(line)
+        if match is None or len(line) > 500:
+            continue
+        if questions == _QUESTIONS_MAX:
+            break
+        questions += 1
+        target = match[1].removesuffix("$").replace("*", "x")
+        expected = first.forbids(origin, target, robot)
+        differs_here = [
+            f"{name} {'allows' if expected else 'forbids'} {printable(target)}"
+            for name, other in zip(names, others, strict=True)
+            if other.forbids(origin, target, robot) != expected
+        ]
+        if differs_here:
+            differs[str(number)] = differs_here
+    return differs

@@ -1,0 +1,347 @@
+"""What a crawl leaves as evidence, in real crawls; each time the audit must agree."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crawling import ADDON, Crawl, crawl, run_crawl, started, with_no_origin
+from tests.crawls.test_refresh import LONGER_THAN_TTL, RULES, SHORT, Changing
+from tests.evidence import Stored, answers, audit, decisions, files, verdicts
+from tests.sites import Answer, Hit, Site, page
+
+PROTEGO = {"NOROBOTS_ALSO_OBEY": ["scrapy.robotstxt.ProtegoRobotParser"]}
+
+
+def with_evidence(folder: Path, **settings: Any) -> dict[str, Any]:
+    return {**ADDON, "RETRY_ENABLED": False, "NOROBOTS_EVIDENCE": str(folder), **settings}
+
+
+def agrees(folder: Path) -> bool:
+    done = audit(folder)
+    assert done.stdout.rstrip().endswith("all agree"), done.stdout + done.stderr
+    return done.returncode == 0
+
+
+def kinds(stored: list[Stored]) -> list[tuple[str, str]]:
+    return [(one.kind, one.status) for one in stored]
+
+
+def digest(body: bytes | str) -> str:
+    return "sha256:" + hashlib.sha256(body.encode() if isinstance(body, str) else body).hexdigest()
+
+
+def test_each_answer_and_each_decision_is_recorded(mode: str, tmp_path: Path) -> None:
+    moved = Answer(status=302, headers={"Location": "/moved.txt"})
+    with (
+        Site(RULES) as town,
+        Site() as village,
+        Site(Answer(status=503)) as shut,
+        Site(moved, {"/moved.txt": Answer(RULES)}) as other,
+    ):
+        seen = crawl(
+            *(f"{town.url}/{path}" for path in ("a", "back/1")),
+            {"url": f"{town.url}/back/2", "meta": {"dont_obey_robotstxt": True}},
+            f"{village.url}/v",
+            f"{shut.url}/s",
+            f"{other.url}/back/3",
+            "http://127.0.0.1:9/none",
+            settings=with_evidence(tmp_path),
+            mode=mode,
+        )
+    assert len(seen.pages) == 3
+    made = {one["url"].rpartition("/")[2]: one for one in decisions(tmp_path)}
+    assert {name: (one["verdict"], one["reason"]) for name, one in made.items()} == {
+        "a": ("allowed", "no_rule_matches"),
+        "1": ("forbidden", "rule"),
+        "2": ("overridden", "dont_obey_robotstxt"),
+        "v": ("allowed", "status"),
+        "s": ("unreachable", "status"),
+        "3": ("forbidden", "rule"),
+        "none": ("unreachable", "error"),
+    }
+    one = made["1"]
+    assert (one["line"], one["rule"], one["parser"]) == (2, "/back/", "StrictRobotParser")
+    assert one["origin"] == town.url
+    assert one["robots_digest"] == digest(RULES)
+    assert one["robots_time"] < one["time"]
+    assert one["robot"].startswith("Scrapy/")
+    stored = answers(tmp_path)
+    assert kinds(stored[:1]) == [("warcinfo", "")]
+    assert sorted(kinds(stored[1:])) == [
+        ("metadata", ""),
+        ("response", "200"),
+        ("response", "200"),
+        ("response", "302"),
+        ("response", "404"),
+        ("response", "503"),
+    ]
+    (file,) = (one for one in stored if one.headers.get("WARC-Target-URI") == f"{town.url}/robots.txt")
+    assert file.body == RULES.encode()
+    assert file.headers["Norobots-Body-Digest"] == digest(RULES)
+    assert file.http["Content-Type"] == "text/plain"
+    (error,) = (one for one in stored if one.kind == "metadata")
+    assert b"Refused" in error.body
+    assert seen.stats["norobots/evidence/decisions"] == 7
+    assert seen.stats["norobots/evidence/answers"] == 6
+    assert seen.log_lines(f"INFO: The evidence of this crawl is in {tmp_path}: 7 decisions, 6 answers")
+    assert agrees(tmp_path)
+
+
+def test_allowed_requests_can_be_left_out(tmp_path: Path) -> None:
+    with Site(RULES) as site:
+        settings = with_evidence(tmp_path, NOROBOTS_EVIDENCE_ALLOWED=False)
+        crawl(f"{site.url}/a", f"{site.url}/back/", settings=settings)
+    assert verdicts(decisions(tmp_path)) == {"back/": "forbidden"}
+    assert agrees(tmp_path)
+
+
+def asking(folder: Path, site: Site, *plan: tuple[float, str], **settings: Any) -> Crawl:
+    with Site() as start:
+        return crawl(
+            f"{start.url}/",
+            spider="tests.spiders.Asking",
+            settings={**SHORT, "NOROBOTS_EVIDENCE": str(folder), **settings},
+            arguments={"plan": [(pause, site.url + target) for pause, target in plan]},
+        )
+
+
+def test_a_304_is_a_revisit_of_the_file_that_it_renews(tmp_path: Path) -> None:
+    answers_ = Answer(RULES, headers={"ETag": '"1"'}), Answer(status=304)
+    with Changing(*answers_) as site:
+        asking(tmp_path, site, (0, "/a"), (LONGER_THAN_TTL, "/back/"))
+    original, revisit = (one for one in answers(tmp_path) if one.headers.get("Norobots-Origin") == site.url)
+    assert (revisit.kind, revisit.status, revisit.body) == ("revisit", "304", b"")
+    assert revisit.headers["WARC-Refers-To-Date"] == original.headers["WARC-Date"]
+    assert revisit.headers["WARC-Profile"].endswith("/revisit/server-not-modified")
+    last = decisions(tmp_path)[-1]
+    assert (last["verdict"], last["robots_time"]) == ("forbidden", revisit.headers["WARC-Date"])
+    assert agrees(tmp_path)
+
+
+def test_a_stale_copy_is_what_the_decision_names(tmp_path: Path) -> None:
+    with Changing(Answer(RULES), Answer(status=503)) as site:
+        asking(tmp_path, site, (0, "/a"), (LONGER_THAN_TTL, "/back/"))
+    original, failed = (one for one in answers(tmp_path) if one.headers.get("Norobots-Origin") == site.url)
+    assert failed.status == "503"
+    assert decisions(tmp_path)[-1]["robots_time"] == original.headers["WARC-Date"]
+    assert agrees(tmp_path)
+
+
+def test_a_copy_from_a_store_is_recorded_with_its_own_date(tmp_path: Path) -> None:
+    store = {"NOROBOTS_STORE": f"sqlite:///{tmp_path / 'robots.sqlite'}"}
+    with Site(Answer(RULES, headers={"ETag": '"1"'})) as site, Site() as empty:
+        urls = f"{site.url}/back/", f"{empty.url}/"
+        for folder in ("first", "second"):
+            crawl(*urls, settings=with_evidence(tmp_path / folder, **store))
+    first, second = (
+        {one.headers["WARC-Target-URI"]: one for one in answers(tmp_path / folder)[1:]}
+        for folder in ("first", "second")
+    )
+    assert [one.headers.get("Norobots-Source") for one in second.values()] == ["store", "store"]
+    assert len(site.robots_hits()) == 1
+    for url, copy in second.items():
+        assert (copy.status, copy.body) == (first[url].status, first[url].body)
+        assert copy.headers["WARC-Date"] == first[url].headers["WARC-Date"]
+    assert agrees(tmp_path / "second")
+
+
+def test_a_copy_from_a_store_that_a_304_renews_is_recorded_too(tmp_path: Path) -> None:
+    store = {"NOROBOTS_STORE": f"sqlite:///{tmp_path / 'robots.sqlite'}", "NOROBOTS_TTL": 0.01}
+    site = Changing(Answer(RULES, headers={"ETag": '"1"'}), Answer(status=304))
+    with site:
+        for folder in ("first", "second"):
+            settings = with_evidence(tmp_path / folder, NOROBOTS_TTL_MIN=0, **store)
+            crawl(f"{site.url}/back/", settings=settings)
+    assert kinds(answers(tmp_path / "second")) == [("warcinfo", ""), ("response", "200"), ("revisit", "304")]
+    assert agrees(tmp_path / "second")
+
+
+ODD_FILES = {
+    "compressed": Answer(gzip.compress(RULES.encode()), headers={"Content-Encoding": "gzip"}),
+    "compressed twice": Answer(
+        gzip.compress(gzip.compress(RULES.encode())), headers={"Content-Encoding": "gzip, gzip"}
+    ),
+    "compressed, not said": Answer(gzip.compress(RULES.encode())),
+    "damaged": Answer(b"\x1f\x8b" + RULES.encode(), headers={"Content-Encoding": "gzip"}),
+    "cut off": Answer(RULES, headers={"Content-Length": "1000"}),
+    "bytes": Answer(b"\xff\x00User-agent: *\r\rDisallow: /back/\xe9\n"),
+    "empty": Answer(b""),
+    "a header that is not ASCII": Answer(RULES, headers={"X-Town": "Caf\xe9; a=\xe4"}),
+    "an unknown status": Answer(RULES, status=299),
+    "a redirect to itself": Answer(status=302, headers={"Location": "/robots.txt"}),
+}
+
+
+# What some download handlers make an exception of.
+NO_ANSWER = {
+    "asyncio": ["cut off"],
+    "select": ["cut off"],
+    "no reactor": ["cut off", "a header that is not ASCII"],
+}
+
+
+@pytest.mark.parametrize("name", ODD_FILES)
+def test_odd_answers_are_recorded_as_they_came(tmp_path: Path, name: str, mode: str) -> None:
+    answer = ODD_FILES[name]
+    with Site(answer) as site:
+        crawl(f"{site.url}/a", f"{site.url}/back/", settings=with_evidence(tmp_path), mode=mode)
+    body = answer.body.encode() if isinstance(answer.body, str) else answer.body
+    stored = answers(tmp_path)[1]
+    if name not in NO_ANSWER[mode]:
+        assert stored.body == body
+        assert stored.http.get("Content-Encoding") == answer.headers.get("Content-Encoding")
+    else:
+        assert stored.kind == "metadata"
+    assert len(decisions(tmp_path)) == 2
+    assert agrees(tmp_path)
+
+
+def test_every_reading_is_named_and_judged(tmp_path: Path) -> None:
+    robots = "User-agent: *\nDisallow: /*.gif$\nDisallow: /back/\nAllow: /back/open\n"
+    with Site(robots) as site:
+        urls = [f"{site.url}{path}" for path in ("/a", "/a.gif", "/back/open")]
+        crawl(*urls, settings=with_evidence(tmp_path, **PROTEGO))
+    made = {one["url"].removeprefix(site.url): (one["verdict"], one["parser"]) for one in decisions(tmp_path)}
+    assert made == {
+        "/a": ("allowed", "StrictRobotParser, ProtegoRobotParser"),
+        "/a.gif": ("forbidden", "ProtegoRobotParser"),
+        "/back/open": ("forbidden", "StrictRobotParser"),
+    }
+    assert agrees(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"NOROBOTS_MULTIVALUE": True},
+        {"ROBOTSTXT_PARSER": "scrapy.robotstxt.ProtegoRobotParser"},
+        {"NOROBOTS_STATUS_POLICY": "allow"},
+        {"ROBOTSTXT_USER_AGENT": "Foo"},
+        {"USER_AGENT": "Caf\xe9/1"},
+        {"NOROBOTS_DRY_RUN": True},
+    ],
+    ids=str,
+)
+def test_settings_that_decisions_depend_on_are_recorded(tmp_path: Path, settings: dict[str, Any]) -> None:
+    robots = "User-agent: Foo Bar\nDisallow: /a /b\n\nUser-agent: *\nDisallow: /*c\n"
+    with Site(robots) as site, Site(Answer(status=503)) as shut:
+        urls = [f"{site.url}/{path}" for path in ("", "a", "b", "xc", "%63")]
+        crawl(*urls, f"{shut.url}/", settings=with_evidence(tmp_path, **settings))
+    made = decisions(tmp_path)
+    assert len(made) == 6
+    dropped = [one for one in made if one["verdict"] != "allowed"]
+    assert all(("dry_run" in one) == ("NOROBOTS_DRY_RUN" in settings) for one in dropped)
+    assert agrees(tmp_path)
+
+
+def test_a_url_that_is_forbidden_as_it_would_be_sent(tmp_path: Path) -> None:
+    with Site("User-agent: *\nDisallow: /a?b\n") as site:
+        crawl(f"{site.url}/a;?b", settings=with_evidence(tmp_path))
+    (made,) = decisions(tmp_path)
+    assert (made["verdict"], made["url"]) == ("forbidden", f"{site.url}/a;?b")
+    assert made["sent_as"] == f"{site.url}/a?b"
+    assert agrees(tmp_path)
+
+
+def test_passwords_are_not_recorded(tmp_path: Path) -> None:
+    with Site(RULES) as site:
+        secret = site.url.replace("://", "://jo:secret@")
+        crawl(
+            f"{secret}/back/@",
+            with_no_origin(f"http://jo:secret@{site.host}:99999/"),
+            settings=with_evidence(tmp_path),
+        )
+    made = decisions(tmp_path)
+    assert {one["url"] for one in made} == {f"{site.url}/back/@", f"http://{site.host}:99999/"}
+    assert {one["reason"] for one in made} == {"rule", "bad_url"}
+    assert agrees(tmp_path)
+
+
+def test_crawls_at_the_same_time_have_files_of_their_own(tmp_path: Path) -> None:
+    with Site(RULES) as site:
+        crawl(f"{site.url}/a", settings=with_evidence(tmp_path), beside={"NOROBOTS_MULTIVALUE": True})
+    assert len(files(tmp_path, ".warc.gz")) == len(files(tmp_path, ".jsonl.gz")) == 2
+    assert [one["verdict"] for one in decisions(tmp_path)] == ["allowed", "allowed"]
+    assert agrees(tmp_path)
+
+
+def test_an_origin_in_memory_is_not_waited_for(tmp_path: Path) -> None:
+    with Site(RULES) as site:
+        seen = crawl(f"{site.url}/", spider="tests.spiders.InMemory", settings=with_evidence(tmp_path))
+    assert seen.notes == {"allowed": "passed at once", "forbidden": "RobotsForbidden at once"}
+
+
+def endless(hit: Hit) -> Answer:
+    """Answer with a page that leads to the next one."""
+    return page(f"/{int(hit.target.strip('/') or 0) + 1}")
+
+
+class Endless(Site):
+    """A site without a last page; its robots.txt is `robots`."""
+
+    def __init__(self, robots: bytes = RULES.encode()) -> None:
+        super().__init__()
+        self._robots = robots
+
+    def answer(self, hit: Hit) -> Answer:
+        return Answer(self._robots) if hit.target == "/robots.txt" else endless(hit)
+
+
+def wait_for_decisions(folder: Path, count: int) -> None:
+    """Wait until so many decisions can be read, while the crawl goes on."""
+    limit = time.monotonic() + 60
+    while not (folder.exists() and files(folder, ".jsonl.gz") and len(decisions(folder)) >= count):
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+def test_a_killed_process_leaves_files_that_can_be_read(tmp_path: Path) -> None:
+    with Endless() as site:
+        settings = with_evidence(tmp_path, DEPTH_LIMIT=0)
+        with started(f"{site.url}/", settings=settings, arguments={"follow": True}) as process:
+            wait_for_decisions(tmp_path, 1)
+            before = len(site.pages())
+            wait_for_decisions(tmp_path, before)  # those of all pages so far come without the crawl's end
+            process.kill()
+            assert process.wait() == -signal.SIGKILL
+    assert kinds(answers(tmp_path)) == [("warcinfo", ""), ("response", "200")]
+    made = decisions(tmp_path)
+    assert before <= len(made) <= len(site.pages()) + 1
+    assert agrees(tmp_path)
+
+
+LARGE = b"# " + hashlib.shake_256(b"town").hexdigest(200_000).encode() + b"\n"
+
+
+@pytest.mark.parametrize("required", [False, True])
+def test_a_disk_that_takes_no_more(tmp_path: Path, required: bool, mode: str) -> None:
+    """Files of this process may have 64 KiB, and a robots.txt that does not compress has more."""
+    with Site(LARGE) as large, Endless() as site:
+        seen = crawl(
+            f"{large.url}/",
+            f"{site.url}/",
+            spider="tests.spiders.OnASmallDisk",
+            settings=with_evidence(tmp_path, NOROBOTS_EVIDENCE_REQUIRED=required, LOG_LEVEL="INFO"),
+            arguments={"follow": True, "until": "NOROBOTS_EVIDENCE: "},
+            mode=mode,
+        )
+    (line,) = seen.log_lines("ERROR: NOROBOTS_EVIDENCE: evidence could not be written to", "File too large")
+    assert seen.stats["finish_reason"] == ("norobots_evidence" if required else "the log has it")
+    assert ("the spider is closed" in line) == required
+    assert seen.stats["norobots/evidence/lost"] > 0
+    # What was written before is whole.
+    assert all(one.kind in ("warcinfo", "response") for one in answers(tmp_path))
+    assert audit(tmp_path).returncode == 0
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = run_crawl("http://127.0.0.1:9/", settings=with_evidence(tmp_path / "file"))
+    assert f"ValueError: NOROBOTS_EVIDENCE = '{tmp_path / 'file'}': cannot be written: " in done.stderr

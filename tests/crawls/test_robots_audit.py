@@ -1,0 +1,313 @@
+"""``scrapy robots-audit``: what it finds in evidence that was changed, and what it cannot read."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from warcio.recordloader import ArcWarcRecord
+
+from scrapy_norobots.evidence.writer import Writer
+from tests.commands import command, environment, run
+from tests.crawling import ADDON, crawl
+from tests.evidence import answers, audit, change_answers, change_decisions, decisions, files
+from tests.made_up import ABOUT, TOWN, access, answer, end, made
+from tests.processes import ROOT
+from tests.sites import Answer, Site
+
+RULES = b"User-agent: *\nDisallow: /back/\nDisallow: /attic/\n"
+Change = Callable[[Path], None]
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The evidence of a crawl of three sites."""
+    folder = tmp_path_factory.mktemp("evidence")
+    with Site(RULES) as town, Site() as village, Site(Answer(status=503)) as shut:
+        crawl(
+            *(f"{town.url}/{path}" for path in ("", "a", "back/", "attic/")),
+            f"{village.url}/",
+            f"{shut.url}/",
+            settings={**ADDON, "RETRY_ENABLED": False, "NOROBOTS_EVIDENCE": str(folder)},
+        )
+    return folder
+
+
+@pytest.fixture
+def evidence(crawled: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be changed."""
+    return Path(shutil.copytree(crawled, tmp_path / "evidence"))
+
+
+def of_one(path: str, **changes: Any) -> Change:
+    """Change the decision on a path."""
+
+    def change(decision: dict[str, Any]) -> None:
+        if decision["url"].endswith(path):
+            decision.update(changes)
+
+    return lambda folder: change_decisions(folder, change)
+
+
+def of_answers(change: Callable[[ArcWarcRecord], ArcWarcRecord | None]) -> Change:
+    return lambda folder: change_answers(folder, change)
+
+
+def is_file(record: ArcWarcRecord) -> bool:
+    return record.rec_type == "response" and record.rec_headers.get_header("Norobots-Body-Digest") is not None
+
+
+def with_another_body(record: ArcWarcRecord) -> ArcWarcRecord:
+    """Change a byte of a body, and all digests that WARC tools know."""
+    if is_file(record):
+        body = record.raw_stream.read().replace(b"/back/", b"/bacc/")
+        record.raw_stream = BytesIO(body)
+        record.length, record.payload_length = None, len(body)
+    return record
+
+
+def without(kind: Callable[[ArcWarcRecord], bool]) -> Change:
+    return of_answers(lambda record: None if kind(record) else record)
+
+
+def is_missing_file(record: ArcWarcRecord) -> bool:
+    return bool(record.http_headers) and record.http_headers.get_statuscode() == "404"
+
+
+FORGED: dict[str, tuple[Change, str]] = {
+    "a verdict": (of_one("/back/", verdict="allowed"), "recorded as allowed (line 2"),
+    "a whole decision": (
+        of_one("/back/", verdict="allowed", reason="no_rule_matches", line=None, rule=None),
+        "recorded as allowed (no_rule_matches); judged as forbidden (line 2, '/back/')",
+    ),
+    "a line number": (of_one("/attic/", line=2), "recorded as forbidden (line 2, '/attic/'); judged as"),
+    "a rule": (of_one("/attic/", rule="/"), "(line 3, '/')"),
+    "a URL": (of_one("/a", url="http://town.example/a"), "is not of the origin http://127.0.0.1:"),
+    "a digest": (of_one("/a", robots_digest="sha256:" + 64 * "0"), "the digest of its robots.txt is sha256:"),
+    "a time": (of_one("/a", robots_time="2020-01-01T00:00:00.000000Z"), "is stored"),
+    "a robot": (of_one("/a", verdict="forbidden"), "judged as allowed"),
+    "a byte of a body": (of_answers(with_another_body), "its body has the digest sha256:"),
+    "a file that was removed": (without(is_file), "allowed, but no answer for http://127.0.0.1:"),
+    "a 404 that was removed": (without(is_missing_file), "allowed, but no answer for http://127.0.0.1:"),
+    "a page of a closed site": (
+        of_answers(
+            lambda record: None if "503" in str(record.http_headers) else record
+        ),
+        "unreachable, but no answer",
+    ),
+}  # fmt: skip
+
+
+def test_untouched_evidence_agrees(crawled: Path) -> None:
+    done = audit(crawled)
+    assert done.stdout == "3 answers, 6 decisions (3 allowed, 2 forbidden, 1 unreachable): all agree\n"
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_each_forged_change_is_found(evidence: Path, name: str) -> None:
+    forge, words = FORGED[name]
+    forge(evidence)
+    done = audit(evidence)
+    assert words in done.stdout
+    assert re.search(r": \d+ problems?\n", done.stdout)
+    assert done.returncode == 1
+
+
+def cut_off(folder: Path) -> None:
+    """Cut files as a process leaves them that was killed while it wrote."""
+    for path in folder.iterdir():
+        path.write_bytes(path.read_bytes()[:-7])
+
+
+def empty(folder: Path) -> None:
+    for path in files(folder, ".jsonl.gz"):
+        path.write_bytes(b"")
+
+
+def damage(suffix: str) -> Change:
+    def change(folder: Path) -> None:
+        (path,) = files(folder, suffix)
+        data = bytearray(path.read_bytes())
+        data[200] ^= 0xFF
+        path.write_bytes(data)
+
+    return change
+
+
+def test_a_file_that_is_cut_off_is_read_up_to_there(evidence: Path) -> None:
+    """The last record is that of an answer or two, and the decisions were written in one piece."""
+    before = len(answers(evidence))
+    cut_off(evidence)
+    done = audit("--json", evidence)
+    *_, summary = map(json.loads, done.stdout.splitlines())
+    assert summary["cut_off"] == 2
+    assert summary["answers"] == before - 2  # and the warcinfo record is no answer
+    assert done.returncode == 1  # decisions are there, an answer is not
+
+
+UNREADABLE: dict[str, tuple[Change, str]] = {
+    "a damaged WARC file": (damage(".warc.gz"), "damaged at byte"),
+    "damaged decisions": (damage(".jsonl.gz"), "damaged at byte"),
+    "no settings": (
+        without(lambda record: bool(record.rec_type == "warcinfo")),
+        "no warcinfo record states the settings of its crawl",
+    ),
+    "an unknown parser": (of_one("/a", parser="TownParser"), "cannot be judged: unknown parser 'TownParser'"),
+    "a decision without a robot": (of_one("/a", robot=7), "not a decision (AttributeError"),
+    "no decision at all": (
+        empty,
+        "0 decisions: all agree",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_unreadable_files_are_reported(evidence: Path, name: str) -> None:
+    change, words = UNREADABLE[name]
+    change(evidence)
+    done = audit(evidence)
+    assert words in done.stdout
+    assert done.returncode == (0 if "all agree" in words else 2)
+
+
+def test_problems_as_json(evidence: Path) -> None:
+    of_one("/a", line=7)(evidence)
+    done = audit("--json", evidence)
+    problem, summary = map(json.loads, done.stdout.splitlines())
+    assert problem["problem"].startswith("http://127.0.0.1:")
+    assert problem["place"].endswith(".jsonl.gz: line 2")
+    assert problem["readable"] is True
+    assert summary == {
+        "answers": 3,
+        "decisions": {"allowed": 3, "forbidden": 2, "unreachable": 1},
+        "cut_off": 0,
+        "problems": 1,
+    }
+
+
+def test_several_folders_are_audited_together(evidence: Path, tmp_path: Path) -> None:
+    """As where the files of a fleet were sorted by kind."""
+    (tmp_path / "decisions").mkdir()
+    for path in files(evidence, ".jsonl.gz"):
+        path.rename(tmp_path / "decisions" / path.name)
+    assert audit(evidence, tmp_path / "decisions").returncode == 0
+    assert audit(tmp_path / "decisions").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "nothing to do: expected FOLDER...\n"),
+        (["-"], "no such option: -"),
+        (["none"], "none: is not a folder"),
+        (["."], ".: has no evidence: no file ends in .warc.gz or .jsonl.gz"),
+    ],
+)
+def test_bad_arguments(tmp_path: Path, arguments: list[str], words: str) -> None:
+    done = run(tmp_path, "robots-audit", *arguments)
+    assert words in done.stdout + done.stderr
+    assert done.returncode == 2
+
+
+def test_only_a_hundred_problems_are_printed_as_text(evidence: Path) -> None:
+    (path,) = files(evidence, ".jsonl.gz")
+    path.write_bytes(150 * path.read_bytes())
+    of_one("/a", verdict="forbidden")(evidence)
+    done = audit(evidence)
+    assert len(done.stdout.splitlines()) == 102
+    assert "… and 50 more; --json prints all\n" in done.stdout.replace("\\u2026", "…")
+    assert len(audit("--json", evidence).stdout.splitlines()) == 151
+
+
+def test_text_of_a_forger_is_escaped(evidence: Path) -> None:
+    of_one("/a", verdict="\x1b[31mallowed\u202e")(evidence)
+    done = audit(evidence)
+    assert "\x1b" not in done.stdout
+    assert "\u202e" not in done.stdout
+
+
+def test_a_parser_of_the_settings_is_known(tmp_path: Path) -> None:
+    """And one that is not is never imported by its name in the evidence."""
+    (tmp_path / "town.py").write_text(
+        "from scrapy.robotstxt import RobotParser\n"
+        "class TownParser(RobotParser):\n"
+        "    @classmethod\n"
+        "    def from_crawler(cls, crawler, robotstxt_body): return cls()\n"
+        "    def allowed(self, url, user_agent): return not url.endswith('x')\n"
+    )
+    setting = "NOROBOTS_ALSO_OBEY=town.TownParser"
+    spider = "import scrapy\nclass S(scrapy.Spider):\n    name = 's'\n    start_urls = ['URL/', 'URL/x']\n"
+    with Site(RULES) as site:
+        (tmp_path / "s.py").write_text(spider.replace("URL", site.url))
+        crawled = subprocess.run(
+            [
+                *command("runspider", "s.py"),
+                *(
+                    "-s",
+                    setting,
+                    "-s",
+                    f"ADDONS={json.dumps(ADDON['ADDONS'])}",
+                    "-s",
+                    "NOROBOTS_EVIDENCE=here",
+                ),
+            ],
+            cwd=tmp_path,
+            env=environment(PYTHONPATH=str(tmp_path)),
+            capture_output=True,
+            check=False,
+        )
+    assert crawled.returncode == 0, crawled.stderr
+    assert [one["verdict"] for one in decisions(tmp_path / "here")].count("forbidden") == 1
+    for arguments, status in (([], 2), (["-s", setting], 0)):
+        done = subprocess.run(
+            command("robots-audit", *arguments, "here"),
+            cwd=tmp_path,
+            env=environment(PYTHONPATH=str(tmp_path)),
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == status, done.stdout
+
+
+def test_the_docs_show_the_real_output(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "commands.md").read_text()
+    (robots,) = re.findall(r"^```robots.txt\n(.*?)```", page, re.DOTALL | re.MULTILINE)
+    (shown,) = re.findall(
+        r"^```console\n\$ scrapy robots-audit evidence\n(.*?)```", page, re.DOTALL | re.MULTILINE
+    )
+    folder = tmp_path / "evidence"
+    writer = Writer(folder, "town-20240630T120000Z-host-4711", ABOUT)
+    by = access(robots.encode())
+    writer.put(answer(by))
+    for path in ("", "staff/rota", "staff/open"):
+        writer.put(made(f"{TOWN}/{path}", by))
+    end(writer)
+    of_one("/rota", verdict="allowed", reason="no_rule_matches", line=None, rule=None)(folder)
+    assert run(tmp_path, "robots-audit", "evidence").stdout == shown
+
+
+def test_a_progress_bar_on_a_terminal(crawled: Path) -> None:
+    ours, theirs = pty.openpty()
+    done = subprocess.run(
+        command("robots-audit", str(crawled)),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        check=False,
+    )
+    os.close(theirs)
+    shown = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert done.returncode == 0
+    assert "[##############################] 100%" in shown
+    assert shown.endswith("\r\x1b[K")

@@ -1,0 +1,133 @@
+"""The audit of evidence that anybody may have changed, and of more than fits into memory."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scrapy_norobots.evidence import audit as audit_module
+from scrapy_norobots.evidence.answers import Copy, Failure
+from scrapy_norobots.evidence.audit import Audit
+from scrapy_norobots.evidence.writer import Writer
+from scrapy_norobots.snapshot import Snapshot
+from tests import nasty
+from tests.evidence import decisions, files
+from tests.made_up import ABOUT, TIME, TOWN, access, answer, end, made, problems, strict, write
+
+
+@pytest.fixture(scope="module")
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("evidence")
+    writer = Writer(folder, "town-1", ABOUT)
+    by = access()
+    writer.put(answer(by))
+    writer.put(Copy(by.snapshot))
+    writer.put(Failure(Snapshot(TOWN, TOWN.robots_url, TIME + 5, error="TimeoutError: \r\n\x00late")))
+    for path in ("", "a", "back/"):
+        writer.put(made(f"{TOWN}/{path}", by))
+    end(writer)
+    return folder
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+FIELDS = (
+    "url",
+    "verdict",
+    "robot",
+    "origin",
+    "reason",
+    "line",
+    "rule",
+    "robots_digest",
+    "robots_time",
+    "parser",
+)
+
+
+def rewrite(tmp_path: Path, evidence: Path, suffix: str, data: bytes) -> Path:
+    folder = tmp_path / "changed"
+    folder.mkdir(exist_ok=True)
+    for path in evidence.iterdir():
+        (folder / path.name).write_bytes(data if path.name.endswith(suffix) else path.read_bytes())
+    return folder
+
+
+FUZZ = settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+
+
+@FUZZ
+@given(field=st.sampled_from([*FIELDS, "sent_as"]), value=JSON)
+def test_any_value_in_a_decision_is_a_problem_or_none(
+    tmp_path: Path, evidence: Path, field: str, value: object
+) -> None:
+    line = decisions(evidence)[2]
+    changed = {**line, field: value}
+    data = gzip.compress(json.dumps(changed).encode() + b"\n")
+    found = problems(rewrite(tmp_path, evidence, ".jsonl.gz", data))
+    assert len(found) <= 2
+    if field in ("line", "rule", "robots_digest") and value != line[field]:
+        assert found
+
+
+@FUZZ
+@given(st.data())
+def test_any_change_of_the_files_is_a_problem_or_none(
+    tmp_path: Path, evidence: Path, data: st.DataObject
+) -> None:
+    suffix = data.draw(st.sampled_from([".warc.gz", ".jsonl.gz"]))
+    (path,) = files(evidence, suffix)
+    raw = path.read_bytes()
+    packed = data.draw(st.booleans())
+    text = bytearray(raw if packed else gzip.decompress(raw))
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(text) - 1))
+        text[start : start + data.draw(st.integers(0, 20))] = data.draw(st.binary(max_size=20))
+        text = text or bytearray(b"x")
+    problems(rewrite(tmp_path, evidence, suffix, bytes(text) if packed else gzip.compress(bytes(text))))
+
+
+def nasty_files(count: int) -> Iterator[bytes]:
+    for seed in range(count):
+        some = random.Random(seed)
+        body = nasty._encoded(some, nasty._text(some, ["*", "foobot"], ["/a", "/b/c", "/%7e", "/a/.."]))
+        yield body.encode("utf-8", "surrogateescape") if isinstance(body, str) else body
+
+
+def test_decisions_by_nasty_files_agree(tmp_path: Path) -> None:
+    writer = Writer(tmp_path, "town-1", ABOUT)
+    for number, body in enumerate(nasty_files(300)):
+        by = access(body, TOWN._replace(host=f"{number}.example"))
+        writer.put(answer(by))
+        for path in ("/", "/a", "/b/c/d", "/~", "/%7E", "/a/../b/c", "/robots.txt"):
+            writer.put(made(f"{by.snapshot.origin}{path}", by))
+    end(writer)
+    assert writer.decisions == 2_100
+    assert problems(tmp_path) == []
+
+
+def test_memory_is_bounded_however_many_decisions_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the parsed files and outcomes that are remembered; the rest is on disk."""
+    monkeypatch.setattr(audit_module, "_PARSED_MAX", 200_000)
+    monkeypatch.setattr(audit_module, "_OUTCOMES_MAX", 100)
+    write(tmp_path, 1_000, padding=b"# " + b"x" * 20_000)
+    audit = Audit(tmp_path.iterdir(), strict)
+    tracemalloc.start()
+    assert list(audit.problems()) == []
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert audit.verdicts.total() == 4_000
+    assert peak < 6_000_000  # the files have 20 MB

@@ -1,0 +1,33 @@
+"""Decisions as lines of JSON."""
+
+from __future__ import annotations
+
+import json
+
+from scrapy_norobots.evidence.decisions import DecisionLines
+from tests.made_up import TIME, TOWN, access, made
+
+
+def test_decisions_of_a_crawl_are_a_line_each() -> None:
+    line = DecisionLines(dry_run=False).line(made(f"{TOWN}/back/", access()))
+    assert line.endswith(b"}\n")
+    assert json.loads(line) == {
+        "time": "2023-11-14T22:13:21.000000Z",
+        "url": "http://town.example/back/",
+        "verdict": "forbidden",
+        "robot": "FooBot",
+        "origin": "http://town.example",
+        "reason": "rule",
+        "line": 2,
+        "rule": "/back/",
+        "robots_digest": "sha256:d07ffccdc3e50562aa4b05075f73bcb4f92053afe8742e7deecd4ffa651a4209",
+        "robots_time": "2023-11-14T22:13:20.000000Z",
+        "parser": "StrictRobotParser",
+    }
+
+
+def test_digests_are_remembered_for_a_bounded_number_of_files() -> None:
+    lines = DecisionLines(dry_run=False)
+    for number in range(20_100):
+        lines.line(made("http://town.example/", access(when=TIME + number)))
+    assert len(lines._files) <= 10_000

@@ -1,0 +1,158 @@
+"""A robots.txt as its reader saw it: marks, counts, bounds."""
+
+from __future__ import annotations
+
+import json
+import random
+from unittest.mock import MagicMock
+
+import pytest
+from scrapy.robotstxt import ProtegoRobotParser
+from scrapy.settings import Settings
+
+from scrapy_norobots.access import Access, Judge, StatusPolicy
+from scrapy_norobots.freshness import Freshness
+from scrapy_norobots.parser import Reader
+from scrapy_norobots.report import listing
+from scrapy_norobots.report.listing import Drops, Listing, list_files
+from scrapy_norobots.report.page import _json_block
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import Origin
+from tests import nasty
+
+TOWN = Origin("http", "town.example", 80)
+FILE = b"""\
+User-agent: foobot
+User-agent: Rex
+Disallow: /staff/
+# a comment
+Disallow: /attic/
+
+User-agent: *
+Disallow: /
+
+Disalow: /cellar/
+User-agnet: foobot
+Disallow: /dungeon/
+"""
+
+
+def access(
+    body: bytes, origin: Origin = TOWN, *, parser: type[ProtegoRobotParser] | None = None, also: bool = False
+) -> Access:
+    crawler = MagicMock(settings=Settings(), spider=None)
+    reader = Reader(crawler, parser, [ProtegoRobotParser] if also else [], multivalue=False)
+    judge = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), reader.read)
+    return judge.judge(Snapshot(origin, origin.robots_url, 0.0, 200, body=body))
+
+
+def listed(body: bytes, drops: Drops | None = None, robot: str = "FooBot/1", **options: bool) -> Listing:
+    (made,) = list_files([access(body, **options)], robot, {str(TOWN): drops or {}})  # type: ignore[arg-type]
+    return made
+
+
+def test_the_record_that_applies_and_its_drops() -> None:
+    made = listed(FILE, {(3, "/staff/"): 7, (0, "as read by X"): 2})
+    assert made["lines"] == FILE.decode().splitlines()
+    assert made["applies"] == [[1, 5]]
+    assert made["drops"] == {"3": 7, "5": 0}
+    assert made["dropped_by"] == [("as read by X", 2)]
+    assert (made["robot"], made["readers"], made["more"]) == ("FooBot", ["StrictRobotParser"], 0)
+
+
+def test_all_parts_of_the_default_record_apply() -> None:
+    body = b"User-agent: *\nDisallow: /a\n\nUser-agent: Rex\nDisallow: /b\n\nUser-agent: *\nDisallow: /c\n"
+    made = listed(body)
+    assert made["applies"] == [[1, 2], [7, 8]]
+    assert made["drops"] == {"2": 0, "8": 0}
+
+
+def test_a_file_without_a_record_for_the_robot() -> None:
+    made = listed(b"User-agent: Rex\nDisallow: /b\n")
+    assert (made["applies"], made["drops"]) == ([], {})
+
+
+def test_lines_without_effect_say_what_was_meant() -> None:
+    notes = listed(FILE)["notes"]
+    assert notes["10"][0][0] == "error"
+    assert notes["10"][0][2] == "Write 'Disallow: /cellar/'."
+    assert notes["11"][0][0] == "error"
+    assert notes["12"][0][0] == "error"
+    assert "3" not in notes
+
+
+def test_a_line_that_a_misspelt_name_takes_from_its_robot_has_a_note() -> None:
+    notes = listed(b"User-agent: Rex\nUser-agnet: foobot\nDisallow: /a\n")["notes"]
+    assert notes["3"] == [("error", listing._MISPLACED, "")]
+
+
+def test_counts_of_lines_that_a_newer_file_does_not_have_are_left_out() -> None:
+    """And a robot of another name has its counts where they belong."""
+    made = listed(FILE, {(3, "/old/"): 7, (8, "/"): 4})
+    assert made["drops"] == {"3": 0, "5": 0, "8": 4}
+
+
+def test_readings_that_differ_say_where() -> None:
+    body = b"User-agent: *\nDisallow: /staff/\nAllow: /staff/open # yes\nDisallow: /*.gif$\nDisallow: /a\n"
+    assert listed(body, also=True)["differs"] == {
+        "3": ["ProtegoRobotParser allows /staff/open"],
+        "4": ["ProtegoRobotParser forbids /x.gif"],
+    }
+    assert listed(body)["differs"] == {}
+
+
+def test_another_parser_marks_nothing() -> None:
+    (made,) = list_files([access(FILE, parser=ProtegoRobotParser)], "FooBot", {})
+    assert made["readers"] == ["ProtegoRobotParser"]
+    assert made["lines"] == FILE.decode().splitlines()
+    assert (made["applies"], made["notes"], made["drops"]) == ([], {}, {})
+
+
+def test_readings_are_asked_a_bounded_number_of_times() -> None:
+    body = b"User-agent: *\n" + b"Allow: /a\n" * 500 + b"Disallow: /\n"
+    assert len(listed(body, also=True)["differs"]) == listing._QUESTIONS_MAX
+
+
+def origin(number: int) -> Origin:
+    return TOWN._replace(host=f"town{number}.example")
+
+
+def test_no_more_files_are_listed_than_allowed() -> None:
+    made = list_files((access(FILE, origin(number)) for number in range(300)), "FooBot", {})
+    assert [one["origin"] for one in made] == [f"http://town{number}.example" for number in range(200)]
+
+
+@pytest.mark.parametrize(
+    "line", [b"Disallow: /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n", b"<<<<>>>>&&&&\n", b"\xff\xfe\n", b"\n"]
+)
+def test_all_files_together_have_a_bounded_size_in_the_page(line: bytes) -> None:
+    body = b"User-agent: *\n" + line * (200_000 // len(line))
+    made = list_files((access(body, origin(number)) for number in range(30)), "FooBot", {})
+    assert made
+    assert len(_json_block(made)) <= listing.TEXT_MAX + 1_000
+    assert all(sum(map(len, one["lines"])) <= listing._FILE_MAX for one in made)
+
+
+def test_a_long_file_is_cut_and_says_so() -> None:
+    body = b"User-agent: *\n" + b"Disallow: /some/long/path/of/a/town\n" * 20_000
+    made = listed(body)
+    assert made["more"] > 0
+    assert len(made["lines"]) + made["more"] == 20_002  # the last one is empty
+
+
+def test_origins_without_a_file_are_not_listed() -> None:
+    judge = Judge(StatusPolicy.of("koster1996"), Freshness(0, 0, 0, 0), MagicMock())
+    shut = judge.judge(Snapshot(TOWN, TOWN.robots_url, 0.0, 503))
+    assert list_files([shut], "FooBot", {}) == []
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_any_file_can_be_listed(seed: int) -> None:
+    some = random.Random(seed)
+    body = nasty._encoded(some, nasty._text(some, ["*", "foobot", "Rex"], ["/a", "/b/c", "/%7e", "/*x$"]))
+    if isinstance(body, str):
+        body = body.encode("utf-8", "surrogateescape")
+    made = listed(body, also=True)
+    assert json.dumps(made).isascii()
+    assert all(line.isprintable() for line in made["lines"])
+    assert all(1 <= int(line) <= max(len(made["lines"]), 1) for line in made["notes"])

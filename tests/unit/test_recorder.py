@@ -1,0 +1,25 @@
+"""What a crawl calls to record evidence, without a crawl."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def test_without_warcio_the_error_says_what_to_install(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['warcio'] = None\n"
+        "from unittest.mock import MagicMock\n"
+        "from scrapy.settings import Settings\n"
+        "from scrapy_norobots.evidence import Evidence\n"
+        "from scrapy_norobots.settings import Config\n"
+        "settings = Settings({'NOROBOTS_EVIDENCE': 'new'})\n"
+        "Evidence(MagicMock(settings=settings), Config.from_settings(settings))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "needs warcio: pip install 'scrapy-norobots[evidence]'" in done.stderr.splitlines()[-1]
+    assert done.stderr.splitlines()[-1].startswith("ValueError: NOROBOTS_EVIDENCE = 'new': ")
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,94 @@
+"""The thread that writes evidence: its files, its queue, and a disk that fails."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from scrapy_norobots.evidence.answers import Copy
+from scrapy_norobots.evidence.decisions import SIZE
+from scrapy_norobots.evidence.writer import Writer
+from tests.evidence import answers, decisions, files
+from tests.made_up import ABOUT, TOWN, access, answer, end, made, problems, write
+
+
+def test_files_are_rotated_and_each_is_complete(tmp_path: Path) -> None:
+    writer = write(tmp_path, 40, file_max=2_000)
+    names = [path.name for path in files(tmp_path, ".warc.gz")]
+    assert names[:2] == ["town-1-00001.warc.gz", "town-1-00002.warc.gz"]
+    assert len(names) > 5
+    assert [one.kind for one in answers(tmp_path)].count("warcinfo") == len(names)
+    assert all(path.stat().st_size < 3_500 for path in tmp_path.iterdir() if path.name in names)
+    assert (writer.answers, writer.decisions, writer.lost) == (40, 160, 0)
+    assert len(decisions(tmp_path)) == 160
+    assert problems(tmp_path) == []
+
+
+def test_runs_of_one_name_have_names_of_their_own(tmp_path: Path) -> None:
+    write(tmp_path)
+    write(tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {
+        f"{run}-00001{suffix}" for run in ("town-1", "town-1-2") for suffix in (".warc.gz", ".jsonl.gz")
+    }
+    assert problems(tmp_path) == []
+
+
+class SlowDisk(Copy):
+    """A record that is not written until it may."""
+
+    may_end = threading.Event()
+
+    def write(self, writer: object) -> None:
+        assert self.may_end.wait(60)
+
+
+def test_records_that_find_no_room_in_the_queue_are_lost_and_counted(tmp_path: Path) -> None:
+    SlowDisk.may_end.clear()
+    writer = Writer(tmp_path, "town-1", ABOUT, queue_max=100 * SIZE)
+    by = access()
+    writer.put(SlowDisk(by.snapshot))
+    for _ in range(200):
+        writer.put(made(f"{TOWN}/a", by))
+    assert 100 <= writer.lost <= 105
+    SlowDisk.may_end.set()
+    lost = writer.lost
+    end(writer)
+    assert writer.lost == lost
+    assert len(decisions(tmp_path)) == 200 - lost
+
+
+def test_a_record_larger_than_the_queue_is_written_if_nothing_waits(tmp_path: Path) -> None:
+    writer = Writer(tmp_path, "town-1", ABOUT, queue_max=10)
+    writer.put(answer(access()))
+    end(writer)
+    assert (writer.answers, writer.lost) == (1, 0)
+
+
+class NoDisk(Copy):
+    def write(self, writer: object) -> None:
+        raise OSError(28, "No space left on device")
+
+
+def test_after_an_error_nothing_more_is_written_and_the_files_can_be_read(tmp_path: Path) -> None:
+    by = access()
+    writer = Writer(tmp_path, "town-1", ABOUT)
+    writer.put(answer(by))
+    writer.put(NoDisk(by.snapshot))
+    for number in range(10):
+        writer.put(made(f"{TOWN}/{number}", by))
+    end(writer)
+    assert str(writer.error) == "[Errno 28] No space left on device"
+    assert writer.lost == 11
+    assert [one.kind for one in answers(tmp_path)] == ["warcinfo", "response"]
+    assert problems(tmp_path) == []
+
+
+def test_a_member_that_was_written_in_part_is_removed(tmp_path: Path) -> None:
+    writer = Writer(tmp_path, "town-1", ABOUT)
+    file = writer._warc._file
+    size = writer._warc._complete
+    file.write(b"half a record")
+    writer._fail(OSError(28, "No space left on device"))
+    end(writer)
+    assert files(tmp_path, ".warc.gz")[0].stat().st_size == size
