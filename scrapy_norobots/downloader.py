@@ -28,7 +28,7 @@ from scrapy.core.downloader import Downloader
 from twisted.internet.defer import Deferred
 
 from scrapy_norobots import compat
-from scrapy_norobots.internals import missing_internals, now, slot_of, widen_pool
+from scrapy_norobots.internals import least_delay, missing_internals, now, slot_of, widen_pool
 from scrapy_norobots.settings import WaitingConfig
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class RobotsDownloader(Downloader):
             slot.active.discard(request)
         if is_robots or self._lines:
             slot = slot or slot_of(self, request, self.crawler.spider)
-            if is_robots and slot.delay:
+            if is_robots and least_delay(slot):
                 self._lines.setdefault(slot, deque())
             self._look_at(slot)
             self._admit()
@@ -263,18 +263,23 @@ class RobotsDownloader(Downloader):
                 self._look_at(slot)
         return True
 
+    def line_up(self, slot: Any) -> None:
+        """Have requests of a slot stand in line until its delay, which is longer now, is over."""
+        self._lines.setdefault(slot, deque())
+        self._look_at(slot)
+
     def _has_place(self) -> bool:
         return not 0 < self.total_concurrency <= self.under_way()
 
     def _seconds_until_free(self, slot: Any) -> float | None:
         """Return when a slot can send one more request; None if that is when one of its requests has left."""
-        if not slot.delay:
+        if not least_delay(slot):
             return 0 if len(slot.active) - self._held_in[slot] < slot.concurrency else None
         if len(slot.transferring) >= slot.concurrency:
             return None
-        # Scrapy waits for half to one and a half times the delay. What is in its queue goes first.
+        # What is in Scrapy's queue goes first.
         last = now() if slot.queue else max(slot.lastseen, self._last_turns.get(slot, 0.0))
-        seconds: float = last + slot.delay / 2 - now()
+        seconds: float = last + least_delay(slot) - now()
         return max(0.0, seconds)
 
     def _look_at(self, slot: Any) -> None:
@@ -359,6 +364,9 @@ class NoWaitingRoom:
     def must_wait(self, request: Request) -> bool:
         """Return False: whose rules are known never waits."""
         return False
+
+    def line_up(self, slot: Any) -> None:
+        """Do nothing."""
 
     @contextmanager
     def hold(self, origin: Origin | None, request: Request) -> Iterator[NoWaitingRoom]:

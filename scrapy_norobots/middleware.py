@@ -19,6 +19,7 @@ from scrapy.utils.python import global_object_name
 
 from scrapy_norobots import compat
 from scrapy_norobots.components import check_place, enabled_keys, keys_of
+from scrapy_norobots.crawl_delay import CrawlDelay
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD, waiting_room
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.fetch import limit_retries
@@ -26,9 +27,11 @@ from scrapy_norobots.identity import Identity
 from scrapy_norobots.loader import RobotsLoader
 from scrapy_norobots.metatag import RobotsMetaMiddleware
 from scrapy_norobots.overrides import checked_url, is_overridden
+from scrapy_norobots.parser import crawl_delays
 from scrapy_norobots.report import CrawlReport, spider_name
 from scrapy_norobots.serving import answer, can_be_answered
 from scrapy_norobots.settings import Config, MetaConfig
+from scrapy_norobots.slot_delays import SlotDelays
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.urls import split
@@ -77,6 +80,7 @@ class NoRobotsMiddleware:
         self._counters = self._report.counters
         self._loader = RobotsLoader(crawler, config, self._report)
         self._origins = self._loader.origins
+        self._delays = SlotDelays(crawler) if config.crawl_delay_max else None
         if config.dry_run:
             logger.warning("NOROBOTS_DRY_RUN: what robots.txt forbids is told and counted, and crawled")
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -123,6 +127,8 @@ class NoRobotsMiddleware:
             access, decision = await self._wait(request, question)
         else:
             decision = _forbids(access, question)
+        if self._delays is not None:
+            self._delays.bring(request, origin, self._crawl_delay(access, question))
         if decision is not None:
             self._drop(request, decision, access)
         else:
@@ -136,12 +142,21 @@ class NoRobotsMiddleware:
         for _ in range(2):
             with self._waiting_room.hold(question.origin, request) as held:
                 access, _ = await self._loader.load(question.origin, request, question.robot)
+                if self._delays is not None:
+                    seconds = self._crawl_delay(access, question)
+                    if slot := self._delays.keep(request, question.origin, seconds):
+                        self._waiting_room.line_up(slot)
                 decision = _forbids(access, question)
                 if decision is not None and not self._config.dry_run:
                     break
                 if not await held.turn() or self._origins.peek(question.origin) is access:
                     break
         return access, decision
+
+    def _crawl_delay(self, access: Access, question: _Question) -> float:
+        """Return the `Crawl-delay` that is kept for a robot, in seconds."""
+        values = crawl_delays(access.rules, question.robot)
+        return CrawlDelay.of(values, self._config.crawl_delay_max).kept
 
     async def _answer(self, origin: Origin, request: Request) -> Response | None:
         """Answer a spider's own request for a robots.txt, which is always allowed (U7), if possible."""

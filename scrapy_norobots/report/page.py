@@ -19,7 +19,8 @@ from typing import Any
 from scrapy_norobots.report.facts import Facts
 
 _COLUMNS = (
-    "origin", "outcome", "source", "seconds", "requests", "dropped", "ignored_lines", "findings", "detail",
+    "origin", "outcome", "source", "seconds", "requests", "dropped", "crawl_delay", "ignored_lines",
+    "findings", "detail",
 )  # fmt: skip
 _RULES_SHOWN = 12
 
@@ -111,10 +112,17 @@ def _sources(facts: Facts) -> str:
         return ""
     had = ", ".join(f"{_number(count)} from {escape(name)}" for name, count in facts["sources"].items())
     slowest = facts["slowest"]
-    return (
+    text = (
         f"Files had: {had}. The slowest took {slowest['seconds']:.2f} s: "
         f'<span class="site">{escape(slowest["origin"])}</span>'
     )
+    longest = facts["crawl_delays"]["longest"]
+    if longest is not None:
+        text += (
+            f"<br>Crawl-delay kept at {_number(facts['crawl_delays']['files'])} origins. The longest is "
+            f'{longest["seconds"]:g} s: <span class="site">{escape(longest["origin"])}</span>'
+        )
+    return text
 
 
 def _rules(facts: Facts) -> str:

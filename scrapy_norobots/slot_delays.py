@@ -1,0 +1,158 @@
+"""`SlotDelays`: download slots keep the `Crawl-delay` of the sites that are crawled in them.
+
+Each request that is sent brings the delay of its origin to its slot, which keeps the largest of those that it
+was brought, beside the delay that it has anyway: whatever Scrapy, AutoThrottle or an extension make of
+`Slot.delay`, it is a lower bound. It is counted from the response before, if that has come: only then is it
+sure when the site got the request.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import scrapy
+from scrapy import signals
+
+from scrapy_norobots import compat
+from scrapy_norobots.internals import (
+    crawl_delay_of,
+    missing_internals,
+    named_slot_of,
+    now,
+    set_crawl_delay,
+)
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_norobots.standard import Origin
+
+logger = logging.getLogger(__name__)
+
+# How many slots may be remembered before those that Scrapy has collected are looked for, and how many origins
+# of one slot.
+_SLOTS_MAX = 1_000
+_ORIGINS_MAX = 1_000
+
+
+class _Slot:
+    """A slot with a delay, and the delays of its origins, in seconds."""
+
+    def __init__(self, slot: Any) -> None:
+        self.slot = slot
+        self.delays: dict[Origin, float] = {}
+
+
+class SlotDelays:
+    """The delays of the download slots of one crawl."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._slots: dict[str, _Slot] = {}
+        self._slots_max = _SLOTS_MAX
+        # What requests bring that are not in their slot yet; some never get there.
+        self._brought: WeakKeyDictionary[Request, tuple[Origin, float]] = WeakKeyDictionary()
+        crawler.signals.connect(self._reach, signals.request_reached_downloader)
+        crawler.signals.connect(self._respond, signals.response_downloaded)
+
+    def keep(self, request: Request, origin: Origin, seconds: float) -> Any | None:
+        """Have the slot of a request keep the delay of an origin from now on; 0 if the origin asks for none.
+
+        Return the slot if its delay is longer now.
+        """
+        if self._downloader is None:
+            return None
+        return self._keep(*named_slot_of(self._downloader, request, self._crawler.spider), origin, seconds)
+
+    def bring(self, request: Request, origin: Origin, seconds: float) -> None:
+        """Have the slot in which a request will be sent keep the delay of an origin, when it gets there."""
+        self._brought[request] = origin, seconds
+
+    @cached_property
+    def _downloader(self) -> Any | None:
+        """The downloader, known from the first request on; None if it is not Scrapy's."""
+        missing = missing_internals(self._crawler)
+        if not missing:
+            return compat.downloader(self._crawler)
+        logger.warning(
+            "NOROBOTS_CRAWL_DELAY_MAX has no effect, so no Crawl-delay is kept: Scrapy %s has no %s",
+            scrapy.__version__,
+            ", no ".join(missing),
+            extra={"spider": self._crawler.spider},
+        )
+        return None
+
+    def _reach(self, request: Request) -> None:
+        """See that the slot in which a request is sent has its delay; a middleware may have changed it."""
+        brought = self._brought.pop(request, None)
+        name = request.meta["download_slot"]  # the downloader has set it
+        if self._downloader is None or (brought is None and name not in self._slots):
+            return
+        self._keep(name, self._downloader.slots[name], *(brought or (None, 0.0)))
+
+    def _respond(self, response: Response, request: Request) -> None:
+        """Count the delay of a slot from a response."""
+        name = request.meta.get("download_slot")
+        if name in self._slots:
+            _count_from_now(self._slots[name].slot)
+
+    def _keep(self, name: str, slot: Any, origin: Origin | None, seconds: float) -> Any | None:
+        kept = self._slots.get(name)
+        if kept is None:
+            if not seconds:
+                return None
+            self._forget_slots()
+            kept = self._slots[name] = _Slot(slot)
+        elif kept.slot is not slot:  # Scrapy has collected the one before
+            slot.lastseen = max(slot.lastseen, kept.slot.lastseen)
+            set_crawl_delay(slot, crawl_delay_of(kept.slot))
+            kept.slot = slot
+        if origin is None or kept.delays.get(origin, 0.0) == seconds:
+            return None
+        kept.delays[origin] = seconds
+        if not seconds:
+            del kept.delays[origin]
+        elif len(kept.delays) > _ORIGINS_MAX:
+            del kept.delays[min(kept.delays, key=kept.delays.__getitem__)]
+        return self._update(name, kept)
+
+    def _update(self, name: str, kept: _Slot) -> Any | None:
+        """Set the delay of a slot; return it if that is more than before."""
+        slot, before = kept.slot, crawl_delay_of(kept.slot)
+        longest = max(kept.delays.values(), default=0.0)
+        set_crawl_delay(slot, longest)
+        if not longest:
+            del self._slots[name]
+        if longest <= before:
+            return None
+        if slot.lastseen:
+            _count_from_now(slot)
+        return slot
+
+    def _forget_slots(self) -> None:
+        """Forget slots that Scrapy has collected and whose delay is over; look for them now and then."""
+        if len(self._slots) < self._slots_max:
+            return
+        assert self._downloader is not None  # there are slots
+        for name, kept in tuple(self._slots.items()):
+            if (
+                self._downloader.slots.get(name) is not kept.slot
+                and kept.slot.lastseen + crawl_delay_of(kept.slot) < now()
+            ):
+                del self._slots[name]
+        self._slots_max = max(_SLOTS_MAX, 2 * len(self._slots))
+
+
+def _count_from_now(slot: Any) -> None:
+    """Have a slot send nothing until its `Crawl-delay` is over, from now on.
+
+    If the delay that it has anyway is longer, even the half of it that Scrapy may draw, that counts from when
+    the last request was sent, as ever.
+    """
+    longer = max(0.0, slot.delay / 2 - crawl_delay_of(slot))
+    slot.lastseen = max(slot.lastseen, now() - longer)
