@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import scrapy
 from scrapy import signals
+from scrapy.core.downloader import Downloader
 
 from scrapy_norobots import compat
 from scrapy_norobots.internals import (
@@ -74,15 +75,18 @@ class SlotDelays:
         self._brought[request] = origin, seconds
 
     @cached_property
-    def _downloader(self) -> Any | None:
-        """The downloader, known from the first request on; None if it is not Scrapy's."""
-        missing = missing_internals(self._crawler)
-        if not missing:
-            return compat.downloader(self._crawler)
+    def _downloader(self) -> Downloader | None:
+        """The downloader, known from the first request on; None if no delay can be kept there."""
+        downloader = compat.downloader(self._crawler)
+        if not isinstance(downloader, Downloader):
+            problem = "DOWNLOADER is not derived from scrapy.core.downloader.Downloader"
+        elif missing := missing_internals(self._crawler):
+            problem = f"Scrapy {scrapy.__version__} has no {', no '.join(missing)}"
+        else:
+            return downloader
         logger.warning(
-            "NOROBOTS_CRAWL_DELAY_MAX has no effect, so no Crawl-delay is kept: Scrapy %s has no %s",
-            scrapy.__version__,
-            ", no ".join(missing),
+            "NOROBOTS_CRAWL_DELAY_MAX has no effect, so no Crawl-delay is kept: %s",
+            problem,
             extra={"spider": self._crawler.spider},
         )
         return None

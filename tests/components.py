@@ -161,6 +161,14 @@ class SpreadsOverSlots:
             request.meta["download_slot"] = request.url
 
 
+class OneSlot:
+    """A downloader middleware that gives all pages one download slot."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if "norobots_download" not in request.meta:
+            request.meta["download_slot"] = "all"
+
+
 class AnswersItself:
     """A downloader middleware that answers pages, as one does that renders them, after a while."""
 

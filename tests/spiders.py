@@ -13,6 +13,7 @@ from functools import partialmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
+from protego import Protego
 from scrapy import Request, Spider, signals
 from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
@@ -183,6 +184,36 @@ class Listening(Pages):
     def parsed(self, robotparser: RobotParser, request: Request) -> None:
         allowed = robotparser.allowed(f"{request.url}back/", "FooBot")
         self.notes.setdefault("parsed", []).append([type(robotparser).__name__, request.url, allowed])
+        self.notes.setdefault("delays", []).append(robotparser.crawl_delay("FooBot"))
+
+
+class CollectsSlots(Pages):
+    """Follows links, and has Scrapy collect all idle download slots at each page, as it does each minute."""
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
+        downloader = compat.downloader(self.crawler)
+        before = len(downloader.slots)
+        downloader._slot_gc(age=0)
+        self.notes["collected"] = self.notes.get("collected", 0) + before - len(downloader.slots)
+        self._follow = True
+        yield from super().parse(response, **kwargs)
+
+
+class TellsProtegosThread(Pages):
+    """Notes in which threads Protego reads a file."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> TellsProtegosThread:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        threads = spider.notes.setdefault("threads", [])
+        parse = Protego.parse
+
+        def told(text: str) -> Protego:
+            threads.append(threading.current_thread().name)
+            return parse(text)
+
+        Protego.parse = told  # type: ignore[assignment, method-assign]
+        return spider
 
 
 class BrokenParser(PythonRobotParser):
