@@ -110,7 +110,7 @@ def _needs_spider(find: Callable[..., object]) -> bool:
 
 def crawl_delay_of(slot: Any) -> float:
     """Return the `Crawl-delay` that a slot keeps, in seconds; 0 if it keeps none."""
-    seconds: float = getattr(slot, "crawl_delay", 0.0)
+    seconds: float = getattr(slot, "norobots_crawl_delay", 0.0)
     return seconds
 
 
@@ -129,7 +129,7 @@ def set_crawl_delay(slot: Any, seconds: float) -> None:
     A slot has no room for more attributes, so the delay is its class's.
     """
     cls = type(slot)
-    own = cls.__base__ if hasattr(cls, "crawl_delay") else cls
+    own = cls.__base__ if hasattr(cls, "norobots_crawl_delay") else cls
     slot.__class__ = _slot_class(own, seconds) if seconds else own
 
 
@@ -137,10 +137,10 @@ def set_crawl_delay(slot: Any, seconds: float) -> None:
 def _slot_class(own: type[Any], seconds: float) -> type[Any]:
     class CrawlDelaySlot(own):  # type: ignore[misc]
         __slots__ = ()  # or it could not take the place of its base
-        crawl_delay = seconds
+        norobots_crawl_delay = seconds
 
         def download_delay(self) -> float:
-            return max(float(super().download_delay()), self.crawl_delay)
+            return max(float(super().download_delay()), self.norobots_crawl_delay)
 
     return CrawlDelaySlot
 

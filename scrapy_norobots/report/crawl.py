@@ -90,7 +90,7 @@ class CrawlReport:
     def examine(self, access: Access, previous: Access | None, robot: str | bytes) -> Examined:
         """Search a file for what a report says of it; takes time, and can be done in a thread."""
         delay = None
-        if self._crawl_delay_max and access.rules is not None:
+        if self._crawl_delay_max:
             delay = CrawlDelay.of(crawl_delays(access.rules, robot), self._crawl_delay_max)
         robots = strict_reading(access.rules)
         if robots is None:

@@ -78,8 +78,9 @@ def log_text(facts: Facts) -> str:
         )
     if facts["crawl_delays"]["longest"]:
         longest = facts["crawl_delays"]["longest"]
+        origins = "origin" if facts["crawl_delays"]["files"] == 1 else "origins"
         lines.append(
-            f"  Crawl-delay kept at {facts['crawl_delays']['files']} origins; "
+            f"  Crawl-delay kept at {facts['crawl_delays']['files']} {origins}; "
             f"the longest is {longest['seconds']:g} s, {longest['origin']}"
         )
     lines.append(

@@ -119,7 +119,7 @@ def _sources(facts: Facts) -> str:
     longest = facts["crawl_delays"]["longest"]
     if longest is not None:
         text += (
-            f"<br>Crawl-delay kept at {_number(facts['crawl_delays']['files'])} origins. The longest is "
+            f"<br>Origins with a Crawl-delay: {_number(facts['crawl_delays']['files'])}. The longest is "
             f'{longest["seconds"]:g} s: <span class="site">{escape(longest["origin"])}</span>'
         )
     return text

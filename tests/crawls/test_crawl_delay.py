@@ -136,7 +136,7 @@ def test_a_delay_is_limited_and_told_with_a_report(tmp_path: Path) -> None:
         f"WARNING: {slow.url}/robots.txt asks for a Crawl-delay of 3600 s; "
         "NOROBOTS_CRAWL_DELAY_MAX limits it to 0.2 s"
     )
-    assert seen.log_lines(f"Crawl-delay kept at 1 origins; the longest is 0.2 s, {slow.url}")
+    assert seen.log_lines(f"Crawl-delay kept at 1 origin; the longest is 0.2 s, {slow.url}")
     names = ("kept", "shortened", "longest")
     assert [seen.stats[f"norobots/crawl_delay/{name}"] for name in names] == [1, 1, 0.2]
     facts = json.loads(report.read_text())
