@@ -29,6 +29,7 @@ from scrapy_norobots.metatag import RobotsMetaMiddleware
 from scrapy_norobots.overrides import checked_url, is_overridden
 from scrapy_norobots.parser import crawl_delays
 from scrapy_norobots.report import CrawlReport, spider_name
+from scrapy_norobots.scheduled import Scheduling
 from scrapy_norobots.serving import answer, can_be_answered
 from scrapy_norobots.settings import Config, MetaConfig
 from scrapy_norobots.slot_delays import SlotDelays
@@ -83,6 +84,8 @@ class NoRobotsMiddleware:
         self._delays = SlotDelays(crawler) if config.crawl_delay_max else None
         if config.dry_run:
             logger.warning("NOROBOTS_DRY_RUN: what robots.txt forbids is told and counted, and crawled")
+        if not config.dry_run and type(self) is NoRobotsMiddleware:
+            crawler.signals.connect(self._schedule, signal=signals.request_scheduled)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     @classmethod
@@ -134,6 +137,35 @@ class NoRobotsMiddleware:
         else:
             self._counters.passed += 1
         return None
+
+    def _schedule(self, request: Request) -> None:
+        """Drop a request that rules in memory forbid, if no errback wants to know; `process_request` would.
+
+        What is closed for a while may be open when the request has its turn.
+        """
+        if request.errback is not None or not self._scheduling.can_drop or is_overridden(request):
+            return
+        try:
+            url = checked_url(request)
+            origin, target = split(url)
+        except ValueError:
+            return
+        access = self._origins.peek(origin) if origin is not None else None
+        if origin is None or target is None or access is None or access.rules is None or access.temporary:
+            return
+        question = _Question(url, origin, target, self._identity.robot(request))
+        if not access.is_ready(question.robot):
+            return
+        decision = _forbids(access, question)
+        if decision is not None and self._scheduling.is_new(request):
+            self._counters.add_requests(origin, 1)
+            self._stats.inc_value("norobots/forbidden_early")
+            self._drop(request, decision, access)
+
+    @cached_property
+    def _scheduling(self) -> Scheduling:
+        """What may become of scheduled requests; known when the first is scheduled."""
+        return Scheduling(self._crawler, self)
 
     async def _wait(self, request: Request, question: _Question) -> tuple[Access, Decision | None]:
         """Hold a request until its origin is loaded and, if it may pass, until it can be sent."""

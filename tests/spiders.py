@@ -99,6 +99,23 @@ class Pages(Spider):
         raise LookupError("the middleware is not enabled")
 
 
+class WithoutErrback(Pages):
+    """Has no errback for the links that it follows; notes which requests come to the scheduler's queue."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> WithoutErrback:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.left, signal=signals.request_left_downloader)
+        return spider
+
+    def left(self, request: Request) -> None:
+        self.notes.setdefault("sent", []).append(urlsplit(request.url).path)
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
+        for request in super().parse(response, **kwargs):
+            yield request.replace(errback=None)
+
+
 class OrdersTheClass(Pages):
     """Has an order of its own for Scrapy's robots.txt middleware, by its class."""
 
