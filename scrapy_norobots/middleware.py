@@ -165,10 +165,12 @@ class NoRobotsMiddleware:
         if origin is None or target is None or access is None or access.rules is None or access.temporary:
             return
         question = _Question(url, origin, target, self._identity.robot(request))
-        if not access.is_ready(question.robot):
-            return
-        decision = _forbids(access, question)
-        if decision is not None and self._scheduling.is_new(request):
+        if (
+            access.is_ready(question.robot)
+            and _forbidden_spelling(access, question) is not None
+            and self._scheduling.is_new(request)
+            and (decision := _forbids(access, question)) is not None
+        ):
             self._counters.add_requests(origin, 1)
             self._stats.inc_value("norobots/forbidden_early")
             self._drop(request, decision, access)
@@ -252,10 +254,19 @@ class NoRobotsMiddleware:
 
 def _forbids(access: Access, question: _Question) -> Decision | None:
     """Return the decision that forbids a URL, in any spelling that may be sent; None if it may pass."""
+    spelling = _forbidden_spelling(access, question)
+    if spelling is None:
+        return None
     url, origin, target, robot = question
+    return access.decide(url if spelling == target else f"{origin}{spelling}", robot)
+
+
+def _forbidden_spelling(access: Access, question: _Question) -> str | None:
+    """Return the first spelling of a target that the rules forbid; None if it may pass."""
+    _, origin, target, robot = question
     for spelling in compat.spellings(target):
         if access.forbids(origin, spelling, robot):
-            return access.decide(url if spelling == target else f"{origin}{spelling}", robot)
+            return spelling
     return None
 
 
