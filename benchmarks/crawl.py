@@ -51,9 +51,9 @@ class Measured:
 
 
 @contextmanager
-def serving() -> Iterator[int]:
-    """Run the hosts; yields their port."""
-    command = [sys.executable, "-m", "benchmarks.server"]
+def serving(hosts: str = "benchmarks.server") -> Iterator[int]:
+    """Run the hosts of a module; yields their port."""
+    command = [sys.executable, "-m", hosts]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT
     ) as server:

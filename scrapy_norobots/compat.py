@@ -11,6 +11,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import Spider, signals
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.dupefilters import BaseDupeFilter
     from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
     from scrapy.settings import BaseSettings
@@ -216,6 +218,23 @@ def downloader(crawler: Crawler) -> Any:
     """Return the crawler's downloader, an instance of any class."""
     assert crawler.engine is not None  # requests come from a running engine
     return crawler.engine.downloader
+
+
+def downloader_middlewares(crawler: Crawler) -> tuple[Any, ...]:
+    """Return the downloader middlewares of a running crawl in order; empty if it does not have them."""
+    return tuple(getattr(getattr(downloader(crawler), "middleware", None), "middlewares", ()))
+
+
+def dupefilter(crawler: Crawler) -> BaseDupeFilter | None:
+    """Return the filter for duplicate requests of a running crawl, or None if there is none.
+
+    None too before Scrapy 2.11.2, where handlers of the signal `request_scheduled` cannot drop requests. That
+    version added a downloader middleware that does so.
+    """
+    if find_spec("scrapy.downloadermiddlewares.offsite") is None:
+        return None
+    found = getattr(getattr(_engine_slot(crawler), "scheduler", None), "df", None)
+    return found if hasattr(found, "request_seen") else None
 
 
 def look_for_next_request(crawler: Crawler) -> None:

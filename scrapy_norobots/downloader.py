@@ -29,7 +29,7 @@ from scrapy.core.downloader import Downloader
 from twisted.internet.defer import Deferred
 
 from scrapy_norobots import compat
-from scrapy_norobots.internals import missing_internals, now, slot_of, widen_pool
+from scrapy_norobots.internals import least_delay, missing_internals, now, slot_of, widen_pool
 from scrapy_norobots.settings import WaitingConfig
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class RobotsDownloader(Downloader):
             slot.active.discard(request)
         if is_robots or self._lines:
             slot = slot or slot_of(self, request, self.crawler.spider)
-            if is_robots and slot.delay:
+            if is_robots and least_delay(slot):
                 self._lines.setdefault(slot, deque())
             self._look_at(slot)
             self._admit()
@@ -266,36 +266,38 @@ class RobotsDownloader(Downloader):
                 self._look_at(slot)
         return True
 
+    def line_up(self, slot: Any) -> None:
+        """Give a slot a queue until its delay, which has become longer, is over."""
+        self._lines.setdefault(slot, deque())
+        self._look_at(slot)
+
     def _has_place(self) -> bool:
         return not 0 < self.total_concurrency <= self.under_way()
 
     def _seconds_until_free(self, slot: Any) -> float | None:
         """Return in how many seconds a slot can send a request; None: when one of its requests has left."""
-        if not slot.delay:
+        if not least_delay(slot):
             return 0 if len(slot.active) - self._held_in[slot] < slot.concurrency else None
         if len(slot.transferring) >= slot.concurrency:
             return None
-        # Scrapy waits for 0.5 to 1.5 times the delay. Requests in its own queue go first.
-        last = now() if slot.queue else max(slot.lastseen, self._last_turns.get(slot, 0.0))
-        seconds: float = last + slot.delay / 2 - now()
-        return max(0.0, seconds)
+        # Requests in Scrapy's own queue go first.
+        last: float = now() if slot.queue else max(slot.lastseen, self._last_turns.get(slot, 0.0))
+        return max(0.0, last + least_delay(slot) - now())
 
     def _look_at(self, slot: Any) -> None:
         """Check whether a slot can send the first request of its queue; if not yet, check again later."""
         if slot not in self._lines or slot in self._delayed:
             return
         seconds = self._seconds_until_free(slot)
+        if seconds == 0 and self._lines[slot]:
+            self._ready.setdefault(slot)
+            return
+        self._ready.pop(slot, None)
         if seconds:
-            self._ready.pop(slot, None)
             self._delayed[slot] = compat.call_later(seconds, partial(self._delay_is_over, slot))
         elif not self._lines[slot]:
-            self._ready.pop(slot, None)
             self._last_turns.pop(slot, None)
             del self._lines[slot]
-        elif seconds is None:
-            self._ready.pop(slot, None)
-        else:
-            self._ready.setdefault(slot)
 
     def _delay_is_over(self, slot: Any) -> None:
         del self._delayed[slot]
@@ -362,6 +364,9 @@ class NoWaitingRoom:
     def must_wait(self, request: Request) -> bool:
         """Return False: a request with known rules never waits."""
         return False
+
+    def line_up(self, slot: Any) -> None:
+        """Do nothing."""
 
     @contextmanager
     def hold(self, origin: Origin | None, request: Request) -> Iterator[NoWaitingRoom]:

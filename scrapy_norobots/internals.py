@@ -7,7 +7,7 @@ functions below and `RobotsDownloader` use them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from inspect import Parameter, signature
 from operator import attrgetter
 from time import monotonic
@@ -41,6 +41,7 @@ INTERNALS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "active",  # requests that DownloaderAwarePriorityQueue counts as in progress
             "concurrency",
             "delay",  # seconds
+            "download_delay",  # returns the delay before the next request, in seconds
             "lastseen",  # when the slot last sent a request, by `now`
             "queue",
             "transferring",
@@ -89,9 +90,15 @@ def _any_slot() -> Any:
 
 def slot_of(downloader: Downloader, request: Request, spider: Spider | None) -> Any:
     """Return the download slot of a request."""
+    return named_slot_of(downloader, request, spider)[1]
+
+
+def named_slot_of(downloader: Downloader, request: Request, spider: Spider | None) -> tuple[str, Any]:
+    """Return the name of the download slot of a request, and the slot."""
     find = downloader._get_slot  # noqa: SLF001
     needs_spider = _needs_spider(getattr(find, "__func__", find))
-    return (find(request, spider) if needs_spider else find(request))[1]
+    found: tuple[str, Any] = find(request, spider) if needs_spider else find(request)
+    return found
 
 
 @cache
@@ -99,6 +106,43 @@ def _needs_spider(find: Callable[..., object]) -> bool:
     """Return whether a function requires the spider, as before Scrapy 2.14."""
     spider = signature(find).parameters.get("spider")
     return spider is not None and spider.default is Parameter.empty
+
+
+def crawl_delay_of(slot: Any) -> float:
+    """Return the `Crawl-delay` that a slot keeps, in seconds; 0 if it keeps none."""
+    seconds: float = getattr(slot, "norobots_crawl_delay", 0.0)
+    return seconds
+
+
+def least_delay(slot: Any) -> float:
+    """Return the shortest possible delay between two requests of a slot, in seconds.
+
+    Scrapy waits for 0.5 to 1.5 times `Slot.delay`.
+    """
+    delay: float = slot.delay
+    return max(delay / 2, crawl_delay_of(slot))
+
+
+def set_crawl_delay(slot: Any, seconds: float) -> None:
+    """Make a slot keep a `Crawl-delay` in addition to its own delay; 0 for none.
+
+    A slot accepts no further attributes, so the delay is an attribute of its class.
+    """
+    cls = type(slot)
+    own = cls.__base__ if hasattr(cls, "norobots_crawl_delay") else cls
+    slot.__class__ = _slot_class(own, seconds) if seconds else own
+
+
+@lru_cache(maxsize=1000)
+def _slot_class(own: type[Any], seconds: float) -> type[Any]:
+    class CrawlDelaySlot(own):  # type: ignore[misc]
+        __slots__ = ()  # without it, a slot could not change its class
+        norobots_crawl_delay = seconds
+
+        def download_delay(self) -> float:
+            return max(float(super().download_delay()), self.norobots_crawl_delay)
+
+    return CrawlDelaySlot
 
 
 def widen_pool(downloader: Downloader, scheme: str, by: int) -> None:

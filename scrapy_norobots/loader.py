@@ -80,7 +80,13 @@ class RobotsLoader:
         self._stats = crawler.stats
         self._config = config
         self._report = report
-        reader = Reader(crawler, config.parser, config.also_obey, multivalue=config.multivalue)
+        reader = Reader(
+            crawler,
+            config.parser,
+            config.also_obey,
+            multivalue=config.multivalue,
+            crawl_delay=bool(config.crawl_delay_max),
+        )
         self.judge = Judge(config.status_policy, config.freshness, reader.read)
         self._evidence = evidence
         self._fetcher = Fetcher(crawler, config, evidence)
@@ -112,7 +118,7 @@ class RobotsLoader:
 
     def _examine(self, access: Access, previous: Access | None, robot: str | bytes) -> Examined:
         access.prepare(robot)  # before the cache asks for its size, which includes the rules
-        return self._report.examine(access, previous)
+        return self._report.examine(access, previous, robot)
 
     async def _prepare(self, access: Access, robot: str | bytes) -> None:
         await self._work(access.snapshots, partial(access.prepare, robot))

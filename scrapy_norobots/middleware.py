@@ -19,6 +19,7 @@ from scrapy.utils.python import global_object_name
 
 from scrapy_norobots import compat
 from scrapy_norobots.components import check_place, enabled_keys, keys_of
+from scrapy_norobots.crawl_delay import CrawlDelay
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD, waiting_room
 from scrapy_norobots.evidence import Evidence
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
@@ -27,9 +28,12 @@ from scrapy_norobots.identity import Identity
 from scrapy_norobots.loader import RobotsLoader
 from scrapy_norobots.metatag import RobotsMetaMiddleware
 from scrapy_norobots.overrides import checked_url, is_overridden
+from scrapy_norobots.parser import crawl_delays
 from scrapy_norobots.report import CrawlReport, spider_name
+from scrapy_norobots.scheduled import Scheduling
 from scrapy_norobots.serving import answer, can_be_answered
 from scrapy_norobots.settings import Config, MetaConfig
+from scrapy_norobots.slot_delays import SlotDelays
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.urls import split
@@ -81,10 +85,13 @@ class NoRobotsMiddleware:
         self._evidence = Evidence(crawler, config) if is_recorded else None
         self._loader = RobotsLoader(crawler, config, self._report, self._evidence)
         self._origins = self._loader.origins
+        self._delays = SlotDelays(crawler) if config.crawl_delay_max else None
         if config.dry_run:
             logger.warning(
                 "NOROBOTS_DRY_RUN is on: forbidden requests are logged and counted, but not dropped"
             )
+        if not config.dry_run and type(self) is NoRobotsMiddleware:
+            crawler.signals.connect(self._schedule, signal=signals.request_scheduled)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     @classmethod
@@ -130,6 +137,8 @@ class NoRobotsMiddleware:
             access, decision = await self._wait(request, question)
         else:
             decision = _forbids(access, question)
+        if self._delays is not None:
+            self._delays.bring(request, origin, self._crawl_delay(access, question))
         if decision is not None:
             self._drop(request, decision, access)
         else:
@@ -138,6 +147,37 @@ class NoRobotsMiddleware:
                 self._evidence.allowed(url, question.robot, access)
         return None
 
+    def _schedule(self, request: Request) -> None:
+        """Drop a request without an errback that rules in memory forbid, as `process_request` would later.
+
+        An origin that is closed for a while may be open when the request is sent, so it drops nothing here.
+        """
+        if request.errback is not None or not self._scheduling.can_drop or is_overridden(request):
+            return
+        try:
+            url = checked_url(request)
+            origin, target = split(url)
+        except ValueError:
+            return
+        access = self._origins.peek(origin) if origin is not None else None
+        if origin is None or target is None or access is None or access.rules is None or access.temporary:
+            return
+        question = _Question(url, origin, target, self._identity.robot(request))
+        if (
+            access.is_ready(question.robot)
+            and _forbidden_spelling(access, question) is not None
+            and self._scheduling.is_new(request)
+            and (decision := _forbids(access, question)) is not None
+        ):
+            self._counters.add_requests(origin, 1)
+            self._stats.inc_value("norobots/forbidden_early")
+            self._drop(request, decision, access)
+
+    @cached_property
+    def _scheduling(self) -> Scheduling:
+        """Whether scheduled requests can be dropped; known when the first one is scheduled."""
+        return Scheduling(self._crawler, self)
+
     async def _wait(self, request: Request, question: _Question) -> tuple[Access, Decision | None]:
         """Hold a request until its origin is loaded and, if it may pass, until it can be sent."""
         # Rules can expire while the request waits to be sent. They are loaded again once, not each time:
@@ -145,6 +185,10 @@ class NoRobotsMiddleware:
         for _ in range(2):
             with self._waiting_room.hold(question.origin, request) as held:
                 access, _ = await self._loader.load(question.origin, request, question.robot)
+                if self._delays is not None:
+                    seconds = self._crawl_delay(access, question)
+                    if slot := self._delays.keep(request, question.origin, seconds):
+                        self._waiting_room.line_up(slot)
                 decision = _forbids(access, question)
                 if decision is not None and not self._config.dry_run:
                     break
@@ -161,6 +205,11 @@ class NoRobotsMiddleware:
         if self._evidence is not None:
             self._evidence.overridden(request.url, self._identity.robot(request))
         await self._take_turn(request)
+
+    def _crawl_delay(self, access: Access, question: _Question) -> float:
+        """Return the `Crawl-delay` that the crawl keeps for a robot, in seconds."""
+        values = crawl_delays(access.rules, question.robot)
+        return CrawlDelay.of(values, self._config.crawl_delay_max).kept
 
     async def _answer(self, origin: Origin, request: Request) -> Response | None:
         """Return a response to a spider's request for a robots.txt (always allowed, U7); None to send it."""
@@ -217,10 +266,19 @@ class NoRobotsMiddleware:
 
 def _forbids(access: Access, question: _Question) -> Decision | None:
     """Return the decision that forbids a URL, in any spelling that may be sent; None if it may pass."""
+    spelling = _forbidden_spelling(access, question)
+    if spelling is None:
+        return None
     url, origin, target, robot = question
+    return access.decide(url if spelling == target else f"{origin}{spelling}", robot)
+
+
+def _forbidden_spelling(access: Access, question: _Question) -> str | None:
+    """Return the first spelling of a target that the rules forbid; None if it may pass."""
+    _, origin, target, robot = question
     for spelling in compat.spellings(target):
         if access.forbids(origin, spelling, robot):
-            return access.decide(url if spelling == target else f"{origin}{spelling}", robot)
+            return spelling
     return None
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser
 
+from scrapy_norobots.crawl_delay import CrawlDelay, ProtegoDelay
 from scrapy_norobots.standard import Decision, Reason, RobotsTxt, Verdict
 from scrapy_norobots.standard.lines import to_text
 from scrapy_norobots.standard.names import to_name
@@ -62,8 +63,9 @@ class Reader:
     """Reads files with the parsers that the settings of a crawler name.
 
     `parser` replaces the strict parser, unless it is None. The parsers of `also_obey` apply in addition.
-    `multivalue` selects the dialect of the strict parser. Raises `ValueError`, with the name of the setting,
-    if a parser cannot be used.
+    `multivalue` selects the dialect of the strict parser. If `crawl_delay` is true, `Crawl-delay` lines are
+    read too: by these parsers, or by Protego if none of them reads such lines. Raises `ValueError`, with the
+    name of the setting, if a parser cannot be used.
     """
 
     def __init__(
@@ -73,9 +75,12 @@ class Reader:
         also_obey: Sequence[type[RobotParser]],
         *,
         multivalue: bool,
+        crawl_delay: bool = False,
     ) -> None:
         self._crawler = crawler
         self._multivalue = multivalue
+        parsers = [*also_obey] if parser is None else [parser, *also_obey]
+        self._needs_delay = crawl_delay and not any(map(_knows_crawl_delay, parsers))
         self._parser = parser
         self._also_obey = also_obey
         self._try("ROBOTSTXT_PARSER", [parser] if parser is not None else [])
@@ -88,9 +93,10 @@ class Reader:
             first = RobotsTxt.parse(body, multivalue=self._multivalue)
         else:
             first = self._foreign(self._parser, body)
-        if not self._also_obey:
+        delay = ProtegoDelay.of(body) if self._needs_delay else None
+        if not self._also_obey and delay is None:
             return first
-        return AllRules([first, *(self._foreign(parser, body) for parser in self._also_obey)])
+        return AllRules([first, *(self._foreign(parser, body) for parser in self._also_obey)], delay)
 
     def _foreign(self, parser: type[RobotParser], body: bytes) -> ForeignRules:
         return ForeignRules(parser.from_crawler(self._crawler, _as_utf8(body)), body)
@@ -106,6 +112,12 @@ class Reader:
                 raise ValueError(f"{setting} = {value!r}: {parser.__name__} cannot be used: {exc}") from exc
 
 
+def _knows_crawl_delay(parser: type[RobotParser]) -> bool:
+    """Return whether a parser reads `Crawl-delay`. In newer Scrapy, the base class has the method too."""
+    method = getattr(parser, "crawl_delay", None)
+    return method not in (None, getattr(RobotParser, "crawl_delay", None), StrictRobotParser.crawl_delay)
+
+
 def _as_utf8(body: bytes) -> bytes:
     """Return a file as UTF-8: some parsers read nothing of a file with an invalid byte, or in UTF-16.
 
@@ -116,9 +128,9 @@ def _as_utf8(body: bytes) -> bytes:
 
 
 def as_parser(rules: Rules) -> RobotParser:
-    """Return rules as a `RobotParser` of Scrapy; of several readings, the first."""
+    """Return rules as a `RobotParser` of Scrapy: one parser, which answers for all readings."""
     if isinstance(rules, AllRules):
-        return as_parser(rules.readings[0])
+        return AllParsers(rules)
     if isinstance(rules, ForeignRules):
         return rules.parser
     assert isinstance(rules, RobotsTxt)
@@ -139,6 +151,49 @@ def strict_reading(rules: Rules | None) -> RobotsTxt | None:
     if isinstance(rules, AllRules):
         return strict_reading(rules.readings[0])
     return rules if isinstance(rules, RobotsTxt) else None
+
+
+def is_only_strict(rules: Rules | None) -> bool:
+    """Return whether the strict reading alone decides."""
+    return strict_reading(rules) is not None and not (isinstance(rules, AllRules) and len(rules.readings) > 1)
+
+
+def crawl_delays(rules: Rules | None, robot: str | bytes) -> list[object]:
+    """Return the `Crawl-delay` of a file for a robot, as each reading has it; None for a reading without one.
+
+    Takes time unless `rules.is_ready(robot)`. The values are not checked: see `CrawlDelay.of`.
+    """
+    if isinstance(rules, ForeignRules):
+        return [rules.crawl_delay(robot)]
+    if not isinstance(rules, AllRules):
+        return []  # the 1994 standard has no Crawl-delay
+    values = [value for reading in rules.readings for value in crawl_delays(reading, robot)]
+    return values if rules.delay is None else [*values, rules.delay.value(robot)]
+
+
+class AllParsers(RobotParser):
+    """Several readings of one file as one `RobotParser`, for the `robots_parsed` signal."""
+
+    def __init__(self, rules: AllRules) -> None:
+        self._rules = rules
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> AllParsers:
+        """Raise `NotImplementedError`: an instance needs readings that exist."""
+        raise NotImplementedError("use the parsers that ROBOTSTXT_PARSER and NOROBOTS_ALSO_OBEY name")
+
+    def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
+        """Return whether all readings allow `user_agent`, a name or a whole header, to fetch `url`."""
+        return all(as_parser(reading).allowed(url, user_agent) for reading in self._rules.readings)
+
+    def crawl_delay(self, user_agent: str | bytes) -> float | None:
+        """Return the largest `Crawl-delay` of the readings, in seconds; None if there is none."""
+        return CrawlDelay.of(crawl_delays(self._rules, user_agent), float("inf")).asked
+
+
+def _as_scrapy_gives(robot: str | bytes) -> str | bytes:
+    """Return a robot as Scrapy's own middleware passes it to parsers, but always as valid UTF-8."""
+    return robot.decode("utf-8", "replace").encode() if isinstance(robot, bytes) else robot
 
 
 class ForeignRules:
@@ -165,12 +220,18 @@ class ForeignRules:
 
     def _ask(self, url: str, robot: str | bytes) -> str | None:
         """Return an empty string if the parser allows, None if it forbids, an error message if it failed."""
-        if isinstance(robot, bytes):  # as from Scrapy's own middleware, but always valid UTF-8
-            robot = robot.decode("utf-8", "replace").encode()
         try:
-            return "" if self.parser.allowed(url, robot) else None
+            return "" if self.parser.allowed(url, _as_scrapy_gives(robot)) else None
         except Exception as exc:
             return f"{type(exc).__name__}: {exc}"
+
+    def crawl_delay(self, robot: str | bytes) -> object:
+        """Return the parser's `Crawl-delay`, None if it has none, or its exception if it failed."""
+        ask = getattr(self.parser, "crawl_delay", None)  # Scrapy's own parsers have it from 2.18 on
+        try:
+            return ask(_as_scrapy_gives(robot)) if ask is not None else None
+        except Exception as exc:
+            return exc
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Return whether `robot` may fetch `url`, with the name of the parser."""
@@ -193,20 +254,26 @@ class AllRules:
     """Several readings of one file: a request passes only if all of them allow it; implements `access.Rules`.
 
     The decision is that of the first reading that forbids; if none forbids, that of the first reading.
+    `delay` reads the `Crawl-delay` lines, if none of the readings does.
     """
 
-    def __init__(self, readings: Sequence[Rules]) -> None:
+    def __init__(self, readings: Sequence[Rules], delay: ProtegoDelay | None = None) -> None:
         self.readings = readings
-        self.size = sum(rules.size for rules in readings)
+        self.delay = delay
+        self.size = sum(rules.size for rules in readings) + (delay.size if delay else 0)
 
     def is_ready(self, robot: str | bytes) -> bool:
         """Return whether all readings answer questions about `robot` at once."""
-        return all(rules.is_ready(robot) for rules in self.readings)
+        return all(rules.is_ready(robot) for rules in self.readings) and (
+            self.delay is None or self.delay.is_ready(robot)
+        )
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
         """Do the work that the first question about `robot` needs."""
         for rules in self.readings:
             rules.prepare(origin, robot)
+        if self.delay is not None:
+            self.delay.value(robot)
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
         """Return whether one of the readings forbids `robot` to fetch `target` at `origin`."""

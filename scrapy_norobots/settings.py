@@ -65,6 +65,7 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_MEMORY_MAX": 64 * 1024 * 1024,
         "NOROBOTS_MULTIVALUE": False,
         "NOROBOTS_ALSO_OBEY": (),
+        "NOROBOTS_CRAWL_DELAY_MAX": 0,
         "NOROBOTS_SHARE_ROBOTSTXT": True,
         "NOROBOTS_STORE": None,
         "NOROBOTS_STORE_MAX": 1024 * 1024 * 1024,
@@ -104,6 +105,7 @@ class Config:
     dry_run: bool
     multivalue: bool
     also_obey: tuple[type[RobotParser], ...]
+    crawl_delay_max: float
     share_robotstxt: bool
     store: str
     store_max: int
@@ -136,6 +138,7 @@ class Config:
             memory_max=_whole(settings, "NOROBOTS_MEMORY_MAX", "bytes", 1, _TIB),
             multivalue=_flag(settings, "NOROBOTS_MULTIVALUE"),
             also_obey=_parsers(settings, "NOROBOTS_ALSO_OBEY"),
+            crawl_delay_max=_number(settings, "NOROBOTS_CRAWL_DELAY_MAX", "seconds", 0, _DAY),
             share_robotstxt=_flag(settings, "NOROBOTS_SHARE_ROBOTSTXT"),
             store=_store(settings),
             store_max=_whole(settings, "NOROBOTS_STORE_MAX", "bytes", 1, _TIB),

@@ -11,6 +11,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 
 from scrapy import Request, Spider, signals
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
+from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
@@ -159,6 +160,51 @@ class SpreadsOverSlots:
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
         if "norobots_download" not in request.meta:
             request.meta["download_slot"] = request.url
+
+
+class OneSlot:
+    """A downloader middleware that gives all pages one download slot."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if "norobots_download" not in request.meta:
+            request.meta["download_slot"] = "all"
+
+
+class SeesExceptions:
+    """A downloader middleware that sees the exceptions of others."""
+
+    def process_exception(self, request: Request, exception: Exception, spider: Spider | None = None) -> None:
+        """Do nothing."""
+
+
+class Derived(NoRobotsMiddleware):
+    """A middleware of a project, derived from the plugin's."""
+
+
+class OtherScheduler(BaseScheduler):
+    """A scheduler with the methods that the engine needs, and without the attributes of Scrapy's own."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._inner = Scheduler.from_crawler(crawler)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def open(self, spider: Spider) -> Any:
+        return self._inner.open(spider)
+
+    def close(self, reason: str) -> Any:
+        return self._inner.close(reason)
+
+    def has_pending_requests(self) -> bool:
+        return self._inner.has_pending_requests()
+
+    def enqueue_request(self, request: Request) -> bool:
+        return self._inner.enqueue_request(request)
+
+    def next_request(self) -> Request | None:
+        return self._inner.next_request()
 
 
 class AnswersItself:

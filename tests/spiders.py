@@ -14,6 +14,7 @@ from functools import partialmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
+from protego import Protego
 from scrapy import Request, Spider, signals
 from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
@@ -97,6 +98,23 @@ class Pages(Spider):
             if isinstance(middleware, NoRobotsMiddleware):
                 return middleware
         raise LookupError("the middleware is not enabled")
+
+
+class WithoutErrback(Pages):
+    """Has no errback for the links that it follows; notes the requests that leave the downloader."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> WithoutErrback:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.left, signal=signals.request_left_downloader)
+        return spider
+
+    def left(self, request: Request) -> None:
+        self.notes.setdefault("sent", []).append(urlsplit(request.url).path)
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
+        for request in super().parse(response, **kwargs):
+            yield request.replace(errback=None)
 
 
 class OrdersTheClass(Pages):
@@ -184,6 +202,36 @@ class Listening(Pages):
     def parsed(self, robotparser: RobotParser, request: Request) -> None:
         allowed = robotparser.allowed(f"{request.url}back/", "FooBot")
         self.notes.setdefault("parsed", []).append([type(robotparser).__name__, request.url, allowed])
+        self.notes.setdefault("delays", []).append(robotparser.crawl_delay("FooBot"))
+
+
+class CollectsSlots(Pages):
+    """Follows links, and makes Scrapy collect all idle download slots at each page."""
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
+        downloader = compat.downloader(self.crawler)
+        before = len(downloader.slots)
+        downloader._slot_gc(age=0)
+        self.notes["collected"] = self.notes.get("collected", 0) + before - len(downloader.slots)
+        self._follow = True
+        yield from super().parse(response, **kwargs)
+
+
+class NotesThreadOfProtego(Pages):
+    """Notes the threads in which Protego reads a file."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> NotesThreadOfProtego:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        threads = spider.notes.setdefault("threads", [])
+        parse = Protego.parse
+
+        def parse_and_note(text: str) -> Protego:
+            threads.append(threading.current_thread().name)
+            return parse(text)
+
+        Protego.parse = parse_and_note  # type: ignore[assignment, method-assign]
+        return spider
 
 
 class BrokenParser(PythonRobotParser):

@@ -101,7 +101,7 @@ class OriginRow:
 
     `seconds` is the time of its slowest load, `source` the source of its last load (empty if the origin had
     no row then), `requests` the number of requests that were checked, and `dropped` how many of these were
-    dropped.
+    dropped. `crawl_delay` is the Crawl-delay that the crawl keeps, in seconds, or 0.
     """
 
     outcome: Outcome
@@ -111,6 +111,7 @@ class OriginRow:
     requests: int = 0
     dropped: int = 0
     ineffective: IneffectiveRules | None = None
+    crawl_delay: float = 0.0
 
     @property
     def interest(self) -> tuple[bool, int, float]:
@@ -138,6 +139,8 @@ class Counters:
         self.slowest: tuple[Origin, float] | None = None
         self.patterns = 0
         self.first_pattern = ""
+        self.crawl_delays = 0
+        self.longest_crawl_delay: tuple[Origin, float] | None = None
         self.causes: TopCounts[Cause] = TopCounts(causes_max)
         self.rows: dict[Origin, OriginRow] = {}
         self._rows_max = rows_max
@@ -176,6 +179,16 @@ class Counters:
         """Count a robots.txt with patterns in its rules, which the strict reading takes literally."""
         self.patterns += 1
         self.first_pattern = self.first_pattern or url[:_TEXT_MAX]
+
+    def add_crawl_delay(self, origin: Origin, seconds: float, *, is_new: bool) -> None:
+        """Count the Crawl-delay that is kept for an origin, in seconds; 0 if there is none."""
+        if origin in self.rows:
+            self.rows[origin].crawl_delay = seconds
+        if not seconds:
+            return
+        self.crawl_delays += is_new
+        if self.longest_crawl_delay is None or seconds > self.longest_crawl_delay[1]:
+            self.longest_crawl_delay = origin, seconds
 
     def add_requests(self, origin: Origin, requests: int) -> None:
         """Count requests that were checked against the rules of an origin."""

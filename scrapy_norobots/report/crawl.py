@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_norobots import compat
 from scrapy_norobots.access import AccessKind
+from scrapy_norobots.crawl_delay import CrawlDelay
 from scrapy_norobots.exceptions import RobotsUnreachable
-from scrapy_norobots.parser import StrictRobotParser, strict_reading
+from scrapy_norobots.parser import StrictRobotParser, crawl_delays, is_only_strict, strict_reading
 from scrapy_norobots.report import files
 from scrapy_norobots.report.counters import Counters
 from scrapy_norobots.report.facts import facts_of, log_text
@@ -54,10 +55,14 @@ def spider_name(crawler: Crawler) -> str:
 
 
 class Examined(NamedTuple):
-    """What a report says of one file: its rules without effect, and whether it has patterns (`*` or `$`)."""
+    """What a report says of one file: its rules without effect, and whether it has patterns (`*` or `$`).
+
+    `crawl_delay` is None if Crawl-delay is not obeyed.
+    """
 
     ineffective: IneffectiveRules | None = None
     has_pattern: bool = False
+    crawl_delay: CrawlDelay | None = None
 
 
 class CrawlReport:
@@ -69,6 +74,7 @@ class CrawlReport:
         self._crawler = crawler
         self._stats = crawler.stats
         self._dry_run = config.dry_run
+        self._crawl_delay_max = config.crawl_delay_max
         self._spider_name = spider_name(crawler)
         self._started = _now()
         # Each file with its renderer. The path in the setting selects it, since a symbolic link may lead to a
@@ -80,23 +86,27 @@ class CrawlReport:
         ]
         self._without_rules: set[Origin] = set()
         self._with_ineffective: set[Origin] = set()
+        self._with_odd_delay: set[Origin] = set()
         self._start_drops = 0
         self._listings: list[Listing] = []
         self.counters = Counters(config.report_origins if self._files else 0)
 
-    def examine(self, access: Access, previous: Access | None) -> Examined:
+    def examine(self, access: Access, previous: Access | None, robot: str | bytes) -> Examined:
         """Search a file for what the report says of it; this takes time, and may run in a thread."""
+        delay = None
+        if self._crawl_delay_max:
+            delay = CrawlDelay.of(crawl_delays(access.rules, robot), self._crawl_delay_max)
         robots = strict_reading(access.rules)
         if robots is None:
-            return Examined()
+            return Examined(crawl_delay=delay)
         body = access.snapshot.body
         ineffective = None
         # The search is slow, so it is skipped if its result would not be shown.
         if self._files or len(self._with_ineffective) < _LOGGED_MAX:
             ineffective = IneffectiveRules.of(body, multivalue=robots.multivalue)
         is_new = previous is None or previous.rules is None
-        has_pattern = is_new and access.rules is robots and _PATTERN.search(body) is not None
-        return Examined(ineffective, has_pattern)
+        has_pattern = is_new and is_only_strict(access.rules) and _PATTERN.search(body) is not None
+        return Examined(ineffective, has_pattern, delay)
 
     def loaded(
         self, access: Access, previous: Access | None, source: str, seconds: float, examined: Examined
@@ -111,6 +121,8 @@ class CrawlReport:
         if examined.has_pattern:
             self.counters.add_pattern(access.snapshot.url)
         self.counters.load(access, previous, source, seconds, ineffective)
+        if examined.crawl_delay is not None:
+            self._report_delay(access, previous, examined.crawl_delay)
         if previous is None or (previous.outcome, previous.stale) != (access.outcome, access.stale):
             self._log_outcome(access, is_first=previous is None)
 
@@ -222,6 +234,33 @@ class CrawlReport:
                 "%d such files were reported; set NOROBOTS_REPORT to list the rest",
                 _LOGGED_MAX,
             )
+
+    def _report_delay(self, access: Access, previous: Access | None, delay: CrawlDelay) -> None:
+        origin, url = access.snapshot.origin, printable(access.snapshot.url)
+        is_new = previous is None or previous.rules is None
+        self.counters.add_crawl_delay(origin, delay.kept, is_new=is_new)
+        if delay.kept:
+            self._stats.inc_value("norobots/crawl_delay/kept")
+            self._stats.max_value("norobots/crawl_delay/longest", delay.kept)
+        level = logging.DEBUG
+        if origin not in self._with_odd_delay and len(self._with_odd_delay) < _LOGGED_MAX:
+            level = logging.WARNING
+        if delay.invalid:
+            self._stats.inc_value("norobots/crawl_delay/invalid")
+            self._log(level, "%s has an invalid Crawl-delay, %r, which is ignored", url, delay.invalid)
+        elif delay.asked is not None and delay.asked > delay.kept:
+            self._stats.inc_value("norobots/crawl_delay/shortened")
+            self._log(
+                level,
+                "%s asks for a Crawl-delay of %g s; NOROBOTS_CRAWL_DELAY_MAX limits it to %g s",
+                url,
+                delay.asked,
+                delay.kept,
+            )
+        else:
+            return
+        if level == logging.WARNING:
+            self._with_odd_delay.add(origin)
 
     def _log(self, level: int, message: str, *arguments: Any) -> None:
         logger.log(level, message, *arguments, extra={"spider": self._crawler.spider})

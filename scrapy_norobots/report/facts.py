@@ -28,6 +28,7 @@ class Facts(TypedDict):
     sources: dict[str, int]
     slowest: dict[str, Any] | None
     patterns: dict[str, Any]
+    crawl_delays: dict[str, Any]
     dropped_most: list[dict[str, Any]]
     dropped_most_short_by: int
     rows: list[dict[str, Any]]
@@ -37,7 +38,6 @@ class Facts(TypedDict):
 
 def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing] = ()) -> Facts:
     """Return the report of a crawl as plain data, with the listings of robots.txt files."""
-    slowest = counters.slowest
     return Facts(
         crawl=crawl,
         requests={"passed": counters.passed, "dropped": counters.dropped, "overridden": counters.overridden},
@@ -48,7 +48,8 @@ def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing]
             if count
         ],
         sources=dict(counters.sources.most_common()),
-        slowest={"origin": printable(str(slowest[0])), "seconds": round(slowest[1], 3)} if slowest else None,
+        slowest=_longest(counters.slowest),
+        crawl_delays={"files": counters.crawl_delays, "longest": _longest(counters.longest_crawl_delay)},
         patterns={"files": counters.patterns, "first": printable(counters.first_pattern) or None},
         dropped_most=[_cause(cause, count) for cause, count in counters.causes.most_common(_IN_REPORT)],
         dropped_most_short_by=counters.causes.short_by,
@@ -78,6 +79,12 @@ def log_text(facts: Facts) -> str:
             f"  files with * or $ in rules, which the 1994 standard reads literally: "
             f"{facts['patterns']['files']}, first: {facts['patterns']['first']}"
         )
+    if facts["crawl_delays"]["longest"]:
+        longest = facts["crawl_delays"]["longest"]
+        lines.append(
+            f"  origins with a Crawl-delay: {facts['crawl_delays']['files']}; "
+            f"longest: {longest['seconds']:g} s at {longest['origin']}"
+        )
     lines.append(
         f"  requests: {requests['passed']} passed, {requests['dropped']} {would_be}dropped, "
         f"{requests['overridden']} not checked (dont_obey_robotstxt)"
@@ -90,6 +97,10 @@ def log_text(facts: Facts) -> str:
         )
         lines.append(f"  {cause['count']} {would_be}dropped at {cause['origin'] or 'no origin'}: {what}")
     return "\n".join(lines)
+
+
+def _longest(found: tuple[Origin, float] | None) -> dict[str, Any] | None:
+    return {"origin": printable(str(found[0])), "seconds": round(found[1], 3)} if found else None
 
 
 def _cause(cause: Cause, count: int) -> dict[str, Any]:
@@ -109,6 +120,7 @@ def _row(origin: Origin, row: OriginRow) -> dict[str, Any]:
         "seconds": round(row.seconds, 3),
         "requests": row.requests,
         "dropped": row.dropped,
+        "crawl_delay": round(row.crawl_delay, 3),
         "ignored_lines": row.ineffective.lines if row.ineffective else 0,
         "findings": row.ineffective.kinds if row.ineffective else "",
         "detail": printable(row.detail),

@@ -120,6 +120,7 @@
       cell(row, get("seconds").toFixed(get("seconds") < 10 ? 2 : 1), "number");
       cell(row, number.format(get("requests")), "number");
       cell(row, number.format(get("dropped")), "number");
+      cell(row, get("crawl_delay") ? `${number.format(get("crawl_delay"))} s` : "", "number");
       const ignored = get("ignored_lines");
       cell(row, ignored ? number.format(ignored) : "", "", get("findings"));
     }

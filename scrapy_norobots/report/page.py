@@ -19,7 +19,8 @@ from typing import Any
 from scrapy_norobots.report.facts import Facts
 
 _COLUMNS = (
-    "origin", "outcome", "source", "seconds", "requests", "dropped", "ignored_lines", "findings", "detail",
+    "origin", "outcome", "source", "seconds", "requests", "dropped", "crawl_delay", "ignored_lines",
+    "findings", "detail",
 )  # fmt: skip
 _RULES_SHOWN = 12
 
@@ -114,10 +115,17 @@ def _sources(facts: Facts) -> str:
         return ""
     loaded = ", ".join(f"{_number(count)} from {escape(name)}" for name, count in facts["sources"].items())
     slowest = facts["slowest"]
-    return (
+    text = (
         f'Loaded: {loaded}. Slowest: <span class="site">{escape(slowest["origin"])}</span> '
         f"in {slowest['seconds']:.2f} s."
     )
+    longest = facts["crawl_delays"]["longest"]
+    if longest is not None:
+        text += (
+            f"<br>Origins with a Crawl-delay: {_number(facts['crawl_delays']['files'])}. Longest: "
+            f'{longest["seconds"]:g} s at <span class="site">{escape(longest["origin"])}</span>.'
+        )
+    return text
 
 
 def _rules(facts: Facts) -> str:

@@ -250,7 +250,7 @@ def test_cancelling_a_waiter_does_not_affect_others(mode: str) -> None:
 def test_robots_parsed_is_sent_with_a_robot_parser() -> None:
     with Site(ROBOTS) as site, Site() as without:
         seen = crawl(f"{site.url}/", f"{site.url}/back/", f"{without.url}/", spider="tests.spiders.Listening")
-    assert seen.notes == {"parsed": [["StrictRobotParser", f"{site.url}/", False]]}
+    assert seen.notes == {"parsed": [["StrictRobotParser", f"{site.url}/", False]], "delays": [None]}
 
 
 def test_the_users_parser_decides_and_is_named() -> None:

@@ -125,7 +125,8 @@ def many(count: int) -> dict[str, Any]:
         "rows": [
             {
                 "origin": f"http://town{number:06}.example", "outcome": ("rules", "open (4xx)")[number % 2],
-                "seconds": number % 1000 / 100, "requests": number, "dropped": number, **row,
+                "seconds": number % 1000 / 100, "requests": number, "dropped": number,
+                "crawl_delay": 0.0, **row,
             }
             for number in range(count)
         ],

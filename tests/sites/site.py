@@ -6,6 +6,7 @@ import socket
 import ssl
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -38,13 +39,17 @@ def need_many_hosts() -> None:
 
 @dataclass(frozen=True)
 class Hit:
-    """One request to a site; `target` is path and query as sent."""
+    """One request to a site; `target` is path and query as sent.
+
+    `time` is the time of its arrival, in seconds, by a clock that all processes of a machine share.
+    """
 
     method: str
     host: str
     target: str
     headers: Mapping[str, str]
     body: bytes = b""
+    time: float = field(default_factory=time.monotonic, compare=False)
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ def test_a_crawl_that_met_nobody() -> None:
         "sources": {},
         "slowest": None,
         "patterns": {"files": 0, "first": None},
+        "crawl_delays": {"files": 0, "longest": None},
         "dropped_most": [],
         "dropped_most_short_by": 0,
         "rows": [],
@@ -70,6 +71,7 @@ def busy() -> Counters:
     drop(counters, town, "/a", 2)
     drop(counters, shut, "/", 3)
     counters.add_pattern("http://town.example/robots.txt")
+    counters.add_crawl_delay(town.snapshot.origin, 2.5, is_new=True)
     counters.passed, counters.overridden = 5, 1
     return counters
 
@@ -86,6 +88,7 @@ def test_all_that_was_counted_is_in_the_data() -> None:
     assert list(said["sources"].items()) == [("network", 3), ("store", 1)]
     assert said["slowest"] == {"origin": "http://shut.example", "seconds": 1.234}
     assert said["patterns"] == {"files": 1, "first": "http://town.example/robots.txt"}
+    assert said["crawl_delays"] == {"files": 1, "longest": {"origin": "http://town.example", "seconds": 2.5}}
     assert said["dropped_most"] == [
         {"origin": "http://shut.example", "line": None, "text": "closed (5xx)", "count": 3},
         {"origin": "http://town.example", "line": 2, "text": "/a", "count": 2},
@@ -98,6 +101,7 @@ def test_all_that_was_counted_is_in_the_data() -> None:
         "seconds": 0.25,
         "requests": 7,
         "dropped": 2,
+        "crawl_delay": 2.5,
         "ignored_lines": 1,
         "findings": "no-colon (line 1)",
         "detail": "http://town.example/robots.txt answered 200",
@@ -112,6 +116,7 @@ def test_the_log_has_it_in_brief() -> None:
         "  robots.txt loaded: 3 from network, 1 from store; slowest: http://shut.example in 1.23 s\n"
         "  files with * or $ in rules, which the 1994 standard reads literally: 1, "
         "first: http://town.example/robots.txt\n"
+        "  origins with a Crawl-delay: 1; longest: 2.5 s at http://town.example\n"
         "  requests: 5 passed, 5 dropped, 1 not checked (dont_obey_robotstxt)\n"
         "  3 dropped at http://shut.example: closed (5xx)\n"
         "  2 dropped at http://town.example: line 2, 'Disallow: /a'"

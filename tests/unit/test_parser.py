@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from scrapy.robotstxt import RobotParser
+from scrapy.settings import Settings
 
 from scrapy_norobots import StrictRobotParser
 from scrapy_norobots.access import Rules
-from scrapy_norobots.parser import AllRules, ForeignRules, as_parser, strict_reading
+from scrapy_norobots.parser import (
+    AllParsers,
+    AllRules,
+    ForeignRules,
+    Reader,
+    as_parser,
+    crawl_delays,
+    is_only_strict,
+    strict_reading,
+)
 from scrapy_norobots.standard import Origin, RobotsTxt
 
 ORIGIN = Origin("http", "town.example", 8080)
@@ -62,11 +73,79 @@ def test_a_target_is_forbidden_if_one_reading_forbids_it(order: int) -> None:
 
 def test_rules_convert_to_a_parser_and_to_the_strict_reading() -> None:
     strict, foreign = RobotsTxt.parse(b""), ForeignRules(Only("/"), b"")
-    parser = as_parser(AllRules([strict, foreign]))
+    parser = as_parser(strict)
     assert isinstance(parser, StrictRobotParser)
     assert parser.robots is strict_reading(AllRules([strict])) is strict
     assert as_parser(foreign) is foreign.parser
     assert strict_reading(foreign) is strict_reading(None) is None
+    assert is_only_strict(strict)
+    assert is_only_strict(AllRules([strict]))
+    assert not is_only_strict(AllRules([strict, foreign]))
+    assert not is_only_strict(None)
+
+
+class Slow(Only):
+    """Has a Crawl-delay, which may be invalid."""
+
+    def __init__(self, path: str, delay: Any) -> None:
+        super().__init__(path)
+        self.delay = delay
+
+    def crawl_delay(self, user_agent: str | bytes) -> Any:
+        self.asked.append(user_agent)
+        if isinstance(self.delay, Exception):
+            raise self.delay
+        return self.delay
+
+
+def test_several_readings_convert_to_one_parser() -> None:
+    strict = RobotsTxt.parse("User-agent: *\nDisallow: /a\n")
+    others = [ForeignRules(Slow("/b", delay), b"") for delay in (2, 10.5, None, RuntimeError("no"), -30)]
+    parser = as_parser(AllRules([strict, ForeignRules(Only("/b"), b""), *others]))
+    assert isinstance(parser, AllParsers)
+    assert parser.allowed("http://town.example:8080/b", "FooBot")
+    assert not parser.allowed("http://town.example:8080/a", b"FooBot")
+    assert not parser.allowed("http://town.example:8080/c", "FooBot")
+    assert parser.crawl_delay(b"FooBot/1.0") == 10.5
+    assert as_parser(AllRules([strict, ForeignRules(Only("/b"), b"")])).crawl_delay("FooBot") is None
+    with pytest.raises(NotImplementedError):
+        AllParsers.from_crawler(MagicMock(), b"")
+
+
+@pytest.mark.parametrize("others", [[], [Only], [StrictRobotParser]])
+def test_protego_reads_the_crawl_delay_if_no_other_parser_does(others: list[Any]) -> None:
+    body = b"User-agent: *\nCrawl-delay: 3\n"
+    reader = Reader(crawler(), None, others, multivalue=False, crawl_delay=True)
+    rules = reader.read(body)
+    assert not rules.is_ready("FooBot")
+    rules.prepare(ORIGIN, "FooBot")
+    assert rules.is_ready("FooBot")
+    assert [value for value in crawl_delays(rules, "FooBot") if value is not None] == [3.0]
+    assert crawl_delays(Reader(crawler(), None, others, multivalue=False).read(body), "FooBot") in (
+        [],
+        [None],
+    )
+
+
+def test_a_parser_that_reads_the_crawl_delay_replaces_protego() -> None:
+    class Seven(Only):
+        def crawl_delay(self, user_agent: str | bytes) -> float:
+            return 7
+
+    reader = Reader(crawler(), Seven, [Only], multivalue=False, crawl_delay=True)
+    assert crawl_delays(reader.read(b"User-agent: *\nCrawl-delay: 3\n"), "FooBot") == [7, None]
+
+
+def test_files_without_a_crawl_delay_are_read_without_protego() -> None:
+    reader = Reader(crawler(), None, [], multivalue=False, crawl_delay=True)
+    for body in (b"", b"User-agent: *\nDisallow: /delay\n", b"# Crawl-delay: 3\n"):
+        assert isinstance(reader.read(body), RobotsTxt)
+        assert crawl_delays(reader.read(body), "FooBot") == []
+    assert crawl_delays(None, "FooBot") == []
+
+
+def crawler() -> Any:
+    return MagicMock(settings=Settings())
 
 
 def test_strict_robot_parser_accepts_the_types_of_scrapy() -> None:

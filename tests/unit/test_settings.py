@@ -18,7 +18,7 @@ from scrapy_norobots.settings import DEFAULTS, Config, MetaConfig
 from tests.processes import ROOT
 from tests.settings import NUMBERS, upper_end
 
-TIMES = ("TTL", "TTL_MIN", "TIMEOUT")
+TIMES = ("TTL", "TTL_MIN", "TIMEOUT", "CRAWL_DELAY_MAX")
 
 
 def config(**settings: Any) -> Config:
@@ -36,7 +36,7 @@ def test_defaults_are_valid() -> None:
 def test_times_may_be_fractions_and_strings(name: str) -> None:
     field = name.removeprefix("NOROBOTS_").lower()
     read = config(**{name: "0.5"})
-    assert getattr(read if field == "timeout" else read.freshness, field) == 0.5
+    assert getattr(read if hasattr(read, field) else read.freshness, field) == 0.5
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,107 @@
+"""The `Crawl-delay` that a robots.txt asks of a robot, and how much of it a crawl keeps.
+
+The 1994 standard has no such field. Its value comes from the user's own parsers if they read the field, else
+from `ProtegoDelay`, which uses Protego, a dependency of Scrapy. `CrawlDelay.of` checks the values, since
+a parser may return anything. Nothing here waits, and only `ProtegoDelay` takes time.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from protego import Protego
+
+from scrapy_norobots.standard.decision import printable
+from scrapy_norobots.standard.lines import to_text
+
+# A line that Protego reads as a Crawl-delay: its field, and its value.
+_LINE = re.compile(r"(?<![^\r\n])([ \t]*crawl[- ]delay[: \t][ \t]*)([^\s#][^\r\n#]*)", re.IGNORECASE)
+_MAY_HAVE_ONE = re.compile(rb"delay|d\0e\0l\0a\0y", re.IGNORECASE)  # also in UTF-16
+
+# How many robots are remembered, as in `RobotsTxt`.
+_ROBOTS_REMEMBERED = 64
+
+
+class CrawlDelay(NamedTuple):
+    """The delay that a file asks of a robot, in seconds, or None if there is none.
+
+    `kept` is the delay that the crawl keeps, or 0. `invalid` is the text of an invalid value, if the file has
+    no valid one.
+    """
+
+    asked: float | None = None
+    kept: float = 0.0
+    invalid: str = ""
+
+    @classmethod
+    def of(cls, values: Iterable[object], longest: float) -> CrawlDelay:
+        """Return the largest valid value that parsers returned; at most `longest` seconds of it are kept."""
+        asked: float | None = None
+        invalid = ""
+        for value in values:
+            if value is None:
+                continue
+            seconds = _seconds(value)
+            if seconds is None:
+                invalid = invalid or printable(str(value))[:100]
+            elif asked is None or seconds > asked:
+                asked = seconds
+        if asked is None:
+            return cls(invalid=invalid)
+        return cls(asked, min(asked, longest))
+
+
+def _seconds(value: object) -> float | None:
+    """Return a value as seconds; None if it is negative, infinite or not a number."""
+    try:
+        seconds = float(value)  # type: ignore[arg-type]  # whatever a parser returns
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+
+
+class ProtegoDelay:
+    """The `Crawl-delay` lines of a file, as Protego reads them."""
+
+    size = 1000  # the body is in memory anyway
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self._values: dict[str | bytes, object] = {}
+
+    @classmethod
+    def of(cls, body: bytes) -> ProtegoDelay | None:
+        """Return the `Crawl-delay` lines of a file; None if it has none, like five of six files."""
+        return cls(body) if _MAY_HAVE_ONE.search(body) and _LINE.search(to_text(body)) else None
+
+    def is_ready(self, robot: str | bytes) -> bool:
+        """Return whether `value` returns at once; if not, call it in a thread first."""
+        return robot in self._values
+
+    def value(self, robot: str | bytes) -> object:
+        """Return the delay that the file asks of a robot: seconds, the text of a malformed value, or None.
+
+        Protego ignores malformed values.
+        """
+        if robot not in self._values:
+            if len(self._values) >= _ROBOTS_REMEMBERED:
+                self._values.clear()
+            self._values[robot] = self._read(
+                robot.decode("utf-8", "replace") if isinstance(robot, bytes) else robot
+            )
+        return self._values[robot]
+
+    def _read(self, robot: str) -> object:
+        text = to_text(self._body).encode("utf-8", "replace").decode()
+        value: object = Protego.parse(text).crawl_delay(robot)
+        malformed = [line[2] for line in _LINE.finditer(text) if _seconds(line[2]) is None]
+        if value is not None or not malformed:
+            return value
+        # To find out which malformed value applies to this robot, replace each of them by its index.
+        numbers = iter(range(len(malformed)))
+        text = _LINE.sub(lambda line: line[1] + str(next(numbers) if _seconds(line[2]) is None else ""), text)
+        number = Protego.parse(text).crawl_delay(robot)
+        return None if number is None else malformed[int(number)].strip()

@@ -1,0 +1,162 @@
+"""`SlotDelays`: make download slots keep the `Crawl-delay` of the sites that are crawled in them.
+
+Each request brings the delay of its origin to the slot in which it is sent, and the slot keeps the largest of
+these delays. It is a lower bound: `Slot.delay` still applies, whatever Scrapy, AutoThrottle or an extension
+set it to. The delay is counted from the previous response if that has arrived, because only then is it
+certain that the site has received the request.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import scrapy
+from scrapy import signals
+from scrapy.core.downloader import Downloader
+
+from scrapy_norobots import compat
+from scrapy_norobots.internals import (
+    crawl_delay_of,
+    missing_internals,
+    named_slot_of,
+    now,
+    set_crawl_delay,
+)
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_norobots.standard import Origin
+
+logger = logging.getLogger(__name__)
+
+# How many slots are remembered before a search for those that Scrapy has collected, and how many origins of
+# one slot are remembered.
+_SLOTS_MAX = 1_000
+_ORIGINS_MAX = 1_000
+
+
+class _Slot:
+    """A slot with a `Crawl-delay`, and the delays of its origins, in seconds."""
+
+    def __init__(self, slot: Any) -> None:
+        self.slot = slot
+        self.delays: dict[Origin, float] = {}
+
+
+class SlotDelays:
+    """The `Crawl-delay` of each download slot of one crawl."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._slots: dict[str, _Slot] = {}
+        self._slots_max = _SLOTS_MAX
+        # The delays of requests that are not in their slot yet; some requests never get there.
+        self._brought: WeakKeyDictionary[Request, tuple[Origin, float]] = WeakKeyDictionary()
+        crawler.signals.connect(self._reach, signals.request_reached_downloader)
+        crawler.signals.connect(self._respond, signals.response_downloaded)
+
+    def keep(self, request: Request, origin: Origin, seconds: float) -> Any | None:
+        """Make the slot of a request keep the delay of an origin from now on; 0 if the origin asks for none.
+
+        Return the slot if its delay is longer now, else None.
+        """
+        if self._downloader is None:
+            return None
+        return self._keep(*named_slot_of(self._downloader, request, self._crawler.spider), origin, seconds)
+
+    def bring(self, request: Request, origin: Origin, seconds: float) -> None:
+        """Make the slot in which a request will be sent keep the delay of an origin, once it gets there."""
+        self._brought[request] = origin, seconds
+
+    @cached_property
+    def _downloader(self) -> Downloader | None:
+        """The downloader, which exists from the first request on; None if it cannot keep a delay."""
+        downloader = compat.downloader(self._crawler)
+        if not isinstance(downloader, Downloader):
+            problem = "DOWNLOADER is not derived from scrapy.core.downloader.Downloader"
+        elif missing := missing_internals(self._crawler):
+            problem = f"Scrapy {scrapy.__version__} has no {', no '.join(missing)}"
+        else:
+            return downloader
+        logger.warning(
+            "NOROBOTS_CRAWL_DELAY_MAX has no effect, so no Crawl-delay is kept: %s",
+            problem,
+            extra={"spider": self._crawler.spider},
+        )
+        return None
+
+    def _reach(self, request: Request) -> None:
+        """Set the delay of the slot in which a request is sent; a middleware may have changed the slot."""
+        brought = self._brought.pop(request, None)
+        name = request.meta["download_slot"]  # the downloader has set it
+        if self._downloader is None or (brought is None and name not in self._slots):
+            return
+        self._keep(name, self._downloader.slots[name], *(brought or (None, 0.0)))
+
+    def _respond(self, response: Response, request: Request) -> None:
+        """Count the delay of a slot from a response on."""
+        name = request.meta.get("download_slot")
+        if name in self._slots:
+            _count_from_now(self._slots[name].slot)
+
+    def _keep(self, name: str, slot: Any, origin: Origin | None, seconds: float) -> Any | None:
+        kept = self._slots.get(name)
+        if kept is None:
+            if not seconds:
+                return None
+            self._forget_slots()
+            kept = self._slots[name] = _Slot(slot)
+        elif kept.slot is not slot:  # Scrapy has collected the previous one
+            slot.lastseen = max(slot.lastseen, kept.slot.lastseen)
+            set_crawl_delay(slot, crawl_delay_of(kept.slot))
+            kept.slot = slot
+        if origin is None or kept.delays.get(origin, 0.0) == seconds:
+            return None
+        kept.delays[origin] = seconds
+        if not seconds:
+            del kept.delays[origin]
+        elif len(kept.delays) > _ORIGINS_MAX:
+            del kept.delays[min(kept.delays, key=kept.delays.__getitem__)]
+        return self._update(name, kept)
+
+    def _update(self, name: str, kept: _Slot) -> Any | None:
+        """Set the delay of a slot; return the slot if the delay is longer than before."""
+        slot, before = kept.slot, crawl_delay_of(kept.slot)
+        longest = max(kept.delays.values(), default=0.0)
+        set_crawl_delay(slot, longest)
+        if not longest:
+            del self._slots[name]
+        if longest <= before:
+            return None
+        if slot.lastseen:
+            _count_from_now(slot)
+        return slot
+
+    def _forget_slots(self) -> None:
+        """Forget slots that Scrapy has collected and whose delay is over, if there are many slots."""
+        if len(self._slots) < self._slots_max:
+            return
+        assert self._downloader is not None  # there are slots
+        for name, kept in tuple(self._slots.items()):
+            if (
+                self._downloader.slots.get(name) is not kept.slot
+                and kept.slot.lastseen + crawl_delay_of(kept.slot) < now()
+            ):
+                del self._slots[name]
+        self._slots_max = max(_SLOTS_MAX, 2 * len(self._slots))
+
+
+def _count_from_now(slot: Any) -> None:
+    """Start the `Crawl-delay` of a slot again now.
+
+    The slot's own delay is still counted from the last request. If even half of it, the shortest delay that
+    Scrapy may choose, is longer than the `Crawl-delay`, it decides.
+    """
+    longer = max(0.0, slot.delay / 2 - crawl_delay_of(slot))
+    slot.lastseen = max(slot.lastseen, now() - longer)

@@ -1,0 +1,213 @@
+"""`NOROBOTS_CRAWL_DELAY_MAX` in real crawls, by the log of the server.
+
+The tests check that no request comes too early. A request may come late, so no test depends on how busy the
+machine is.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import signals
+
+from tests.crawling import ADDON, MODES, crawl, started, with_report
+from tests.sites import Answer, Site, page
+
+BY_HAND = {
+    "ROBOTSTXT_OBEY": True,
+    "DOWNLOADER_MIDDLEWARES": {
+        "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+        "scrapy_norobots.NoRobotsMiddleware": 100,
+    },
+}
+PROTEGO = "scrapy.robotstxt.ProtegoRobotParser"
+DELAY = 0.4
+SLOW = f"User-agent: *\nDisallow: /back/\nCrawl-delay: {DELAY}\n"
+OBEY = {**ADDON, "NOROBOTS_CRAWL_DELAY_MAX": 10}
+
+
+def shortest(*sites: Site) -> float:
+    """Return the shortest time between two requests to any of the sites, in seconds."""
+    times = sorted(hit.time for site in sites for hit in site.hits)
+    return min(later - earlier for earlier, later in pairwise(times))
+
+
+@pytest.mark.parametrize("setup", [ADDON, BY_HAND], ids=["the add-on", "listed by hand"])
+def test_requests_are_at_least_the_crawl_delay_apart(setup: dict[str, Any], mode: str) -> None:
+    settings = {**setup, "NOROBOTS_CRAWL_DELAY_MAX": 10}
+    with Site(SLOW) as site:
+        seen = crawl(
+            *(f"{site.url}/{i}" for i in range(5)), f"{site.url}/back/", mode=mode, settings=settings
+        )
+    assert len(seen.pages) == 5
+    assert len(seen.drops) == 1
+    assert shortest(site) >= DELAY
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({"DOWNLOAD_DELAY": 0.1}, id="a shorter DOWNLOAD_DELAY"),
+        pytest.param({"DOWNLOAD_DELAY": 0.5}, id="a longer DOWNLOAD_DELAY, of which Scrapy may choose half"),
+        pytest.param({"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.1}, id="AutoThrottle"),
+        pytest.param(
+            {"DOWNLOAD_SLOTS": {"127.0.0.1": {"concurrency": 1, "delay": 0.1}}}, id="DOWNLOAD_SLOTS"
+        ),
+        pytest.param({"CONCURRENT_REQUESTS": 1}, id="one request at a time"),
+        pytest.param({"NOROBOTS_ALSO_OBEY": [PROTEGO]}, id="a further parser"),
+        pytest.param({"ROBOTSTXT_PARSER": PROTEGO}, id="another parser"),
+        pytest.param({"NOROBOTS_DRY_RUN": True}, id="a dry run"),
+        pytest.param(
+            {"DOWNLOADER_MIDDLEWARES": {"tests.components.OneSlot": 543}}, id="a slot that is set later"
+        ),
+    ],
+)
+def test_crawl_delay_is_a_lower_bound_of_other_delays(settings: dict[str, Any]) -> None:
+    with Site(SLOW) as site:
+        seen = crawl(*(f"{site.url}/{i}" for i in range(4)), settings={**OBEY, **settings})
+    assert len(seen.pages) == 4
+    assert shortest(site) >= DELAY
+
+
+def test_crawl_delay_survives_the_collection_of_its_slot() -> None:
+    answers = {f"/{i}": page(f"/{i + 1}", "/back/") for i in range(4)}
+    with Site(SLOW, answers) as site:
+        seen = crawl(f"{site.url}/0", spider="tests.spiders.CollectsSlots", settings=OBEY)
+    assert len(seen.pages) == 5
+    assert seen.notes["collected"] > 0
+    assert shortest(site) >= DELAY
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_origins_that_share_a_slot_keep_the_largest_delay(first: int) -> None:
+    with Site(SLOW) as slow, Site(SLOW.replace(str(DELAY), "0.1")) as fast:
+        sites = [slow, fast]
+        start = sites[first]
+        start.answers["/"] = page(*(f"{site.url}/{i}" for site in sites for i in range(3)))
+        seen = crawl(f"{start.url}/", spider="tests.spiders.Pages", arguments={"follow": True}, settings=OBEY)
+        since = slow.robots_hits()[0].time
+    assert len(seen.pages) == 7
+    times = sorted(hit.time for site in sites for hit in site.hits if hit.time >= since)
+    assert min(later - earlier for earlier, later in pairwise(times)) >= DELAY
+
+
+def test_the_delay_changes_when_the_file_changes() -> None:
+    robots = iter(["User-agent: *\n", SLOW])
+    with Site(lambda _: Answer(next(robots, SLOW))) as site:
+        site.answers["/0"] = page("/1", "/2", "/3")
+        settings = {**OBEY, "NOROBOTS_TTL": 0, "NOROBOTS_TTL_MIN": 0}
+        seen = crawl(f"{site.url}/0", arguments={"follow": True}, settings=settings)
+        since = site.robots_hits()[1].time
+    assert len(seen.pages) == 4
+    times = [hit.time for hit in site.hits if hit.time >= since]
+    assert min(later - earlier for earlier, later in pairwise(times)) >= DELAY
+
+
+def test_other_hosts_are_crawled_while_a_site_keeps_its_delay() -> None:
+    # With a delay of an hour, two pages of the first host would stall the crawl if they took places.
+    settings = {**ADDON, "NOROBOTS_CRAWL_DELAY_MAX": 3600, "CONCURRENT_REQUESTS": 2}
+    with Site("User-agent: *\nCrawl-delay: 3600\n") as slow, Site(host="127.0.0.2") as other:
+        urls = [f"{slow.url}/{i}" for i in range(5)] + [f"{other.url}/{i}" for i in range(20)]
+        with started(*urls, settings=settings):
+            while len(other.pages()) < 20:
+                time.sleep(0.05)
+        assert slow.targets() == ["/robots.txt"]
+
+
+def test_crawl_delay_is_ignored_by_default() -> None:
+    # With a delay of an hour, the crawl would not end.
+    with Site("User-agent: *\nCrawl-delay: 3600\n") as site:
+        seen = crawl(f"{site.url}/", f"{site.url}/1")
+    assert len(seen.pages) == 2
+    assert not [name for name in seen.stats if "crawl_delay" in name]
+    assert not seen.log_lines("rawl-delay")
+
+
+def test_a_long_delay_is_limited_and_reported(tmp_path: Path) -> None:
+    report = tmp_path / "robots.json"
+    settings = with_report(report, tmp_path / "robots.html", NOROBOTS_CRAWL_DELAY_MAX=0.2)
+    with Site(SLOW.replace(str(DELAY), "3600")) as slow, Site() as other:
+        seen = crawl(f"{slow.url}/", f"{slow.url}/1", f"{other.url}/", settings=settings)
+    (line,) = seen.log_lines("asks for a Crawl-delay")
+    assert line.endswith(
+        f"WARNING: {slow.url}/robots.txt asks for a Crawl-delay of 3600 s; "
+        "NOROBOTS_CRAWL_DELAY_MAX limits it to 0.2 s"
+    )
+    assert seen.log_lines(f"origins with a Crawl-delay: 1; longest: 0.2 s at {slow.url}")
+    names = ("kept", "shortened", "longest")
+    assert [seen.stats[f"norobots/crawl_delay/{name}"] for name in names] == [1, 1, 0.2]
+    facts = json.loads(report.read_text())
+    assert facts["crawl_delays"] == {"files": 1, "longest": {"origin": slow.url, "seconds": 0.2}}
+    assert {row["origin"]: row["crawl_delay"] for row in facts["rows"]} == {slow.url: 0.2, other.url: 0.0}
+    assert "Origins with a Crawl-delay: 1. Longest: 0.2 s" in (tmp_path / "robots.html").read_text()
+
+
+@pytest.mark.parametrize("invalid", ["soon", "-3", "nan", "inf"])
+def test_an_invalid_delay_is_ignored_and_logged_once(invalid: str) -> None:
+    with Site(SLOW.replace(str(DELAY), invalid)) as site:
+        seen = crawl(f"{site.url}/", f"{site.url}/1", settings=OBEY)
+    assert len(seen.pages) == 2
+    (line,) = seen.log_lines("Crawl-delay")
+    assert line.endswith(
+        f"WARNING: {site.url}/robots.txt has an invalid Crawl-delay, {invalid!r}, which is ignored"
+    )
+    assert seen.stats["norobots/crawl_delay/invalid"] == 1
+    assert "norobots/crawl_delay/kept" not in seen.stats
+
+
+def test_a_large_file_is_read_in_a_thread() -> None:
+    rules = "".join(f"Disallow: /attic/{i}\n" for i in range(5000))
+    with Site(SLOW + rules) as site:
+        seen = crawl(
+            *(f"{site.url}/{i}" for i in range(3)), settings=OBEY, spider="tests.spiders.NotesThreadOfProtego"
+        )
+    assert shortest(site) >= DELAY
+    assert seen.notes["threads"] == ["norobots-reader_0"]
+
+
+def test_rules_from_a_store_have_their_delay(tmp_path: Path) -> None:
+    settings = {**OBEY, "NOROBOTS_STORE": f"sqlite:///{tmp_path / 'robots.sqlite'}"}
+    with Site(SLOW) as site:
+        for _ in range(2):
+            site.hits.clear()
+            crawl(*(f"{site.url}/{i}" for i in range(3)), settings=settings)
+            assert shortest(site) >= DELAY
+    assert site.robots_hits() == []
+
+
+def test_a_downloader_without_slots_is_a_warning() -> None:
+    settings = {
+        **OBEY,
+        "DOWNLOADER": "tests.spiders.OtherDownloader",
+        "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
+    }
+    with Site(SLOW) as site:
+        seen = crawl(f"{site.url}/", f"{site.url}/back/", settings=settings)
+    assert site.pages() == ["/"]
+    (line,) = seen.log_lines("WARNING: NOROBOTS_CRAWL_DELAY_MAX has no effect, so no Crawl-delay is kept: ")
+    assert line.endswith("DOWNLOADER is not derived from scrapy.core.downloader.Downloader")
+
+
+@pytest.mark.skipif(not hasattr(signals, "robots_parsed"), reason="this version of Scrapy has no such signal")
+@pytest.mark.parametrize(
+    ("settings", "name", "delay"),
+    [
+        ({"NOROBOTS_ALSO_OBEY": [PROTEGO]}, "AllParsers", DELAY),
+        ({"NOROBOTS_CRAWL_DELAY_MAX": 0.1}, "AllParsers", DELAY),
+        ({"ROBOTSTXT_PARSER": PROTEGO}, "ProtegoRobotParser", DELAY),
+        ({}, "StrictRobotParser", None),
+    ],
+)
+def test_robots_parsed_sends_all_readings_as_one_parser(
+    settings: dict[str, Any], name: str, delay: float | None
+) -> None:
+    with Site(SLOW) as site:
+        seen = crawl(
+            f"{site.url}/", settings={**ADDON, **settings}, spider="tests.spiders.Listening", mode=MODES[0]
+        )
+    assert seen.notes == {"parsed": [[name, f"{site.url}/", False]], "delays": [delay]}

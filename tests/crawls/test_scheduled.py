@@ -1,0 +1,104 @@
+"""Requests that rules in memory forbid are dropped when they are scheduled."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crawling import ADDON, MODES, Crawl, crawl, with_report
+from tests.sites import Answer, Site, page
+
+RULES = "User-agent: *\nDisallow: /back/\n"
+EARLY = "norobots/forbidden_early"
+LINKS = ("/1", "/back/1", "/back/2", "/back/1", "/2", "/%62ack/3")
+
+if find_spec("scrapy.downloadermiddlewares.offsite") is None:
+    pytest.skip("before Scrapy 2.11.2, no handler of the signal can drop requests", allow_module_level=True)
+
+
+def follow(spider: str = "tests.spiders.WithoutErrback", mode: str = MODES[0], **settings: Any) -> Crawl:
+    """Crawl a page and the pages that it links to, which have the same links."""
+    with Site(RULES, {target: page(*LINKS) for target in ("/", "/1", "/2")}) as site:
+        seen = crawl(
+            f"{site.url}/",
+            spider=spider,
+            arguments={"follow": True},
+            settings={**ADDON, **settings},
+            mode=mode,
+        )
+    forbidden = {"/back/1", "/back/2", "/%62ack/3"} if settings.get("NOROBOTS_DRY_RUN") else set()
+    assert set(site.pages()) == {"/", "/1", "/2"} | forbidden
+    return seen
+
+
+def test_a_forbidden_link_is_dropped_before_it_is_queued(mode: str, tmp_path: Path) -> None:
+    report = tmp_path / "robots.json"
+    seen = follow(mode=mode, **with_report(report))
+    assert seen.stats[EARLY] == seen.stats["robotstxt/forbidden"] == 3
+    assert seen.stats["norobots/forbidden_by/StrictRobotParser"] == 3
+    assert seen.stats["scheduler/enqueued"] == 3
+    # Further links to the same pages are filtered out as duplicates.
+    assert seen.stats["dupefilter/filtered"] == 3 * len(LINKS) - 5
+    assert len(seen.log_lines("Forbidden by robots.txt: <GET")) == 3
+    assert not seen.log_lines("ERROR")
+    (row,) = json.loads(report.read_text())["rows"]
+    assert (row["requests"], row["dropped"]) == (6, 3)
+
+
+@pytest.mark.parametrize(
+    ("spider", "settings"),
+    [
+        pytest.param("tests.spiders.Pages", {}, id="an errback"),
+        pytest.param(
+            "tests.spiders.WithoutErrback",
+            {"DOWNLOADER_MIDDLEWARES": {"tests.components.OneSlot": 50}},
+            id="a middleware that may change requests",
+        ),
+        pytest.param(
+            "tests.spiders.WithoutErrback",
+            {"DOWNLOADER_MIDDLEWARES": {"tests.components.SeesExceptions": 900}},
+            id="a middleware that sees exceptions",
+        ),
+        pytest.param(
+            "tests.spiders.WithoutErrback",
+            {"DOWNLOADER_MIDDLEWARES": {"tests.components.Derived": 100}},
+            id="a subclass of the middleware",
+        ),
+        pytest.param(
+            "tests.spiders.WithoutErrback",
+            {"SCHEDULER": "tests.components.OtherScheduler"},
+            id="another scheduler",
+        ),
+    ],
+)
+def test_it_is_dropped_in_the_downloader_if_a_component_could_see_the_difference(
+    spider: str, settings: dict[str, Any]
+) -> None:
+    seen = follow(spider, **settings)
+    assert EARLY not in seen.stats
+    assert seen.stats["robotstxt/forbidden"] >= 3
+
+
+def test_a_dry_run_drops_nothing() -> None:
+    seen = follow(NOROBOTS_DRY_RUN=True)
+    assert EARLY not in seen.stats
+    assert seen.stats["norobots/would_drop"] == 3
+
+
+def test_requests_to_a_temporarily_closed_origin_are_not_dropped_early() -> None:
+    with Site(Answer(status=503)) as closed:
+        pages = {f"/{i}": page(f"/{i + 1}", f"{closed.url}/{i}") for i in range(10)}
+        with Site("", pages) as site:
+            seen = crawl(
+                f"{site.url}/0",
+                spider="tests.spiders.WithoutErrback",
+                arguments={"follow": True},
+                settings={**ADDON, "RETRY_ENABLED": False},
+            )
+    assert closed.pages() == []
+    assert EARLY not in seen.stats
+    assert seen.stats["norobots/unreachable"] == 10

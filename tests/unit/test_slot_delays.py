@@ -1,0 +1,174 @@
+"""`slot_delays`: the delay that download slots of Scrapy keep."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.core.downloader import Downloader, Slot
+
+from scrapy_norobots import slot_delays
+from scrapy_norobots.internals import crawl_delay_of, least_delay, now, set_crawl_delay
+from scrapy_norobots.slot_delays import SlotDelays
+from scrapy_norobots.standard import Origin
+
+PLAIN, TLS, OTHER = (
+    Origin("http", "town.example", 80),
+    Origin("https", "town.example", 443),
+    Origin("http", "a", 80),
+)
+
+
+class SlotsOnly(Downloader):
+    """Has one slot for each host, and for each `download_slot`."""
+
+    def __init__(self) -> None:
+        self.slots: dict[str, Any] = {}
+
+    def _get_slot(self, request: Request, spider: Any = None) -> tuple[str, Any]:
+        name = request.meta.get("download_slot", request.url.split("/")[2])
+        return name, self.slots.setdefault(name, Slot(8, 0.0, 0))
+
+
+@pytest.fixture
+def downloader(monkeypatch: pytest.MonkeyPatch) -> SlotsOnly:
+    monkeypatch.setattr(slot_delays, "missing_internals", lambda _: [])
+    return SlotsOnly()
+
+
+@pytest.fixture
+def delays(downloader: SlotsOnly) -> SlotDelays:
+    signals = SimpleNamespace(connect=lambda *_: None)
+    crawler: Any = SimpleNamespace(
+        engine=SimpleNamespace(downloader=downloader), signals=signals, spider=None
+    )
+    return SlotDelays(crawler)
+
+
+def kept(delays: SlotDelays, *arguments: Any) -> Any:
+    """Return the slot of a request, whose delay has become longer."""
+    slot = delays.keep(*arguments)
+    assert slot is not None
+    return slot
+
+
+def page(url: str = "http://town.example/", **meta: Any) -> Request:
+    return Request(url, meta=meta)
+
+
+def send(delays: SlotDelays, downloader: SlotsOnly, request: Request) -> Any:
+    """Let a request reach its slot, as in Scrapy's downloader."""
+    name, slot = downloader._get_slot(request)
+    request.meta["download_slot"] = name
+    delays._reach(request)
+    return slot
+
+
+def test_a_slot_keeps_at_least_its_crawl_delay_and_at_least_its_own_delay() -> None:
+    slot = Slot(8, 4.0, 0.5)
+    set_crawl_delay(slot, 5.0)
+    assert isinstance(slot, Slot)
+    random.seed(1994)
+    drawn = [slot.download_delay() for _ in range(1000)]
+    assert min(drawn) == 5.0
+    assert 5.5 < max(drawn) <= 6.0
+    assert least_delay(slot) == crawl_delay_of(slot) == 5.0
+    slot.delay = 60.0
+    assert slot.download_delay() >= 30.0 == least_delay(slot)
+    set_crawl_delay(slot, 7.0)
+    assert crawl_delay_of(slot) == 7.0
+    set_crawl_delay(slot, 0.0)
+    assert type(slot) is Slot
+    assert crawl_delay_of(slot) == 0.0
+
+
+def test_a_slot_keeps_the_largest_delay_of_its_origins(delays: SlotDelays, downloader: SlotsOnly) -> None:
+    slot = kept(delays, page(), PLAIN, 2.0)
+    assert slot is downloader.slots["town.example"]
+    assert crawl_delay_of(slot) == 2.0
+    assert delays.keep(page(), TLS, 5.0) is slot
+    assert crawl_delay_of(slot) == 5.0
+    assert delays.keep(page(), PLAIN, 3.0) is None
+    assert crawl_delay_of(slot) == 5.0
+    delays.keep(page(), TLS, 0.0)
+    assert crawl_delay_of(slot) == 3.0
+    delays.keep(page(), PLAIN, 0.0)
+    assert crawl_delay_of(slot) == 0.0
+    assert not delays._slots
+
+
+def test_a_slot_without_a_crawl_delay_is_not_changed(delays: SlotDelays, downloader: SlotsOnly) -> None:
+    assert delays.keep(page(), PLAIN, 0.0) is None
+    delays.bring(request := page(), PLAIN, 0.0)
+    assert type(send(delays, downloader, request)) is Slot
+
+
+def test_a_request_brings_the_delay_to_the_slot_in_which_it_is_sent(
+    delays: SlotDelays, downloader: SlotsOnly
+) -> None:
+    request = page()
+    delays.bring(request, PLAIN, 2.0)
+    request.meta["download_slot"] = "a proxy"
+    assert crawl_delay_of(send(delays, downloader, request)) == 2.0
+    assert "town.example" not in downloader.slots
+    # A request that was not checked, such as a download of robots.txt, does not change the delay.
+    assert crawl_delay_of(send(delays, downloader, page(download_slot="a proxy"))) == 2.0
+
+
+def test_a_new_slot_continues_the_delay_of_a_collected_one(delays: SlotDelays, downloader: SlotsOnly) -> None:
+    old = kept(delays, page(), PLAIN, 100.0)
+    old.lastseen = now() - 70
+    del downloader.slots["town.example"]
+    new = send(delays, downloader, page())
+    assert new is not old
+    assert crawl_delay_of(new) == 100.0
+    assert new.lastseen == old.lastseen
+
+
+def test_a_delay_is_counted_from_the_previous_response(delays: SlotDelays, downloader: SlotsOnly) -> None:
+    request = page()
+    slot = kept(delays, request, PLAIN, 2.0)
+    assert slot.lastseen == 0  # nothing was sent, so the first request need not wait
+    slot.lastseen = started = now() - 1
+    send(delays, downloader, request)
+    delays._respond(SimpleNamespace(), request)  # type: ignore[arg-type]
+    assert slot.lastseen > started + 0.5
+    slot.lastseen, slot.delay = started, 60.0
+    delays._respond(SimpleNamespace(), request)  # type: ignore[arg-type]
+    assert slot.lastseen == started, "Scrapy's own delay is always longer"
+
+
+def test_a_delay_that_becomes_longer_starts_again(delays: SlotDelays, downloader: SlotsOnly) -> None:
+    slot = downloader._get_slot(page())[1]
+    slot.lastseen = started = now() - 1
+    delays.keep(page(), PLAIN, 2.0)
+    assert slot.lastseen > started + 0.5
+
+
+def test_collected_slots_are_forgotten(
+    delays: SlotDelays, downloader: SlotsOnly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slot_delays, "_SLOTS_MAX", 10)
+    delays._slots_max = 10
+    for number in range(1000):
+        delays.keep(page(f"http://town{number}.example/"), OTHER, 2.0)
+        downloader.slots.clear()
+        assert len(delays._slots) <= 20
+    kept(delays, page("http://slow.example/"), OTHER, 100.0).lastseen = now()
+    downloader.slots.clear()
+    for number in range(100):
+        delays.keep(page(f"http://town{number}.example/"), OTHER, 2.0)
+    assert "slow.example" in delays._slots, "its delay is not over"
+
+
+def test_the_number_of_origins_of_one_slot_is_limited(
+    delays: SlotDelays, downloader: SlotsOnly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slot_delays, "_ORIGINS_MAX", 10)
+    for number in range(1000):
+        delays.keep(page(download_slot="all"), Origin("http", f"town{number}.example", 80), 1.0 + number % 7)
+        assert len(delays._slots["all"].delays) <= 10
+    assert crawl_delay_of(downloader.slots["all"]) == 7.0
