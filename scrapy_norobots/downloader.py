@@ -146,6 +146,8 @@ class RobotsDownloader(Downloader):
         self._moved = 0.0
         self._is_admitting = False
         self._widened: set[str] = set()
+        # Requests that the middleware sets aside: what is waited for when they have left.
+        self._set_aside: dict[Request, Deferred[Request]] = {}
         crawler.signals.connect(self._reach, signals.request_reached_downloader)
         super().__init__(crawler)
 
@@ -198,7 +200,7 @@ class RobotsDownloader(Downloader):
                 self._lines.setdefault(slot, deque())
             self._look_at(slot)
             self._admit()
-        return result
+        return self._set_aside.pop(request, result)
 
     def _reach(self, request: Request) -> None:
         """See that a request is sent in the slot in which it is, which a middleware may have changed."""
@@ -236,6 +238,18 @@ class RobotsDownloader(Downloader):
                 continue
             if isinstance(limit, int) and limit > 0:
                 setattr(pool, name, limit + self._config.concurrent_fetches)
+
+    def set_aside(self, request: Request) -> Deferred[Request] | None:
+        """Keep a request that the middleware gives back out of the downloader and from the engine.
+
+        The engine gets what the deferred is called with. It is None, and the request cannot be set aside, if
+        it is not in the downloader, or is there on behalf of another, which would wait in its place.
+        """
+        if request not in self.active or request in self._nested:
+            return None
+        waiter: Deferred[Request] = Deferred()
+        self._set_aside[request] = waiter
+        return waiter
 
     # Requests that are held
 
@@ -418,6 +432,9 @@ class NoWaitingRoom:
     async def turn(self) -> bool:
         """Return False at once: the request goes on."""
         return False
+
+    def set_aside(self, request: Request) -> None:
+        """Return None: it would wait in its place."""
 
 
 _NO_WAITING_ROOM = NoWaitingRoom()

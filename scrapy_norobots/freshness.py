@@ -48,6 +48,11 @@ class Freshness:
         doubled = self.error_ttl * 2.0 ** min(failures - 1, 64)
         return min(doubled, max(self.error_ttl, LONGEST_BACK_OFF))
 
+    def until_next_try(self, snapshot: Snapshot) -> float:
+        """Return for how many seconds a temporary outcome counts: the back-off, or what the site asks for."""
+        stated = stated_wait(snapshot.status, snapshot.headers, snapshot.time)
+        return max(self.back_off(snapshot.failures), stated)
+
     @staticmethod
     def remaining(lifetime: float, snapshot: Snapshot, now: float) -> float:
         """Return how much is left at `now`, seconds since the epoch, of a snapshot's lifetime."""
@@ -73,6 +78,19 @@ class Freshness:
         return now - snapshot.time <= self.stale_ttl
 
 
+def stated_wait(status: int | None, headers: Mapping[str, str], received: float) -> float:
+    """Return for how many seconds a 429 or 503 asks to be left alone, at most an hour; 0 if it does not.
+
+    `Retry-After` is a number of seconds or a date (RFC 9110, 10.2.3; RFC 6585, 4). Anything else is ignored.
+    `received` is when the answer came, in seconds since the epoch.
+    """
+    value = headers.get("retry-after", "").strip()
+    if status not in (429, 503) or not value:
+        return 0.0
+    seconds = _seconds(value) or _span(value, headers, received)
+    return min(max(seconds, 0.0), LONGEST_BACK_OFF)
+
+
 def _stated_lifetime(snapshot: Snapshot) -> float | None:
     """Return the lifetime that an answer states, less the age it had when it came; None if it has none."""
     headers = snapshot.headers
@@ -83,17 +101,21 @@ def _stated_lifetime(snapshot: Snapshot) -> float | None:
     if max_age:
         return _seconds(max_age[1]) - _seconds(headers.get("age", "0"))
     if "expires" in headers:
-        return _expires(headers, snapshot.time)
+        return _span(headers["expires"], headers, snapshot.time)
     return None
 
 
-def _expires(headers: Mapping[str, str], received: float) -> float:
+def _span(date: str, headers: Mapping[str, str], received: float) -> float:
+    """Return how many seconds lie between an answer and a date in its headers; 0 if that is no date.
+
+    An answer that expires at what is no date has expired (RFC 9111, 5.3).
+    """
     try:
         # What counts is the server's own time span, however wrong either clock is.
         start = _epoch(headers["date"]) if "date" in headers else received
-        return _epoch(headers["expires"]) - start
+        return _epoch(date) - start
     except (ValueError, TypeError, OverflowError):
-        return 0.0  # "0" and other text that is no date: it has expired (RFC 9111, 5.3)
+        return 0.0
 
 
 def _epoch(date: str) -> float:

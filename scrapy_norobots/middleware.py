@@ -28,6 +28,7 @@ from scrapy_norobots.metatag import RobotsMetaMiddleware
 from scrapy_norobots.overrides import checked_url, is_overridden
 from scrapy_norobots.report import CrawlReport, spider_name
 from scrapy_norobots.serving import answer, can_be_answered
+from scrapy_norobots.set_aside import RETRY_TIMES, SetAside
 from scrapy_norobots.settings import Config, MetaConfig
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.names import to_name
@@ -77,6 +78,11 @@ class NoRobotsMiddleware:
         self._counters = self._report.counters
         self._loader = RobotsLoader(crawler, config, self._report)
         self._origins = self._loader.origins
+        self._set_aside = (
+            SetAside(crawler, config, self._loader, self._report)
+            if config.retry_closed and not config.dry_run
+            else None
+        )
         if config.dry_run:
             logger.warning("NOROBOTS_DRY_RUN: what robots.txt forbids is told and counted, and crawled")
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -89,12 +95,14 @@ class NoRobotsMiddleware:
             raise NotConfigured
         return cls(crawler)
 
-    async def process_request(self, request: Request, spider: Spider | None = None) -> Response | None:
+    async def process_request(
+        self, request: Request, spider: Spider | None = None
+    ) -> Response | Request | None:
         """Let a request pass, or raise `RobotsForbidden` (`RobotsUnreachable` where there are no rules).
 
         Waits only for an origin whose robots.txt is not in memory. A request for a robots.txt is answered
-        from the snapshot. `spider` is not used: older versions of Scrapy pass it. Raises `ValueError` for
-        a ``norobots_url`` in the request's meta that is no http or https URL.
+        from the snapshot; one that is set aside is returned. `spider` is not used: older versions of Scrapy
+        pass it. Raises `ValueError` for a ``norobots_url`` in the request's meta that is no http or https URL.
         """
         if is_overridden(request):
             if ROBOTS_DOWNLOAD in request.meta:
@@ -123,10 +131,25 @@ class NoRobotsMiddleware:
             access, decision = await self._wait(request, question)
         else:
             decision = _forbids(access, question)
-        if decision is not None:
-            self._drop(request, decision, access)
-        else:
+        return self._carry_out(request, question, access, decision)
+
+    def _carry_out(
+        self, request: Request, question: _Question, access: Access, decision: Decision | None
+    ) -> Request | None:
+        """Let a request pass, or set it aside or drop it by the decision that forbids it."""
+        if (
+            decision is not None
+            and self._set_aside is not None
+            and self._set_aside.take(self._waiting_room, request, access, question.robot)
+        ):
+            return request
+        if RETRY_TIMES in request.meta:
+            del request.meta[RETRY_TIMES]
+            self._report.tried_again(is_given_up=decision is not None and access.is_closed_for_now)
+        if decision is None:
             self._counters.passed += 1
+        else:
+            self._drop(request, decision, access)
         return None
 
     async def _wait(self, request: Request, question: _Question) -> tuple[Access, Decision | None]:

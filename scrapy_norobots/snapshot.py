@@ -36,3 +36,9 @@ class Snapshot:
     local_failure: bool = False
     exception: Exception | None = field(default=None, compare=False, repr=False)
     from_site: bool = field(default=False, compare=False, repr=False)
+
+    @property
+    def is_unknown_host(self) -> bool:
+        """Whether the name of the host did not resolve, so that there may be no such host."""
+        # Told by the text, which a store keeps; Twisted's exception, and Scrapy's from 2.15 on.
+        return not self.local_failure and self.error.startswith(("DNSLookupError", "CannotResolveHostError"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -78,6 +78,7 @@ class CrawlReport:
         self._without_rules: set[Origin] = set()
         self._with_ineffective: set[Origin] = set()
         self._start_drops = 0
+        self._has_logged_no_room = False
         self.counters = Counters(config.report_origins if self._files else 0)
 
     def examine(self, access: Access, previous: Access | None) -> Examined:
@@ -125,6 +126,53 @@ class CrawlReport:
             self._stats.inc_value("norobots/unreachable")
         else:
             self._stats.inc_value(f"norobots/forbidden_by/{decision.parser or StrictRobotParser.__name__}")
+
+    def set_aside(
+        self, request: Request, origin: Origin, seconds: float, *, is_new: bool, is_first: bool
+    ) -> None:
+        """Report a request that waits for an origin that is closed for now, for some seconds.
+
+        `is_new` says that it waits for the first time, `is_first` that no other waits there.
+        """
+        if is_new:
+            self.counters.waited += 1
+            self._stats.inc_value("norobots/retry/waited")
+        if is_first:
+            # Like the line that says why.
+            level = logging.INFO if origin in self._without_rules else logging.DEBUG
+            self._log(
+                level,
+                "Requests for %s wait until %s, when its robots.txt is asked for again; "
+                "NOROBOTS_RETRY_CLOSED limits how often they are tried again",
+                printable(str(origin)),
+                f"{datetime.now() + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S}",
+            )
+        logger.debug("Set aside: %s", request, extra={"spider": self._crawler.spider})
+
+    def tried_again(self, *, is_given_up: bool) -> None:
+        """Report a request that has waited: its origin is no longer closed, or it is dropped at last."""
+        if is_given_up:
+            self.counters.given_up += 1
+        else:
+            self.counters.came_back += 1
+        self._stats.inc_value(f"norobots/retry/{'given_up' if is_given_up else 'came_back'}")
+
+    def left_waiting(self, requests: int) -> None:
+        """Report the requests that wait when the crawl closes."""
+        self.counters.left = requests
+        self._stats.set_value("norobots/retry/left", requests)
+
+    def no_room_to_wait(self, most: int) -> None:
+        """Report a request that is dropped because too many wait."""
+        self._stats.inc_value("norobots/retry/no_room")
+        if not self._has_logged_no_room:
+            self._has_logged_no_room = True
+            self._log(
+                logging.WARNING,
+                "%d requests wait for closed sites, as many as NOROBOTS_RETRY_CLOSED_MAX allows; "
+                "further ones are dropped",
+                most,
+            )
 
     def overridden(self) -> None:
         """Report a request that passes by `dont_obey_robotstxt`."""

@@ -1,0 +1,272 @@
+"""`SetAside`: requests whose origin is closed for now wait here, and are tried again.
+
+An origin is closed for now if its robots.txt could not be downloaded, and the policy is to fetch nothing
+then. A request that is set aside has left the downloader: it takes no place of the crawl and no download
+slot. When the time has come, robots.txt is asked for again, once for all that wait for it. If the origin is
+no longer closed, they go back to the scheduler, with their priority and in their order; if it is, they wait
+on, or go back to be given up if they have been tried often enough.
+
+When the crawl closes, all go back to the scheduler, which keeps them if it keeps any; `Journal` keeps them
+meanwhile, for a job that is killed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy import signals
+from scrapy.core.scheduler import Scheduler
+from scrapy.exceptions import DontCloseSpider
+from scrapy.utils.misc import load_object
+from twisted.internet.defer import Deferred, DeferredSemaphore
+
+from scrapy_norobots import compat
+from scrapy_norobots.journal import Journal
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from scrapy_norobots.access import Access
+    from scrapy_norobots.downloader import NoWaitingRoom, RobotsDownloader
+    from scrapy_norobots.loader import RobotsLoader
+    from scrapy_norobots.report import CrawlReport
+    from scrapy_norobots.settings import Config
+    from scrapy_norobots.standard import Origin
+
+logger = logging.getLogger(__name__)
+
+# In the meta of a request that was set aside: how often robots.txt has been asked for again since.
+RETRY_TIMES = "norobots_retry_times"
+
+# How often a host is tried again whose name did not resolve: there may be no such host.
+_UNKNOWN_HOST_TRIES = 1
+
+# How often to look whether the crawl is closing, in seconds; no signal says so.
+_LOOK_EVERY = 0.1
+
+# A timer may be early by the resolution of its clock, in seconds.
+_CLOCK_RESOLUTION = 0.01
+
+_JOURNAL = "robots-waiting.sqlite"
+
+
+class _Waiting(NamedTuple):
+    """A request that waits, because of an access; the engine gets what the waiter is called with."""
+
+    request: Request
+    waiter: Deferred[Request]
+    access: Access
+
+
+@dataclass(slots=True)
+class _Closed:
+    """An origin that is closed for now: the robot that waits there, and its requests in order."""
+
+    robot: str | bytes
+    waiting: list[_Waiting] = field(default_factory=list)
+    cancel: Callable[[], object] | None = None
+    is_asking: bool = False
+    task: Deferred[None] | None = None  # nothing else refers to it
+
+
+class SetAside:
+    """The requests of one crawl that are set aside, at most `NOROBOTS_RETRY_CLOSED_MAX`."""
+
+    def __init__(self, crawler: Crawler, config: Config, loader: RobotsLoader, report: CrawlReport) -> None:
+        self._crawler = crawler
+        self._tries = config.retry_closed
+        self._max = config.retry_closed_max
+        self._loader = loader
+        self._report = report
+        self._closed: dict[Origin, _Closed] = {}
+        self._count = 0
+        # Half of the downloads that take no place are left to origins that nobody has asked yet.
+        self._may_ask = DeferredSemaphore(max(1, config.waiting.concurrent_fetches // 2))
+        self._given_back: set[Request] = set()
+        job = crawler.settings.get("JOBDIR")
+        self._journal = Journal(Path(job) / _JOURNAL, crawler) if job else None
+        self._gives_last_first = {
+            is_start: _gives_last_first(crawler.settings, is_start) for is_start in (True, False)
+        }
+        crawler.signals.connect(self._spider_opened, signals.spider_opened)
+        crawler.signals.connect(self._spider_idle, signals.spider_idle)
+        crawler.signals.connect(self._spider_closed, signals.spider_closed)
+
+    def take(
+        self,
+        room: RobotsDownloader | NoWaitingRoom,
+        request: Request,
+        access: Access,
+        robot: str | bytes,
+    ) -> bool:
+        """Set aside a request that an access forbids; return False if it is to be dropped instead.
+
+        If it is taken, the caller returns it to Scrapy at once. While the crawl is closing, that is all.
+        """
+        if not access.is_closed_for_now or _tries_of(request) >= self._tries_after(access):
+            return False
+        is_closing = compat.is_closing(self._crawler)
+        if is_closing and request in self._given_back:
+            return False  # it is back, because somebody waits for its response
+        if not is_closing and self._count >= self._max:
+            self._report.no_room_to_wait(self._max)
+            return False
+        waiter = room.set_aside(request)
+        if waiter is None:
+            return False
+        if is_closing:
+            self._return(request, waiter)
+        else:
+            self._add(_Waiting(request, waiter, access), robot)
+        return True
+
+    def _add(self, one: _Waiting, robot: str | bytes) -> None:
+        origin = one.access.snapshot.origin
+        closed = self._closed.setdefault(origin, _Closed(robot))
+        seconds = self._seconds_left(origin, one.access)
+        is_new = RETRY_TIMES not in one.request.meta
+        self._report.set_aside(one.request, origin, seconds, is_new=is_new, is_first=not closed.waiting)
+        if self._journal is not None:
+            self._journal.add(one.request)
+        closed.waiting.append(one)
+        self._count += 1
+        if closed.cancel is None and not closed.is_asking:
+            self._ask_after(seconds, origin, closed)
+        if self._count == 1:
+            compat.call_later(_LOOK_EVERY, self._look)
+
+    def _tries_after(self, access: Access) -> int:
+        """Return how often a request is tried again, given how the last try failed."""
+        failed = access.snapshots[-1]
+        return min(self._tries, _UNKNOWN_HOST_TRIES) if failed.is_unknown_host else self._tries
+
+    def _seconds_left(self, origin: Origin, access: Access) -> float:
+        """Return when an origin may be asked again. It may have been evicted from memory."""
+        origins = self._loader.origins
+        return origins.remaining(origin) if origins.latest(origin) is access else access.lifetime
+
+    def _ask_after(self, seconds: float, origin: Origin, closed: _Closed) -> None:
+        closed.cancel = compat.call_later(seconds + _CLOCK_RESOLUTION, partial(self._start, origin, closed))
+
+    def _start(self, origin: Origin, closed: _Closed) -> None:
+        closed.cancel, closed.is_asking = None, True
+        closed.task = compat.spawn(self._ask(origin, closed))
+
+    async def _ask(self, origin: Origin, closed: _Closed) -> None:
+        """Ask for the robots.txt of an origin again, and see which requests can go back."""
+        access = None
+        try:
+            await compat.waiting_for(self._may_ask.acquire())
+            try:
+                if closed.waiting:  # the crawl has not closed meanwhile
+                    first = closed.waiting[0].request
+                    access, _ = await self._loader.load(origin, first, closed.robot)
+            finally:
+                self._may_ask.release()
+        finally:
+            closed.is_asking = False
+            self._settle(origin, closed, access)
+
+    def _settle(self, origin: Origin, closed: _Closed, access: Access | None) -> None:
+        """Give back the requests of an origin, but not those that wait on; all if it could not be asked."""
+        waiting, closed.waiting = closed.waiting, []
+        done = []
+        for one in waiting:
+            if access is not None and one.access is not access:
+                one.request.meta[RETRY_TIMES] = _tries_of(one.request) + 1
+            if (
+                access is not None
+                and access.is_closed_for_now
+                and _tries_of(one.request) < self._tries_after(access)
+            ):
+                closed.waiting.append(one._replace(access=access))
+            else:
+                done.append(one)
+        if closed.waiting:
+            assert access is not None  # it is what they wait for
+            self._ask_after(self._seconds_left(origin, access), origin, closed)
+        else:
+            self._closed.pop(origin, None)
+        self._give_back(done)
+
+    def _give_back(self, waiting: Sequence[_Waiting]) -> None:
+        """Give requests back to the engine, so that the scheduler gives them in the order they have here."""
+        self._count -= len(waiting)
+        if self._journal is not None:
+            self._journal.remove([one.request for one in waiting])
+        first_first: list[_Waiting] = []
+        last_first: list[_Waiting] = []
+        for one in waiting:
+            is_start = bool(one.request.meta.get("is_start_request"))
+            (last_first if self._gives_last_first[is_start] else first_first).append(one)
+        for one in (*first_first, *reversed(last_first)):
+            self._return(one.request, one.waiter)
+
+    def _return(self, request: Request, waiter: Deferred[Request]) -> None:
+        if compat.is_closing(self._crawler):
+            self._given_back.add(request)
+        request.dont_filter = True  # the scheduler has seen it
+        waiter.callback(request)
+
+    def _look(self) -> None:
+        """See whether the crawl is closing; then nothing waits any more."""
+        if not compat.is_closing(self._crawler):
+            if self._count:
+                compat.call_later(_LOOK_EVERY, self._look)
+            return
+        self._report.left_waiting(self._count)
+        for closed in self._closed.values():
+            if closed.cancel is not None:
+                closed.cancel()
+            waiting, closed.waiting = closed.waiting, []
+            self._give_back(waiting)
+
+    async def _spider_opened(self) -> None:
+        """Schedule what waited when a job was killed."""
+        if self._journal is None:
+            return
+        requests = await self._journal.recover()
+        if requests:
+            logger.info(
+                "%d requests that waited for closed sites when this job was killed are scheduled again",
+                len(requests),
+                extra={"spider": self._crawler.spider},
+            )
+        assert self._crawler.engine is not None  # it has opened the spider
+        for request in requests:
+            request.dont_filter = True
+            self._crawler.engine.crawl(request)
+
+    def _spider_idle(self) -> None:
+        if self._count:
+            raise DontCloseSpider
+
+    async def _spider_closed(self) -> None:
+        if self._journal is not None:
+            await self._journal.close()
+
+
+def _tries_of(request: Request) -> int:
+    tries: int = request.meta.get(RETRY_TIMES, 0)
+    return tries
+
+
+def _gives_last_first(settings: BaseSettings, is_start: bool) -> bool:
+    """Whether the scheduler gives the last of its requests first, as Scrapy's does by default.
+
+    From Scrapy 2.13 on, the requests that a crawl starts with have a queue of their own.
+    """
+    if not issubclass(load_object(settings["SCHEDULER"]), Scheduler):
+        return False
+    kind = "DISK" if settings.get("JOBDIR") else "MEMORY"
+    queue = (is_start and settings.get(f"SCHEDULER_START_{kind}_QUEUE")) or settings[
+        f"SCHEDULER_{kind}_QUEUE"
+    ]
+    return any("Lifo" in cls.__name__ for cls in load_object(queue).__mro__)
