@@ -88,8 +88,9 @@ _now: Callable[[], float] = getattr(scrapy_downloader, "time", monotonic)
 # has moved or been sent for this many seconds, one goes on without a place.
 _STANDSTILL = 1.0
 
-# Whether what runs now does so on behalf of a request in the downloader, as its middlewares do.
-_is_nested: ContextVar[bool] = ContextVar("norobots_is_nested", default=False)
+# The request on whose behalf runs what runs now: its middlewares while it is in the downloader, its callback
+# later.
+_parent: ContextVar[Request | None] = ContextVar("norobots_parent", default=None)
 
 
 class Held:
@@ -159,7 +160,7 @@ class RobotsDownloader(Downloader):
         """
         if not self.is_in_use:
             return super().needs_backout()
-        _is_nested.set(False)  # what the engine sends next, it sends from the scheduler
+        _parent.set(None)  # what the engine sends next, it sends from the scheduler
         counted = self._held_in_all - min(self._free, self._config.held_max)
         ahead = self._ahead if self._lines else 0
         return 0 < self.total_concurrency <= self.under_way() + counted - ahead
@@ -175,15 +176,15 @@ class RobotsDownloader(Downloader):
         self._robots_downloads += is_robots
         if is_robots:
             self._widen_pool(urlsplit(request.url).scheme)
-        elif _is_nested.get():
+        elif _parent.get() in self.active:
             self._nested.add(request)
         elif self.is_in_use and not self._has_place():
             self._ahead = 0
-        token = _is_nested.set(True)  # for all that is done on behalf of this request
+        token = _parent.set(request)
         try:
             done: Deferred[Any] = super().fetch(request, *args)
         finally:
-            _is_nested.reset(token)
+            _parent.reset(token)
         return done.addBoth(self._leave, request, is_robots)
 
     def _leave(self, result: Any, request: Request, is_robots: bool) -> Any:

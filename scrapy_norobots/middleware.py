@@ -102,7 +102,7 @@ class NoRobotsMiddleware:
 
         Waits only for an origin whose robots.txt is not in memory. A request for a robots.txt is answered
         from the snapshot; one that is set aside is returned. `spider` is not used: older versions of Scrapy
-        pass it. Raises `ValueError` for a ``norobots_url`` in the request's meta that is no http or https URL.
+        pass it. Raises `ValueError` for a ``norobots_url`` in the meta that is no http or https URL.
         """
         if is_overridden(request):
             if ROBOTS_DOWNLOAD in request.meta:

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from functools import partialmethod
+from functools import partial, partialmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -302,6 +302,93 @@ class StopsEarly(Pages):
             yield request
         await compat.waiting_for(compat.spawn(compat.sleep(self._pause)))
         raise CloseSpider("enough")
+
+
+class StopsWhenIdle(Pages):
+    """Stops the crawl when there is nothing to do but to wait, and notes what the downloader holds then."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.idle, signal=signals.spider_idle)
+        return spider
+
+    def idle(self) -> None:
+        if "active" in self.notes:
+            return
+        engine = self.crawler.engine
+        assert engine is not None
+        slots = engine.downloader.slots.values()
+        self.notes["active"] = len(engine.downloader.active)
+        self.notes["in slots"] = sum(len(slot.active) for slot in slots)
+        if hasattr(self.crawler, "stop_async"):
+            compat.spawn(self.crawler.stop_async())
+        else:
+            self.crawler.stop()
+
+
+class DownloadsItself(Pages):
+    """Downloads URLs itself, from its first page, and notes their statuses, or the exception."""
+
+    def __init__(self, then: list[str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._then = then
+
+    async def parse(self, response: Response, **kwargs: Any) -> None:  # type: ignore[override]
+        for url in self._then:
+            try:
+                answer = await compat.download(self.crawler, Request(url))
+            except IgnoreRequest as exc:
+                self.notes.setdefault("told", []).append(type(exc).__name__)
+            else:
+                self.notes.setdefault("told", []).append(answer.status)
+
+
+class DownloadsOnBehalf:
+    """A downloader middleware that downloads the page ``/first`` of another site before each page."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        other = self._crawler.settings["OTHER"]
+        if not request.url.startswith(other) and not request.url.endswith("/robots.txt"):
+            await compat.download(self._crawler, Request(f"{other}/first"))
+
+
+class WithFiles(Pages):
+    """Has a media pipeline download the links of its first page, and notes what came of each."""
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+        self.pages.append(response.url)
+        assert isinstance(response, TextResponse)
+        yield {"file_urls": [response.urljoin(link) for link in response.css("a::attr(href)").getall()]}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.scraped, signal=signals.item_scraped)
+        return spider
+
+    def scraped(self, item: dict[str, Any]) -> None:
+        self.notes["files"] = [file["url"] for file in item["files"]]
+
+
+class Unserializable(Pages):
+    """Has callbacks that no queue on a disk can keep."""
+
+    def request(self, url: str, **kwargs: Any) -> Request:
+        return Request(url, callback=partial(self.parse), errback=self.dropped, **kwargs)
+
+
+class Patient(Pages):
+    """Has requests wait for closed sites, by settings of its own."""
+
+    custom_settings = {"NOROBOTS_RETRY_CLOSED": 1, "NOROBOTS_ERROR_TTL": 0.1}  # noqa: RUF012  # as users write it
 
 
 class Unruly(Pages):
