@@ -201,7 +201,10 @@ class RobotsDownloader(Downloader):
                 self._lines.setdefault(slot, deque())
             self._look_at(slot)
             self._admit()
-        return self._set_aside.pop(request, result)
+        if request in self._set_aside:
+            compat.look_for_next_request(self.crawler)  # for the engine, it has not left
+            return self._set_aside.pop(request)
+        return result
 
     def _reach(self, request: Request) -> None:
         """See that a request is sent in the slot in which it is, which a middleware may have changed."""

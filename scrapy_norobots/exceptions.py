@@ -25,6 +25,7 @@ class RobotsForbidden(IgnoreRequest):
 class RobotsUnreachable(RobotsForbidden):
     """A request was dropped because there are no rules to go by and the policy is not to crawl then.
 
+    If that may change, the request has been tried again before, `NOROBOTS_RETRY_CLOSED` times.
     `retry_after` is in how many seconds robots.txt is asked for again, so that another try may pass; None if
     nothing is expected to change, as after a 403 or with a URL that has no origin.
     """

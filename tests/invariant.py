@@ -1,7 +1,8 @@
 """The invariant, end to end: a random world is crawled for real, and the oracle judges the servers' log.
 
 - No URL was requested that the file in force for its origin forbids.
-- No URL was left out that was found and that every file in force since then allows.
+- No URL was left out that was found and that every file in force since then allows, but for no more temporary
+  failures than requests are tried again after.
 - Each file was asked for once a freshness period: no earlier, and no page was requested by one that had
   expired.
 
@@ -55,6 +56,10 @@ class State(NamedTuple):
     is_open: bool
     lifetime: float
     failures: int = 0
+
+    @property
+    def is_closed_for_now(self) -> bool:
+        return self.body is None and self.failures > 0
 
     def allows(self, url: str, robot: str) -> bool:
         return self.is_open if self.body is None else oracle.allowed(self.body, url, robot)
@@ -124,8 +129,9 @@ def resource(url: str) -> str:
 class Judge:
     """Reads a log; `faults` are the breaches of the invariant in it."""
 
-    def __init__(self, world: World, log: Sequence[Arrival]) -> None:
+    def __init__(self, world: World, log: Sequence[Arrival], retries: int = 0) -> None:
         self._world = world
+        self._retries = retries
         self._asks: dict[str, list[Ask]] = {origin: [] for origin in world.files}
         self._found: dict[str, Found] = {}
         self._arrived: dict[str, int] = defaultdict(int)
@@ -203,9 +209,14 @@ class Judge:
                 yield f"never asked for its robots.txt: {origin}"
                 continue
             first = max((number for number, ask in enumerate(asks) if ask.time <= found.time), default=0)
-            in_force = [ask.state for ask in asks[first:]]
-            if self._arrived[name] < len(found.urls) and all(
-                state.allows(url, self._world.robot) for state in in_force for url in found.urls.values()
+            closed = [ask.state for ask in asks[first:] if ask.state.is_closed_for_now]
+            others = [ask.state for ask in asks[first:] if not ask.state.is_closed_for_now]
+            if (
+                self._arrived[name] < len(found.urls)
+                and len(closed) <= self._retries
+                and all(
+                    state.allows(url, self._world.robot) for state in others for url in found.urls.values()
+                )
             ):
                 spelt = ", ".join(found.urls.values())
                 yield f"left out, {self._arrived[name]} of {len(found.urls)} requested: {spelt}"
@@ -231,7 +242,7 @@ def run(seed: int, mode: str, certificate: tuple[Path, Path], **job: Any) -> Out
         arguments = {"follow": True, **job.pop("arguments", {})}
         done = crawl(*played.world.starts, settings=settings, mode=mode, arguments=arguments, **job)
         log = list(played.log)
-    return Outcome(Judge(played.world, log), done, log)
+    return Outcome(Judge(played.world, log, settings.get("NOROBOTS_RETRY_CLOSED", 0)), done, log)
 
 
 def main() -> None:
@@ -244,6 +255,9 @@ def main() -> None:
         "--count", type=int, default=1, help="how many worlds, of seeds one after another (1)"
     )
     parser.add_argument("--mode", choices=MODES, help="of the crawls (each)")
+    parser.add_argument(
+        "--retries", type=int, default=0, help="NOROBOTS_RETRY_CLOSED: how often requests are tried again (0)"
+    )
     parser.add_argument("--verbose", action="store_true", help="show the log of a world that failed")
     options = parser.parse_args()
     failed = pages = files = drops = 0
@@ -252,7 +266,9 @@ def main() -> None:
         certificate = make_certificate(Path(folder))
         for seed in range(options.seed, options.seed + options.count):
             for mode in modes:
-                judge, done, log = run(seed, mode, certificate)
+                judge, done, log = run(
+                    seed, mode, certificate, settings={"NOROBOTS_RETRY_CLOSED": options.retries}
+                )
                 pages, files, drops = pages + judge.pages, files + judge.files, drops + len(done.drops)
                 failed += bool(judge.faults)
                 for fault in judge.faults:
