@@ -3,7 +3,8 @@
 ``python -m benchmarks.server`` prints its port and serves until its standard input ends. The second number of
 the address says what a host is: ``127.1.x.x`` is healthy; the robots.txt of ``127.2.x.x`` never comes, though
 its pages do; ``127.3.x.x`` is healthy and keeps no connection open, so that there can be many; ``127.4.x.x``
-takes 0.05 to 0.35 seconds for an answer and ``127.5.x.x`` 0.2 to 5, each host always the same time.
+takes 0.05 to 0.35 seconds for an answer and ``127.5.x.x`` 0.2 to 5, each host always the same time. The
+robots.txt of ``127.6.x.x`` answers 503 for up to 4 seconds after it is first asked for.
 
 ``/shortest`` at ``127.0.0.1`` answers how many seconds were between two requests to one host of the last two
 kinds at least, since this was last asked, in JSON.
@@ -29,6 +30,10 @@ def _answer(body: bytes, kind: bytes) -> bytes:
 # The least and most seconds that hosts take for an answer, by how their addresses begin.
 SECONDS = {"127.4.": (0.05, 0.35), "127.5.": (0.2, 5.0)}
 
+# For how many seconds a host is closed at most, by how its address begins; and when each opens.
+CLOSED = {"127.6.": 4.0}
+opens: dict[str, float] = {}
+
 # When each of these hosts was last asked, and the shortest time between two requests to one of them.
 last_asked: dict[str, float] = {}
 shortest: list[float] = []
@@ -40,14 +45,24 @@ def seconds_of(address: str) -> float:
     return random.Random(address).uniform(least, most)
 
 
+def is_closed(address: str) -> bool:
+    """Whether the robots.txt of a host fails now; it is asked for."""
+    if address[:6] not in CLOSED:
+        return False
+    now = time.monotonic()
+    return now < opens.setdefault(address, now + random.Random(address).uniform(0, CLOSED[address[:6]]))
+
+
 def shortest_interval() -> bytes:
     """Return the shortest interval between two requests to a host, and begin anew."""
     answer = json.dumps(min(shortest, default=None)).encode()
     shortest.clear()
     last_asked.clear()
+    opens.clear()
     return _answer(answer, b"application/json")
 
 
+CLOSED_ANSWER = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
 ROBOTS_ANSWER = _answer(ROBOTS, b"text/plain")
 PAGE_ANSWER = _answer(PAGE, b"text/html")
 
@@ -78,7 +93,7 @@ class Host(asyncio.Protocol):
             elif not head.startswith(b"GET /robots.txt "):
                 self._send(PAGE_ANSWER)
             elif not self._is_dead:
-                self._send(ROBOTS_ANSWER)
+                self._send(CLOSED_ANSWER if is_closed(self._address) else ROBOTS_ANSWER)
             if self._closes:
                 self._transport.close()
 

@@ -90,6 +90,7 @@ class SetAside:
         self._report = report
         self._closed: dict[Origin, _Closed] = {}
         self._count = 0
+        self._is_looking = False
         # Half of the downloads that take no place are left to origins that nobody has asked yet.
         self._may_ask = DeferredSemaphore(max(1, config.waiting.concurrent_fetches // 2))
         self._given_back: set[Request] = set()
@@ -113,7 +114,7 @@ class SetAside:
 
         If it is taken, the caller returns it to Scrapy at once. While the crawl is closing, that is all.
         """
-        if not access.is_closed_for_now or _tries_of(request) >= self._tries_after(access):
+        if not self._may_wait(request, access):
             return False
         is_closing = compat.is_closing(self._crawler)
         if is_closing and request in self._given_back:
@@ -142,13 +143,21 @@ class SetAside:
         self._count += 1
         if closed.cancel is None and not closed.is_asking:
             self._ask_after(seconds, origin, closed)
-        if self._count == 1:
+        if not self._is_looking:
+            self._is_looking = True
             compat.call_later(_LOOK_EVERY, self._look)
 
-    def _tries_after(self, access: Access) -> int:
-        """Return how often a request is tried again, given how the last try failed."""
-        failed = access.snapshots[-1]
-        return min(self._tries, _UNKNOWN_HOST_TRIES) if failed.is_unknown_host else self._tries
+    def _may_wait(self, request: Request, access: Access) -> bool:
+        """Whether a request is tried again: neither it nor its origin has been so as often as is allowed.
+
+        An origin that stays closed is not waited for with each new request, or a crawl with dead hosts would
+        never end.
+        """
+        if not access.is_closed_for_now:
+            return False
+        last = access.snapshots[-1]
+        tries = min(self._tries, _UNKNOWN_HOST_TRIES) if last.is_unknown_host else self._tries
+        return last.failures <= tries and request.meta.get(RETRY_TIMES, 0) < tries
 
     def _seconds_left(self, origin: Origin, access: Access) -> float:
         """Return when an origin may be asked again. It may have been evicted from memory."""
@@ -164,36 +173,36 @@ class SetAside:
 
     async def _ask(self, origin: Origin, closed: _Closed) -> None:
         """Ask for the robots.txt of an origin again, and see which requests can go back."""
-        access = None
         try:
-            await compat.waiting_for(self._may_ask.acquire())
-            try:
-                if closed.waiting:  # the crawl has not closed meanwhile
-                    first = closed.waiting[0].request
-                    access, _ = await self._loader.load(origin, first, closed.robot)
-            finally:
-                self._may_ask.release()
-        finally:
+            access = await self._load(origin, closed)
+        except Exception:
             closed.is_asking = False
-            self._settle(origin, closed, access)
+            self._settle(origin, closed, None)  # each of them meets the same error
+            raise
+        closed.is_asking = False
+        self._settle(origin, closed, access)
+
+    async def _load(self, origin: Origin, closed: _Closed) -> Access | None:
+        await compat.waiting_for(self._may_ask.acquire())
+        try:
+            if not closed.waiting:  # the crawl is closing
+                return None
+            return (await self._loader.load(origin, closed.waiting[0].request, closed.robot)).access
+        finally:
+            self._may_ask.release()
 
     def _settle(self, origin: Origin, closed: _Closed, access: Access | None) -> None:
-        """Give back the requests of an origin, but not those that wait on; all if it could not be asked."""
+        """Give back the requests of an origin, but not those that wait on."""
         waiting, closed.waiting = closed.waiting, []
         done = []
         for one in waiting:
-            if access is not None and one.access is not access:
-                one.request.meta[RETRY_TIMES] = _tries_of(one.request) + 1
-            if (
-                access is not None
-                and access.is_closed_for_now
-                and _tries_of(one.request) < self._tries_after(access)
-            ):
+            if access is not None and access is not one.access:
+                one.request.meta[RETRY_TIMES] = one.request.meta.get(RETRY_TIMES, 0) + 1
+            if access is not None and self._may_wait(one.request, access):
                 closed.waiting.append(one._replace(access=access))
             else:
                 done.append(one)
-        if closed.waiting:
-            assert access is not None  # it is what they wait for
+        if access is not None and closed.waiting:
             self._ask_after(self._seconds_left(origin, access), origin, closed)
         else:
             self._closed.pop(origin, None)
@@ -227,7 +236,8 @@ class SetAside:
     def _look(self) -> None:
         """See whether the crawl is closing; then nothing waits any more."""
         if not compat.is_closing(self._crawler):
-            if self._count:
+            self._is_looking = self._count > 0
+            if self._is_looking:
                 compat.call_later(_LOOK_EVERY, self._look)
             return
         self._report.left_waiting(self._count)
@@ -260,11 +270,6 @@ class SetAside:
     async def _spider_closed(self) -> None:
         if self._journal is not None:
             await self._journal.close()
-
-
-def _tries_of(request: Request) -> int:
-    tries: int = request.meta.get(RETRY_TIMES, 0)
-    return tries
 
 
 def _gives_last_first(settings: BaseSettings, is_start: bool) -> bool:

@@ -213,7 +213,7 @@ class Judge:
             others = [ask.state for ask in asks[first:] if not ask.state.is_closed_for_now]
             if (
                 self._arrived[name] < len(found.urls)
-                and len(closed) <= self._retries
+                and max((len(closed), *(state.failures for state in closed))) <= self._retries
                 and all(
                     state.allows(url, self._world.robot) for state in others for url in found.urls.values()
                 )

@@ -290,6 +290,15 @@ class Then(Pages):
             yield self.request(self._then)
 
 
+class ThenAnyway(Then):
+    """Fetches one more URL when a request has failed."""
+
+    def dropped(self, failure: Failure) -> Iterator[Request]:  # type: ignore[override]
+        super().dropped(failure)
+        if len(self.drops) == 1:
+            yield self.request(self._then)
+
+
 class StopsEarly(Pages):
     """Follows the links of the first page, and stops the crawl after a pause, in seconds."""
 

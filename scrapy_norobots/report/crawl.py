@@ -76,6 +76,7 @@ class CrawlReport:
             if crawler.spider is not None
         ]
         self._without_rules: set[Origin] = set()
+        self._waited_for: set[Origin] = set()
         self._with_ineffective: set[Origin] = set()
         self._start_drops = 0
         self._has_logged_no_room = False
@@ -139,7 +140,10 @@ class CrawlReport:
             self._stats.inc_value("norobots/retry/waited")
         if is_first:
             # Like the line that says why.
-            level = logging.INFO if origin in self._without_rules else logging.DEBUG
+            is_news = origin in self._without_rules and origin not in self._waited_for
+            level = logging.INFO if is_news else logging.DEBUG
+            if is_news:
+                self._waited_for.add(origin)
             self._log(
                 level,
                 "Requests for %s wait until %s, when its robots.txt is asked for again; "
@@ -153,9 +157,10 @@ class CrawlReport:
         """Report a request that has waited: its origin is no longer closed, or it is dropped at last."""
         if is_given_up:
             self.counters.given_up += 1
+            self._stats.inc_value("norobots/retry/given_up")
         else:
             self.counters.came_back += 1
-        self._stats.inc_value(f"norobots/retry/{'given_up' if is_given_up else 'came_back'}")
+            self._stats.inc_value("norobots/retry/came_back")
 
     def left_waiting(self, requests: int) -> None:
         """Report the requests that wait when the crawl closes."""

@@ -80,6 +80,18 @@ def test_the_errback_is_called_once_the_request_is_given_up(mode: str) -> None:
     assert done.stats["norobots/unreachable"] == done.stats["robotstxt/forbidden"] == 2
 
 
+def test_a_site_that_stays_closed_is_not_waited_for_again(mode: str) -> None:
+    with Site(Closed(9)) as site:
+        arguments = {"then": f"{site.url}/2"}
+        done = crawl(
+            f"{site.url}/1", settings=RETRY, mode=mode, spider="tests.spiders.ThenAnyway", arguments=arguments
+        )
+    assert [drop.url for drop in done.drops] == [f"{site.url}/1", f"{site.url}/2"]
+    assert waiting(done) == {"waited": 1, "given_up": 1}
+    # The second request may have come after the third back-off.
+    assert set(site.targets()) == {"/robots.txt"}
+
+
 def test_no_retries_drop_a_request_at_once(mode: str) -> None:
     with Site(Closed(1)) as site:
         done = crawl(f"{site.url}/1", settings={**RETRY, "NOROBOTS_RETRY_CLOSED": 0}, mode=mode)
