@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 import warnings
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, partialmethod
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,9 +19,11 @@ from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import CloseSpider, IgnoreRequest, ScrapyDeprecationWarning, StopDownload
 from scrapy.http import Response, TextResponse
+from scrapy.resolver import CachingThreadedResolver
 from scrapy.robotstxt import PythonRobotParser, RobotParser
 from scrapy.spiders import SitemapSpider
-from twisted.internet.defer import CancelledError
+from twisted.internet.defer import CancelledError, Deferred, fail
+from twisted.internet.error import DNSLookupError
 from twisted.python.failure import Failure
 
 from scrapy_norobots import NoRobotsMiddleware, RobotsDownloader, RobotsTxt, compat
@@ -311,6 +313,13 @@ class StopsEarly(Pages):
             yield request
         await compat.waiting_for(compat.spawn(compat.sleep(self._pause)))
         raise CloseSpider("enough")
+
+
+class NoNames(CachingThreadedResolver):
+    """A resolver that knows no name."""
+
+    def getHostByName(self, name: str, timeout: Sequence[int] = ()) -> Deferred[str]:  # noqa: N802  # Twisted's
+        return fail(DNSLookupError(name))
 
 
 class StopsWhenIdle(Pages):
