@@ -319,6 +319,7 @@ def read_until(process: subprocess.Popen[str], text: str, times: int = 1) -> str
 def test_ctrl_c_ends_the_wait(mode: str) -> None:
     with Site(Closed(9)) as site, running(f"{site.url}/1", settings=FOR_EVER, mode=mode) as process:
         log = read_until(process, "Set aside")
+        time.sleep(1)  # a signal in the middle of a log line can be lost: Scrapy's handler logs too
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         assert process.returncode == 0, log + err
