@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks import (
     ask,
     broad,
+    closed,
     fleet,
     hostile,
     hosts,
@@ -23,6 +24,7 @@ from benchmarks import (
 
 BENCHMARKS = {
     "broad": broad,
+    "closed": closed,
     "single": single,
     "hosts": hosts,
     "hostile": hostile,

@@ -29,7 +29,8 @@ class RobotsForbidden(IgnoreRequest):
 class RobotsUnreachable(RobotsForbidden):
     """A request was dropped because no rules are available for it.
 
-    `NOROBOTS_STATUS_POLICY` denies the outcome of the download, or the URL of the request is invalid.
+    `NOROBOTS_STATUS_POLICY` denies the outcome of the download, or the URL of the request is invalid. If the
+    outcome is temporary, the request was retried up to `NOROBOTS_RETRY_CLOSED` times before.
     `retry_after` is the number of seconds after which robots.txt may be downloaded again, so a later request
     may pass. It is None if no change is expected: after a 403, for example, or for an invalid URL.
     """

@@ -1,8 +1,8 @@
 """`NoRobotsMiddleware`: make each request wait for its origin's robots.txt, and drop it if that forbids it.
 
-The steps for a request: the overrides in its meta, the URL to check, the access to its origin, the verdict,
-pass or drop. For an origin in memory, nothing is awaited. A request that passes is not changed; a forbidden
-one raises `RobotsForbidden`.
+The steps for a request: the overrides in its meta, the URL to check, the access to its origin, the verdict;
+then the request passes, is set aside, or is dropped. For an origin in memory, nothing is awaited. A request
+that passes is not changed; a forbidden one raises `RobotsForbidden`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from scrapy_norobots.metatag import RobotsMetaMiddleware
 from scrapy_norobots.overrides import checked_url, is_overridden
 from scrapy_norobots.report import CrawlReport, spider_name
 from scrapy_norobots.serving import answer, can_be_answered
+from scrapy_norobots.set_aside import RETRY_TIMES, SetAside
 from scrapy_norobots.settings import Config, MetaConfig
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.names import to_name
@@ -80,6 +81,11 @@ class NoRobotsMiddleware:
         self._counters = self._report.counters
         self._loader = RobotsLoader(crawler, config, self._report)
         self._origins = self._loader.origins
+        self._set_aside = (
+            SetAside(crawler, config, self._loader, self._report)
+            if config.retry_closed and not config.dry_run
+            else None
+        )
         if config.dry_run:
             logger.warning(
                 "NOROBOTS_DRY_RUN is on: forbidden requests are logged and counted, but not dropped"
@@ -98,14 +104,16 @@ class NoRobotsMiddleware:
             raise NotConfigured
         return cls(crawler)
 
-    async def process_request(self, request: Request, spider: Spider | None = None) -> Response | None:
-        """Let a request pass, or raise `RobotsForbidden`.
+    async def process_request(
+        self, request: Request, spider: Spider | None = None
+    ) -> Response | Request | None:
+        """Let a request pass, set it aside, or raise `RobotsForbidden`.
 
         Waits only if the origin's robots.txt is not in memory, or if the request's download slot has a queue.
-        Returns None, or a `Response` for a robots.txt that the spider itself requests, made from the
-        snapshot. Raises `RobotsUnreachable`, a subclass of `RobotsForbidden`, if there are no rules, and
-        `ValueError` if ``norobots_url`` in the request's meta is not an http or https URL. `spider` is
-        unused; older versions of Scrapy pass it.
+        Returns None, the request itself if it is set aside, or a `Response` for a robots.txt that the spider
+        itself requests, made from the snapshot. Raises `RobotsUnreachable`, a subclass of `RobotsForbidden`,
+        if there are no rules, and `ValueError` if ``norobots_url`` in the request's meta is not an http or
+        https URL. `spider` is unused; older versions of Scrapy pass it.
         """
         if is_overridden(request):
             if ROBOTS_DOWNLOAD in request.meta:
@@ -134,10 +142,25 @@ class NoRobotsMiddleware:
             access, decision = await self._wait(request, question)
         else:
             decision = _forbids(access, question)
-        if decision is not None:
-            self._drop(request, decision, access)
-        else:
+        return self._carry_out(request, question, access, decision)
+
+    def _carry_out(
+        self, request: Request, question: _Question, access: Access, decision: Decision | None
+    ) -> Request | None:
+        """Let a request pass, or set it aside, or drop it, by its decision."""
+        if (
+            decision is not None
+            and self._set_aside is not None
+            and self._set_aside.take(self._waiting_room, request, access, question.robot)
+        ):
+            return request
+        if RETRY_TIMES in request.meta:
+            del request.meta[RETRY_TIMES]
+            self._report.tried_again(is_given_up=decision is not None and access.is_closed_for_now)
+        if decision is None:
             self._counters.passed += 1
+        else:
+            self._drop(request, decision, access)
         return None
 
     async def _wait(self, request: Request, question: _Question) -> tuple[Access, Decision | None]:

@@ -37,7 +37,10 @@ def facts_of(counters: Counters, crawl: dict[str, Any]) -> Facts:
     slowest = counters.slowest
     return Facts(
         crawl=crawl,
-        requests={"passed": counters.passed, "dropped": counters.dropped, "overridden": counters.overridden},
+        requests={
+            name: getattr(counters, name)
+            for name in ("passed", "dropped", "overridden", "waited", "came_back", "given_up", "left")
+        },
         origins=counters.origins,
         outcomes=[
             {**outcome._asdict(), "text": str(outcome), "origins": count}
@@ -78,6 +81,8 @@ def log_text(facts: Facts) -> str:
         f"  requests: {requests['passed']} passed, {requests['dropped']} {would_be}dropped, "
         f"{requests['overridden']} not checked (dont_obey_robotstxt)"
     )
+    if requests["waited"] or requests["came_back"]:
+        lines.append(f"  {waiting_text(requests)}")
     for cause in facts["dropped_most"][:_IN_LOG]:
         what = (
             f"line {cause['line']}, {quoted('Disallow: ' + cause['text'])}"
@@ -86,6 +91,14 @@ def log_text(facts: Facts) -> str:
         )
         lines.append(f"  {cause['count']} {would_be}dropped at {cause['origin'] or 'no origin'}: {what}")
     return "\n".join(lines)
+
+
+def waiting_text(requests: dict[str, int]) -> str:
+    """Return the numbers of the requests that waited; some that came back may be of an earlier run."""
+    return (
+        f"requests that waited for closed sites: {requests['waited']}; {requests['came_back']} came back, "
+        f"{requests['given_up']} were given up, {requests['left']} were left at the end"
+    )
 
 
 def _cause(cause: Cause, count: int) -> dict[str, Any]:

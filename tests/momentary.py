@@ -1,0 +1,142 @@
+"""Many hosts of which some are closed for a random time, crawled for real; their log is judged.
+
+- No page was requested that robots.txt forbids, or of a host that had answered no robots.txt yet.
+- No page was left out, and none was requested twice.
+- After a failure, no robots.txt was asked for again before its back-off had passed.
+
+``python -m tests.momentary [--hosts N] [--closed N] [--seed N] [--mode MODE]`` does it by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+from typing import NamedTuple
+
+from tests.crawling import ADDON, MODES, Crawl, crawl
+from tests.sites import Answer, Hit, Site, page
+
+ERROR_TTL = 0.2
+LONGEST = 2.0  # seconds for which a host is closed
+ROBOTS = "User-agent: *\nDisallow: /back/\n"
+ALLOWED = [f"/{number}" for number in range(3)]
+FORBIDDEN = ["/back/", "/b%61ck/1"]
+FAILURES = [
+    Answer(status=503),
+    Answer(status=500),
+    Answer(status=429, headers={"Retry-After": "soon"}),
+    Answer("User-agent: *\nDisallow:\n", headers={"Content-Length": "999"}),  # cut off
+]
+SETTINGS = {
+    **ADDON,
+    "NOROBOTS_RETRY_CLOSED": 9,
+    "NOROBOTS_ERROR_TTL": ERROR_TTL,
+    "NOROBOTS_RETRY_TIMES": 0,
+    "LOG_LEVEL": "INFO",
+}
+
+
+class Arrival(NamedTuple):
+    """A request; `is_closed` says, of a robots.txt, that it failed."""
+
+    time: float
+    host: str
+    target: str
+    is_closed: bool = False
+
+
+class Hosts(Site):
+    """The hosts of a seed. Each that is closed is so for a random time after it is first asked."""
+
+    def __init__(self, hosts: int, closed: int, seed: int) -> None:
+        super().__init__(host="0.0.0.0")
+        self._some = Random(seed)
+        self.names = [f"127.8.{number // 250}.{number % 250 + 1}" for number in range(hosts)]
+        self._closed = {
+            name: self._some.uniform(0, LONGEST) for name in self._some.sample(self.names, k=closed)
+        }
+        self._opens: dict[str, float] = {}
+        self._lock = threading.Lock()
+        self.log: list[Arrival] = []
+
+    def answer(self, hit: Hit) -> Answer:
+        now = time.monotonic()
+        with self._lock:
+            if hit.target != "/robots.txt":
+                self.log.append(Arrival(now, hit.host, hit.target))
+                return page()
+            opens = self._opens.setdefault(hit.host, now + self._closed.get(hit.host, 0.0))
+            self.log.append(Arrival(now, hit.host, hit.target, is_closed=now < opens))
+            return self._some.choice(FAILURES) if now < opens else Answer(ROBOTS)
+
+    def urls(self) -> list[str]:
+        """Every URL, in an order that is mixed."""
+        urls = [self.url_of(name) + target for name in self.names for target in ALLOWED + FORBIDDEN]
+        self._some.shuffle(urls)
+        return urls
+
+    def faults(self) -> Iterator[str]:
+        """Yield the breaches of the invariant in the log."""
+        pages: Counter[tuple[str, str]] = Counter()
+        last: dict[str, Arrival] = {}
+        failures: Counter[str] = Counter()
+        for arrival in self.log:
+            name, before = arrival.host, last.get(arrival.host)
+            if arrival.target != "/robots.txt":
+                pages[name, arrival.target] += 1
+                if before is None or before.is_closed:
+                    yield f"requested before there were rules: {name}{arrival.target}"
+                continue
+            if before is not None and not before.is_closed:
+                yield f"asked again though it is fresh: {name}"
+            elif before is not None:
+                seconds, back_off = arrival.time - before.time, ERROR_TTL * 2 ** (failures[name] - 1)
+                if seconds < back_off:
+                    yield f"asked again after {seconds:.2f} s of {back_off:.2f} s: {name}"
+            failures[name] += arrival.is_closed
+            last[name] = arrival
+        expected = Counter((name, target) for name in self.names for target in ALLOWED)
+        yield from (f"requested though it is forbidden, or twice: {one}" for one in pages - expected)
+        yield from (f"left out: {one}" for one in expected - pages)
+
+
+def run(hosts: int, closed: int, seed: int, mode: str) -> tuple[Crawl, list[str]]:
+    """Crawl the hosts of a seed; return what the crawl saw, and the breaches."""
+    with Hosts(hosts, closed, seed) as site:
+        done = crawl(*site.urls(), settings=SETTINGS, mode=mode, timeout=600)
+        return done, list(site.faults())
+
+
+def main() -> None:
+    """Crawl, and tell of each breach."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.momentary", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--hosts", type=int, default=1000, help="how many there are (1000)")
+    parser.add_argument("--closed", type=int, default=300, help="how many of them are closed at first (300)")
+    parser.add_argument("--seed", type=int, default=1, help="of what is random (1)")
+    parser.add_argument("--mode", choices=MODES, help="of the crawl (each)")
+    options = parser.parse_args()
+    failed = 0
+    for mode in [options.mode] if options.mode else MODES:
+        done, faults = run(options.hosts, options.closed, options.seed, mode)
+        failed += bool(faults)
+        print(*faults, sep="\n", end="\n" if faults else "")
+        counts = {
+            name: done.stats.get(f"norobots/retry/{name}", 0) for name in ("waited", "came_back", "given_up")
+        }
+        print(
+            f"{mode}: {len(done.pages):,} pages, {len(done.drops):,} requests dropped, "
+            f"{done.stats['robotstxt/request_count']:,} files asked for; requests that waited: {counts}; "
+            f"{len(faults)} breaches"
+        )
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
