@@ -20,8 +20,8 @@ def test_random_worlds(seed: int, retries: int, mode: str, tls: tuple[Path, Path
 
 
 def test_hosts_that_are_closed_for_a_moment(mode: str) -> None:
-    """``python -m tests.momentary --hosts 60 --closed 20 --mode MODE`` runs it again."""
-    done, faults = momentary.run(hosts=60, closed=20, seed=1, mode=mode)
+    """``python -m tests.momentary --hosts 60 --closed 20 --longest 2 --mode MODE`` runs it again."""
+    done, faults = momentary.run(hosts=60, closed=20, mode=mode)
     assert not faults
     assert done.stats["norobots/retry/waited"] == done.stats["norobots/retry/came_back"]
 
