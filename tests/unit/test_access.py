@@ -223,3 +223,36 @@ def test_a_redirect_that_leads_nowhere_is_no_permission_except_by_rfc_9309() -> 
 def test_a_304_that_renews_nothing_leads_nowhere() -> None:
     assert judge(replace(FOUND, status=304)).outcome == "3xx"
     assert judge(replace(FOUND, status=304), judge(replace(FOUND, status=404))).outcome == "3xx"
+
+
+def test_an_origin_is_closed_for_now_if_that_may_change() -> None:
+    assert judge(LOST).is_closed_for_now
+    assert judge(replace(FOUND, status=503)).is_closed_for_now
+    assert not judge(replace(FOUND, status=403)).is_closed_for_now
+    assert not judge(LOST, policy="allow").is_closed_for_now
+    assert not judge(LOST, judge(FOUND)).is_closed_for_now  # the copy stays in use
+
+
+def test_a_site_can_ask_to_be_left_alone_for_longer_than_the_back_off() -> None:
+    busy = replace(FOUND, status=429, headers={"retry-after": "300"})
+    assert judge(busy).lifetime == 300
+    assert judge(busy, judge(FOUND)).lifetime == 300  # of the copy that stays in use
+    assert judge(replace(busy, failures=4)).lifetime == 480
+    store = Judge(StatusPolicy.of("koster1996"), TIMES, RobotsTxt.parse)
+    assert store.recall([replace(busy, failures=1)], now=100.0).lifetime == 200
+
+
+@pytest.mark.parametrize(
+    ("error", "is_unknown"),
+    [
+        ("CannotResolveHostError: DNS lookup failed: no results for hostname lookup: town.example.", True),
+        ("DNSLookupError: DNS lookup failed: no results for hostname lookup: town.example.", True),
+        ("TimeoutError", False),
+        ("ConnectionRefusedError: DNSLookupError", False),
+        ("", False),
+    ],
+)
+def test_a_host_whose_name_does_not_resolve_is_unknown(error: str, is_unknown: bool) -> None:
+    snapshot = replace(LOST, error=error)
+    assert snapshot.is_unknown_host is is_unknown
+    assert not replace(snapshot, local_failure=True).is_unknown_host
