@@ -22,8 +22,8 @@ def test_crawls_of_random_worlds_keep_the_invariant(
 
 
 def test_crawls_of_hosts_that_are_closed_for_a_moment_keep_the_invariant(mode: str) -> None:
-    """``python -m tests.momentary --hosts 60 --closed 20 --mode MODE`` repeats it."""
-    done, faults = momentary.run(hosts=60, closed=20, seed=1, mode=mode)
+    """``python -m tests.momentary --hosts 60 --closed 20 --longest 2 --mode MODE`` repeats it."""
+    done, faults = momentary.run(hosts=60, closed=20, mode=mode)
     assert not faults
     assert done.stats["norobots/retry/waited"] == done.stats["norobots/retry/came_back"]
 
