@@ -103,7 +103,7 @@ class Hosts(Site):
             elif before is not None:
                 seconds, back_off = arrival.time - before.time, ERROR_TTL * 2 ** (failures[name] - 1)
                 if seconds < back_off:
-                    yield f"requested again after {seconds:.2f} s, before its back-off of {back_off:.2f} s: {name}"
+                    yield f"requested again {back_off - seconds:.2f} s before its back-off was over: {name}"
             failures[name] += arrival.is_closed
             last[name] = arrival
         expected = Counter((name, target) for name in self.names for target in ALLOWED)
