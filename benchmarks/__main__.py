@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks import (
     ask,
     broad,
+    closed,
     evidence,
     fleet,
     forbidden,
@@ -25,6 +26,7 @@ from benchmarks import (
 
 BENCHMARKS = {
     "broad": broad,
+    "closed": closed,
     "single": single,
     "hosts": hosts,
     "forbidden": forbidden,

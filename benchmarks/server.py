@@ -4,7 +4,7 @@
 the address selects the kind of host: ``127.1.x.x`` is healthy; the robots.txt of ``127.2.x.x`` never comes,
 but its pages do; ``127.3.x.x`` is healthy and closes each connection, so that there can be many;
 ``127.4.x.x`` responds after 0.05 to 0.35 seconds and ``127.5.x.x`` after 0.2 to 5, each host always after the
-same time.
+same time. The robots.txt of ``127.6.x.x`` answers 503 for up to 4 seconds after its first request.
 
 ``/shortest`` at ``127.0.0.1`` returns, as JSON, the shortest interval in seconds between two requests to one
 host of the last two kinds, since the last request for it.
@@ -30,6 +30,10 @@ def _answer(body: bytes, kind: bytes) -> bytes:
 # The shortest and longest response time of hosts in seconds, by the start of their address.
 SECONDS = {"127.4.": (0.05, 0.35), "127.5.": (0.2, 5.0)}
 
+# The longest time in seconds for which hosts are closed, by the start of their address; and when each opens.
+CLOSED = {"127.6.": 4.0}
+opens: dict[str, float] = {}
+
 # The last request to each of these hosts, and the shortest interval between two requests to one of them.
 last_asked: dict[str, float] = {}
 shortest: list[float] = []
@@ -41,14 +45,24 @@ def seconds_of(address: str) -> float:
     return random.Random(address).uniform(least, most)
 
 
+def is_closed(address: str) -> bool:
+    """Whether the robots.txt of a host fails now; called for each request for it."""
+    if address[:6] not in CLOSED:
+        return False
+    now = time.monotonic()
+    return now < opens.setdefault(address, now + random.Random(address).uniform(0, CLOSED[address[:6]]))
+
+
 def shortest_interval() -> bytes:
     """Return the shortest interval between two requests to a host, and reset it."""
     answer = json.dumps(min(shortest, default=None)).encode()
     shortest.clear()
     last_asked.clear()
+    opens.clear()
     return _answer(answer, b"application/json")
 
 
+CLOSED_ANSWER = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
 ROBOTS_ANSWER = _answer(ROBOTS, b"text/plain")
 PAGE_ANSWER = _answer(PAGE, b"text/html")
 
@@ -79,7 +93,7 @@ class Host(asyncio.Protocol):
             elif not head.startswith(b"GET /robots.txt "):
                 self._send(PAGE_ANSWER)
             elif not self._is_dead:
-                self._send(ROBOTS_ANSWER)
+                self._send(CLOSED_ANSWER if is_closed(self._address) else ROBOTS_ANSWER)
             if self._closes:
                 self._transport.close()
 

@@ -154,6 +154,11 @@ class Access:
         return (self.snapshot,) if self.failure is None else (self.snapshot, self.failure)
 
     @property
+    def is_closed_for_now(self) -> bool:
+        """Whether nothing may be fetched, and the next download of robots.txt may change that."""
+        return self.kind is AccessKind.CLOSED and self.temporary
+
+    @property
     def size(self) -> int:
         """Approximate memory use, in bytes."""
         texts = len(self.snapshot.url) + len(self.detail) + sum(map(len, self.snapshot.headers.values()))
@@ -304,7 +309,7 @@ class Judge:
             outcome=key,
             detail=detail,
             lifetime=(
-                self.freshness.back_off(snapshot.failures) if temporary else self.freshness.lifetime(snapshot)
+                self.freshness.until_next_try(snapshot) if temporary else self.freshness.lifetime(snapshot)
             ),
             temporary=temporary,
         )

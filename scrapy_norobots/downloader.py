@@ -48,8 +48,9 @@ ROBOTS_DOWNLOAD = "norobots_download"
 # request continues without a place.
 _STANDSTILL = 1.0
 
-# True while code runs on behalf of a request in the downloader, such as its middlewares.
-_is_nested: ContextVar[bool] = ContextVar("norobots_is_nested", default=False)
+# The request on behalf of which the current code runs: the code of its middlewares while it is in the
+# downloader, and of its callback later.
+_parent: ContextVar[Request | None] = ContextVar("norobots_parent", default=None)
 
 
 class Held:
@@ -107,6 +108,8 @@ class RobotsDownloader(Downloader):
         self._moved = 0.0
         self._is_admitting = False
         self._widened: set[str] = set()
+        # Requests that the middleware sets aside, with what the engine waits for when they have left.
+        self._set_aside: dict[Request, Deferred[Request]] = {}
         crawler.signals.connect(self._reach, signals.request_reached_downloader)
         super().__init__(crawler)
 
@@ -118,7 +121,7 @@ class RobotsDownloader(Downloader):
         """
         if not self.is_in_use:
             return super().needs_backout()
-        _is_nested.set(False)  # the next request comes from the scheduler
+        _parent.set(None)  # the next request comes from the scheduler
         counted = self._held_in_all - min(self._free, self._config.held_max)
         ahead = self._ahead if self._lines else 0
         return 0 < self.total_concurrency <= self.under_way() + counted - ahead
@@ -134,15 +137,15 @@ class RobotsDownloader(Downloader):
         self._robots_downloads += is_robots
         if is_robots:
             self._make_room_for_connections(urlsplit(request.url).scheme)
-        elif _is_nested.get():
+        elif _parent.get() in self.active:
             self._nested.add(request)
         elif self.is_in_use and not self._has_place():
             self._ahead = 0
-        token = _is_nested.set(True)  # for all code that runs on behalf of this request
+        token = _parent.set(request)  # for all code that runs on behalf of this request
         try:
             done: Deferred[Any] = super().fetch(request, *args)
         finally:
-            _is_nested.reset(token)
+            _parent.reset(token)
         return done.addBoth(self._leave, request, is_robots)
 
     def _leave(self, result: Any, request: Request, is_robots: bool) -> Any:
@@ -159,6 +162,9 @@ class RobotsDownloader(Downloader):
                 self._lines.setdefault(slot, deque())
             self._look_at(slot)
             self._admit()
+        if request in self._set_aside:
+            compat.look_for_next_request(self.crawler)  # the engine does not know that it has left
+            return self._set_aside.pop(request)
         return result
 
     def _reach(self, request: Request) -> None:
@@ -190,6 +196,18 @@ class RobotsDownloader(Downloader):
         if scheme not in self._widened:
             self._widened.add(scheme)
             widen_pool(self, scheme, self._config.concurrent_fetches)
+
+    def set_aside(self, request: Request) -> Deferred[Request] | None:
+        """Let a request that the middleware returns leave the downloader, but not reach the engine yet.
+
+        Returns a deferred; the engine gets what the deferred is called with. Returns None if the request
+        cannot be set aside: it is not in the downloader, or another request there waits for it.
+        """
+        if request not in self.active or request in self._nested:
+            return None
+        waiter: Deferred[Request] = Deferred()
+        self._set_aside[request] = waiter
+        return waiter
 
     # Requests that are held
 
@@ -376,6 +394,9 @@ class NoWaitingRoom:
     async def turn(self) -> bool:
         """Return False at once: the request continues."""
         return False
+
+    def set_aside(self, request: Request) -> None:
+        """Return None: a request that waits would keep its place."""
 
 
 _NO_WAITING_ROOM = NoWaitingRoom()

@@ -21,6 +21,7 @@ from w3lib.url import safe_url_string
 from scrapy_norobots import compat
 from scrapy_norobots.body import decode
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD
+from scrapy_norobots.freshness import stated_wait
 from scrapy_norobots.in_flight import BodiesInFlight, NoRoomError, free_body
 from scrapy_norobots.internals import missing_internals, slot_of
 from scrapy_norobots.snapshot import Snapshot
@@ -41,7 +42,8 @@ DOWNLOAD_PRIORITY = 1000
 
 # The headers that a snapshot keeps: for freshness, revalidation, and the type of the body.
 _KEPT_HEADERS = (
-    "age", "cache-control", "content-type", "date", "etag", "expires", "last-modified", "x-robots-tag",
+    "age", "cache-control", "content-type", "date", "etag", "expires", "last-modified", "retry-after",
+    "x-robots-tag",
 )  # fmt: skip
 
 # For each header of a response, the request header that revalidates it (RFC 9110, 13.1).
@@ -81,6 +83,7 @@ class Fetcher:
         # A file of the size that NOROBOTS_MAXSIZE allows must fit, even if NOROBOTS_MEMORY_MAX is too small.
         self._bodies = BodiesInFlight(crawler, max(config.memory_max, 2 * config.maxsize))
         crawler.signals.connect(_leave_encoded, signals.response_downloaded)
+        crawler.signals.connect(_heed_retry_after, signals.response_downloaded)
 
     async def fetch(
         self, origin: Origin, page: Request, previous: Snapshot | None = None, url: str | None = None
@@ -286,21 +289,21 @@ def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
         body = _plain_body(response, maxsize) if 200 <= response.status < 300 else b""
     except ValueError as exc:
         return _failed(origin, response.url, UnreadableBodyError(exc))
-    headers = {}
-    for name in _KEPT_HEADERS:
-        values = response.headers.getlist(name)
-        if values:
-            headers[name] = b", ".join(values).decode("latin-1")
     return Snapshot(
         origin,
         response.url,
         time.time(),
         status=response.status,
-        headers=headers,
+        headers=_kept_headers(response),
         body=body,
         local_failure=response.status in _ON_THE_WAY,
         from_site=True,
     )
+
+
+def _kept_headers(response: Response) -> dict[str, str]:
+    found = {name: response.headers.getlist(name) for name in _KEPT_HEADERS}
+    return {name: b", ".join(values).decode("latin-1") for name, values in found.items() if values}
 
 
 def _plain_body(response: Response, maxsize: int) -> bytes:
@@ -310,6 +313,12 @@ def _plain_body(response: Response, maxsize: int) -> bytes:
     values = response.headers.getlist("Content-Encoding") + response.headers.getlist(_ENCODING)
     names = (name.strip().lower() for name in b",".join(values).decode("latin-1").split(","))
     return decode(response.body, [name for name in names if name not in ("", "identity")], maxsize)
+
+
+def _heed_retry_after(response: Response, request: Request) -> None:
+    """Keep Scrapy from retrying a download at once if the site says when to retry."""
+    if ROBOTS_DOWNLOAD in request.meta and stated_wait(response.status, _kept_headers(response), time.time()):
+        request.meta["dont_retry"] = True
 
 
 def _leave_encoded(response: Response, request: Request) -> None:

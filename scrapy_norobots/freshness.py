@@ -48,6 +48,11 @@ class Freshness:
         doubled = self.error_ttl * 2.0 ** min(failures - 1, 64)
         return min(doubled, max(self.error_ttl, LONGEST_BACK_OFF))
 
+    def until_next_try(self, snapshot: Snapshot) -> float:
+        """Return the seconds to wait after a temporary failure: the back-off, or a longer Retry-After."""
+        stated = stated_wait(snapshot.status, snapshot.headers, snapshot.time)
+        return max(self.back_off(snapshot.failures), stated)
+
     @staticmethod
     def remaining(lifetime: float, snapshot: Snapshot, now: float) -> float:
         """Return how many seconds of a snapshot's lifetime remain at `now`, in seconds since the epoch."""
@@ -73,6 +78,19 @@ class Freshness:
         return now - snapshot.time <= self.stale_ttl
 
 
+def stated_wait(status: int | None, headers: Mapping[str, str], received: float) -> float:
+    """Return the wait that a 429 or 503 asks for, in seconds, at most an hour; 0 if it asks for none.
+
+    `Retry-After` is a number of seconds or a date (RFC 9110, 10.2.3; RFC 6585, 4). Other values are ignored.
+    `received` is the time of the response, in seconds since the epoch.
+    """
+    value = headers.get("retry-after", "").strip()
+    if status not in (429, 503) or not value:
+        return 0.0
+    seconds = _seconds(value) or _span(value, headers, received)
+    return min(max(seconds, 0.0), LONGEST_BACK_OFF)
+
+
 def _stated_lifetime(snapshot: Snapshot) -> float | None:
     """Return the lifetime that a response states, minus its Age; None if it states none."""
     headers = snapshot.headers
@@ -83,17 +101,21 @@ def _stated_lifetime(snapshot: Snapshot) -> float | None:
     if max_age:
         return _seconds(max_age[1]) - _seconds(headers.get("age", "0"))
     if "expires" in headers:
-        return _expires(headers, snapshot.time)
+        return _span(headers["expires"], headers, snapshot.time)
     return None
 
 
-def _expires(headers: Mapping[str, str], received: float) -> float:
+def _span(date: str, headers: Mapping[str, str], received: float) -> float:
+    """Return the seconds from a response to a date in its headers; 0 if the date is invalid.
+
+    An invalid date in `Expires`, such as "0", means expired (RFC 9111, 5.3).
+    """
     try:
         # The difference of the server's own dates is right even if a clock is wrong.
         start = _epoch(headers["date"]) if "date" in headers else received
-        return _epoch(headers["expires"]) - start
+        return _epoch(date) - start
     except (ValueError, TypeError, OverflowError):
-        return 0.0  # an invalid date, such as "0", means expired (RFC 9111, 5.3)
+        return 0.0
 
 
 def _epoch(date: str) -> float:

@@ -1,8 +1,8 @@
 """`NoRobotsMiddleware`: make each request wait for its origin's robots.txt, and drop it if that forbids it.
 
-The steps for a request: the overrides in its meta, the URL to check, the access to its origin, the verdict,
-pass or drop. For an origin in memory, nothing is awaited. A request that passes is not changed; a forbidden
-one raises `RobotsForbidden`.
+The steps for a request: the overrides in its meta, the URL to check, the access to its origin, the verdict;
+then the request passes, is set aside, or is dropped. For an origin in memory, nothing is awaited. A request
+that passes is not changed; a forbidden one raises `RobotsForbidden`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from scrapy_norobots.parser import crawl_delays
 from scrapy_norobots.report import CrawlReport, spider_name
 from scrapy_norobots.scheduled import Scheduling
 from scrapy_norobots.serving import answer, can_be_answered
+from scrapy_norobots.set_aside import RETRY_TIMES, SetAside
 from scrapy_norobots.settings import Config, MetaConfig
 from scrapy_norobots.slot_delays import SlotDelays
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
@@ -86,6 +87,11 @@ class NoRobotsMiddleware:
         self._loader = RobotsLoader(crawler, config, self._report, self._evidence)
         self._origins = self._loader.origins
         self._delays = SlotDelays(crawler) if config.crawl_delay_max else None
+        self._set_aside = (
+            SetAside(crawler, config, self._loader, self._report)
+            if config.retry_closed and not config.dry_run
+            else None
+        )
         if config.dry_run:
             logger.warning(
                 "NOROBOTS_DRY_RUN is on: forbidden requests are logged and counted, but not dropped"
@@ -106,13 +112,16 @@ class NoRobotsMiddleware:
             raise NotConfigured
         return cls(crawler)
 
-    async def process_request(self, request: Request, spider: Spider | None = None) -> Response | None:
+    async def process_request(
+        self, request: Request, spider: Spider | None = None
+    ) -> Response | Request | None:
         """Return None if the request may be sent; return the response if it asks for a robots.txt itself.
 
         Waits until the robots.txt of the request's origin is loaded; if it is in memory, nothing is awaited.
-        Raises `RobotsForbidden` if robots.txt forbids the request, `RobotsUnreachable` if robots.txt could
-        not be downloaded and the policy denies, and `ValueError` if ``norobots_url`` in the request's meta is
-        not an http or https URL. `spider` is not used: older Scrapy versions pass it.
+        Returns the request if it is set aside, because its origin is closed for now. Raises `RobotsForbidden`
+        if robots.txt forbids the request, `RobotsUnreachable` if robots.txt could not be downloaded and the
+        policy denies, and `ValueError` if ``norobots_url`` in the request's meta is not an http or https URL.
+        `spider` is not used: older Scrapy versions pass it.
         """
         if is_overridden(request):
             await self._override(request)
@@ -139,12 +148,27 @@ class NoRobotsMiddleware:
             decision = _forbids(access, question)
         if self._delays is not None:
             self._delays.bring(request, origin, self._crawl_delay(access, question))
+        return self._carry_out(request, question, access, decision)
+
+    def _carry_out(
+        self, request: Request, question: _Question, access: Access, decision: Decision | None
+    ) -> Request | None:
+        """Let a request pass, or set it aside, or drop it, by its decision."""
+        if (
+            decision is not None
+            and self._set_aside is not None
+            and self._set_aside.take(self._waiting_room, request, access, question.robot)
+        ):
+            return request
+        if RETRY_TIMES in request.meta:
+            del request.meta[RETRY_TIMES]
+            self._report.tried_again(is_given_up=decision is not None and access.is_closed_for_now)
         if decision is not None:
             self._drop(request, decision, access)
-        else:
-            self._counters.passed += 1
-            if self._evidence is not None:
-                self._evidence.allowed(url, question.robot, access)
+            return None
+        self._counters.passed += 1
+        if self._evidence is not None:
+            self._evidence.allowed(question.url, question.robot, access)
         return None
 
     def _schedule(self, request: Request) -> None:

@@ -53,6 +53,8 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_TTL_MIN": 600,
         "NOROBOTS_ERROR_TTL": 60,
         "NOROBOTS_STALE_TTL": 7 * 86_400,
+        "NOROBOTS_RETRY_CLOSED": 2,
+        "NOROBOTS_RETRY_CLOSED_MAX": 10_000,
         "NOROBOTS_TIMEOUT": 15,
         "NOROBOTS_RETRY_TIMES": 1,
         "NOROBOTS_MAXSIZE": 2 * 1024 * 1024,
@@ -91,6 +93,8 @@ class Config:
     parser: type[RobotParser] | None  # None is the strict parser
     status_policy: StatusPolicy
     freshness: Freshness
+    retry_closed: int
+    retry_closed_max: int
     timeout: float
     retry_times: int
     maxsize: int
@@ -128,6 +132,8 @@ class Config:
             parser=_parser(settings),
             status_policy=_policy(settings, "NOROBOTS_STATUS_POLICY"),
             freshness=_freshness(settings),
+            retry_closed=_whole(settings, "NOROBOTS_RETRY_CLOSED", "retries", 0, 100),
+            retry_closed_max=_whole(settings, "NOROBOTS_RETRY_CLOSED_MAX", "requests", 0, _MILLION),
             timeout=_number(settings, "NOROBOTS_TIMEOUT", "seconds", 0.001, _DAY),
             retry_times=_whole(settings, "NOROBOTS_RETRY_TIMES", "retries", 0, 100),
             maxsize=_whole(settings, "NOROBOTS_MAXSIZE", "bytes", 1, _LARGEST_FILE),

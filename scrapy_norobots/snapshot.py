@@ -39,3 +39,9 @@ class Snapshot:
     local_failure: bool = False
     exception: Exception | None = field(default=None, compare=False, repr=False)
     from_site: bool = field(default=False, compare=False, repr=False)
+
+    @property
+    def is_unknown_host(self) -> bool:
+        """Whether the name of the host did not resolve, so that there may be no such host."""
+        # A store keeps only this text, which begins with the class: Twisted's, or Scrapy's from 2.15 on.
+        return not self.local_failure and self.error.startswith(("DNSLookupError", "CannotResolveHostError"))

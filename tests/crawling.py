@@ -26,6 +26,9 @@ from tests.spiders import Drop
 MODES = tuple(os.environ.get("CRAWL_MODES", "asyncio,select,no reactor").split(","))
 ADDON = {"ADDONS": {"scrapy_norobots.Addon": 500}}
 
+# Requests to closed sites are dropped at once, except in tests of their retries.
+DROP_AT_ONCE = {"NOROBOTS_RETRY_CLOSED": 0}
+
 MODE_SETTINGS: dict[str, dict[str, object]] = {
     "asyncio": {"TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor"},
     "select": {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
@@ -98,7 +101,9 @@ def as_input(*requests: str | dict[str, Any], **job: Any) -> str:
     what = Job(list(requests), **{"settings": ADDON, **job})
     if what.mode == "no reactor" and not hasattr(default_settings, "TWISTED_REACTOR_ENABLED"):
         pytest.skip("this version of Scrapy cannot run without a reactor")
-    return json.dumps({**vars(what), "settings": {**MODE_SETTINGS[what.mode], **what.settings}})
+    return json.dumps(
+        {**vars(what), "settings": {**MODE_SETTINGS[what.mode], **DROP_AT_ONCE, **what.settings}}
+    )
 
 
 def with_report(*paths: Path, **settings: Any) -> dict[str, Any]:

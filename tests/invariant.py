@@ -1,7 +1,8 @@
 """Check the invariant end to end: crawl a random world, and let the oracle judge the log of its servers.
 
 - No URL was requested that the current file of its origin forbids.
-- No URL was omitted that was found and that every current file since then allows.
+- No URL was omitted that was found and that every current file since then allows. Temporary failures do not
+  change this, as long as there are no more of them than retries.
 - Each file was requested once per freshness period, not earlier, and no page was requested by an expired
   file.
 
@@ -55,6 +56,10 @@ class State(NamedTuple):
     is_open: bool
     lifetime: float
     failures: int = 0
+
+    @property
+    def is_closed_for_now(self) -> bool:
+        return self.body is None and self.failures > 0
 
     def allows(self, url: str, robot: str) -> bool:
         return self.is_open if self.body is None else oracle.allowed(self.body, url, robot)
@@ -124,8 +129,9 @@ def resource(url: str) -> str:
 class Judge:
     """Reads a log; `faults` lists its violations of the invariant."""
 
-    def __init__(self, world: World, log: Sequence[Arrival]) -> None:
+    def __init__(self, world: World, log: Sequence[Arrival], retries: int = 0) -> None:
         self._world = world
+        self._retries = retries
         self._asks: dict[str, list[Ask]] = {origin: [] for origin in world.files}
         self._found: dict[str, Found] = {}
         self._arrived: dict[str, int] = defaultdict(int)
@@ -205,9 +211,14 @@ class Judge:
                 yield f"never asked for its robots.txt: {origin}"
                 continue
             first = max((number for number, ask in enumerate(asks) if ask.time <= found.time), default=0)
-            in_force = [ask.state for ask in asks[first:]]
-            if self._arrived[name] < len(found.urls) and all(
-                state.allows(url, self._world.robot) for state in in_force for url in found.urls.values()
+            closed = [ask.state for ask in asks[first:] if ask.state.is_closed_for_now]
+            others = [ask.state for ask in asks[first:] if not ask.state.is_closed_for_now]
+            if (
+                self._arrived[name] < len(found.urls)
+                and max((len(closed), *(state.failures for state in closed))) <= self._retries
+                and all(
+                    state.allows(url, self._world.robot) for state in others for url in found.urls.values()
+                )
             ):
                 spelt = ", ".join(found.urls.values())
                 yield f"left out, {self._arrived[name]} of {len(found.urls)} requested: {spelt}"
@@ -251,7 +262,7 @@ def run(seed: int, mode: str, certificate: tuple[Path, Path], **job: Any) -> Out
         arguments = {"follow": True, **job.pop("arguments", {})}
         done = crawl(*played.world.starts, settings=settings, mode=mode, arguments=arguments, **job)
         log = list(played.log)
-    return Outcome(Judge(played.world, log), done, log)
+    return Outcome(Judge(played.world, log, settings.get("NOROBOTS_RETRY_CLOSED", 0)), done, log)
 
 
 def main() -> None:
@@ -265,6 +276,9 @@ def main() -> None:
     )
     parser.add_argument("--mode", choices=MODES, help="of the crawls (each)")
     parser.add_argument("--evidence", action="store_true", help="audit the evidence of each crawl too")
+    parser.add_argument(
+        "--retries", type=int, default=0, help="NOROBOTS_RETRY_CLOSED: retries of requests (0)"
+    )
     parser.add_argument("--verbose", action="store_true", help="show the log of a world that failed")
     options = parser.parse_args()
     failed = pages = files = drops = 0
@@ -273,11 +287,14 @@ def main() -> None:
         certificate = make_certificate(Path(folder))
         for seed in range(options.seed, options.seed + options.count):
             for mode in modes:
+                changes = {"NOROBOTS_RETRY_CLOSED": options.retries}
                 if options.evidence:
                     with tempfile.TemporaryDirectory() as evidence:
-                        judge, done, log = run_with_evidence(seed, mode, certificate, Path(evidence))
+                        judge, done, log = run_with_evidence(
+                            seed, mode, certificate, Path(evidence), settings=changes
+                        )
                 else:
-                    judge, done, log = run(seed, mode, certificate)
+                    judge, done, log = run(seed, mode, certificate, settings=changes)
                 pages, files, drops = pages + judge.pages, files + judge.files, drops + len(done.drops)
                 failed += bool(judge.faults)
                 for fault in judge.faults:

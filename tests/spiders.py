@@ -8,9 +8,9 @@ import resource
 import threading
 import time
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partialmethod
+from functools import partial, partialmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -21,9 +21,11 @@ from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import CloseSpider, IgnoreRequest, ScrapyDeprecationWarning, StopDownload
 from scrapy.http import Response, TextResponse
+from scrapy.resolver import CachingThreadedResolver
 from scrapy.robotstxt import PythonRobotParser, RobotParser
 from scrapy.spiders import SitemapSpider
-from twisted.internet.defer import CancelledError
+from twisted.internet.defer import CancelledError, Deferred, fail
+from twisted.internet.error import DNSLookupError
 from twisted.python.failure import Failure
 
 from scrapy_norobots import NoRobotsMiddleware, RobotsDownloader, RobotsTxt, compat
@@ -338,6 +340,15 @@ class Then(Pages):
             yield self.request(self._then)
 
 
+class ThenAnyway(Then):
+    """Requests one more URL when a request has failed."""
+
+    def dropped(self, failure: Failure) -> Iterator[Request]:  # type: ignore[override]
+        super().dropped(failure)
+        if len(self.drops) == 1:
+            yield self.request(self._then)
+
+
 class StopsEarly(Pages):
     """Follows the links of the first page, and stops the crawl after a pause, in seconds."""
 
@@ -350,6 +361,100 @@ class StopsEarly(Pages):
             yield request
         await compat.waiting_for(compat.spawn(compat.sleep(self._pause)))
         raise CloseSpider("enough")
+
+
+class NoNames(CachingThreadedResolver):
+    """A resolver that resolves no name."""
+
+    def getHostByName(self, name: str, timeout: Sequence[int] = ()) -> Deferred[str]:  # noqa: N802  # Twisted's
+        return fail(DNSLookupError(name))
+
+
+class StopsWhenIdle(Pages):
+    """Stops the crawl when requests only wait, and notes how many are in the downloader."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.idle, signal=signals.spider_idle)
+        return spider
+
+    def idle(self) -> None:
+        if "active" in self.notes:
+            return
+        engine = self.crawler.engine
+        assert engine is not None
+        slots = engine.downloader.slots.values()
+        self.notes["active"] = len(engine.downloader.active)
+        self.notes["in slots"] = sum(len(slot.active) for slot in slots)
+        if hasattr(self.crawler, "stop_async"):
+            compat.spawn(self.crawler.stop_async())
+        else:
+            self.crawler.stop()
+
+
+class DownloadsItself(Pages):
+    """Downloads URLs itself in its first callback, and notes their statuses or exceptions."""
+
+    def __init__(self, then: list[str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._then = then
+
+    async def parse(self, response: Response, **kwargs: Any) -> None:  # type: ignore[override]
+        for url in self._then:
+            try:
+                answer = await compat.download(self.crawler, Request(url))
+            except IgnoreRequest as exc:
+                self.notes.setdefault("told", []).append(type(exc).__name__)
+            else:
+                self.notes.setdefault("told", []).append(answer.status)
+
+
+class DownloadsOnBehalf:
+    """A downloader middleware that downloads the page ``/first`` of another site before each page."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        other = self._crawler.settings["OTHER"]
+        if not request.url.startswith(other) and not request.url.endswith("/robots.txt"):
+            await compat.download(self._crawler, Request(f"{other}/first"))
+
+
+class WithFiles(Pages):
+    """Lets a media pipeline download the links of its first page, and notes the files."""
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+        self.pages.append(response.url)
+        assert isinstance(response, TextResponse)
+        yield {"file_urls": [response.urljoin(link) for link in response.css("a::attr(href)").getall()]}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.scraped, signal=signals.item_scraped)
+        return spider
+
+    def scraped(self, item: dict[str, Any]) -> None:
+        self.notes["files"] = [file["url"] for file in item["files"]]
+
+
+class Unserializable(Pages):
+    """Makes requests whose callbacks cannot be serialized."""
+
+    def request(self, url: str, **kwargs: Any) -> Request:
+        return Request(url, callback=partial(self.parse), errback=self.dropped, **kwargs)
+
+
+class Patient(Pages):
+    """Retries requests to closed sites, by custom_settings."""
+
+    custom_settings = {"NOROBOTS_RETRY_CLOSED": 1, "NOROBOTS_ERROR_TTL": 0.1}  # noqa: RUF012  # as users write it
 
 
 class Unruly(Pages):

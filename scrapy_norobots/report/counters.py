@@ -133,6 +133,10 @@ class Counters:
         self.passed = 0
         self.dropped = 0
         self.overridden = 0
+        self.waited = 0
+        self.came_back = 0
+        self.given_up = 0
+        self.left = 0
         self.origins = 0
         self.outcomes: Counter[Outcome] = Counter()
         self.sources: Counter[str] = Counter()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -75,6 +75,7 @@ class CrawlReport:
         self._stats = crawler.stats
         self._dry_run = config.dry_run
         self._crawl_delay_max = config.crawl_delay_max
+        self._retries_closed = config.retry_closed > 0
         self._spider_name = spider_name(crawler)
         self._started = _now()
         # Each file with its renderer. The path in the setting selects it, since a symbolic link may lead to a
@@ -85,10 +86,12 @@ class CrawlReport:
             if crawler.spider is not None
         ]
         self._without_rules: set[Origin] = set()
+        self._waited_for: set[Origin] = set()
         self._with_ineffective: set[Origin] = set()
         self._with_odd_delay: set[Origin] = set()
         self._start_drops = 0
         self._listings: list[Listing] = []
+        self._has_logged_no_room = False
         self.counters = Counters(config.report_origins if self._files else 0)
 
     def examine(self, access: Access, previous: Access | None, robot: str | bytes) -> Examined:
@@ -142,6 +145,57 @@ class CrawlReport:
         else:
             self._stats.inc_value(f"norobots/forbidden_by/{decision.parser or StrictRobotParser.__name__}")
 
+    def set_aside(
+        self, request: Request, origin: Origin, seconds: float, *, is_new: bool, is_first: bool
+    ) -> None:
+        """Report a request that waits for a closed origin, for some seconds.
+
+        `is_new` is true if it waits for the first time, `is_first` if no other waits for this origin.
+        """
+        if is_new:
+            self.counters.waited += 1
+            self._stats.inc_value("norobots/retry/waited")
+        if is_first:
+            # At the level of the line that says why.
+            is_news = origin in self._without_rules and origin not in self._waited_for
+            level = logging.INFO if is_news else logging.DEBUG
+            if is_news:
+                self._waited_for.add(origin)
+            self._log(
+                level,
+                "Requests to %s wait until %s, when its robots.txt is downloaded again "
+                "(NOROBOTS_RETRY_CLOSED limits the retries)",
+                printable(str(origin)),
+                f"{datetime.now() + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S}",
+            )
+        logger.debug("Set aside: %s", request, extra={"spider": self._crawler.spider})
+
+    def tried_again(self, *, is_given_up: bool) -> None:
+        """Report a request that has waited: its origin is no longer closed, or the request is given up."""
+        if is_given_up:
+            self.counters.given_up += 1
+            self._stats.inc_value("norobots/retry/given_up")
+        else:
+            self.counters.came_back += 1
+            self._stats.inc_value("norobots/retry/came_back")
+
+    def left_waiting(self, requests: int) -> None:
+        """Report how many requests wait when the crawl closes."""
+        self.counters.left = requests
+        self._stats.set_value("norobots/retry/left", requests)
+
+    def no_room_to_wait(self, most: int) -> None:
+        """Report a request that is dropped because too many others wait."""
+        self._stats.inc_value("norobots/retry/no_room")
+        if not self._has_logged_no_room:
+            self._has_logged_no_room = True
+            self._log(
+                logging.WARNING,
+                "%d requests wait for closed sites, which is the limit: further ones are dropped "
+                "(NOROBOTS_RETRY_CLOSED_MAX)",
+                most,
+            )
+
     def overridden(self) -> None:
         """Report a request that was not checked because of `dont_obey_robotstxt`."""
         self.counters.overridden += 1
@@ -182,7 +236,9 @@ class CrawlReport:
         if access.stale:
             what = "still follow the cached rules"
         elif access.kind is AccessKind.CLOSED:
-            what = "would be dropped" if self._dry_run else "are dropped"
+            are_retried = self._retries_closed and access.is_closed_for_now
+            what = "are not sent" if are_retried else "are dropped"
+            what = "would be dropped" if self._dry_run else what
         elif access.kind is AccessKind.OPEN:
             what = "are allowed"
             # A site without a robots.txt is normal; a failure, or a redirect that cannot be followed, is not.

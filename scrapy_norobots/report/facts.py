@@ -40,7 +40,10 @@ def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing]
     """Return the report of a crawl as plain data, with the listings of robots.txt files."""
     return Facts(
         crawl=crawl,
-        requests={"passed": counters.passed, "dropped": counters.dropped, "overridden": counters.overridden},
+        requests={
+            name: getattr(counters, name)
+            for name in ("passed", "dropped", "overridden", "waited", "came_back", "given_up", "left")
+        },
         origins=counters.origins,
         outcomes=[
             {**outcome._asdict(), "text": str(outcome), "origins": count}
@@ -89,6 +92,8 @@ def log_text(facts: Facts) -> str:
         f"  requests: {requests['passed']} passed, {requests['dropped']} {would_be}dropped, "
         f"{requests['overridden']} not checked (dont_obey_robotstxt)"
     )
+    if requests["waited"] or requests["came_back"]:
+        lines.append(f"  {waiting_text(requests)}")
     for cause in facts["dropped_most"][:_IN_LOG]:
         what = (
             f"line {cause['line']}, {quoted('Disallow: ' + cause['text'])}"
@@ -101,6 +106,14 @@ def log_text(facts: Facts) -> str:
 
 def _longest(found: tuple[Origin, float] | None) -> dict[str, Any] | None:
     return {"origin": printable(str(found[0])), "seconds": round(found[1], 3)} if found else None
+
+
+def waiting_text(requests: dict[str, int]) -> str:
+    """Return the numbers of the requests that waited; some that came back may be of an earlier run."""
+    return (
+        f"requests that waited for closed sites: {requests['waited']}; {requests['came_back']} came back, "
+        f"{requests['given_up']} were given up, {requests['left']} were left at the end"
+    )
 
 
 def _cause(cause: Cause, count: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from scrapy_norobots.report.facts import Facts
+from scrapy_norobots.report.facts import Facts, waiting_text
 
 _COLUMNS = (
     "origin", "outcome", "source", "seconds", "requests", "dropped", "crawl_delay", "ignored_lines",
@@ -55,6 +55,7 @@ def to_html(facts: Facts) -> str:
         passed=_number(requests["passed"]),
         dropped=_number(requests["dropped"]),
         overridden=_number(requests["overridden"]),
+        waiting=_waiting(requests),
         outcomes=_outcomes(facts),
         sources=_sources(facts),
         rules=_rules(facts),
@@ -97,6 +98,12 @@ def _bars(rows: Iterable[tuple[str, str, int]], most: int) -> str:
         f'<td class="number">{_number(count)}</td></tr>'
         for label, kind, count in rows
     )
+
+
+def _waiting(requests: dict[str, int]) -> str:
+    if not requests["waited"] and not requests["came_back"]:
+        return ""
+    return f'<p class="muted">{waiting_text(requests).capitalize()}.</p>'
 
 
 def _outcomes(facts: Facts) -> str:

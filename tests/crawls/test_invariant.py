@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
-from tests import invariant
+from tests import invariant, momentary
 
 
-@pytest.mark.parametrize("seed", range(1, 3))
-def test_crawls_of_random_worlds_keep_the_invariant(seed: int, mode: str, tls: tuple[Path, Path]) -> None:
-    """``python -m tests.invariant --seed SEED --mode MODE`` repeats one."""
-    judge = invariant.run(seed, mode, tls).judge
+@pytest.mark.parametrize(("seed", "retries"), [(1, 0), (2, 0), (3, 2)])
+def test_crawls_of_random_worlds_keep_the_invariant(
+    seed: int, retries: int, mode: str, tls: tuple[Path, Path]
+) -> None:
+    """``python -m tests.invariant --seed SEED --retries N --mode MODE`` repeats one."""
+    judge = invariant.run(seed, mode, tls, settings={"NOROBOTS_RETRY_CLOSED": retries}).judge
     assert judge.pages > 5
     assert not judge.faults
 
@@ -24,6 +26,13 @@ def test_the_audit_agrees_with_every_decision_in_a_random_world(
 ) -> None:
     """``python -m tests.invariant --evidence`` does so with more of them."""
     assert not invariant.run_with_evidence(3, mode, tls, tmp_path).judge.faults
+
+
+def test_crawls_of_hosts_that_are_closed_for_a_moment_keep_the_invariant(mode: str) -> None:
+    """``python -m tests.momentary --hosts 60 --closed 20 --longest 2 --mode MODE`` repeats it."""
+    done, faults = momentary.run(hosts=60, closed=20, mode=mode)
+    assert not faults
+    assert done.stats["norobots/retry/waited"] == done.stats["norobots/retry/came_back"]
 
 
 def with_slip(name: str) -> dict[str, Any]:
@@ -42,6 +51,10 @@ SLIPS = {
     ),
     "no robots.txt closes the site": ({"settings": {"NOROBOTS_STATUS_POLICY": {"404": "deny"}}}, "left out"),
     "a file never expires": ({"settings": {"NOROBOTS_TTL": 3600}}, "which had expired"),
+    "a request that is retried is lost": (
+        {"settings": {"NOROBOTS_RETRY_CLOSED": 2, "NOROBOTS_RETRY_CLOSED_MAX": 0}},
+        "left out",
+    ),
     "each request downloads by itself": (with_slip("each request downloads by itself"), "requested again"),
 }
 

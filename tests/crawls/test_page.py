@@ -115,7 +115,9 @@ def many(count: int) -> dict[str, Any]:
             "generator": "", "spider": "town", "reason": "finished", "dry_run": False,
             "started": "2030-01-02T03:04:05+00:00", "finished": "2030-01-02T03:04:05+00:00",
         },
-        "requests": {"passed": 0, "dropped": 0, "overridden": 0},
+        "requests": dict.fromkeys(
+            ("passed", "dropped", "overridden", "waited", "came_back", "given_up", "left"), 0
+        ),
         "origins": count + 5,
         "outcomes": [],
         "sources": {},

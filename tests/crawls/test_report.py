@@ -13,6 +13,7 @@ from tests.crawls.test_refresh import LONGER_THAN_TTL, RULES, SHORT
 from tests.sites import Answer, Site
 
 CLOSED = Answer(status=503)
+NONE_WAITED = dict.fromkeys(("waited", "came_back", "given_up", "left"), 0)
 
 
 def row_of(facts: dict[str, Any], site: Site) -> dict[str, Any]:
@@ -34,7 +35,7 @@ def test_a_crawl_logs_and_reports_what_it_met(mode: str, tmp_path: Path) -> None
             settings=with_report(page, data),
         )
     facts = json.loads(data.read_text())
-    assert facts["requests"] == {"passed": 3, "dropped": 3, "overridden": 1}
+    assert facts["requests"] == {**NONE_WAITED, "passed": 3, "dropped": 3, "overridden": 1}
     assert len(seen.pages) == 4
     assert seen.stats["norobots/passed"] == 3
     assert seen.stats["norobots/overridden"] == 1  # the retried robots.txt is not counted
@@ -145,7 +146,7 @@ def test_a_dry_run_reports_and_drops_nothing(mode: str, tmp_path: Path) -> None:
     assert len(seen.log_lines("WARNING", f"requests to {shut.url} would be dropped")) == 1
     assert not seen.log_lines(" Forbidden by robots.txt")
     facts = json.loads(file.read_text())
-    assert facts["requests"] == {"passed": 1, "dropped": 3, "overridden": 0}
+    assert facts["requests"] == {**NONE_WAITED, "passed": 1, "dropped": 3, "overridden": 0}
     assert facts["crawl"]["dry_run"] is True
     assert "\n  requests: 1 passed, 3 would have been dropped, 0 not checked" in seen.log
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,11 +14,9 @@ from scrapy.settings import Settings
 
 from scrapy_norobots.access import NOT_NOW, PRESETS, StatusPolicy
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD
+from scrapy_norobots.set_aside import RETRY_TIMES
 from scrapy_norobots.settings import DEFAULTS, Config, MetaConfig
-from tests import processes
-from tests.crawling import ADDON
 from tests.processes import ROOT
-from tests.sites import Answer, Site
 
 DOCS = ROOT / "docs"
 PAGES = [*ROOT.glob("*.md"), *DOCS.glob("*.md")]
@@ -105,25 +102,8 @@ def test_the_docs_have_every_preset() -> None:
     assert len(table) == len(samples)
 
 
-@pytest.mark.skipif(not hasattr(scrapy.Spider, "start"), reason="spiders have no start() here")
-def test_the_spider_that_waits_does_so(tmp_path: Path) -> None:
-    (code,) = re.findall(
-        r"^```python\n(import.*?)^```", (DOCS / "download-failures.md").read_text(), re.MULTILINE | re.DOTALL
-    )
-    statuses = iter([503])
-    with Site(lambda _: Answer(status=next(statuses, 200))) as site:
-        file = tmp_path / "patient.py"
-        file.write_text(code.replace("http://town.example", site.url))
-        options = ["ADDONS=" + json.dumps(ADDON["ADDONS"]), "NOROBOTS_ERROR_TTL=0.5", "RETRY_ENABLED=0"]
-        done = processes.run(
-            "scrapy", "runspider", str(file), *(word for one in options for word in ("-s", one)), cwd=tmp_path
-        )
-    assert done.returncode == 0, done.stderr
-    assert site.targets() == ["/robots.txt", "/robots.txt", "/"], done.stderr
-
-
 def test_the_docs_have_every_meta_key_of_the_plugin() -> None:
-    used = {ROBOTS_DOWNLOAD}
+    used = {ROBOTS_DOWNLOAD, RETRY_TIMES}
     for file in SOURCES:
         text = file.read_text()
         used.update(re.findall(r'\bmeta(?:\.get\(|\.pop\(|\[)"(\w+)"', text))

@@ -194,7 +194,8 @@ def test_the_spider_copes_with_an_odd_site(tmp_path: Path) -> None:
 def test_the_spider_logs_reasons_without_a_rule() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))  # and does not listen
-        done = scrapy_crawl(f"http://127.0.0.1:{unused.getsockname()[1]}/", "-s", "RETRY_ENABLED=False")
+        options = ("-s", "RETRY_ENABLED=False", "-s", "NOROBOTS_RETRY_CLOSED=0")
+        done = scrapy_crawl(f"http://127.0.0.1:{unused.getsockname()[1]}/", *options)
     assert re.search(r"\[site\] INFO: Dropped because of robots.txt \(.*\): 1\n", done.stderr), done.stderr
 
 

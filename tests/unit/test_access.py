@@ -223,3 +223,36 @@ def test_a_redirect_that_cannot_be_followed_allows_only_by_rfc_9309() -> None:
 def test_a_304_without_previous_rules_gives_no_rules() -> None:
     assert judge(replace(FOUND, status=304)).outcome == "3xx"
     assert judge(replace(FOUND, status=304), judge(replace(FOUND, status=404))).outcome == "3xx"
+
+
+def test_an_origin_is_closed_for_now_if_that_may_change() -> None:
+    assert judge(LOST).is_closed_for_now
+    assert judge(replace(FOUND, status=503)).is_closed_for_now
+    assert not judge(replace(FOUND, status=403)).is_closed_for_now
+    assert not judge(LOST, policy="allow").is_closed_for_now
+    assert not judge(LOST, judge(FOUND)).is_closed_for_now  # the copy stays in use
+
+
+def test_retry_after_extends_the_back_off() -> None:
+    busy = replace(FOUND, status=429, headers={"retry-after": "300"})
+    assert judge(busy).lifetime == 300
+    assert judge(busy, judge(FOUND)).lifetime == 300  # the lifetime of the copy that stays in use
+    assert judge(replace(busy, failures=4)).lifetime == 480
+    store = Judge(StatusPolicy.of("koster1996"), TIMES, RobotsTxt.parse)
+    assert store.recall([replace(busy, failures=1)], now=100.0).lifetime == 200
+
+
+@pytest.mark.parametrize(
+    ("error", "is_unknown"),
+    [
+        ("CannotResolveHostError: DNS lookup failed: no results for hostname lookup: town.example.", True),
+        ("DNSLookupError: DNS lookup failed: no results for hostname lookup: town.example.", True),
+        ("TimeoutError", False),
+        ("ConnectionRefusedError: DNSLookupError", False),
+        ("", False),
+    ],
+)
+def test_a_host_whose_name_does_not_resolve_is_unknown(error: str, is_unknown: bool) -> None:
+    snapshot = replace(LOST, error=error)
+    assert snapshot.is_unknown_host is is_unknown
+    assert not replace(snapshot, local_failure=True).is_unknown_host

@@ -86,7 +86,7 @@ OUTCOMES: dict[str, tuple[Sequence[int], str, str]] = {
     "rules": ([200], "koster1996", ""),
     "no file": ([404], "koster1996", f"DEBUG: {OPEN}"),
     "closed": ([403], "koster1996", CLOSED_NOW),
-    "closed for a while": ([503], "koster1996", CLOSED_NOW),
+    "closed for a while": ([503], "koster1996", "WARNING: are not sent"),
     "open for a while": ([503], "allow", f"WARNING: {OPEN}"),
     "a redirect that leads nowhere": ([301], "rfc9309", f"WARNING: {OPEN}"),
     "stale": ([200, 503], "koster1996", "WARNING: still follow the cached rules"),
@@ -115,6 +115,11 @@ def test_a_change_of_an_origin_is_one_line(case: str, caplog: pytest.LogCaptureF
     again = "; robots.txt is downloaded again after 60 s" if now.temporary else ""
     line = f"{level}: {now.detail}: requests to http://town0.example {meaning}{why}{again}"
     assert said(caplog) == ([line] if what else [])
+
+
+def test_requests_to_a_closed_origin_are_dropped_without_retries(caplog: pytest.LogCaptureFixture) -> None:
+    load(crawl_report(NOROBOTS_RETRY_CLOSED=0), access(503))
+    assert "requests to http://town0.example are dropped" in said(caplog)[0]
 
 
 def test_a_dry_run_says_that_requests_would_be_dropped(caplog: pytest.LogCaptureFixture) -> None:

@@ -142,3 +142,22 @@ def test_any_bytes_with_a_valid_checksum_are_a_miss(line: bytes, bodies: bytes) 
 )
 def test_any_snapshots_survive_a_round_trip(snapshots: list[Snapshot]) -> None:
     assert entries.decode(entries.encode(snapshots), ORIGIN) == tuple(snapshots)
+
+
+def test_entries_of_version_0_1_are_read() -> None:
+    entry = (
+        b"norobots 1 193657ffd7b393251a69c6ef38898378\n"
+        b'{"origin":["http","town.example",8080],"snapshots":[{"url":"http://town.example:8080/robots.txt",'
+        b'"time":1700000000.0,"status":503,"error":"","headers":{"date":"Tue, 14 Nov 2023 22:13:20 GMT"},'
+        b'"failures":2,"size":0}]}\n'
+    )
+    [snapshot] = entries.decode(entry, ORIGIN)
+    assert (snapshot.status, snapshot.failures) == (503, 2)
+    assert snapshot.headers == {"date": "Tue, 14 Nov 2023 22:13:20 GMT"}
+
+
+def test_an_entry_keeps_retry_after() -> None:
+    snapshot = Snapshot(
+        ORIGIN, ORIGIN.robots_url, 1.0, status=429, headers={"retry-after": "120"}, failures=1
+    )
+    assert entries.decode(entries.encode((snapshot,)), ORIGIN) == (snapshot,)

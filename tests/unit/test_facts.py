@@ -17,6 +17,7 @@ from scrapy_norobots.standard import Decision, Origin, Reason, RobotsTxt, Verdic
 
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
 CRAWL = {"spider": "town", "dry_run": False}
+NONE_WAITED = dict.fromkeys(("waited", "came_back", "given_up", "left"), 0)
 
 
 def access(
@@ -39,7 +40,7 @@ def test_a_crawl_that_met_nobody() -> None:
     said = facts(Counters(10))
     assert said == {
         "crawl": CRAWL,
-        "requests": {"passed": 0, "dropped": 0, "overridden": 0},
+        "requests": {"passed": 0, "dropped": 0, "overridden": 0, **NONE_WAITED},
         "origins": 0,
         "outcomes": [],
         "sources": {},
@@ -78,7 +79,7 @@ def busy() -> Counters:
 
 def test_all_that_was_counted_is_in_the_data() -> None:
     said = facts(busy())
-    assert said["requests"] == {"passed": 5, "dropped": 5, "overridden": 1}
+    assert said["requests"] == {"passed": 5, "dropped": 5, "overridden": 1, **NONE_WAITED}
     assert (said["origins"], said["rows_left_out"]) == (4, 0)
     assert said["outcomes"] == [
         {"kind": "open", "key": "4xx", "stale": False, "text": "open (4xx)", "origins": 2},
@@ -127,6 +128,13 @@ def test_a_dry_run_says_what_would_have_been_dropped() -> None:
     text = log_text(facts(busy(), dry_run=True))
     assert "\n  requests: 5 passed, 5 would have been dropped, 1 not checked" in text
     assert "\n  3 would have been dropped at http://shut.example: " in text
+
+
+def test_requests_that_waited_are_one_line() -> None:
+    counters = busy()
+    counters.waited, counters.came_back, counters.given_up, counters.left = 4, 2, 1, 1
+    text = log_text(facts(counters))
+    assert "\n  requests that waited for closed sites: 4; 2 came back, 1 were given up, 1 were left" in text
 
 
 def test_several_files_with_patterns_are_files() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
-from scrapy_norobots.freshness import Freshness
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_norobots.freshness import Freshness, stated_wait
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 
@@ -85,3 +89,54 @@ def test_a_snapshot_is_kept_while_it_can_be_used() -> None:
 def test_a_snapshot_from_the_far_future_has_no_age(ahead: float, has: bool) -> None:
     snapshot = Snapshot(ORIGIN, ORIGIN.robots_url, CAME + ahead, status=200)
     assert TIMES.has_plausible_age(snapshot, CAME) is has
+
+
+HOUR = 3600.0
+
+
+@pytest.mark.parametrize(
+    ("status", "value", "seconds"),
+    [
+        (503, "120", 120),
+        (429, "120", 120),
+        (503, " 120 ", 120),
+        (503, "0", 0),
+        (503, "3601", HOUR),
+        (503, "9" * 5000, HOUR),
+        (503, "Sun, 06 Nov 1994 08:59:37 GMT", 600),
+        (503, "Sunday, 06-Nov-94 08:59:37 GMT", 600),
+        (503, "Wed, 06 Nov 2194 07:49:37 GMT", HOUR),
+        (503, "Sun, 06 Nov 1994 07:49:37 GMT", 0),
+        (500, "120", 0),
+        (200, "120", 0),
+        (None, "120", 0),
+        *(
+            (503, nonsense, 0)
+            for nonsense in ["", "soon", "-5", "1.5", "1e3", "٣٦", "120, 60", "12 h", "\x00", "²"]
+        ),
+        (503, "Thu, 99 Foo 2000 99:99:99 GMT", 0),
+        (503, "Fri, 31 Dec 999999999999 23:59:59 GMT", 0),
+    ],
+)
+def test_retry_after_is_read_as_seconds_or_date(status: int | None, value: str, seconds: float) -> None:
+    assert stated_wait(status, {"retry-after": value}, CAME) == seconds
+    snapshot = Snapshot(ORIGIN, ORIGIN.robots_url, CAME, status, headers={"retry-after": value}, failures=1)
+    assert TIMES.until_next_try(snapshot) == max(TIMES.error_ttl, seconds)
+
+
+def test_a_retry_after_date_is_relative_to_the_clock_of_the_server() -> None:
+    headers = {"retry-after": "Sat, 06 Nov 2004 08:51:37 GMT", "date": "Sat, 06 Nov 2004 08:49:37 GMT"}
+    assert stated_wait(503, headers, CAME) == 120
+
+
+def test_the_longer_of_back_off_and_retry_after_applies() -> None:
+    snapshot = Snapshot(ORIGIN, ORIGIN.robots_url, CAME, 503, headers={"retry-after": "90"}, failures=1)
+    assert TIMES.until_next_try(snapshot) == 90
+    assert TIMES.until_next_try(replace(snapshot, failures=2)) == 120
+
+
+@given(st.integers(100, 599), st.text(), st.text(), st.floats(0, 1e10))
+def test_any_retry_after_header_gives_a_wait_of_at_most_an_hour(
+    status: int, value: str, date: str, came: float
+) -> None:
+    assert 0 <= stated_wait(status, {"retry-after": value, "date": date}, came) <= HOUR

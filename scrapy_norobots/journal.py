@@ -1,0 +1,154 @@
+"""`Journal`: keep requests on disk while they wait, so that a job that is killed loses none.
+
+Scrapy's own disk queue writes its index only when a crawl ends, so a request in it does not survive a
+SIGKILL; a request in this file does. A thread of its own writes the file, and removes it when the crawl ends.
+Requests are serialized as in Scrapy's `JOBDIR`. One that cannot be serialized is logged as Scrapy does, and
+kept in memory only.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from scrapy.utils.request import request_from_dict
+
+from scrapy_norobots import compat
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+_SCHEMA = "CREATE TABLE IF NOT EXISTS requests (key INTEGER PRIMARY KEY, request BLOB NOT NULL)"
+
+# The exceptions of pickling an object that cannot be pickled.
+_UNPICKLABLE = (pickle.PicklingError, AttributeError, TypeError, ValueError, RecursionError)
+
+
+class Journal:
+    """The requests that wait, in the file at `path`. Disk errors are logged, and do not stop the crawl."""
+
+    def __init__(self, path: Path, crawler: Crawler) -> None:
+        assert crawler.stats is not None  # made before any middleware
+        self._path = path
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._logs_unserializable = crawler.settings.getbool("SCHEDULER_DEBUG")
+        self._keys: dict[Request, int] = {}
+        self._last_key = 0
+        self._has_failed = False
+        self._thread = ThreadPoolExecutor(1, "norobots-journal")
+        self._connection: sqlite3.Connection | None = None
+
+    def add(self, request: Request) -> None:
+        """Save a request."""
+        try:
+            data = pickle.dumps(request.to_dict(spider=self._crawler.spider), protocol=4)
+        except _UNPICKLABLE as exc:
+            self._stats.inc_value("norobots/retry/unserializable")
+            if self._logs_unserializable:
+                self._logs_unserializable = False
+                logger.warning(
+                    "Unable to serialize request: %(request)s - reason: %(reason)s - it waits in memory "
+                    "only, and no more unserializable requests will be logged (stats being collected)",
+                    {"request": request, "reason": exc},
+                    exc_info=True,
+                    extra={"spider": self._crawler.spider},
+                )
+            return
+        self._last_key += 1
+        self._keys[request] = key = self._last_key
+        self._submit(lambda db: db.execute("INSERT INTO requests VALUES (?, ?)", (key, data)))
+
+    def remove(self, requests: Sequence[Request]) -> None:
+        """Delete requests; those that were not saved are ignored."""
+        keys = [(self._keys.pop(request),) for request in requests if request in self._keys]
+        if keys:
+            self._submit(lambda db: db.executemany("DELETE FROM requests WHERE key = ?", keys))
+
+    async def recover(self) -> list[Request]:
+        """Return the requests that a killed process left, in order, and delete them."""
+        rows = await compat.in_thread(self._thread, self._take_all)
+        requests = []
+        for (data,) in rows:
+            try:
+                requests.append(request_from_dict(pickle.loads(data), spider=self._crawler.spider))  # noqa: S301  # as Scrapy does
+            except Exception as exc:  # classes may have changed since, which raises anything
+                self._failed(exc)
+        return requests
+
+    async def close(self) -> None:
+        """Delete the file, and end the thread."""
+        try:
+            await compat.in_thread(self._thread, self._end)
+        finally:
+            self._thread.shutdown(wait=False)
+
+    def _submit(self, work: Callable[[sqlite3.Connection], object]) -> None:
+        self._thread.submit(lambda: self._with_file(work)).add_done_callback(self._done)
+
+    def _done(self, future: Future[object]) -> None:
+        error = None if future.cancelled() else future.exception()
+        if error is not None:
+            self._failed(error)
+
+    def _failed(self, error: BaseException) -> None:
+        if not self._has_failed:
+            self._has_failed = True
+            logger.error(
+                "Requests that wait for closed sites may be lost if this job is killed: %s: %r",
+                self._path,
+                error,
+                extra={"spider": self._crawler.spider},
+            )
+
+    # Everything below runs in the thread.
+
+    def _with_file(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        if self._connection is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            # Only one thread uses it, but at exit Python may take another thread for it.
+            db = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+            db.execute("PRAGMA journal_mode = WAL")
+            # A killed process loses nothing; a power failure may lose requests, as with Scrapy's own files.
+            db.execute("PRAGMA synchronous = OFF")
+            db.execute(_SCHEMA)
+            self._connection = db
+        return work(self._connection)
+
+    def _take_all(self) -> list[tuple[bytes]]:
+        if not self._path.exists():
+            return []
+        try:
+            rows = self._with_file(
+                lambda db: db.execute("SELECT request FROM requests ORDER BY key").fetchall()
+            )
+            self._with_file(lambda db: db.execute("DELETE FROM requests"))
+        except sqlite3.Error as exc:
+            self._failed(exc)
+            self._close_file()
+            with suppress(OSError):
+                self._path.replace(f"{self._path}.damaged")
+            return []
+        return rows
+
+    def _end(self) -> None:
+        self._close_file()
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(OSError):
+                Path(f"{self._path}{suffix}").unlink()
+
+    def _close_file(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

@@ -1,0 +1,287 @@
+"""`SetAside`: keep requests of origins that are closed for now, and retry them later.
+
+An origin is closed for now if its robots.txt could not be downloaded because of a temporary failure, and the
+policy denies that outcome. A request that is set aside has left the downloader: it takes no place and no
+download slot. After the back-off, robots.txt is downloaded again, once for all requests that wait for it. If
+the origin is no longer closed, they go back to the scheduler, with their priority and in their order. If it
+is, they continue to wait; those without a retry left go back too, and are dropped.
+
+When the crawl closes, all requests go back to the scheduler, which keeps them if it is persistent. Until
+then, `Journal` keeps them on disk, in case a job is killed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy import signals
+from scrapy.core.scheduler import Scheduler
+from scrapy.exceptions import DontCloseSpider
+from scrapy.utils.misc import load_object
+from twisted.internet.defer import Deferred, DeferredSemaphore
+
+from scrapy_norobots import compat
+from scrapy_norobots.journal import Journal
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from scrapy_norobots.access import Access
+    from scrapy_norobots.downloader import NoWaitingRoom, RobotsDownloader
+    from scrapy_norobots.loader import RobotsLoader
+    from scrapy_norobots.report import CrawlReport
+    from scrapy_norobots.settings import Config
+    from scrapy_norobots.standard import Origin
+
+logger = logging.getLogger(__name__)
+
+# The meta key of a request that was set aside: how many times robots.txt was downloaded again since.
+RETRY_TIMES = "norobots_retry_times"
+
+# How many retries a host gets whose name did not resolve: there may be no such host.
+_UNKNOWN_HOST_TRIES = 1
+
+# The interval for checking whether the crawl is closing, in seconds; no signal says so.
+_LOOK_EVERY = 0.1
+
+# How much too early a timer may fire, in seconds.
+_CLOCK_RESOLUTION = 0.01
+
+# How many requests go back in one turn of the event loop; with a queue in memory, they take 0.1 s.
+_AT_ONCE = 1000
+
+_JOURNAL = "robots-waiting.sqlite"
+
+
+class _Waiting(NamedTuple):
+    """A request that waits, and the access that closed its origin; the engine gets the waiter's result."""
+
+    request: Request
+    waiter: Deferred[Request]
+    access: Access
+
+
+@dataclass(slots=True)
+class _Closed:
+    """An origin that is closed for now: the robot whose requests wait, and the requests in order."""
+
+    robot: str | bytes
+    waiting: list[_Waiting] = field(default_factory=list)
+    cancel: Callable[[], object] | None = None
+    is_asking: bool = False
+    task: Deferred[None] | None = None  # keeps it from being garbage-collected
+
+
+class SetAside:
+    """The requests of one crawl that are set aside, at most `NOROBOTS_RETRY_CLOSED_MAX`."""
+
+    def __init__(self, crawler: Crawler, config: Config, loader: RobotsLoader, report: CrawlReport) -> None:
+        self._crawler = crawler
+        self._tries = config.retry_closed
+        self._max = config.retry_closed_max
+        self._loader = loader
+        self._report = report
+        self._closed: dict[Origin, _Closed] = {}
+        self._count = 0
+        self._is_looking = False
+        # Half of the downloads that take no place remain for origins that are new.
+        self._may_ask = DeferredSemaphore(max(1, config.waiting.concurrent_fetches // 2))
+        self._given_back: set[Request] = set()
+        job = crawler.settings.get("JOBDIR")
+        self._journal = Journal(Path(job) / _JOURNAL, crawler) if job else None
+        self._gives_last_first = {
+            is_start: _gives_last_first(crawler.settings, is_start) for is_start in (True, False)
+        }
+        crawler.signals.connect(self._spider_opened, signals.spider_opened)
+        crawler.signals.connect(self._spider_idle, signals.spider_idle)
+        crawler.signals.connect(self._spider_closed, signals.spider_closed)
+
+    def take(
+        self,
+        room: RobotsDownloader | NoWaitingRoom,
+        request: Request,
+        access: Access,
+        robot: str | bytes,
+    ) -> bool:
+        """Set aside a request to a closed origin; return False if the caller must drop it instead.
+
+        If True, the caller must return the request to Scrapy at once. While the crawl is closing, the request
+        does not wait, but goes back to the scheduler.
+        """
+        if not self._may_wait(request, access):
+            return False
+        is_closing = compat.is_closing(self._crawler)
+        if is_closing and request in self._given_back:
+            return False  # the engine sent it again, because other code waits for its response
+        if not is_closing and self._count >= self._max:
+            self._report.no_room_to_wait(self._max)
+            return False
+        waiter = room.set_aside(request)
+        if waiter is None:
+            return False
+        if is_closing:
+            self._return(request, waiter)
+        else:
+            self._add(_Waiting(request, waiter, access), robot)
+        return True
+
+    def _add(self, one: _Waiting, robot: str | bytes) -> None:
+        origin = one.access.snapshot.origin
+        closed = self._closed.setdefault(origin, _Closed(robot))
+        seconds = self._seconds_left(origin, one.access)
+        is_new = RETRY_TIMES not in one.request.meta
+        self._report.set_aside(one.request, origin, seconds, is_new=is_new, is_first=not closed.waiting)
+        if self._journal is not None:
+            self._journal.add(one.request)
+        closed.waiting.append(one)
+        self._count += 1
+        if closed.cancel is None and not closed.is_asking:
+            self._ask_after(seconds, origin, closed)
+        if not self._is_looking:
+            self._is_looking = True
+            compat.call_later(_LOOK_EVERY, self._look)
+
+    def _may_wait(self, request: Request, access: Access) -> bool:
+        """Whether a request is retried: neither it nor its origin has used up its retries.
+
+        An origin that stays closed does not make each new request wait, or a crawl with dead hosts would
+        never end.
+        """
+        if not access.is_closed_for_now:
+            return False
+        last = access.snapshots[-1]
+        tries = min(self._tries, _UNKNOWN_HOST_TRIES) if last.is_unknown_host else self._tries
+        return last.failures <= tries and request.meta.get(RETRY_TIMES, 0) < tries
+
+    def _seconds_left(self, origin: Origin, access: Access) -> float:
+        """Return the seconds until robots.txt may be downloaded again, even if it was evicted from memory."""
+        origins = self._loader.origins
+        return origins.remaining(origin) if origins.latest(origin) is access else access.lifetime
+
+    def _ask_after(self, seconds: float, origin: Origin, closed: _Closed) -> None:
+        closed.cancel = compat.call_later(seconds + _CLOCK_RESOLUTION, partial(self._start, origin, closed))
+
+    def _start(self, origin: Origin, closed: _Closed) -> None:
+        closed.cancel, closed.is_asking = None, True
+        closed.task = compat.spawn(self._ask(origin, closed))
+
+    async def _ask(self, origin: Origin, closed: _Closed) -> None:
+        """Download the robots.txt of an origin again, and give back the requests that need not wait."""
+        try:
+            access = await self._load(origin, closed)
+        except Exception:
+            closed.is_asking = False
+            self._settle(origin, closed, None)  # each of them will raise the same error
+            raise
+        closed.is_asking = False
+        self._settle(origin, closed, access)
+
+    async def _load(self, origin: Origin, closed: _Closed) -> Access | None:
+        await compat.waiting_for(self._may_ask.acquire())
+        try:
+            if not closed.waiting:  # the crawl is closing
+                return None
+            return (await self._loader.load(origin, closed.waiting[0].request, closed.robot)).access
+        finally:
+            self._may_ask.release()
+
+    def _settle(self, origin: Origin, closed: _Closed, access: Access | None) -> None:
+        """Give back the requests of an origin, except those that continue to wait."""
+        waiting, closed.waiting = closed.waiting, []
+        done = []
+        for one in waiting:
+            if access is not None and access is not one.access:
+                one.request.meta[RETRY_TIMES] = one.request.meta.get(RETRY_TIMES, 0) + 1
+            if access is not None and self._may_wait(one.request, access):
+                closed.waiting.append(one._replace(access=access))
+            else:
+                done.append(one)
+        if access is not None and closed.waiting:
+            self._ask_after(self._seconds_left(origin, access), origin, closed)
+        else:
+            self._closed.pop(origin, None)
+        self._give_back(done)
+
+    def _give_back(self, waiting: Sequence[_Waiting]) -> None:
+        """Give requests back to the engine, so that the scheduler returns them in this order."""
+        first_first: list[_Waiting] = []
+        last_first: list[_Waiting] = []
+        for one in waiting:
+            is_start = bool(one.request.meta.get("is_start_request"))
+            (last_first if self._gives_last_first[is_start] else first_first).append(one)
+        self._give_back_ordered([*first_first, *reversed(last_first)])
+
+    def _give_back_ordered(self, waiting: Sequence[_Waiting]) -> None:
+        now, later = waiting[:_AT_ONCE], waiting[_AT_ONCE:]
+        if later:
+            compat.call_later(0, partial(self._give_back_ordered, later))
+        self._count -= len(now)
+        if self._journal is not None:
+            self._journal.remove([one.request for one in now])
+        for one in now:
+            self._return(one.request, one.waiter)
+
+    def _return(self, request: Request, waiter: Deferred[Request]) -> None:
+        if compat.is_closing(self._crawler):
+            self._given_back.add(request)
+        request.dont_filter = True  # the duplicate filter knows it already
+        waiter.callback(request)
+
+    def _look(self) -> None:
+        """Check whether the crawl is closing; if so, give back all requests."""
+        if not compat.is_closing(self._crawler):
+            self._is_looking = self._count > 0
+            if self._is_looking:
+                compat.call_later(_LOOK_EVERY, self._look)
+            return
+        self._report.left_waiting(self._count)
+        for closed in self._closed.values():
+            if closed.cancel is not None:
+                closed.cancel()
+            waiting, closed.waiting = closed.waiting, []
+            self._give_back(waiting)
+
+    async def _spider_opened(self) -> None:
+        """Schedule the requests that waited when a job was killed."""
+        if self._journal is None:
+            return
+        requests = await self._journal.recover()
+        if requests:
+            logger.info(
+                "%d requests that waited for closed sites when this job was killed are scheduled again",
+                len(requests),
+                extra={"spider": self._crawler.spider},
+            )
+        assert self._crawler.engine is not None  # it has opened the spider
+        for request in requests:
+            request.dont_filter = True
+            self._crawler.engine.crawl(request)
+
+    def _spider_idle(self) -> None:
+        if self._count:
+            raise DontCloseSpider
+
+    async def _spider_closed(self) -> None:
+        if self._journal is not None:
+            await self._journal.close()
+
+
+def _gives_last_first(settings: BaseSettings, is_start: bool) -> bool:
+    """Whether the scheduler returns its last request first, as Scrapy's does by default.
+
+    Since Scrapy 2.13, start requests have a queue of their own.
+    """
+    if not issubclass(load_object(settings["SCHEDULER"]), Scheduler):
+        return False
+    kind = "DISK" if settings.get("JOBDIR") else "MEMORY"
+    queue = (is_start and settings.get(f"SCHEDULER_START_{kind}_QUEUE")) or settings[
+        f"SCHEDULER_{kind}_QUEUE"
+    ]
+    return any("Lifo" in cls.__name__ for cls in load_object(queue).__mro__)

@@ -1,0 +1,144 @@
+"""`Journal` keeps requests on disk while they wait."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.utils.test import get_crawler
+
+from scrapy_norobots.journal import Journal
+
+
+class Town(Spider):
+    name = "town"
+
+    def house(self, response: Any) -> None:
+        """Do nothing."""
+
+
+REQUESTS = [
+    Request(
+        f"http://town.example/{number}",
+        method="POST",
+        body=b"\x00\xff",
+        headers={"X-Number": str(number)},
+        meta={"of": ["a", {"list": number}]},
+        cb_kwargs={"number": number},
+        priority=number,
+    )
+    for number in range(5)
+]
+
+
+def journal_at(path: Path, **settings: Any) -> Journal:
+    crawler = get_crawler(Town, settings)
+    crawler.spider = Town.from_crawler(crawler)
+    return Journal(path, crawler)
+
+
+def run(work: Callable[[], Awaitable[None]]) -> None:
+    async def in_time() -> None:
+        await asyncio.wait_for(work(), 60)
+
+    asyncio.run(in_time())
+
+
+def test_requests_that_were_not_removed_are_recovered_in_order(tmp_path: Path) -> None:
+    async def work() -> None:
+        killed = journal_at(tmp_path / "new" / "waiting.sqlite")
+        for request in REQUESTS:
+            killed.add(request)
+        killed.remove([REQUESTS[1], REQUESTS[3], Request("http://other.example/")])
+        killed._thread.shutdown()  # as if it was killed
+        journal = journal_at(tmp_path / "new" / "waiting.sqlite")
+        recovered = await journal.recover()
+        assert [request.to_dict() for request in recovered] == [REQUESTS[i].to_dict() for i in (0, 2, 4)]
+        assert await journal.recover() == []
+        await journal.close()
+        assert not list((tmp_path / "new").iterdir())
+
+    run(work)
+
+
+def test_callbacks_are_recovered(tmp_path: Path) -> None:
+    async def work() -> None:
+        killed = journal_at(tmp_path / "waiting.sqlite")
+        spider: Any = killed._crawler.spider
+        killed.add(Request("http://town.example/", callback=spider.house))
+        killed._thread.shutdown()
+        journal = journal_at(tmp_path / "waiting.sqlite")
+        [request] = await journal.recover()
+        assert request.callback == journal._crawler.spider.house  # type: ignore[union-attr]
+        await journal.close()
+
+    run(work)
+
+
+def test_there_is_no_file_without_requests(tmp_path: Path) -> None:
+    async def work() -> None:
+        journal = journal_at(tmp_path / "waiting.sqlite")
+        assert await journal.recover() == []
+        await journal.close()
+        assert not list(tmp_path.iterdir())
+
+    run(work)
+
+
+def test_an_unwritable_file_is_an_error_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> None:
+        (tmp_path / "file").touch()
+        journal = journal_at(tmp_path / "file" / "waiting.sqlite")
+        for request in REQUESTS:
+            journal.add(request)
+        await journal.close()
+
+    run(work)
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert "NotADirectoryError" in caplog.text or "FileExistsError" in caplog.text
+
+
+def test_an_unreadable_request_does_not_affect_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work() -> None:
+        killed = journal_at(tmp_path / "waiting.sqlite")
+        for request in REQUESTS:
+            killed.add(request)
+        killed._thread.shutdown()
+        with closing(sqlite3.connect(tmp_path / "waiting.sqlite")) as db, db:
+            db.execute("UPDATE requests SET request = ? WHERE key = 2", (b"nonsense",))
+        journal = journal_at(tmp_path / "waiting.sqlite")
+        assert [request.priority for request in await journal.recover()] == [0, 2, 3, 4]
+        await journal.close()
+
+    run(work)
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_requests_that_cannot_be_serialized_are_counted(
+    debug: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work() -> None:
+        journal = journal_at(tmp_path / "waiting.sqlite", SCHEDULER_DEBUG=debug)
+        requests = [
+            Request("http://town.example/", meta={"of": (number for number in range(3))}),
+            Request("http://town.example/", callback=print),
+            REQUESTS[0],
+        ]
+        for request in requests:
+            journal.add(request)
+        journal.remove(requests)
+        stats: Any = journal._crawler.stats
+        assert stats.get_value("norobots/retry/unserializable") == 2
+        await journal.close()
+
+    run(work)
+    assert len(caplog.records) == debug
