@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ BY_HAND = {
         "scrapy_norobots.NoRobotsMiddleware": 100,
     },
 }
+PLAIN_QUEUE = "scrapy.pqueues.ScrapyPriorityQueue"
 PROTEGO = "scrapy.robotstxt.ProtegoRobotParser"
 DELAY = 0.4
 SLOW = f"User-agent: *\nDisallow: /back/\nCrawl-delay: {DELAY}\n"
@@ -74,6 +76,16 @@ def test_crawl_delay_is_a_lower_bound_of_other_delays(settings: dict[str, Any]) 
     assert shortest(site) >= DELAY
 
 
+def test_crawl_delay_counts_from_the_last_response(mode: str) -> None:
+    seconds = 0.3
+    answer = Answer(before=lambda: time.sleep(seconds))
+    with Site(SLOW, {f"/{i}": answer for i in range(3)}) as site:
+        crawl(*(f"{site.url}/{i}" for i in range(3)), mode=mode, settings=OBEY)
+    first, *pages = [hit.time for hit in site.hits]
+    assert pages[0] - first >= DELAY
+    assert min(later - earlier for earlier, later in pairwise(pages)) >= seconds + DELAY
+
+
 def test_crawl_delay_survives_the_collection_of_its_slot() -> None:
     answers = {f"/{i}": page(f"/{i + 1}", "/back/") for i in range(4)}
     with Site(SLOW, answers) as site:
@@ -114,6 +126,30 @@ def test_other_hosts_are_crawled_while_a_site_keeps_its_delay() -> None:
     with Site("User-agent: *\nCrawl-delay: 3600\n") as slow, Site(host="127.0.0.2") as other:
         urls = [f"{slow.url}/{i}" for i in range(5)] + [f"{other.url}/{i}" for i in range(20)]
         with started(*urls, settings=settings):
+            while len(other.pages()) < 20:
+                time.sleep(0.05)
+        assert slow.targets() == ["/robots.txt"]
+
+
+def test_pages_wait_in_line_even_if_the_first_request_of_a_site_is_forbidden() -> None:
+    settings = {
+        **ADDON,
+        "NOROBOTS_CRAWL_DELAY_MAX": 3600,
+        "CONCURRENT_REQUESTS": 2,
+        "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE,
+    }
+    with Site(SLOW.replace(str(DELAY), "3600")) as slow, Site(host="127.0.0.2") as other:
+
+        def wait_for_robots() -> None:
+            while not slow.robots_hits():
+                time.sleep(0.05)
+            time.sleep(0.5)  # long enough, most likely, for it to be in memory
+
+        # The last comes first.
+        links = [f"{other.url}/{i}" for i in range(1, 20)] + [f"{slow.url}/{i}" for i in range(5)]
+        other.answers["/0"] = replace(page(*links), before=wait_for_robots)
+        urls = [f"{slow.url}/back/", f"{other.url}/0"]
+        with started(*urls, settings=settings, arguments={"follow": True}):
             while len(other.pages()) < 20:
                 time.sleep(0.05)
         assert slow.targets() == ["/robots.txt"]
@@ -184,7 +220,7 @@ def test_a_downloader_without_slots_is_a_warning() -> None:
     settings = {
         **OBEY,
         "DOWNLOADER": "tests.spiders.OtherDownloader",
-        "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
+        "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE,
     }
     with Site(SLOW) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/back/", settings=settings)

@@ -72,7 +72,7 @@ def test_norobots_url_is_taken_as_it_is(url: str) -> None:
         ("ftp://town.example/", "it must be an http or https URL"),
         ("http:///back/", "it must be an http or https URL"),
         ("/back/", "it must be an http or https URL"),
-        ("http://town.example:99999/", "'99999' is no port, in 'town.example:99999'"),
+        ("http://town.example:99999/", "port '99999' in 'town.example:99999' is not a number up to 65535"),
         ("http://[::1/", "Invalid IPv6 URL"),
         ("town.example/page", "'town.example/page' is neither a URL nor a path that starts with '/'"),
     ],
