@@ -43,8 +43,8 @@ forbid.
 
 Both middlewares had the same limits ({timeout} s, {maxsize:,} bytes, no retries) and otherwise their
 defaults, on Scrapy {scrapy} and Python {python}. With its default limits, Scrapy's own
-middleware waits up to 180 s and accepts up to 1 GiB. The page was made by
-`python -m tests.faulttable` from the hosts of `tests/sites/faults.py`.
+middleware waits up to 180 s and accepts up to 1 GiB. `python -m tests.faulttable` generates this page from
+the hosts in `tests/sites/faults.py`.
 
 | robots.txt | this plugin | Scrapy's own | what the plugin logs | its stats |
 |---|---|---|---|---|

@@ -28,7 +28,7 @@ TARGETS = {
     ),
     "META tag": (
         "test_metatag.test_no_tag_or_header_raises",
-        "test_meta.test_headers_and_tags_may_have_any_text",
+        "test_meta.test_headers_and_tags_of_any_text",
     ),
     "snapshots": (
         "test_entries.test_any_bytes_are_a_miss",
