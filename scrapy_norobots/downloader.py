@@ -6,14 +6,11 @@ requests take none: downloads of robots.txt; requests that are *held* until a ro
 requests that are then *queued* until their download slot can send them and the crawl has a free place. The
 limit itself and Scrapy's delays are never changed.
 
-`waiting_room` returns the downloader of a crawl, or `NoWaitingRoom` if the downloader is of another class, or
-if Scrapy lacks one of the `INTERNALS`. Then requests that wait take places, as with Scrapy's own robots.txt
-middleware.
+The module `waiting_room` finds out whether a crawl has this downloader.
 """
 
 from __future__ import annotations
 
-import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,13 +20,12 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import scrapy
 from scrapy import signals
 from scrapy.core.downloader import Downloader
 from twisted.internet.defer import Deferred
 
 from scrapy_norobots import compat
-from scrapy_norobots.internals import least_delay, missing_internals, now, slot_of, widen_pool
+from scrapy_norobots.internals import least_delay, now, slot_of, widen_pool
 from scrapy_norobots.settings import WaitingConfig
 
 if TYPE_CHECKING:
@@ -37,8 +33,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_norobots.standard import Origin
-
-logger = logging.getLogger(__name__)
 
 # The meta key that marks a download of robots.txt; its value is the origin.
 ROBOTS_DOWNLOAD = "norobots_download"
@@ -212,10 +206,10 @@ class RobotsDownloader(Downloader):
     # Requests that are held
 
     @contextmanager
-    def hold(self, origin: Origin | None, request: Request) -> Iterator[Held | NoWaitingRoom]:
+    def hold(self, origin: Origin | None, request: Request) -> Iterator[Held]:
         """Hold a request of an origin inside the ``with``: it takes no place until `Held.turn` returns."""
         if request not in self.active:  # the caller only asks the middleware, and downloads nothing
-            yield _NO_WAITING_ROOM
+            yield Held(self, origin, None, is_nested=True)
             return
         slot = self._slots_of.get(request) or slot_of(self, request, self.crawler.spider)
         # Scrapy's priority queue sees a busy slot, and leaves its other requests on the scheduler.
@@ -374,48 +368,3 @@ class RobotsDownloader(Downloader):
             slot.queue or any(ROBOTS_DOWNLOAD not in one.meta for one in slot.transferring)
             for slot in self.slots.values()
         )
-
-
-class NoWaitingRoom:
-    """Replaces a `RobotsDownloader` where there is none: requests that wait take places."""
-
-    def must_wait(self, request: Request) -> bool:
-        """Return False: a request with known rules never waits."""
-        return False
-
-    def line_up(self, slot: Any) -> None:
-        """Do nothing."""
-
-    @contextmanager
-    def hold(self, origin: Origin | None, request: Request) -> Iterator[NoWaitingRoom]:
-        """Do nothing."""
-        yield self
-
-    async def turn(self) -> bool:
-        """Return False at once: the request continues."""
-        return False
-
-    def set_aside(self, request: Request) -> None:
-        """Return None: a request that waits would keep its place."""
-
-
-_NO_WAITING_ROOM = NoWaitingRoom()
-
-
-def waiting_room(crawler: Crawler) -> RobotsDownloader | NoWaitingRoom:
-    """Return the object in which the requests of a crawl wait. Log a WARNING if they take places there."""
-    downloader = getattr(crawler.engine, "downloader", None)
-    if not isinstance(downloader, RobotsDownloader):
-        problem = "DOWNLOADER is not scrapy_norobots.RobotsDownloader"
-    elif missing := missing_internals(crawler):
-        problem = f"Scrapy {scrapy.__version__} has no {', no '.join(missing)}"
-    else:
-        downloader.is_in_use = True
-        return downloader
-    logger.warning(
-        "Requests that wait for robots.txt count against CONCURRENT_REQUESTS, so a slow host can stall the "
-        "crawl of other hosts: %s",
-        problem,
-        extra={"spider": crawler.spider},
-    )
-    return _NO_WAITING_ROOM

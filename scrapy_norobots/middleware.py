@@ -20,7 +20,7 @@ from scrapy.utils.python import global_object_name
 from scrapy_norobots import compat
 from scrapy_norobots.components import check_place, enabled_keys, keys_of
 from scrapy_norobots.crawl_delay import CrawlDelay
-from scrapy_norobots.downloader import ROBOTS_DOWNLOAD, waiting_room
+from scrapy_norobots.downloader import ROBOTS_DOWNLOAD
 from scrapy_norobots.evidence import Evidence
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.fetch import limit_retries
@@ -38,6 +38,7 @@ from scrapy_norobots.slot_delays import SlotDelays
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.urls import split
+from scrapy_norobots.waiting_room import waiting_room
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_norobots.access import Access
-    from scrapy_norobots.downloader import NoWaitingRoom, RobotsDownloader
+    from scrapy_norobots.downloader import RobotsDownloader
+    from scrapy_norobots.waiting_room import NoWaitingRoom
 
 logger = logging.getLogger(__name__)
 

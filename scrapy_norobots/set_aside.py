@@ -34,11 +34,12 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_norobots.access import Access
-    from scrapy_norobots.downloader import NoWaitingRoom, RobotsDownloader
+    from scrapy_norobots.downloader import RobotsDownloader
     from scrapy_norobots.loader import RobotsLoader
     from scrapy_norobots.report import CrawlReport
     from scrapy_norobots.settings import Config
     from scrapy_norobots.standard import Origin
+    from scrapy_norobots.waiting_room import NoWaitingRoom
 
 logger = logging.getLogger(__name__)
 

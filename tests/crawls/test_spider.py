@@ -54,5 +54,5 @@ def test_after_an_exception_no_item_is_begun_and_the_exception_propagates(
 
 def test_a_crawl_that_does_not_start_is_an_error(mode: str) -> None:
     done = run(3, mode, {"DOWNLOADER_MIDDLEWARES": {"no.such.Middleware": 1}})
-    assert done.error == ["CommandError", "the crawl did not start; its log says why"]
+    assert done.error == ["CommandError", "the crawl did not start; see the log"]
     assert done.prepared == 0

@@ -1,4 +1,4 @@
-"""`scrapy_norobots.downloader` without a crawl."""
+"""`scrapy_norobots.waiting_room` without a crawl."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from scrapy.http import TextResponse
 from scrapy.settings import Settings
 
 from scrapy_norobots import NoRobotsMiddleware, RobotsForbidden
-from scrapy_norobots.downloader import RobotsDownloader, waiting_room
+from scrapy_norobots.downloader import RobotsDownloader
 from scrapy_norobots.internals import missing_internals
+from scrapy_norobots.waiting_room import waiting_room
 from tests.unit.test_circuit_breaker import can_wait_for_deferreds
 
 needs_deferreds = pytest.mark.skipif(
