@@ -1,10 +1,10 @@
 """``closed``: what hosts that are closed for a moment cost the others.
 
-700 healthy hosts of 5 pages, alone and with 300 hosts of 3 pages whose robots.txt answers 503 for up to 4
-seconds, each for a random time; a back-off of a second. Once with healthy hosts that take 0.05 to 0.35 s for
-an answer, so that the crawl waits for the network, and once with hosts that answer at once, so that it waits
-for the processor. Measured: when half, and when all, of the healthy hosts' pages have come. All pages of all
-hosts come.
+700 healthy hosts of 2 pages, alone and with 300 more whose robots.txt answers 503 for up to 4 seconds, each
+for a random time; 8 concurrent requests, a back-off of a second. Once with healthy hosts that take 0.05 to
+0.35 s for an answer, so that the crawl waits for the network, and once with hosts that answer at once, so
+that it waits for the processor. Measured: when half, and when all, of the healthy hosts' pages have come. All
+pages of all hosts come.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import random
 from benchmarks.crawl import Measured, measure, serving
 from benchmarks.report import progress, table, with_ratio
 
-HEALTHY, PAGES, CLOSED, CLOSED_PAGES = 700, 5, 300, 3
+HEALTHY, CLOSED, PAGES = 700, 300, 2
 SETTINGS = {
-    "CONCURRENT_REQUESTS": 32,
+    "CONCURRENT_REQUESTS": 8,
     "NOROBOTS_RETRY_CLOSED": 9,
     "NOROBOTS_ERROR_TTL": 1,
     "NOROBOTS_RETRY_TIMES": 0,
@@ -27,12 +27,12 @@ KINDS = {"0.05 to 0.35 s an answer": "127.4", "at once": "127.1"}
 
 def urls(port: int, healthy: str, closed: int) -> list[str]:
     """All pages of all hosts, in an order that is mixed, and the same each time."""
-    hosts = [(healthy, number, PAGES) for number in range(HEALTHY)]
-    hosts += [("127.6", number, CLOSED_PAGES) for number in range(closed)]
+    hosts = [(healthy, number) for number in range(HEALTHY)]
+    hosts += [("127.6", number) for number in range(closed)]
     mixed = [
         f"http://{start}.{number // 250}.{number % 250 + 1}:{port}/{page}"
-        for start, number, pages in hosts
-        for page in range(pages)
+        for start, number in hosts
+        for page in range(PAGES)
     ]
     random.Random(1994).shuffle(mixed)
     return mixed
