@@ -17,7 +17,7 @@ from warcio.archiveiterator import ArchiveIterator
 from scrapy_norobots.body import decode
 from scrapy_norobots.evidence.fields import BODY_DIGEST, MULTIVALUE, ORIGIN, POLICY, RUN, digest_of
 
-_CHUNK = 256 * 1024
+_CHUNK = 64 * 1024
 
 # More bytes than the largest robots.txt that is allowed, and its headers.
 _RECORD_MAX = 300 * 1024 * 1024

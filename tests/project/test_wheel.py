@@ -144,8 +144,9 @@ def test_it_says_what_it_is(wheel: Path) -> None:
     assert said["Author"]
     assert said["Keywords"]
     assert said.get_payload() == (ROOT / "README.md").read_text()
-    assert said.get_all("Provides-Extra") == ["redis"]
+    assert said.get_all("Provides-Extra") == ["evidence", "redis"]
     assert {"Framework :: Scrapy", "Typing :: Typed"} <= set(said.get_all("Classifier", ()))
+    assert "robots-audit = " in commands
     assert "robots-check = " in commands
     assert "robots-lint = " in commands
 
