@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from scrapy_norobots.access import Access
+    from scrapy_norobots.evidence.answers import AnswerRecord
     from scrapy_norobots.settings import Config
     from scrapy_norobots.snapshot import Snapshot
     from scrapy_norobots.standard import Decision, Origin
@@ -119,9 +120,9 @@ class Evidence:
         """Record that a request passes by `dont_obey_robotstxt`."""
         self._put(Made(time.time(), url, robot))
 
-    def _put(self, record: object) -> None:
+    def _put(self, record: AnswerRecord | Made) -> None:
         writer = self._writer
-        writer.put(record)  # type: ignore[arg-type]  # of the modules that are imported late
+        writer.put(record)
         if not self._has_told and (writer.error is not None or writer.lost):
             self._tell()
 

@@ -10,6 +10,7 @@ import sys
 import threading
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scrapy.http import Response
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
 
 from scrapy_norobots.access import Access, Judge, Rules, StatusPolicy
 from scrapy_norobots.evidence import audit as audit_module
@@ -95,12 +98,28 @@ def test_files_are_rotated_and_each_is_complete(tmp_path: Path) -> None:
     assert problems(tmp_path) == []
 
 
+def test_files_of_other_tools_may_stand_beside_them(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "items.jsonl.gz").write_bytes(gzip.compress(b'{"title": "Rota"}\n'))
+    with (tmp_path / "pages.warc.gz").open("wb") as file:
+        warc = WARCWriter(file, gzip=True)
+        warc.write_record(warc.create_warcinfo_record("pages.warc.gz", {"software": "another"}))
+        head = StatusAndHeaders("200 OK", [], protocol="HTTP/1.1")
+        page = warc.create_warc_record(
+            f"{TOWN}/", "response", payload=BytesIO(b"<html>"), length=6, http_headers=head
+        )
+        warc.write_record(page)
+    assert problems(tmp_path) == []
+
+
 def test_runs_of_one_name_have_names_of_their_own(tmp_path: Path) -> None:
     write(tmp_path)
     write(tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {
-        f"{run}-00001{suffix}" for run in ("town-1", "town-1-2") for suffix in (".warc.gz", ".jsonl.gz")
+        f"{run}-00001{suffix}"
+        for run in ("town-1", "town-1-2")
+        for suffix in (".warc.gz", ".decisions.jsonl.gz")
     }
     assert problems(tmp_path) == []
 
