@@ -35,6 +35,11 @@ TARGETS = {
         "test_stores.test_no_sealed_bytes_are_more_than_a_miss",
         "test_stores.test_any_snapshots_come_back",
     ),
+    "evidence": (
+        "test_evidence.test_any_value_in_a_decision_is_a_problem_or_none",
+        "test_evidence.test_any_change_of_the_files_is_a_problem_or_none",
+        "test_evidence.test_anything_is_a_record_or_damaged",
+    ),
     "settings": ("test_settings.test_any_values_are_read_or_refused",),
 }
 
@@ -42,7 +47,7 @@ TARGETS = {
 def load(path: str, count: Callable[[], None]) -> Callable[[], None]:
     """Return a test that tells of each example that it meets."""
     module, _, name = path.partition(".")
-    test: Any = getattr(importlib.import_module(f"tests.{module}"), name)
+    test: Any = getattr(importlib.import_module(f"tests.unit.{module}"), name)
     inner = test.hypothesis.inner_test
 
     @wraps(inner)
