@@ -14,6 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 
+# Where the Content-Encoding of a robots.txt stands until its body is decoded here. Under its own name,
+# Scrapy would decode as much as has come, and remove it.
+ENCODING_HEADER = "Norobots-Content-Encoding"
+
 # More are no file, but an attempt to keep the crawl busy.
 _MOST_ENCODINGS = 5
 _MOST_MEMBERS = 100

@@ -19,7 +19,7 @@ from scrapy.http.request import NO_CALLBACK
 from w3lib.url import safe_url_string
 
 from scrapy_norobots import compat
-from scrapy_norobots.body import decode
+from scrapy_norobots.body import ENCODING_HEADER, decode
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD
 from scrapy_norobots.in_flight import BodiesInFlight, NoRoomError, free_body
 from scrapy_norobots.internals import missing_internals, slot_of
@@ -63,10 +63,6 @@ _CUT_OFF = frozenset({"dataloss", "download_stopped"})
 
 # How many seconds a download has when the crawl begins to close, by Ctrl-C for instance.
 _CLOSING_LIMIT = 3
-
-# Where the Content-Encoding of a robots.txt stands until its body is decoded here. Under its own name,
-# Scrapy would decode as much as has come, and remove it.
-_ENCODING = "Norobots-Content-Encoding"
 
 
 class Fetcher:
@@ -121,8 +117,7 @@ class Fetcher:
             is_last = target is None or not hops_left
             snapshot = _of_response(origin, response, self._config.maxsize) if is_last else None
             if self._evidence is not None:
-                encodings = response.headers.getlist(_ENCODING)
-                self._evidence.answered(origin, response, encodings, snapshot, previous)
+                self._evidence.answered(origin, response, snapshot, previous)
             if snapshot is not None:
                 return snapshot
             assert target is not None
@@ -303,7 +298,7 @@ def _plain_body(response: Response, maxsize: int) -> bytes:
     """Return the whole body of an answer, decoded, or raise `ValueError`."""
     if response.status == 206 or _CUT_OFF.intersection(response.flags):
         raise ValueError("the answer was cut off")
-    values = response.headers.getlist("Content-Encoding") + response.headers.getlist(_ENCODING)
+    values = response.headers.getlist("Content-Encoding") + response.headers.getlist(ENCODING_HEADER)
     names = (name.strip().lower() for name in b",".join(values).decode("latin-1").split(","))
     return decode(response.body, [name for name in names if name not in ("", "identity")], maxsize)
 
@@ -311,5 +306,5 @@ def _plain_body(response: Response, maxsize: int) -> bytes:
 def _leave_encoded(response: Response, request: Request) -> None:
     """Have Scrapy leave the body of a robots.txt as it came: `decode` sees whether all of it is there."""
     if ROBOTS_DOWNLOAD in request.meta:
-        response.headers.setlist(_ENCODING, response.headers.getlist("Content-Encoding"))
+        response.headers.setlist(ENCODING_HEADER, response.headers.getlist("Content-Encoding"))
         response.headers.pop("Content-Encoding", None)

@@ -80,7 +80,6 @@ class Evidence:
         self,
         origin: Origin,
         response: Response,
-        encodings: Sequence[bytes],
         snapshot: Snapshot | None = None,
         previous: Snapshot | None = None,
     ) -> None:
@@ -94,7 +93,7 @@ class Evidence:
         elif snapshot is not None and snapshot.status == 304:
             renewed = previous
         when = time.time() if snapshot is None else snapshot.time
-        self._put(self._answers.Answer(origin, response, when, tuple(encodings), judged, renewed))
+        self._put(self._answers.Answer(origin, response, when, judged, renewed))
         if snapshot is not None and snapshot.status is None:
             self.failed(snapshot)
 
