@@ -14,6 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 
+# The header to which the Content-Encoding of a robots.txt is renamed until `decode` reads it. Under its own
+# name, Scrapy would decode whatever was received, and remove the header.
+ENCODING_HEADER = "Norobots-Content-Encoding"
+
 # Bodies with more than these are attacks on the crawl, not files.
 _MOST_ENCODINGS = 5
 _MOST_MEMBERS = 100

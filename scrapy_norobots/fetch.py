@@ -19,7 +19,7 @@ from scrapy.http.request import NO_CALLBACK
 from w3lib.url import safe_url_string
 
 from scrapy_norobots import compat
-from scrapy_norobots.body import decode
+from scrapy_norobots.body import ENCODING_HEADER, decode
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD
 from scrapy_norobots.freshness import stated_wait
 from scrapy_norobots.in_flight import BodiesInFlight, NoRoomError, free_body
@@ -66,10 +66,6 @@ _CUT_OFF = frozenset({"dataloss", "download_stopped"})
 
 # How many seconds a running download may take after the crawl starts to close, after Ctrl-C for example.
 _CLOSING_LIMIT = 3
-
-# The header to which the Content-Encoding of a robots.txt is renamed until `decode` reads it. Under its own
-# name, Scrapy would decode whatever was received, and remove the header.
-_ENCODING = "Norobots-Content-Encoding"
 
 
 class Fetcher:
@@ -125,8 +121,7 @@ class Fetcher:
             is_last = target is None or not hops_left
             snapshot = _of_response(origin, response, self._config.maxsize) if is_last else None
             if self._evidence is not None:
-                encodings = response.headers.getlist(_ENCODING)
-                self._evidence.answered(origin, response, encodings, snapshot, previous)
+                self._evidence.answered(origin, response, snapshot, previous)
             if snapshot is not None:
                 return snapshot
             assert target is not None
@@ -310,7 +305,7 @@ def _plain_body(response: Response, maxsize: int) -> bytes:
     """Return the whole body of a response, decoded, or raise `ValueError`."""
     if response.status == 206 or _CUT_OFF.intersection(response.flags):
         raise ValueError("the response is incomplete")
-    values = response.headers.getlist("Content-Encoding") + response.headers.getlist(_ENCODING)
+    values = response.headers.getlist("Content-Encoding") + response.headers.getlist(ENCODING_HEADER)
     names = (name.strip().lower() for name in b",".join(values).decode("latin-1").split(","))
     return decode(response.body, [name for name in names if name not in ("", "identity")], maxsize)
 
@@ -324,5 +319,5 @@ def _heed_retry_after(response: Response, request: Request) -> None:
 def _leave_encoded(response: Response, request: Request) -> None:
     """Keep Scrapy from decoding the body of a robots.txt; `decode` does, and checks that it is complete."""
     if ROBOTS_DOWNLOAD in request.meta:
-        response.headers.setlist(_ENCODING, response.headers.getlist("Content-Encoding"))
+        response.headers.setlist(ENCODING_HEADER, response.headers.getlist("Content-Encoding"))
         response.headers.pop("Content-Encoding", None)

@@ -35,6 +35,11 @@ TARGETS = {
         "test_entries.test_any_bytes_with_a_valid_checksum_are_a_miss",
         "test_entries.test_any_snapshots_survive_a_round_trip",
     ),
+    "evidence": (
+        "test_audit.test_any_value_in_a_decision_is_a_problem_or_none",
+        "test_audit.test_any_change_of_the_files_is_a_problem_or_none",
+        "test_files.test_anything_is_a_record_or_damaged",
+    ),
     "settings": ("test_settings.test_any_value_is_read_or_a_value_error",),
 }
 

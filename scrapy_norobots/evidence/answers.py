@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+from scrapy_norobots.body import ENCODING_HEADER
 from scrapy_norobots.evidence.fields import BODY_DIGEST, ORIGIN, SOURCE, date_of, digest_of
 
 if TYPE_CHECKING:
@@ -32,8 +33,12 @@ _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 # How Scrapy marks an answer that was cut off, and the word for it in a WARC-Truncated field.
 _CUT_OFF = {"dataloss": "disconnect", "download_stopped": "length"}
 
-# Headers of a transfer that was undone. What reads the record must not undo it again.
-_UNDONE = (b"transfer-encoding",)
+# Headers by the names that a record has them by: that of a transfer which was undone must not be undone
+# again, and that of the body was put away.
+_OTHER_NAMES = {
+    b"transfer-encoding": b"X-Orig-Transfer-Encoding",
+    ENCODING_HEADER.lower().encode(): b"Content-Encoding",
+}
 
 
 class AnswerRecord(Protocol):
@@ -50,14 +55,12 @@ class AnswerRecord(Protocol):
 class Answer(NamedTuple):
     """An answer over the network.
 
-    `judged` is the decoded body by which pages are judged, if it is; `renewed` the copy that a 304 renews;
-    `encodings` the Content-Encoding headers that were taken off the response.
+    `judged` is the decoded body by which pages are judged, if it is; `renewed` the copy that a 304 renews.
     """
 
     origin: Origin
     response: Response
     time: float
-    encodings: tuple[bytes, ...] = ()
     judged: bytes | None = None
     renewed: Snapshot | None = None
 
@@ -76,12 +79,10 @@ class Answer(NamedTuple):
             if flag in response.flags:
                 fields["WARC-Truncated"] = word
         headers = [
-            (name, value)
+            (_OTHER_NAMES.get(name.lower(), name), value)
             for name, values in response.headers.items()
-            if name.lower() not in _UNDONE
             for value in values
         ]
-        headers += [(b"Content-Encoding", value) for value in self.encodings]
         protocol = (
             "HTTP/1.0" if response.protocol == "HTTP/1.0" else "HTTP/1.1"
         )  # HTTP/2 has no form of its own

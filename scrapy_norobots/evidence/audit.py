@@ -117,14 +117,16 @@ class Audit:
             if stored.kind == "warcinfo":
                 yield from self._add_run(path, stored.about)
                 continue
-            self.answers += 1
             if stored.problem:
                 yield Problem(f"{path.name}: byte {offset}", f"{stored.url}: {stored.problem}")
-            if stored.origin:
+            if stored.origin:  # other tools' records may stand beside ours
+                self.answers += 1
                 self._add_answer(stored, offset)
         self.cut_off += file.is_cut_off
 
-    def _add_run(self, path: Path, about: dict[str, str]) -> Iterator[Problem]:
+    def _add_run(self, path: Path, about: Mapping[str, str]) -> Iterator[Problem]:
+        if POLICY not in about:
+            return  # of another tool
         try:
             self._runs[about[RUN]] = Run(_policy(about[POLICY]), about[MULTIVALUE] == str(True))
         except (KeyError, ValueError, TypeError, AttributeError, RecursionError):

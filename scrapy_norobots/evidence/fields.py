@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime, timezone
 
-WARC_SUFFIX, DECISIONS_SUFFIX = ".warc.gz", ".jsonl.gz"
+WARC_SUFFIX, DECISIONS_SUFFIX = ".warc.gz", ".decisions.jsonl.gz"
 
 # Fields of WARC records beside the standard's: the origin whose robots.txt was requested, the digest of the
 # body that was judged, and where a record came from if not from the network.

@@ -7,9 +7,10 @@ process that was killed: what is complete in it is read. Anything else that is w
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from warcio.archiveiterator import ArchiveIterator
@@ -17,7 +18,7 @@ from warcio.archiveiterator import ArchiveIterator
 from scrapy_norobots.body import decode
 from scrapy_norobots.evidence.fields import BODY_DIGEST, MULTIVALUE, ORIGIN, POLICY, RUN, digest_of
 
-_CHUNK = 256 * 1024
+_CHUNK = 64 * 1024
 
 # More bytes than the largest robots.txt that is allowed, and its headers.
 _RECORD_MAX = 300 * 1024 * 1024
@@ -111,7 +112,7 @@ class Stored(NamedTuple):
     digest: str | None = None
     body: bytes | None = None
     problem: str = ""
-    about: dict[str, str] = {}  # noqa: RUF012  # never changed
+    about: Mapping[str, str] = MappingProxyType({})
 
 
 def read_record(data: bytes) -> Stored:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from scrapy_norobots.access import Access
+    from scrapy_norobots.evidence.answers import AnswerRecord
     from scrapy_norobots.settings import Config
     from scrapy_norobots.snapshot import Snapshot
     from scrapy_norobots.standard import Decision, Origin
@@ -79,7 +80,6 @@ class Evidence:
         self,
         origin: Origin,
         response: Response,
-        encodings: Sequence[bytes],
         snapshot: Snapshot | None = None,
         previous: Snapshot | None = None,
     ) -> None:
@@ -94,7 +94,7 @@ class Evidence:
         elif snapshot is not None and snapshot.status == 304:
             renewed = previous
         when = time.time() if snapshot is None else snapshot.time
-        self._put(self._answers.Answer(origin, response, when, tuple(encodings), judged, renewed))
+        self._put(self._answers.Answer(origin, response, when, judged, renewed))
         if snapshot is not None and snapshot.status is None:
             self.failed(snapshot)
 
@@ -120,9 +120,9 @@ class Evidence:
         """Record that a request passes without a check, because of `dont_obey_robotstxt`."""
         self._put(Made(time.time(), url, robot))
 
-    def _put(self, record: object) -> None:
+    def _put(self, record: AnswerRecord | Made) -> None:
         writer = self._writer
-        writer.put(record)  # type: ignore[arg-type]  # of the modules that are imported late
+        writer.put(record)
         if not self._has_logged_loss and (writer.error is not None or writer.lost):
             self._log_loss()
 

@@ -197,6 +197,7 @@ def test_odd_answers_are_recorded_as_they_came(tmp_path: Path, name: str, mode: 
     if name not in NO_ANSWER[mode]:
         assert stored.body == body
         assert stored.http.get("Content-Encoding") == answer.headers.get("Content-Encoding")
+        assert not [header for header in stored.http if header.startswith("Norobots")]
     else:
         assert stored.kind == "metadata"
     assert len(decisions(tmp_path)) == 2

@@ -210,7 +210,7 @@ def test_several_folders_are_audited_together(evidence: Path, tmp_path: Path) ->
         ([], "nothing to do: expected FOLDER...\n"),
         (["-"], "no such option: -"),
         (["none"], "none: is not a folder"),
-        (["."], ".: has no evidence: no file ends in .warc.gz or .jsonl.gz"),
+        (["."], ".: has no evidence: no file ends in .warc.gz or .decisions.jsonl.gz"),
     ],
 )
 def test_bad_arguments(tmp_path: Path, arguments: list[str], words: str) -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
+from io import BytesIO
 from pathlib import Path
+
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
 
 from scrapy_norobots.evidence.answers import Copy
 from scrapy_norobots.evidence.decisions import SIZE
@@ -24,12 +29,28 @@ def test_files_are_rotated_and_each_is_complete(tmp_path: Path) -> None:
     assert problems(tmp_path) == []
 
 
+def test_files_of_other_tools_may_be_beside_them(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "items.jsonl.gz").write_bytes(gzip.compress(b'{"title": "Rota"}\n'))
+    with (tmp_path / "pages.warc.gz").open("wb") as file:
+        warc = WARCWriter(file, gzip=True)
+        warc.write_record(warc.create_warcinfo_record("pages.warc.gz", {"software": "another"}))
+        head = StatusAndHeaders("200 OK", [], protocol="HTTP/1.1")
+        page = warc.create_warc_record(
+            f"{TOWN}/", "response", payload=BytesIO(b"<html>"), length=6, http_headers=head
+        )
+        warc.write_record(page)
+    assert problems(tmp_path) == []
+
+
 def test_runs_of_one_name_have_names_of_their_own(tmp_path: Path) -> None:
     write(tmp_path)
     write(tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {
-        f"{run}-00001{suffix}" for run in ("town-1", "town-1-2") for suffix in (".warc.gz", ".jsonl.gz")
+        f"{run}-00001{suffix}"
+        for run in ("town-1", "town-1-2")
+        for suffix in (".warc.gz", ".decisions.jsonl.gz")
     }
     assert problems(tmp_path) == []
 
