@@ -1,4 +1,4 @@
-"""What both commands share: their settings and options, what they read, and how they write.
+"""What the commands share: their settings and options, what they read, and how they write.
 
 Answers go to standard output and nothing else does. Text that came from a site or a user is escaped, in
 JSON too. A status of 2 means that something could not be had, and stands above any other; a command that
@@ -72,7 +72,7 @@ class RobotsCommand(ScrapyCommand):
     config: Config
 
     def add_options(self, parser: ArgumentParser) -> None:
-        """Add the options that both commands have."""
+        """Add the options that all commands have."""
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="answer in JSON, an object a line")
 
@@ -169,6 +169,14 @@ def coloured(text: str, colour: str) -> str:
     if not is_terminal(sys.stdout) or os.environ.get("NO_COLOR"):
         return text
     return f"\x1b[{colour}m{text}\x1b[0m"
+
+
+def span(seconds: float) -> str:
+    """Return a time span in words: 45 s, 12 min, 3 h or 2 days."""
+    for unit, length, most in (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48)):
+        if seconds < length * most:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds / 86400:.0f} days"
 
 
 def to_json(data: dict[str, object]) -> str:

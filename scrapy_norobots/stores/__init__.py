@@ -3,8 +3,8 @@
 `Store` is the contract. A store keeps, for each origin, the snapshots that its access was judged from, and
 a lock, so that of all processes that share the store one downloads a robots.txt while the others wait for
 it. It knows nothing of rules or freshness; memory is in front of it, and it is asked only for origins that
-are not there. `open_store` opens the store that `NOROBOTS_STORE` names; `hold_lock` holds a lock for the
-time of a download.
+are not there. `BrowsableStore` adds what a command needs that looks into a store. `open_store` opens the
+store that `NOROBOTS_STORE` names; `hold_lock` holds a lock for the time of a download.
 """
 
 from __future__ import annotations
@@ -61,12 +61,30 @@ class Store(Protocol):
         """Free all resources. The store is not used after that."""
 
 
-def open_store(value: str, max_bytes: int, *, has_asyncio: bool = True) -> Store:
+class BrowsableStore(Store, Protocol):
+    """A store whose entries can be listed and deleted, which ``scrapy robots-store`` needs and no crawl."""
+
+    def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
+        """Yield each origin and its snapshots, oldest first; no snapshots if the entry cannot be read.
+
+        Reads a few entries at a time, so that memory does not grow with the store. Entries that are saved or
+        deleted meanwhile may be missing or may come twice. A store says itself whether the origins are
+        sorted. Keys that are not origins are skipped.
+        """
+
+    async def delete(self, origin: Origin) -> bool:
+        """Delete the entry of an origin, and return whether there was one; locks stay as they are."""
+
+
+def open_store(
+    value: str, max_bytes: int, *, has_asyncio: bool = True, must_exist: bool = False
+) -> BrowsableStore:
     """Return the store that a value of `NOROBOTS_STORE` other than ``memory`` names.
 
     It connects to nothing and opens nothing yet. `max_bytes` bounds a store that does not bound itself;
-    `has_asyncio` says whether an asyncio event loop will run. Raises `ValueError` that says what is wrong
-    with the value, and `ImportError` that says what to install.
+    `has_asyncio` says whether an asyncio event loop will run. With `must_exist`, the store is opened to be
+    looked into: calls raise if it is missing or damaged, and it is neither created nor repaired. Raises
+    `ValueError` that says what is wrong with the value, and `ImportError` that says what to install.
     """
     scheme, colon, rest = value.partition("://")
     if scheme == "sqlite" and colon:
@@ -75,7 +93,7 @@ def open_store(value: str, max_bytes: int, *, has_asyncio: bool = True) -> Store
             raise ValueError("names no file; write sqlite:///relative/path or sqlite:////absolute/path")
         from scrapy_norobots.stores.sqlite import SqliteStore  # noqa: PLC0415  # only who uses it needs it
 
-        return SqliteStore(path, max_bytes)
+        return SqliteStore(path, max_bytes, must_exist=must_exist)
     if scheme in _REDIS_SCHEMES and colon:
         if not has_asyncio:
             raise ValueError("needs asyncio: use the asyncio reactor (TWISTED_REACTOR), or sqlite:///path")

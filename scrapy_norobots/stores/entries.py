@@ -63,6 +63,15 @@ def decode(entry: bytes, origin: Origin) -> tuple[Snapshot, ...]:
         return ()
 
 
+def origin_of(key: str) -> Origin | None:
+    """Return the origin whose text a key is; None for a key that somebody else has put into the store."""
+    try:
+        origin = Origin.of(f"{key}/")
+    except ValueError:
+        return None
+    return origin if str(origin) == key else None
+
+
 # The types of the facts of a snapshot, in JSON.
 _TYPES: dict[str, tuple[type, ...]] = {
     "url": (str,),

@@ -3,7 +3,8 @@
 Everything runs in one thread of its own, so that the crawl never waits for the disk. The file is in WAL
 mode: a process that is killed loses nothing that was committed. It is readable by its owner only, and
 bounded: the entries that were saved longest ago go first. A file that is damaged, or of a newer version, is
-moved aside and never deleted; the file of another program is left alone.
+moved aside and never deleted; the file of another program is left alone. A store that must exist, to be
+looked into, is neither created nor moved.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
@@ -49,6 +51,10 @@ _SCHEMA = (
 # How long to wait for another process that writes, in seconds.
 _BUSY_TIMEOUT = 4.0
 
+# How many entries, and about how many bytes of them, are listed at a time.
+_PAGE_ENTRIES = 1000
+_PAGE_BYTES = 1024 * 1024
+
 _OPENING = threading.Lock()
 
 _T = TypeVar("_T")
@@ -58,16 +64,25 @@ class NotOurFileError(Exception):
     """The file is a database, but of another program."""
 
 
+class UnusableFileError(Exception):
+    """The file is damaged or of a newer version, and was to be left as it is."""
+
+
 class _UnusableError(Exception):
     """The file cannot be used and has to make room; the text says why."""
 
 
 class SqliteStore:
-    """Snapshots in the file at `path`, of about `max_bytes` at most. Folders are made as needed."""
+    """Snapshots in the file at `path`, of about `max_bytes` at most. Folders are made as needed.
 
-    def __init__(self, path: str, max_bytes: int) -> None:
+    With `must_exist`, calls raise `OSError`, `NotOurFileError` or `UnusableFileError` if there is no store at
+    `path` that can be read; nothing is created, moved or repaired.
+    """
+
+    def __init__(self, path: str, max_bytes: int, *, must_exist: bool = False) -> None:
         self._path = Path(path)
         self._max_bytes = max_bytes
+        self._must_exist = must_exist
         self._owner = uuid4().hex
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="norobots-sqlite")
         self._connection: sqlite3.Connection | None = None
@@ -97,6 +112,21 @@ class SqliteStore:
             self._make_room(db)
 
         await self._run(save)
+
+    async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
+        """Yield each origin and its snapshots, sorted by the text of the origin."""
+        last = ""
+        while page := await self._run(partial(_read_page, after=last)):
+            for key, entry in page:
+                origin = entries.origin_of(key)
+                if origin is not None:
+                    yield origin, entries.decode(entry, origin) if isinstance(entry, bytes) else ()
+            last = page[-1][0]
+
+    async def delete(self, origin: Origin) -> bool:
+        """Delete the entry of an origin."""
+        statement = "DELETE FROM entries WHERE origin = ?"
+        return await self._run(lambda db: db.execute(statement, (str(origin),)).rowcount > 0)
 
     async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
         """Acquire the lock of an origin, or extend it."""
@@ -155,6 +185,8 @@ class SqliteStore:
     def _open(self) -> sqlite3.Connection:
         if self._path.is_dir():
             raise IsADirectoryError(f"{self._path} is a folder")
+        if self._must_exist:
+            return self._connect()
         self._path.parent.mkdir(parents=True, exist_ok=True)
         # Closing a file ends all locks that the process has on it. So it is made here only if it is not
         # there, and nobody else in the process opens it meanwhile.
@@ -175,14 +207,12 @@ class SqliteStore:
         return db
 
     def _prepare(self, db: sqlite3.Connection) -> None:
+        if self._must_exist:
+            self._check(db)  # and wait for nobody who writes
+            return
         # One at a time: several processes may be making the same file.
         db.execute("BEGIN IMMEDIATE")
-        [application_id] = db.execute("PRAGMA application_id").fetchone()
-        [version] = db.execute("PRAGMA user_version").fetchone()
-        if application_id != _APPLICATION_ID and db.execute("SELECT * FROM sqlite_master").fetchone():
-            raise NotOurFileError(f"{self._path} is another program's database")
-        if version > _VERSION:
-            raise _UnusableError(f"was written by a newer version ({version}; this one knows {_VERSION})")
+        self._check(db)
         for statement in _SCHEMA:
             db.execute(statement)
         db.execute("DELETE FROM claims WHERE until <= ?", (time.time(),))
@@ -191,9 +221,22 @@ class SqliteStore:
         # A killed process loses nothing; a machine that loses its power, the last moments.
         db.execute("PRAGMA synchronous = NORMAL")
 
+    def _check(self, db: sqlite3.Connection) -> None:
+        [application_id] = db.execute("PRAGMA application_id").fetchone()
+        [version] = db.execute("PRAGMA user_version").fetchone()
+        if application_id != _APPLICATION_ID:
+            if db.execute("SELECT * FROM sqlite_master").fetchone():
+                raise NotOurFileError(f"{self._path} is another program's database")
+            if self._must_exist:
+                raise NotOurFileError(f"{self._path} is empty and not a store")
+        if version > _VERSION:
+            raise _UnusableError(f"was written by a newer version ({version}; this one knows {_VERSION})")
+
     def _move_aside(self, why: str) -> None:
         """Move the file aside, unless another process has done so."""
         self._close_file()
+        if self._must_exist:
+            raise UnusableFileError(f"{self._path} {why}")
         with self._exclusively():
             if not self._is_in_place():
                 return
@@ -244,6 +287,23 @@ class SqliteStore:
             for name in ("page_count", "freelist_count", "page_size")
         )
         return int((pages - free) * page_size)
+
+
+def _read_page(db: sqlite3.Connection, after: str) -> list[tuple[str, object]]:
+    """Return the keys and entries that follow a key, as many as make a page."""
+    page, size = [], 0
+    statement = """
+        SELECT origin, entry FROM entries
+        WHERE origin > ? AND typeof(origin) = 'text' AND until > ? ORDER BY origin LIMIT ?
+    """
+    rows = db.execute(statement, (after, time.time(), _PAGE_ENTRIES))
+    for key, entry in rows:
+        page.append((key, entry))
+        size += len(entry) if isinstance(entry, bytes) else 0
+        if size >= _PAGE_BYTES:
+            break
+    rows.close()
+    return page
 
 
 def _use_wal(db: sqlite3.Connection) -> None:

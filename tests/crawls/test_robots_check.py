@@ -112,7 +112,7 @@ def test_check_tells_bad_urls_from_good_ones(tmp_path: Path) -> None:
     with Site("User-agent: *\nDisallow: /") as site:
         done = run(tmp_path, "robots-check", *bad, f"{site.url}/")
     assert words(done) == ["unknown"] * len(bad) + ["forbidden"]
-    assert done.stdout.count("this is no URL that can be crawled (") == 5
+    assert done.stdout.count("this is not a URL that can be crawled (") == 5
     assert done.stdout.count("only http and https URLs with a host have a robots.txt") == 2
     assert done.returncode == 2
 
@@ -203,6 +203,8 @@ def test_check_answers_programs(tmp_path: Path) -> None:
         "record": record,
         "rfc9309": None,
         "differs": False,
+        "age": None,
+        "fresh": None,
     }
     assert (allowed["answer"], allowed["reason"], allowed["rule"]) == ("allowed", "no_rule_matches", None)
     assert allowed["record"] == record
@@ -271,7 +273,7 @@ def test_check_that_is_interrupted_tells_what_it_knows(tmp_path: Path) -> None:
             out, _ = process.communicate(timeout=60)
     assert "SIGINT" in log
     assert [line.split()[0] for line in out.splitlines()] == ["allowed", "unknown"]
-    assert "the crawl was stopped before its robots.txt was had" in out
+    assert "the crawl was stopped before its robots.txt was downloaded" in out
     assert process.returncode == 2
     assert other.hits == []
 
