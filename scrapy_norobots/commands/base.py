@@ -13,6 +13,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO
@@ -164,11 +165,14 @@ def is_terminal(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
+@cache
+def _has_colours() -> bool:
+    return is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
+
+
 def coloured(text: str, colour: str) -> str:
     """Return a text in colour, if standard output is a terminal and the user has nothing against it."""
-    if not is_terminal(sys.stdout) or os.environ.get("NO_COLOR"):
-        return text
-    return f"\x1b[{colour}m{text}\x1b[0m"
+    return f"\x1b[{colour}m{text}\x1b[0m" if _has_colours() else text
 
 
 def span(seconds: float) -> str:

@@ -110,10 +110,13 @@ class Stream:
         batches, threads = self._reader.batches(), DaemonThreads()
         try:
             while (batch := await compat.in_thread(threads, partial(next, batches, None))) is not None:
-                for url in batch:
+                for number, url in enumerate(batch, 1):
                     if self._is_full():
                         await self._wait_for_room()
                     self._ask(url)
+                    if number % _AT_ONCE == 0:
+                        self._go_on()
+                        await compat.sleep(0)
                 self._go_on()
         except Exception as exc:
             self._failure = exc
@@ -221,7 +224,7 @@ class Stream:
     def _show_progress(self) -> None:
         loads = len(self._loads)
         sites = f", {loads:,} site{'s' * (loads != 1)} to go" if loads else ""
-        self._progress.show(f"{self._written:,} answered{sites}", self._reader.fraction)
+        self._progress.show(f"{self._written:,} answered{sites}", self._reader.fraction(self._written))
 
     def _end(self, failure: Exception | None) -> None:
         if self._finished.called:

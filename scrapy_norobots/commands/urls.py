@@ -1,7 +1,7 @@
 """`UrlReader`: the URLs that a command is asked about, a batch at a time, as they come.
 
 They stand in the arguments, and on standard input for ``-``, one a line. A batch from standard input is what
-there is to read by then, a few hundred URLs at most, so that a program can write a URL, read the answer and
+there is to read by then, about a thousand URLs at most, so that a program can write a URL, read the answer and
 write the next. Reading waits for whoever writes, so it is done in a thread; that thread does not keep the
 process from ending.
 """
@@ -21,9 +21,8 @@ from scrapy_norobots.commands.base import STDIN, InputError, display_name
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-# How many bytes are read at a time, and how many arguments make a batch.
-_READ_SIZE = 8192
-_BATCH_SIZE = 100
+# How many bytes are read at a time.
+_READ_SIZE = 64 * 1024
 
 
 class UrlReader:
@@ -35,27 +34,22 @@ class UrlReader:
         if self.has_stdin and sys.stdin is None:  # closed by whoever started this process
             raise InputError(display_name(STDIN), "is closed")
         self._arguments = arguments
-        self._done = 0
-        self._total = _stdin_size() if self.has_stdin else len(arguments)
+        self._bytes_read = 0
+        self._size = _stdin_size() if self.has_stdin else 0
 
-    @property
-    def fraction(self) -> float | None:
-        """How much has been read, from 0 to 1; None if that is not known, as with a pipe."""
-        return min(self._done / self._total, 1.0) if self._total else None
+    def fraction(self, answered: int) -> float | None:
+        """Return how far the command has come, from 0 to 1, with so many answers; None with a pipe."""
+        if not self.has_stdin:
+            return answered / len(self._arguments)
+        return min(self._bytes_read / self._size, 1.0) if self._size else None
 
     def batches(self) -> Iterator[list[str]]:
         """Yield the URLs in batches; blank lines are skipped. Raises `InputError` if they cannot be read."""
         at = self._arguments.index(STDIN) if self.has_stdin else len(self._arguments)
-        yield from self._cut(self._arguments[:at])
+        yield list(self._arguments[:at])
         if self.has_stdin:
             yield from self._read()
-            yield from self._cut(self._arguments[at + 1 :])
-
-    def _cut(self, arguments: Sequence[str]) -> Iterator[list[str]]:
-        for start in range(0, len(arguments), _BATCH_SIZE):
-            batch = list(arguments[start : start + _BATCH_SIZE])
-            self._done += 0 if self.has_stdin else len(batch)
-            yield batch
+            yield list(self._arguments[at + 1 :])
 
     def _read(self) -> Iterator[list[str]]:
         rest, mark = b"", "\ufeff"
@@ -65,7 +59,7 @@ class UrlReader:
                 data = os.read(sys.stdin.fileno(), _READ_SIZE)
             except OSError as exc:
                 raise InputError(display_name(STDIN), exc.strerror or exc) from exc
-            self._done += len(data)
+            self._bytes_read += len(data)
             whole, newline, rest = (rest + data).rpartition(b"\n") if data else (rest, b"", b"")
             if data and not newline:
                 continue
