@@ -292,6 +292,11 @@ def _store(settings: BaseSettings) -> str:
         return f"sqlite:///{Path(job) / _JOB_FILE}"
     if not isinstance(value, str):
         raise _error("NOROBOTS_STORE", value, f"must be a text: {FORMS}")
+    return expand_store(value)
+
+
+def expand_store(value: str) -> str:
+    """Return a value of `NOROBOTS_STORE` with a user's home in the place of ``~``."""
     scheme, slashes, path = value.partition(":///")
     # Unlike pathlib's, it takes what is no user's home for a name.
     return scheme + slashes + os.path.expanduser(path) if scheme == "sqlite" else value  # noqa: PTH111

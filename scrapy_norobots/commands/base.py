@@ -188,8 +188,8 @@ def to_json(data: dict[str, object]) -> str:
     return json.dumps(data)
 
 
-def write(lines: Iterable[str]) -> None:
-    """Write lines to standard output, for as long as anybody reads them (``| head`` does not).
+def write(lines: Iterable[str]) -> bool:
+    """Write lines to standard output, and return whether anybody reads them (``| head`` does not for long).
 
     Works out all of them, read or not. Raises `OSError` if they cannot be written.
     """
@@ -206,3 +206,5 @@ def write(lines: Iterable[str]) -> None:
         if not isinstance(exc, BrokenPipeError):
             raise
         deque(lines, maxlen=0)  # the exit status is that of all of them
+        return False
+    return True

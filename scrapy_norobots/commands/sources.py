@@ -17,7 +17,7 @@ from scrapy.robotstxt import ProtegoRobotParser
 
 from scrapy_norobots import compat
 from scrapy_norobots.access import Access, Judge, StatusPolicy
-from scrapy_norobots.commands.spider import CommandError
+from scrapy_norobots.commands.existing import ExistingStore
 from scrapy_norobots.loader import RobotsLoader
 from scrapy_norobots.origins import OriginCache
 from scrapy_norobots.parser import Reader
@@ -25,7 +25,6 @@ from scrapy_norobots.report import CrawlReport
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.robotstxt import SMALL_BODY
-from scrapy_norobots.stores import open_store, without_password
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -103,14 +102,9 @@ class StoreSource:
     def __init__(self, crawler: Crawler, config: Config, value: str, thread: Executor) -> None:
         """Raise `ValueError` for a store or a parser that cannot be used."""
         self._judge = _judge(crawler, config)
-        self._shown = without_password(value)
         self._thread = thread
         self._origins = OriginCache(origins_max=config.origins_max, memory_max=config.memory_max)
-        has_asyncio = compat.has_asyncio(crawler)
-        try:
-            self._store = open_store(value, config.store_max, has_asyncio=has_asyncio, must_exist=True)
-        except (ImportError, ValueError) as exc:
-            raise ValueError(f"--store {self._shown}: {exc}") from None
+        self._store = ExistingStore(value, config.store_max, has_asyncio=compat.has_asyncio(crawler))
         crawler.signals.connect(self._store.close, signals.spider_closed)
 
     def get(self, origin: Origin) -> Found | None:
@@ -122,10 +116,7 @@ class StoreSource:
 
     async def load(self, origin: Origin, request: Request) -> Found | None:
         """Look an origin up in the store."""
-        try:
-            snapshots = await self._store.load(origin)
-        except Exception as exc:  # whatever the store's own library raises
-            raise CommandError(store_failed(self._shown, exc)) from exc
+        snapshots = await self._store.load(origin)
         now = time.time()
         if not snapshots or not all(self._judge.freshness.has_an_age(one, now) for one in snapshots):
             return None
@@ -170,9 +161,3 @@ def _judge(crawler: Crawler, config: Config) -> Judge:
 async def _work(thread: Executor, size: int, work: Callable[[], _T]) -> _T:
     """Do work on some bytes of robots.txt; in a thread if it may take long."""
     return work() if size <= SMALL_BODY else await compat.in_thread(thread, work)
-
-
-def store_failed(shown: str, exc: Exception) -> str:
-    """Say that a store failed; `shown` names it without a password."""
-    strerror = getattr(exc, "strerror", None)
-    return f"{shown}: {strerror or exc or type(exc).__name__}"

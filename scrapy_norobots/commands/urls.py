@@ -1,9 +1,9 @@
 """`UrlReader`: the URLs that a command is asked about, a batch at a time, as they come.
 
 They stand in the arguments, and on standard input for ``-``, one a line. A batch from standard input is what
-there is to read by then, about a thousand URLs at most, so that a program can write a URL, read the answer and
-write the next. Reading waits for whoever writes, so it is done in a thread; that thread does not keep the
-process from ending.
+there is to read by then, about a thousand URLs at most, so that a program can write a URL, read the answer
+and write the next. Reading blocks, so it is done in a thread; that thread does not keep the process from
+ending.
 """
 
 from __future__ import annotations
