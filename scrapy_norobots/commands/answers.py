@@ -29,7 +29,9 @@ _STATUS = {ALLOWED: 0, FORBIDDEN: 1, UNKNOWN: 2}
 _COLOUR = {ALLOWED: GREEN, FORBIDDEN: RED, UNKNOWN: YELLOW}
 
 # URLs that are sent as they are written, which most are. Making a `Request` takes as long as all the rest.
-_PLAIN = re.compile(r"https?://[a-z0-9.\-]+(?::[1-9][0-9]{0,3})?/[A-Za-z0-9\-._~/?=&+]*", re.ASCII)
+_PLAIN = re.compile(
+    r"https?://[a-z0-9.\-]+(?::[1-9][0-9]{0,3})?/[A-Za-z0-9\-._~/]*(?:\?[A-Za-z0-9\-._~/=&+]+)?", re.ASCII
+)
 
 # A site could name a hundred thousand robots in a record, and each answer would name them all.
 _NAMES_MAX = 50

@@ -68,11 +68,12 @@ class RobotsStore(RobotsCommand):
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         """Check the arguments; raise `UsageError` for bad ones."""
+        if args:
+            super().process_options(args, opts)
         action = args[1] if len(args) > 1 else None
         if action not in _ACTIONS:
             what = f"unknown action {quoted(action)}" if action else "nothing to do"
             raise UsageError(f"{what}: write a store and list, show ORIGIN, export FOLDER or forget ORIGIN")
-        super().process_options(args, opts)
         wanted = _ACTIONS[action]
         if len(args) != (3 if wanted else 2):
             raise UsageError(f"{action} takes {f'one {wanted}' if wanted else 'nothing more'}")

@@ -84,16 +84,19 @@ class Pool(Generic[_T]):
         self._limit = crawler.settings.getint("CONCURRENT_REQUESTS") or float("inf")
         self._pending: deque[_T] = deque()
         self._running = 0
+        self._unfinished = 0
         self._workers: set[Deferred[None]] = set()
         self._waiters: list[Deferred[None]] = []
         self._failure: Exception | None = None
 
     def __len__(self) -> int:
-        return len(self._pending) + self._running
+        """How many items are not finished."""
+        return self._unfinished
 
     def add(self, item: _T) -> None:
         """Work on an item as soon as there is room."""
         self._pending.append(item)
+        self._unfinished += 1
         if self._running < self._limit:
             self._running += 1
             worker = compat.spawn(self._run())
@@ -113,6 +116,7 @@ class Pool(Generic[_T]):
         try:
             while self._pending and self._crawler.crawling:
                 await self._work(self._pending.popleft())
+                self._unfinished -= 1
         except Exception as exc:
             self._failure = self._failure or exc
             self._pending.clear()

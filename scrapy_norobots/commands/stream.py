@@ -119,9 +119,16 @@ class Stream:
                         await compat.sleep(0)
                 self._go_on()
         except Exception as exc:
+            if self._input_has_ended:
+                return  # this was cancelled
             self._failure = exc
         self._input_has_ended = True
         self._go_on()
+
+    def _stop_reading(self) -> None:
+        if not self._input_has_ended and self._reading is not None:
+            self._input_has_ended = True
+            compat.cancel(self._reading)
 
     def _is_full(self) -> bool:
         return self._unwritten >= self._most or self._size >= _WINDOW_SIZE
@@ -229,8 +236,7 @@ class Stream:
     def _end(self, failure: Exception | None) -> None:
         if self._finished.called:
             return
-        if self._reading is not None and not self._input_has_ended:
-            compat.cancel(self._reading)
+        self._stop_reading()
         if failure is None:
             self._finished.callback(None)
         else:
@@ -241,10 +247,8 @@ class Stream:
         if self._finished.called:
             return
         if not self._input_has_ended:
-            self._input_has_ended = True
             self._failure = CommandError("the crawl was stopped before all URLs were read")
-            assert self._reading is not None  # the spider has run
-            compat.cancel(self._reading)
+            self._stop_reading()
         with suppress(TimeoutError):
             await compat.within(_CLOSING_LIMIT, self._loads.join())
         for question in self._window:

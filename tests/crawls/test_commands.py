@@ -1,4 +1,4 @@
-"""What both commands do: their options, their input, and what they write on a terminal."""
+"""What the commands do: their options, their input, and what they write on a terminal."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def test_options_of_a_crawl_write_over_nothing(tmp_path: Path, name: str) -> Non
     assert (queue / "active.json").read_text() == '{"0": "what is left to do"}'
 
 
-def test_scrapy_lists_both_outside_a_project(tmp_path: Path) -> None:
+def test_scrapy_lists_them_outside_a_project(tmp_path: Path) -> None:
     listed = run(tmp_path, "-h").stdout
     assert "no active project" in listed
-    assert re.search(r"^  robots-check +\w.*\n  robots-lint +\w", listed, re.MULTILINE)
+    assert re.search(r"^  robots-check +\w.*\n  robots-lint +\w.*\n  robots-store +\w", listed, re.MULTILINE)
 
 
-def test_scrapy_lists_both_inside_a_project(project: Path) -> None:
+def test_scrapy_lists_them_inside_a_project(project: Path) -> None:
     listed = run(project, "-h").stdout
     assert "active project: town" in listed
-    assert re.search(r"^  robots-check +\w.*\n  robots-lint +\w", listed, re.MULTILINE)
+    assert re.search(r"^  robots-check +\w.*\n  robots-lint +\w.*\n  robots-store +\w", listed, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
@@ -71,6 +71,7 @@ def test_help_says_how_it_ends(tmp_path: Path, name: str) -> None:
 def test_loading_them_installs_no_reactor() -> None:
     code = (
         "import sys, scrapy_norobots.commands.robots_check, scrapy_norobots.commands.robots_lint; "
+        "import scrapy_norobots.commands.robots_store; "
         "sys.exit('twisted.internet.reactor' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -235,6 +236,9 @@ def test_colours_and_progress_are_for_terminals(tmp_path: Path) -> None:
     with Site("User-agent: *\nDisallow: /x") as one, Site(Answer(status=503)) as two:
         check = command("robots-check", f"{one.url}/", f"{one.url}/x", f"{two.url}/")
         seen = on_terminal(tmp_path, *check)
+        (tmp_path / "urls").write_text("".join(f"{one.url}/{n}\n" for n in range(5000)))
+        shell = f"{shlex.join(command('robots-check', '--file', 'robots.txt', '-'))} < urls > answers"
+        bulk = on_terminal(tmp_path, "sh", "-c", shell)
         plain = on_terminal(tmp_path, *check, NO_COLOR="1")
         no_ansi = on_terminal(tmp_path, *check, TERM="dumb")
     assert re.findall("\x1b\\[(\\d+)m(\\w+) *\x1b\\[0m", seen) == [
@@ -242,7 +246,10 @@ def test_colours_and_progress_are_for_terminals(tmp_path: Path) -> None:
         ("31", "forbidden"),
         ("33", "unknown"),
     ]
-    assert "1 of 2 to go" in seen
+    assert "[------------------------------]   0%  0 answered, 2 sites to go" in seen
+    assert re.search(r"\[#{2,30}-*\] +\d+%  [\d,]+ answered", bulk)
+    assert bulk.endswith("\r\x1b[K")
+    assert len((tmp_path / "answers").read_text().splitlines()) == 5000
     assert "\x1b[3" not in plain + no_ansi
     assert "\x1b" not in no_ansi
     lint = command("robots-lint", "robots.txt")
