@@ -49,7 +49,7 @@ check: $(READY) ## Lint, check types, build the package and check its metadata
 	$(BIN)/python -m build --quiet
 	$(BIN)/twine check --strict dist/*
 
-bench: $(READY) ## Run a benchmark: make bench NAME=broad (or single, hosts, polite, throttled, hostile, stores, fleet, ask, linear, memory, readings, soak)
+bench: $(READY) ## Run a benchmark: make bench NAME=broad (or single, hosts, polite, throttled, hostile, stores, check, fleet, ask, linear, memory, readings, soak)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	$(BIN)/python -m benchmarks $(NAME)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks import (
     ask,
     broad,
+    check,
     fleet,
     hostile,
     hosts,
@@ -29,6 +30,7 @@ BENCHMARKS = {
     "polite": polite,
     "throttled": throttled,
     "stores": stores,
+    "check": check,
     "fleet": fleet,
     "linear": linear,
     "memory": memory,

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pty
 import re
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import Origin
+from scrapy_norobots.stores import open_store
 from tests import processes
 from tests.commands import ROBOTS, command, environment, run
 from tests.processes import ROOT
@@ -283,11 +288,27 @@ def test_text_from_a_site_never_gets_through_as_it_is(tmp_path: Path, options: l
 PAGE = (ROOT / "docs" / "commands.md").read_text("utf-8")
 
 
+def fill_store(path: Path, url: str, robots: str) -> None:
+    """Save the robots.txt of a site as it was three hours ago."""
+
+    async def work() -> None:
+        store = open_store(f"sqlite:///{path}", 2**20)
+        origin = Origin.of(url)
+        assert origin is not None
+        now = time.time()
+        snapshot = Snapshot(origin, origin.robots_url, now - 3 * 3600, 200, body=robots.encode())
+        await store.save((snapshot,), now + 3600)
+        await store.close()
+
+    asyncio.run(work())
+
+
 @pytest.mark.parametrize("shown", re.findall(r"^```console\n\$ (.*?)```", PAGE, re.DOTALL | re.MULTILINE))
 def test_the_page_shows_what_they_write(tmp_path: Path, shown: str) -> None:
     (robots,) = re.findall(r"^```robots.txt\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE)
     (tmp_path / "robots.txt").write_text(robots)
     line, _, expected = shown.partition("\n")
     with Site(robots) as site:
+        fill_store(tmp_path / "robots.sqlite", site.url, robots)
         done = run(tmp_path, *shlex.split(line.replace("http://town.example", site.url))[1:])
     assert done.stdout.replace(site.url, "http://town.example") == expected
