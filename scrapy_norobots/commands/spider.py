@@ -103,6 +103,11 @@ class Pool(Generic[_T]):
             self._workers.add(worker)
             worker.addBoth(lambda _: self._workers.discard(worker))
 
+    def clear(self) -> None:
+        """Start no more work on what was added so far."""
+        self._unfinished -= len(self._pending)
+        self._pending.clear()
+
     async def join(self) -> None:
         """Wait until nothing is under way; raise the first exception of the work, which ends it all."""
         if self._running:
@@ -114,12 +119,15 @@ class Pool(Generic[_T]):
 
     async def _run(self) -> None:
         try:
-            while self._pending and self._crawler.crawling:
-                await self._work(self._pending.popleft())
-                self._unfinished -= 1
+            while self._pending and self._crawler.crawling and not compat.is_closing(self._crawler):
+                item = self._pending.popleft()
+                try:
+                    await self._work(item)
+                finally:
+                    self._unfinished -= 1
         except Exception as exc:
             self._failure = self._failure or exc
-            self._pending.clear()
+            self.clear()
         finally:
             self._running -= 1
             if not self._running:

@@ -237,6 +237,7 @@ class Stream:
         if self._finished.called:
             return
         self._stop_reading()
+        self._loads.clear()
         if failure is None:
             self._finished.callback(None)
         else:
@@ -249,6 +250,7 @@ class Stream:
         if not self._input_has_ended:
             self._failure = CommandError("the crawl was stopped before all URLs were read")
             self._stop_reading()
+        self._loads.clear()
         with suppress(TimeoutError):
             await compat.within(_CLOSING_LIMIT, self._loads.join())
         for question in self._window:
