@@ -66,6 +66,24 @@ def test_slow_host_delays_answers_but_not_the_loading_of_others(tmp_path: Path, 
     assert answers == [["forbidden", f"{slow.url}/staff/"], *(["allowed", url] for url in urls)]
 
 
+def test_answers_that_nobody_reads_do_not_stop_the_loading_of_others(tmp_path: Path, mode: str) -> None:
+    asked = threading.Event()
+    lines: list[str] = []
+    with (
+        Site(ROBOTS) as one,
+        Site(Answer(ROBOTS, before=asked.set)) as other,
+        conversation(tmp_path, mode=mode) as talk,
+    ):
+        urls = [f"{one.url}/staff/{n}" for n in range(3000)]  # their answers are more than a pipe holds
+        talk.write("\n".join(urls) + f"\n{other.url}/\n")
+        assert asked.wait(60)
+        reader = threading.Thread(target=lambda: lines.extend(talk.answers))
+        reader.start()
+        assert talk.end() == 1
+        reader.join()
+    assert [line.split()[1] for line in lines] == [*urls, f"{other.url}/"]
+
+
 def test_each_robot_has_an_answer(tmp_path: Path, mode: str) -> None:
     with Site(ROBOTS) as site:
         urls = [f"{site.url}/foo/", f"{site.url}/staff/", "nonsense"]
