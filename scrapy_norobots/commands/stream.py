@@ -169,7 +169,7 @@ class Stream:
     async def _load(self, origin: Origin) -> None:
         """Load an origin, and answer the questions that wait for it."""
         try:
-            found = await self._source.load(origin, Request(self._waiting[origin][0].sent))
+            found = await self._source.load(origin, Request(self._waiting[origin][0].url))
             await self._answer_all(origin, found, self._waiting.pop(origin))
         except Exception as exc:
             self._end(exc)

@@ -223,7 +223,7 @@ def test_urls_are_checked_by_a_store(tmp_path: Path, store: str, mode: str) -> N
 
 def test_programs_get_the_age_of_what_a_store_kept(tmp_path: Path, store: str) -> None:
     urls = [f"{TOWN}/", f"{CITY}/", "http://other.example/"]
-    done = run(tmp_path, "robots-check", "--json", "--compare", "--store", store, *urls)
+    done = run(tmp_path, "robots-check", "--json", "--compare", "--store", store, *urls, mode="asyncio")
     town, city, other = map(json.loads, done.stdout.splitlines())
     assert 3 * HOUR <= town["age"] < 4 * HOUR
     assert (town["fresh"], city["fresh"], other["fresh"]) == (True, False, None)
@@ -299,7 +299,7 @@ def test_a_store_that_cannot_be_used_is_an_error_and_left_alone(
 def test_a_redis_that_is_not_there_is_an_error(tmp_path: Path, line: str) -> None:
     pytest.importorskip("redis")
     url, shown = "redis://:secret@127.0.0.1:1/0", "redis://:***@127.0.0.1:1/0"
-    done = run(tmp_path, *shlex.split(line.format(url)))
+    done = run(tmp_path, *shlex.split(line.format(url)), mode="asyncio")
     assert (done.returncode, done.stdout) == (2, "")
     (error,) = done.stderr.splitlines()
     assert error.startswith(f"{shown}: Error ")
