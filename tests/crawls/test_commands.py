@@ -312,3 +312,15 @@ def test_the_page_shows_what_they_write(tmp_path: Path, shown: str) -> None:
         fill_store(tmp_path / "robots.sqlite", site.url, robots)
         done = run(tmp_path, *shlex.split(line.replace("http://town.example", site.url))[1:])
     assert done.stdout.replace(site.url, "http://town.example") == expected
+
+
+def test_the_program_on_the_page_asks_one_url_after_another(tmp_path: Path) -> None:
+    (code,) = re.findall(r"^```python\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE)
+    with Site("User-agent: *\nDisallow: /staff/\n") as site:
+        code = code.replace("http://town.example", site.url)
+        code = code.replace('["scrapy"', f'["{sys.executable}", "-m", "scrapy"')
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True,
+        )  # fmt: skip
+    assert (done.stdout.split(), done.stderr) == (["allowed", "forbidden"], "")
