@@ -152,6 +152,7 @@ def test_the_wheel_has_its_metadata(wheel: Path) -> None:
     assert {"Framework :: Scrapy", "Typing :: Typed"} <= set(said.get_all("Classifier", ()))
     assert "robots-check = " in commands
     assert "robots-lint = " in commands
+    assert "robots-store = " in commands
 
 
 def test_the_sdist_has_what_a_packager_needs(built: Path) -> None:
@@ -207,6 +208,7 @@ def test_a_new_project_with_one_line_added_obeys(installed: Path, tmp_path: Path
         listed = run(installed / "scrapy", "-h", cwd=folder)
         assert "  robots-check " in listed
         assert "  robots-lint " in listed
+        assert "  robots-store " in listed
     assert site.pages() == ["/", "/open", "/staffing"]
     assert len(site.robots_hits()) == 1
     assert {item["url"] for item in json.loads((project / "seen.json").read_text())} == {
