@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks import (
     ask,
     broad,
+    check,
     closed,
     evidence,
     fleet,
@@ -34,6 +35,7 @@ BENCHMARKS = {
     "polite": polite,
     "throttled": throttled,
     "stores": stores,
+    "check": check,
     "fleet": fleet,
     "linear": linear,
     "memory": memory,

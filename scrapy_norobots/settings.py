@@ -327,6 +327,11 @@ def _store(settings: BaseSettings) -> str:
         return f"sqlite:///{Path(job) / _JOB_FILE}"
     if not isinstance(value, str):
         raise _error("NOROBOTS_STORE", value, f"must be a string; expected {FORMS}")
+    return expand_store(value)
+
+
+def expand_store(value: str) -> str:
+    """Return a value of `NOROBOTS_STORE` with the home directory in place of ``~``."""
     scheme, slashes, path = value.partition(":///")
     # Unlike pathlib's function, this one accepts "~name" without such a user
     return scheme + slashes + os.path.expanduser(path) if scheme == "sqlite" else value  # noqa: PTH111

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -39,14 +42,75 @@ def environment(**changes: str) -> dict[str, str]:
 
 def run(cwd: Path, name: str, *args: str, stdin: str | bytes = "", mode: str = "") -> Done:
     """Run a command, and check that it shows no traceback."""
-    if mode == "no reactor" and not hasattr(default_settings, "TWISTED_REACTOR_ENABLED"):
-        pytest.skip("this version of Scrapy cannot run without a reactor")
-    options = [f"--set={key}={value}" for key, value in MODE_SETTINGS.get(mode, {}).items()]
     done = processes.run(
-        "scrapy", name, *options, *args, cwd=cwd, env=environment(), input=stdin, timeout=120
+        "scrapy", name, *options_of(mode), *args, cwd=cwd, env=environment(), input=stdin, timeout=120
     )
     assert "Traceback" not in done.stdout + done.stderr, done.stderr
     return done
+
+
+def options_of(mode: str) -> list[str]:
+    """Return the options to run Scrapy in a mode; skip the test if this version cannot."""
+    if mode == "no reactor" and not hasattr(default_settings, "TWISTED_REACTOR_ENABLED"):
+        pytest.skip("this version of Scrapy cannot run without a reactor")
+    return [f"--set={key}={value}" for key, value in MODE_SETTINGS.get(mode, {}).items()]
+
+
+class Conversation:
+    """A running ``robots-check -``, which answers questions of a test; `errors` is set when it has ended."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self.process = process
+        self.questions = process.stdin
+        self.answers = process.stdout
+        self.errors = ""
+
+    def write(self, text: str) -> None:
+        """Write a text to standard input."""
+        self.questions.write(text)
+        self.questions.flush()
+
+    def ask(self, url: str) -> str:
+        """Write a URL, and return the next answer."""
+        self.write(f"{url}\n")
+        return self.answers.readline()
+
+    def end(self) -> int:
+        """Close standard input, wait until the command has ended, and return its exit status."""
+        self.questions.close()
+        return self.wait()
+
+    def wait(self) -> int:
+        """Wait until the command has ended, and return its exit status."""
+        return self.process.wait(120)
+
+
+@contextmanager
+def conversation(cwd: Path, *args: str, mode: str = "") -> Iterator[Conversation]:
+    """Run ``robots-check ARGS -`` with pipes for standard input and output; kill it at the end."""
+    arguments = command("robots-check", *options_of(mode), *args, "-")
+    with (
+        tempfile.TemporaryFile("w+") as stderr,
+        subprocess.Popen(
+            arguments,
+            cwd=cwd,
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            encoding="utf-8",
+        ) as process,
+    ):
+        talk = Conversation(process)
+        try:
+            yield talk
+        finally:
+            process.kill()
+            stderr.seek(0)
+            talk.errors = stderr.read()
+        assert "Traceback" not in talk.errors, talk.errors
 
 
 def errors(done: Done) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Coroutine
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ import scrapy.crawler
 from scrapy.crawler import Crawler
 
 from scrapy_norobots import compat
-from scrapy_norobots.commands.spider import run_spider
+from scrapy_norobots.commands.spider import Pool, run_spider
 
 
 @dataclass
@@ -36,12 +36,18 @@ class Job:
     error: list[str] | None = None
     under_way: int = 0
 
-    def prepare(self, crawler: Crawler) -> Callable[[int], Awaitable[None]]:
+    def prepare(self, crawler: Crawler) -> Coroutine[Any, Any, None]:
         assert crawler.engine is not None
         self.prepared += 1
         if self.invalid_setting:
             raise ValueError(self.invalid_setting)
-        return self.work
+        return self.work_on_all(crawler)
+
+    async def work_on_all(self, crawler: Crawler) -> None:
+        pool = Pool(crawler, self.work)
+        for item in range(self.items):
+            pool.add(item)
+        await pool.join()
 
     async def work(self, item: int) -> None:
         self.under_way += 1
@@ -59,7 +65,7 @@ def main() -> None:
     name = "AsyncCrawlerProcess" if job.mode == "no reactor" else "CrawlerProcess"
     process = getattr(scrapy.crawler, name)({"TELNETCONSOLE_ENABLED": False, **job.settings})
     try:
-        run_spider(process, job.prepare, range(job.items))
+        run_spider(process, job.prepare)
     except Exception as exc:
         job.error = [type(exc).__name__, str(exc)]
     json.dump(asdict(job), sys.stdout)

@@ -12,6 +12,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO
@@ -32,8 +33,8 @@ STDIN = "-"
 GREEN, YELLOW, RED, BLUE = "32", "33", "31", "36"
 
 # Settings that override those of the project and the command line: robots.txt is obeyed; the answers come
-# from the site and not from a store, for every URL; nothing but the answers goes to standard output; and no
-# file of a crawl is overwritten.
+# from the site and not from the store of a crawl, for every URL; no request waits for a closed site; nothing
+# but the answers goes to standard output; and no file of a crawl is overwritten.
 _FORCED: dict[str, Any] = {
     "CLOSESPIDER_ERRORCOUNT": 0,
     "CLOSESPIDER_ITEMCOUNT": 0,
@@ -48,6 +49,7 @@ _FORCED: dict[str, Any] = {
     "NOROBOTS_DRY_RUN": False,
     "NOROBOTS_EVIDENCE": "",
     "NOROBOTS_REPORT": "",
+    "NOROBOTS_RETRY_CLOSED": 0,
     "NOROBOTS_STORE": "memory",
     "ROBOTSTXT_OBEY": True,
     "SCHEDULER": "scrapy.core.scheduler.Scheduler",  # nothing is scheduled
@@ -167,11 +169,22 @@ def is_terminal(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
+@lru_cache(maxsize=1)
+def _has_colours(stream: TextIO) -> bool:
+    return is_terminal(stream) and not os.environ.get("NO_COLOR")
+
+
 def coloured(text: str, colour: str) -> str:
     """Return a text in a colour, if standard output is a terminal and `NO_COLOR` is not set."""
-    if not is_terminal(sys.stdout) or os.environ.get("NO_COLOR"):
-        return text
-    return f"\x1b[{colour}m{text}\x1b[0m"
+    return f"\x1b[{colour}m{text}\x1b[0m" if _has_colours(sys.stdout) else text
+
+
+def span(seconds: float) -> str:
+    """Return a time span in words: 45 s, 12 min, 3 h or 2 days."""
+    for unit, length, most in (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48)):
+        if seconds < length * most:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds / 86400:.0f} days"
 
 
 def to_json(data: dict[str, object]) -> str:
@@ -179,10 +192,11 @@ def to_json(data: dict[str, object]) -> str:
     return json.dumps(data)
 
 
-def write(lines: Iterable[str]) -> None:
+def write(lines: Iterable[str]) -> bool:
     """Write lines to standard output, until the reader closes it, as ``| head`` does.
 
-    Always consumes all lines. Raises `OSError` if they cannot be written for another reason.
+    Returns whether it is still open. Always consumes all lines. Raises `OSError` if they cannot be written
+    for another reason.
     """
     lines = iter(lines)
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -197,3 +211,5 @@ def write(lines: Iterable[str]) -> None:
         if not isinstance(exc, BrokenPipeError):
             raise
         deque(lines, maxlen=0)  # the exit status depends on all lines
+        return False
+    return True

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine, Iterator
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
@@ -26,7 +26,8 @@ from scrapy_norobots.commands.base import (
     read_input,
     to_json,
 )
-from scrapy_norobots.commands.spider import CommandError, run_spider
+from scrapy_norobots.commands.progress import Progress
+from scrapy_norobots.commands.spider import CommandError, Pool, run_spider
 from scrapy_norobots.fetch import Fetcher
 from scrapy_norobots.settings import Config
 from scrapy_norobots.standard import Finding, RobotsTxt, Severity
@@ -118,18 +119,29 @@ class RobotsLint(RobotsCommand):
             except ValueError:
                 continue  # `_read` reports it
         snapshots: dict[str, Snapshot] = {}
+        progress = Progress(is_wanted=len(urls) > 1)
 
-        def prepare(crawler: Crawler) -> Callable[[str], Awaitable[None]]:
+        def prepare(crawler: Crawler) -> Coroutine[Any, Any, None]:
             fetcher = Fetcher(crawler, Config.from_settings(crawler.settings))
 
             async def fetch(url: str) -> None:
                 origin = split(url)[0]
                 assert origin is not None  # `_robots_url` has checked that
                 snapshots[url] = await fetcher.fetch(origin, Request(url), url=url)
+                done = len(snapshots)
+                progress.show(f"{done:,} of {len(urls):,} files downloaded", done / len(urls))
 
-            return fetch
+            async def fetch_all() -> None:
+                downloads = Pool(crawler, fetch)
+                for url in urls:
+                    downloads.add(url)
+                await downloads.join()
+                progress.clear()
 
-        run_spider(self.crawler_process, prepare, urls)
+            return fetch_all()
+
+        if urls:
+            run_spider(self.crawler_process, prepare)
         return snapshots
 
 

@@ -2,8 +2,9 @@
 
 `Store` is the contract. For each origin, a store keeps the snapshots that the access was judged from, and a
 lock: of all processes that share the store, one downloads a robots.txt and the others wait for it. A store
-knows nothing of rules or freshness, and is used only for origins that are not in memory. `open_store` opens
-the store that `NOROBOTS_STORE` names; `hold_lock` holds a lock during a download.
+knows nothing of rules or freshness, and is used only for origins that are not in memory. `BrowsableStore`
+adds what ``scrapy robots-store`` needs. `open_store` opens the store that `NOROBOTS_STORE` names; `hold_lock`
+holds a lock during a download.
 """
 
 from __future__ import annotations
@@ -63,12 +64,30 @@ class Store(Protocol):
         """Free all resources. The store must not be used afterwards."""
 
 
-def open_store(value: str, max_bytes: int, *, has_asyncio: bool = True) -> Store:
+class BrowsableStore(Store, Protocol):
+    """A store whose entries can be listed and deleted. Needed by ``scrapy robots-store``."""
+
+    def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
+        """Yield each origin and its snapshots, oldest first; no snapshots if the entry cannot be read.
+
+        Reads a few entries at a time, so memory does not grow with the store. Entries that are saved or
+        deleted meanwhile may be missing or may come twice. Each kind of store documents whether the origins
+        are sorted. Keys that are not origins are skipped.
+        """
+
+    async def delete(self, origin: Origin) -> bool:
+        """Delete the entry of an origin, and return whether there was one. Locks are not deleted."""
+
+
+def open_store(
+    value: str, max_bytes: int, *, has_asyncio: bool = True, must_exist: bool = False
+) -> BrowsableStore:
     """Return the store for a value of `NOROBOTS_STORE` other than ``memory``.
 
     Nothing is opened or connected yet. `max_bytes` limits the size of a store that has no limit of its own;
-    `has_asyncio` says whether an asyncio event loop will run. Raises `ValueError` if the value is invalid,
-    and `ImportError`, with the package to install, if one is missing.
+    `has_asyncio` says whether an asyncio event loop will run. With `must_exist`, the methods of the store
+    raise an exception if it is missing or damaged, and it is neither created nor repaired. Raises
+    `ValueError` if the value is invalid, and `ImportError`, with the package to install, if one is missing.
     """
     scheme, colon, rest = value.partition("://")
     if scheme == "sqlite" and colon:
@@ -77,7 +96,7 @@ def open_store(value: str, max_bytes: int, *, has_asyncio: bool = True) -> Store
             raise ValueError("has no file name; expected sqlite:///relative/path or sqlite:////absolute/path")
         from scrapy_norobots.stores.sqlite import SqliteStore  # noqa: PLC0415  # needed for this store only
 
-        return SqliteStore(path, max_bytes)
+        return SqliteStore(path, max_bytes, must_exist=must_exist)
     if scheme in _REDIS_SCHEMES and colon:
         if not has_asyncio:
             raise ValueError("needs asyncio: use the asyncio reactor (TWISTED_REACTOR), or sqlite:///path")

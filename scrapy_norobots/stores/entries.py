@@ -63,6 +63,15 @@ def decode(entry: bytes, origin: Origin) -> tuple[Snapshot, ...]:
         return ()
 
 
+def origin_of(key: str) -> Origin | None:
+    """Return the origin whose text is `key`; None if there is none, because another program wrote the key."""
+    try:
+        origin = Origin.of(f"{key}/")
+    except ValueError:
+        return None
+    return origin if str(origin) == key else None
+
+
 # The JSON types of the facts of a snapshot.
 _TYPES: dict[str, tuple[type, ...]] = {
     "url": (str,),

@@ -7,7 +7,7 @@ are those of redis-py: they expire too, and only the holder can release one.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -29,6 +29,10 @@ _LOCK = "norobots:claim:"  # not "lock": processes of version 0.1 may use the sa
 
 # The largest number of connections per crawl; enough for any rate of robots.txt downloads.
 _CONNECTIONS = 16
+
+# How many keys a step of SCAN looks at, including those of other programs; how many entries are read at once.
+_SCAN_COUNT = 1000
+_PAGE = 50
 
 
 class RedisStore:
@@ -53,6 +57,30 @@ class RedisStore:
         if milliseconds > 0:
             key = f"{_SNAPSHOTS}{snapshots[0].origin}"
             await self._redis.set(key, entries.encode(snapshots), px=milliseconds)
+
+    async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
+        """Yield each origin and its snapshots. The order is that of SCAN, so they are not sorted."""
+        keys: list[bytes] = []
+        async for key in self._redis.scan_iter(match=f"{_SNAPSHOTS}*", count=_SCAN_COUNT):
+            keys.append(key)
+            if len(keys) == _PAGE:
+                for item in await self._read(keys):
+                    yield item
+                keys = []
+        for item in await self._read(keys):
+            yield item
+
+    async def _read(self, keys: list[bytes]) -> list[tuple[Origin, tuple[Snapshot, ...]]]:
+        found = []
+        for key, entry in zip(keys, await self._redis.mget(keys) if keys else (), strict=True):
+            origin = entries.origin_of(key.decode("utf-8", "replace").removeprefix(_SNAPSHOTS))
+            if origin is not None and isinstance(entry, bytes):  # else it has expired
+                found.append((origin, entries.decode(entry, origin)))
+        return found
+
+    async def delete(self, origin: Origin) -> bool:
+        """Delete the entry of an origin."""
+        return bool(await self._redis.delete(f"{_SNAPSHOTS}{origin}"))
 
     async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
         """Acquire the lock of an origin, or extend it."""

@@ -3,7 +3,8 @@
 All work runs in a thread, so that the event loop never waits for the disk. The file is in WAL mode: a process
 that is killed loses nothing that was committed. Only its owner can read the file. Its size is limited; the
 entries that were saved first are deleted first. A file that is damaged, or of a newer version, is renamed and
-never deleted. The file of another program is not used and not changed.
+never deleted. The file of another program is not used and not changed. With `must_exist`, no file is created,
+renamed or repaired.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
@@ -49,6 +51,10 @@ _SCHEMA = (
 # How long to wait while another process writes, in seconds.
 _BUSY_TIMEOUT = 4.0
 
+# How many entries are listed at a time, and about how many bytes.
+_PAGE_ENTRIES = 1000
+_PAGE_BYTES = 1024 * 1024
+
 _OPENING = threading.Lock()
 
 _T = TypeVar("_T")
@@ -58,16 +64,25 @@ class NotOurFileError(Exception):
     """The file is the database of another program, or cannot be used for another reason."""
 
 
+class UnusableFileError(Exception):
+    """The file is damaged or of a newer version, and must not be renamed."""
+
+
 class _UnusableError(Exception):
     """The file cannot be used and must be renamed; the text says why."""
 
 
 class SqliteStore:
-    """Snapshots in the file at `path`, of about `max_bytes` at most. Missing directories are created."""
+    """Snapshots in the file at `path`, of about `max_bytes` at most. Missing directories are created.
 
-    def __init__(self, path: str, max_bytes: int) -> None:
+    With `must_exist`, the methods raise `OSError`, `NotOurFileError` or `UnusableFileError` if `path` is not
+    a store that can be read. Nothing is created, renamed or repaired.
+    """
+
+    def __init__(self, path: str, max_bytes: int, *, must_exist: bool = False) -> None:
         self._path = Path(path)
         self._max_bytes = max_bytes
+        self._must_exist = must_exist
         self._owner = uuid4().hex
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="norobots-sqlite")
         self._connection: sqlite3.Connection | None = None
@@ -97,6 +112,21 @@ class SqliteStore:
             self._make_room(db)
 
         await self._run(save)
+
+    async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
+        """Yield each origin and its snapshots, sorted by the text of the origin."""
+        last = ""
+        while page := await self._run(partial(_read_page, after=last)):
+            for key, entry in page:
+                origin = entries.origin_of(key)
+                if origin is not None:
+                    yield origin, entries.decode(entry, origin) if isinstance(entry, bytes) else ()
+            last = page[-1][0]
+
+    async def delete(self, origin: Origin) -> bool:
+        """Delete the entry of an origin."""
+        statement = "DELETE FROM entries WHERE origin = ?"
+        return await self._run(lambda db: db.execute(statement, (str(origin),)).rowcount > 0)
 
     async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
         """Acquire the lock of an origin, or extend it."""
@@ -155,6 +185,8 @@ class SqliteStore:
     def _open(self) -> sqlite3.Connection:
         if self._path.is_dir():
             raise IsADirectoryError(f"{self._path} is a directory")
+        if self._must_exist:
+            return self._connect()
         self._path.parent.mkdir(parents=True, exist_ok=True)
         # To close a file ends all locks that the process has on it. So create the file only if it does not
         # exist, and let no other thread of the process open it meanwhile.
@@ -175,14 +207,12 @@ class SqliteStore:
         return db
 
     def _prepare(self, db: sqlite3.Connection) -> None:
+        if self._must_exist:
+            self._check(db)  # without a lock, so that it need not wait for a writer
+            return
         # Several processes may be creating the same file.
         db.execute("BEGIN IMMEDIATE")
-        [application_id] = db.execute("PRAGMA application_id").fetchone()
-        [version] = db.execute("PRAGMA user_version").fetchone()
-        if application_id != _APPLICATION_ID and db.execute("SELECT * FROM sqlite_master").fetchone():
-            raise NotOurFileError(f"{self._path} is the database of another program")
-        if version > _VERSION:
-            raise _UnusableError(f"was written by a newer version (format {version}, not {_VERSION})")
+        self._check(db)
         for statement in _SCHEMA:
             db.execute(statement)
         db.execute("DELETE FROM claims WHERE until <= ?", (time.time(),))
@@ -191,9 +221,22 @@ class SqliteStore:
         # A killed process loses nothing; a power failure may lose the last transactions.
         db.execute("PRAGMA synchronous = NORMAL")
 
+    def _check(self, db: sqlite3.Connection) -> None:
+        [application_id] = db.execute("PRAGMA application_id").fetchone()
+        [version] = db.execute("PRAGMA user_version").fetchone()
+        if application_id != _APPLICATION_ID:
+            if db.execute("SELECT * FROM sqlite_master").fetchone():
+                raise NotOurFileError(f"{self._path} is the database of another program")
+            if self._must_exist:
+                raise NotOurFileError(f"{self._path} is not a store: it is empty")
+        if version > _VERSION:
+            raise _UnusableError(f"was written by a newer version (format {version}, not {_VERSION})")
+
     def _move_aside(self, why: str) -> None:
         """Rename the file, unless another process has already done so."""
         self._close_file()
+        if self._must_exist:
+            raise UnusableFileError(f"{self._path} {why}")
         with self._exclusively():
             if not self._is_in_place():
                 return
@@ -244,6 +287,23 @@ class SqliteStore:
             for name in ("page_count", "freelist_count", "page_size")
         )
         return int((pages - free) * page_size)
+
+
+def _read_page(db: sqlite3.Connection, after: str) -> list[tuple[str, object]]:
+    """Return a page of keys and entries: those after a key, in the order of the keys."""
+    page, size = [], 0
+    statement = """
+        SELECT origin, entry FROM entries
+        WHERE origin > ? AND typeof(origin) = 'text' AND until > ? ORDER BY origin LIMIT ?
+    """
+    rows = db.execute(statement, (after, time.time(), _PAGE_ENTRIES))
+    for key, entry in rows:
+        page.append((key, entry))
+        size += len(entry) if isinstance(entry, bytes) else 0
+        if size >= _PAGE_BYTES:
+            break
+    rows.close()
+    return page
 
 
 def _use_wal(db: sqlite3.Connection) -> None:

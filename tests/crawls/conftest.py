@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.crawling import MODES
+from tests.filled_stores import fill, snapshots
 from tests.redisserver import RedisServer
 
 
@@ -48,3 +50,16 @@ def project(tmp_path: Path) -> Path:
     )
     (tmp_path / "items.json").write_text("[]")
     return tmp_path
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A filled store of each kind: its value."""
+    if request.param == "sqlite":
+        value = "sqlite:///robots.sqlite"
+        fill(f"sqlite:///{tmp_path}/robots.sqlite", snapshots(time.time()))
+        return value
+    pytest.importorskip("redis")
+    value = str(request.getfixturevalue("redis_server").url)
+    fill(value, snapshots(time.time()))
+    return value

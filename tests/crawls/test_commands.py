@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pty
 import re
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import Origin
+from scrapy_norobots.stores import open_store
 from tests import processes
 from tests.commands import ROBOTS, command, environment, run
 from tests.processes import ROOT
 from tests.sites import Answer, Site
+
+NAMES = ["robots-audit", "robots-check", "robots-lint", "robots-store"]
 
 
 @pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
@@ -53,16 +60,16 @@ def test_settings_of_a_crawl_overwrite_no_files(tmp_path: Path, name: str) -> No
 def test_scrapy_lists_them_outside_a_project(tmp_path: Path) -> None:
     listed = run(tmp_path, "-h").stdout
     assert "no active project" in listed
-    assert re.search(r"^  robots-audit +\w.*\n  robots-check +\w.*\n  robots-lint +\w", listed, re.MULTILINE)
+    assert re.findall(r"^  (robots-\w+) +\w", listed, re.MULTILINE) == NAMES
 
 
 def test_scrapy_lists_them_inside_a_project(project: Path) -> None:
     listed = run(project, "-h").stdout
     assert "active project: town" in listed
-    assert re.search(r"^  robots-audit +\w.*\n  robots-check +\w.*\n  robots-lint +\w", listed, re.MULTILINE)
+    assert re.findall(r"^  (robots-\w+) +\w", listed, re.MULTILINE) == NAMES
 
 
-@pytest.mark.parametrize("name", ["robots-audit", "robots-check", "robots-lint"])
+@pytest.mark.parametrize("name", NAMES)
 def test_help_describes_the_exit_status(tmp_path: Path, name: str) -> None:
     done = run(tmp_path, name, "-h")
     assert "exit status is 2 if" in " ".join(done.stdout.split())
@@ -72,7 +79,7 @@ def test_help_describes_the_exit_status(tmp_path: Path, name: str) -> None:
 def test_loading_them_installs_no_reactor() -> None:
     code = (
         "import sys, scrapy_norobots.commands.robots_check, scrapy_norobots.commands.robots_lint; "
-        "import scrapy_norobots.commands.robots_audit; "
+        "import scrapy_norobots.commands.robots_audit, scrapy_norobots.commands.robots_store; "
         "sys.exit('twisted.internet.reactor' in sys.modules or 'warcio' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -237,6 +244,9 @@ def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
     with Site("User-agent: *\nDisallow: /x") as one, Site(Answer(status=503)) as two:
         check = command("robots-check", f"{one.url}/", f"{one.url}/x", f"{two.url}/")
         seen = on_terminal(tmp_path, *check)
+        (tmp_path / "urls").write_text("".join(f"{one.url}/{n}\n" for n in range(5000)))
+        shell = f"{shlex.join(command('robots-check', '--file', 'robots.txt', '-'))} < urls > answers"
+        bulk = on_terminal(tmp_path, "sh", "-c", shell)
         plain = on_terminal(tmp_path, *check, NO_COLOR="1")
         no_ansi = on_terminal(tmp_path, *check, TERM="dumb")
     assert re.findall("\x1b\\[(\\d+)m(\\w+) *\x1b\\[0m", seen) == [
@@ -244,7 +254,10 @@ def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
         ("31", "forbidden"),
         ("33", "unknown"),
     ]
-    assert "1 of 2 left" in seen
+    assert "[------------------------------]   0%  0 answers, 2 sites left" in seen
+    assert re.search(r"\[[#-]{30}\] +\d+%  [\d,]+ answers", bulk)
+    assert bulk.endswith("\r\x1b[K")
+    assert len((tmp_path / "answers").read_text().splitlines()) == 5000
     assert "\x1b[3" not in plain + no_ansi
     assert "\x1b" not in no_ansi
     lint = command("robots-lint", "robots.txt")
@@ -278,6 +291,21 @@ def test_text_from_a_site_is_always_escaped(tmp_path: Path, options: list[str]) 
 PAGE = (ROOT / "docs" / "commands.md").read_text("utf-8")
 
 
+def fill_store(path: Path, url: str, robots: str) -> None:
+    """Save the robots.txt of a site as if it had been downloaded three hours ago."""
+
+    async def work() -> None:
+        store = open_store(f"sqlite:///{path}", 2**20)
+        origin = Origin.of(url)
+        assert origin is not None
+        now = time.time()
+        snapshot = Snapshot(origin, origin.robots_url, now - 3 * 3600, 200, body=robots.encode())
+        await store.save((snapshot,), now + 3600)
+        await store.close()
+
+    asyncio.run(work())
+
+
 # That of robots-audit is tested with its other tests.
 SHOWN = [
     shown
@@ -292,5 +320,18 @@ def test_the_docs_show_the_real_output(tmp_path: Path, shown: str) -> None:
     (tmp_path / "robots.txt").write_text(robots)
     line, _, expected = shown.partition("\n")
     with Site(robots) as site:
+        fill_store(tmp_path / "robots.sqlite", site.url, robots)
         done = run(tmp_path, *shlex.split(line.replace("http://town.example", site.url))[1:])
     assert done.stdout.replace(site.url, "http://town.example") == expected
+
+
+def test_the_program_in_the_docs_asks_one_url_after_another(tmp_path: Path) -> None:
+    (code,) = re.findall(r"^```python\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE)
+    with Site("User-agent: *\nDisallow: /staff/\n") as site:
+        code = code.replace("http://town.example", site.url)
+        code = code.replace('["scrapy"', f'["{sys.executable}", "-m", "scrapy"')
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True,
+        )  # fmt: skip
+    assert (done.stdout.split(), done.stderr) == (["allowed", "forbidden"], "")

@@ -203,6 +203,8 @@ def test_check_writes_json(tmp_path: Path) -> None:
         "record": record,
         "rfc9309": None,
         "differs": False,
+        "age": None,
+        "fresh": None,
     }
     assert (allowed["answer"], allowed["reason"], allowed["rule"]) == ("allowed", "no_rule_matches", None)
     assert allowed["record"] == record

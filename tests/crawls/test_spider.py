@@ -1,4 +1,4 @@
-"""`CommandSpider`: a crawl that works on items, and fetches no page."""
+"""`CommandSpider`: a crawl without pages. `Pool`: how many items it works on at once."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def test_items_are_worked_on_in_turn_as_many_at_a_time_as_requests(limit: int, m
         assert done.done == list(range(10))
 
 
-def test_without_items_there_is_no_crawl(mode: str) -> None:
+def test_without_items_the_crawl_ends(mode: str) -> None:
     done = run(0, mode)
-    assert (done.prepared, done.error) == (0, None)
+    assert (done.prepared, done.done, done.error) == (1, [], None)
 
 
 def test_an_invalid_setting_ends_the_crawl_with_its_text(mode: str) -> None:

@@ -153,6 +153,7 @@ def test_the_wheel_has_its_metadata(wheel: Path) -> None:
     assert "robots-audit = " in commands
     assert "robots-check = " in commands
     assert "robots-lint = " in commands
+    assert "robots-store = " in commands
 
 
 def test_the_sdist_has_what_a_packager_needs(built: Path) -> None:
@@ -208,6 +209,7 @@ def test_a_new_project_with_one_line_added_obeys(installed: Path, tmp_path: Path
         listed = run(installed / "scrapy", "-h", cwd=folder)
         assert "  robots-check " in listed
         assert "  robots-lint " in listed
+        assert "  robots-store " in listed
     assert site.pages() == ["/", "/open", "/staffing"]
     assert len(site.robots_hits()) == 1
     assert {item["url"] for item in json.loads((project / "seen.json").read_text())} == {

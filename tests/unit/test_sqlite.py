@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_norobots.stores import Store
-from scrapy_norobots.stores.sqlite import NotOurFileError, SqliteStore
+from scrapy_norobots.standard import Origin
+from scrapy_norobots.stores import Store, sqlite
+from scrapy_norobots.stores.sqlite import NotOurFileError, SqliteStore, UnusableFileError
 from tests.processes import ROOT
 from tests.snapshots import FOUND, LOST, MAX_BYTES, ORIGIN, later
 
@@ -327,3 +328,90 @@ def test_a_cancelled_close_still_closes_the_file(tmp_path: Path) -> None:
     store._thread.shutdown(wait=True)
     assert store._connection is None
     assert not Path(f"{path}-wal").exists()
+
+
+def look(path: Path) -> list[Origin]:
+    """Return the origins in a file, which must exist."""
+
+    async def work() -> list[Origin]:
+        store = SqliteStore(str(path), MAX_BYTES, must_exist=True)
+        try:
+            return [origin async for origin, _ in store.items()]
+        finally:
+            await store.close()
+
+    return asyncio.run(work())
+
+
+def test_a_store_that_must_exist_is_not_created(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        look(tmp_path / "deep" / "robots.sqlite")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"User-agent: *\n" * 1000, b"SQLite format 3\x00" + bytes(5000)])
+def test_a_file_that_is_not_a_store_is_not_changed(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "robots.sqlite"
+    path.write_bytes(content)
+    with pytest.raises((NotOurFileError, UnusableFileError), match=r"is damaged|is not a store: it is empty"):
+        look(path)
+    assert path.read_bytes() == content
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("PRAGMA user_version = 7", "was written by a newer version"),
+        ("PRAGMA application_id = 7", "is the database of another program"),
+    ],
+)
+def test_a_file_of_a_newer_version_or_another_program_is_not_read(
+    tmp_path: Path, statement: str, problem: str
+) -> None:
+    path = tmp_path / "robots.sqlite"
+    use(path)
+    with sqlite3.connect(path) as db:
+        db.execute(statement)
+    db.close()
+    with pytest.raises((NotOurFileError, UnusableFileError), match=problem):
+        look(path)
+    assert not aside(path)
+
+
+def test_a_file_that_another_process_writes_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "robots.sqlite"
+    use(path, 5)
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")
+    assert len(look(path)) == 5
+    db.execute("ROLLBACK")
+    db.close()
+
+
+def test_a_file_that_another_process_has_locked_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "_BUSY_TIMEOUT", 0.1)
+    path = tmp_path / "robots.sqlite"
+    use(path, 5)
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA locking_mode = EXCLUSIVE")
+    db.execute("BEGIN EXCLUSIVE")
+    db.execute("DELETE FROM claims")
+    with pytest.raises(sqlite3.OperationalError, match="database is locked"):
+        look(path)
+    db.execute("ROLLBACK")
+    db.close()
+
+
+def test_listing_a_page_that_is_damaged_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "robots.sqlite"
+    use(path)
+    content = bytearray(path.read_bytes())
+    for place in range(4096 * 4, len(content) - 64, 64):
+        content[place : place + 48] = os.urandom(48)
+    path.write_bytes(content)
+    with pytest.raises(UnusableFileError, match="is damaged"):
+        look(path)
+    assert path.read_bytes() == bytes(content)

@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 import pytest
 
+from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import Store, entries, open_store, without_password
+from scrapy_norobots.stores import BrowsableStore, Store, entries, open_store, without_password
 from tests.snapshots import EMPTY, FOUND, LOST, MAX_BYTES, ORIGIN, OTHER, later
 from tests.unit.test_entries import HEADS_OF_OTHERS, WHOLE, sealed
 
@@ -25,18 +26,18 @@ class Shelf:
     """The place of a kind of store, for any number of store objects."""
 
     value: str
-    put: Callable[[Origin, bytes], None]
+    put: Callable[[Origin | str, bytes], None]
 
-    def open(self) -> Store:
-        store = open_store(self.value, MAX_BYTES)
-        assert store is not None
-        return store
+    def open(self, max_bytes: int = MAX_BYTES) -> BrowsableStore:
+        return open_store(self.value, max_bytes)
 
-    def use(self, work: Callable[[Store], Coroutine[Any, Any, _T]]) -> _T:
+    def use(
+        self, work: Callable[[BrowsableStore], Coroutine[Any, Any, _T]], max_bytes: int = MAX_BYTES
+    ) -> _T:
         """Open a store, do some work with it, and close it."""
 
         async def using() -> _T:
-            store = self.open()
+            store = self.open(max_bytes)
             try:
                 return await work(store)
             finally:
@@ -51,7 +52,7 @@ def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Shelf:
     if request.param == "sqlite":
         path = tmp_path / "deep" / "er" / "robots.sqlite"
 
-        def put(origin: Origin, entry: bytes) -> None:
+        def put(origin: Origin | str, entry: bytes) -> None:
             with sqlite3.connect(path) as db:
                 db.execute("REPLACE INTO entries VALUES (?, ?, 0, ?)", (str(origin), entry, later()))
             db.close()
@@ -60,7 +61,7 @@ def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Shelf:
     redis = pytest.importorskip("redis")
     server = request.getfixturevalue("redis_server")
 
-    def set_key(origin: Origin, entry: bytes) -> None:
+    def set_key(origin: Origin | str, entry: bytes) -> None:
         with redis.Redis.from_url(server.url) as client:
             client.set(f"norobots:snapshots:{origin}", entry)
 
@@ -293,3 +294,67 @@ def test_an_invalid_store_is_an_error(value: str, problem: str) -> None:
 )
 def test_a_password_is_not_shown(value: str, shown: str) -> None:
     assert without_password(value) == shown
+
+
+async def listed(store: BrowsableStore) -> dict[Origin, tuple[Snapshot, ...]]:
+    return {origin: snapshots async for origin, snapshots in store.items()}
+
+
+def test_each_origin_is_listed_with_its_snapshots(shelf: Shelf) -> None:
+    async def work(store: BrowsableStore) -> None:
+        assert await listed(store) == {}
+        await store.save((FOUND, LOST), later())
+        await store.save((EMPTY,), later())
+        assert await listed(store) == {ORIGIN: (FOUND, LOST), OTHER: (EMPTY,)}
+        await store.save((EMPTY,), time.time() + 0.1)
+        while await store.load(OTHER):  # expiry sends no signal
+            await asyncio.sleep(0.02)
+        assert await listed(store) == {ORIGIN: (FOUND, LOST)}
+
+    shelf.use(work)
+
+
+def test_many_origins_are_listed_page_by_page(shelf: Shelf) -> None:
+    """In SQLite, some pages end at the limit of entries, and some at the limit of bytes."""
+
+    async def work(store: BrowsableStore) -> None:
+        bodies = [bytes(700_000) if number % 700 == 0 else b"" for number in range(2500)]
+        origins = [Origin("http", f"{number}.town.example", 80) for number in range(len(bodies))]
+        snapshots = [replace(FOUND, origin=origin, body=bodies[at]) for at, origin in enumerate(origins)]
+        for start in range(0, len(snapshots), 100):
+            await asyncio.gather(*(store.save((one,), later()) for one in snapshots[start : start + 100]))
+        assert await listed(store) == {one.origin: (one,) for one in snapshots}
+        if shelf.value.startswith("sqlite"):
+            in_order = [str(origin) async for origin, _ in store.items()]
+            assert in_order == sorted(in_order)
+
+    shelf.use(work, max_bytes=2**30)
+
+
+def test_deleted_entry_is_gone_and_its_lock_stays(shelf: Shelf) -> None:
+    async def work(store: BrowsableStore) -> None:
+        await store.save((FOUND,), later())
+        await store.save((EMPTY,), later())
+        assert await store.acquire_lock(ORIGIN, 60)
+        assert await store.delete(ORIGIN)
+        assert not await store.delete(ORIGIN)
+        assert await store.load(ORIGIN) == ()
+        assert await listed(store) == {OTHER: (EMPTY,)}
+        other = shelf.open()
+        assert not await other.acquire_lock(ORIGIN, 60)  # a download may be running
+        await other.close()
+
+    shelf.use(work)
+
+
+def test_an_entry_that_is_damaged_is_listed_without_snapshots(shelf: Shelf) -> None:
+    shelf.use(lambda store: store.save((EMPTY,), later()))
+    shelf.put(ORIGIN, WHOLE[:-1])
+    assert shelf.use(listed) == {ORIGIN: (), OTHER: (EMPTY,)}
+
+
+@pytest.mark.parametrize("key", ["", "town", "http://town.example:80", "HTTP://town.example", "http://a:b"])
+def test_a_key_that_is_not_an_origin_is_skipped(shelf: Shelf, key: str) -> None:
+    shelf.use(lambda store: store.save((EMPTY,), later()))
+    shelf.put(key, WHOLE)
+    assert shelf.use(listed) == {OTHER: (EMPTY,)}

@@ -1,0 +1,169 @@
+"""`Answerer`: the answers of ``robots-check``, as text or as JSON.
+
+For each URL and robot, an answer says whether the robot may fetch the URL, and why. The access to the
+origin of the URL must be known.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scrapy import Request
+
+from scrapy_norobots import compat
+from scrapy_norobots.access import Access
+from scrapy_norobots.commands.base import GREEN, RED, YELLOW, coloured, span, to_json
+from scrapy_norobots.commands.sources import Found
+from scrapy_norobots.standard import Decision, Reason, Verdict
+from scrapy_norobots.standard.decision import printable, quoted
+from scrapy_norobots.standard.names import to_name
+from scrapy_norobots.standard.urls import Origin, split
+
+ALLOWED, FORBIDDEN, UNKNOWN = "allowed", "forbidden", "unknown"
+
+# The exit status for each answer, and its colour.
+_STATUS = {ALLOWED: 0, FORBIDDEN: 1, UNKNOWN: 2}
+_COLOUR = {ALLOWED: GREEN, FORBIDDEN: RED, UNKNOWN: YELLOW}
+
+# URLs that a `Request` does not change. Most are such, and making a `Request` takes as long as all the rest.
+_PLAIN = re.compile(
+    r"https?://[a-z0-9.\-]+(?::[1-9][0-9]{0,3})?/[A-Za-z0-9\-._~/]*(?:\?[A-Za-z0-9\-._~/=&+]+)?", re.ASCII
+)
+
+# How many names of a record are in an answer, and how long they are: a site could name 100,000 robots.
+_NAMES_MAX = 50
+_NAME_LENGTH_MAX = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer for one URL and robot: one word, and the decision.
+
+    `rfc9309` is the word of an RFC 9309 parser. In an answer from a store, `age` is the age of robots.txt in
+    seconds, and `fresh` says whether a crawl would use it without downloading it again.
+    """
+
+    url: str
+    word: str
+    decision: Decision
+    rfc9309: str | None = None
+    age: float | None = None
+    fresh: bool | None = None
+
+    def line(self) -> str:
+        """Return the answer as a line of text."""
+        decision = self.decision
+        robot = f" for {quoted(decision.robot)}" if decision.robot else ""
+        word = coloured(f"{self.word:<9}", _COLOUR[self.word])
+        line = f"{word} {printable(self.url)}{robot}: {decision.why}"
+        if self.age is not None:
+            line += f" [{span(self.age)} old{'' if self.fresh else ', no longer fresh'}]"
+        if self.rfc9309 is None:
+            return line
+        if self.rfc9309 == self.word:
+            return f"{line} [RFC 9309: the same]"
+        return f"{line} {coloured(f'[RFC 9309 differs: {self.rfc9309}]', YELLOW)}"
+
+    def facts(self) -> dict[str, object]:
+        """Return the answer as data for JSON."""
+        decision, record = self.decision, self.decision.record
+        names = record and [name[:_NAME_LENGTH_MAX] for name in record.names[:_NAMES_MAX]]
+        return {
+            "url": self.url,
+            "answer": self.word,
+            "robot": decision.robot,
+            "reason": decision.reason.name.lower(),
+            "why": decision.why,
+            "source": decision.source,
+            "rule": decision.rule and decision.rule._asdict(),
+            "record": record and {"line": record.line, "names": names},
+            "rfc9309": self.rfc9309,
+            "differs": self.rfc9309 not in (None, self.word),
+            "age": None if self.age is None else round(self.age, 1),
+            "fresh": self.fresh,
+        }
+
+
+class Answerer:
+    """Answers questions for a list of robots.
+
+    Two threads may use it at once, but not for the same questions.
+    """
+
+    def __init__(self, robots: Sequence[str | bytes], *, as_json: bool) -> None:
+        self.robots = robots
+        self._as_json = as_json
+        self._words: set[str] = set()
+
+    @property
+    def status(self) -> int:
+        """The exit status for all answers so far: the highest."""
+        return max((_STATUS[word] for word in self._words), default=0)
+
+    def is_ready(self, found: Found) -> bool:
+        """Return whether questions are answered at once; if not, call `answer` in a thread."""
+        return all(map(found.access.is_ready, self.robots))
+
+    def answer(self, url: str, sent: str, found: Found) -> str:
+        """Return the answers for a URL; `sent` is the URL that a request for it would have."""
+        return self._text([_answer(url, sent, found, robot) for robot in self.robots])
+
+    def unknown(self, url: str, reason: Reason, detail: str = "") -> str:
+        """Return the answers for a URL that cannot be checked, with the reason."""
+        return self._text(
+            [
+                Answer(url, UNKNOWN, Decision(Verdict.FORBIDDEN, url, to_name(robot), reason, detail=detail))
+                for robot in self.robots
+            ]
+        )
+
+    def _text(self, answers: list[Answer]) -> str:
+        self._words.update([answer.word for answer in answers])
+        return "\n".join([to_json(one.facts()) if self._as_json else one.line() for one in answers])
+
+
+def address(url: str) -> tuple[Origin | None, str]:
+    """Return the origin of a URL, and the URL that a request for it would have.
+
+    The origin is None if no robots.txt applies to such a URL. Raises `ValueError` if the URL is invalid.
+    """
+    sent = url if _PLAIN.fullmatch(url) else Request(url).url
+    return Origin.of(sent), sent
+
+
+def _answer(url: str, sent: str, found: Found, robot: str | bytes) -> Answer:
+    access, other, fresh_for = found
+    decision = _decide(access, sent, robot)
+    word = _word(decision, access)
+    rfc9309: str | None = word
+    age = fresh = None
+    if fresh_for is not None:
+        age, fresh = max(time.time() - access.snapshot.time, 0.0), fresh_for > 0
+    if other is None:
+        rfc9309 = None
+    elif decision.reason is not Reason.ROBOTS_TXT:
+        # RFC 9309, 2.2.2, also allows robots.txt itself, but its parser does not implement that.
+        rfc9309 = _word(_decide(other, sent, robot), other)
+    return Answer(url, word, decision, rfc9309, age, fresh)
+
+
+def _decide(access: Access, url: str, robot: str | bytes) -> Decision:
+    """Decide as the middleware does: a URL is forbidden if any spelling is that may be sent."""
+    first = access.decide(url, robot)
+    origin, target = split(url)
+    if first and target is not None:
+        for other in compat.spellings(target)[1:]:
+            decision = access.decide(f"{origin}{other}", robot)
+            if not decision:
+                return decision
+    return first
+
+
+def _word(decision: Decision, access: Access) -> str:
+    """Return the answer in one word; ``unknown`` if a temporary failure forbids the URL, and not the site."""
+    if not decision and access.temporary and access.rules is None:
+        return UNKNOWN
+    return ALLOWED if decision else FORBIDDEN

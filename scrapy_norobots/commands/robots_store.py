@@ -1,0 +1,279 @@
+"""``scrapy robots-store URL list|show ORIGIN|export FOLDER|forget ORIGIN``: read a store, or delete an entry.
+
+Nothing is downloaded. The store must exist: a file that is missing, damaged or of another program is not
+changed. The exit status is 2 if something failed, else 1 if an origin is not in the store, else 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Coroutine
+from datetime import datetime, timezone
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exceptions import UsageError
+
+from scrapy_norobots.access import Access, Judge
+from scrapy_norobots.commands.base import RobotsCommand, span, to_json, write
+from scrapy_norobots.commands.existing import ExistingStore
+from scrapy_norobots.commands.spider import CommandError
+from scrapy_norobots.report.counters import Outcome
+from scrapy_norobots.standard import Origin, RobotsTxt
+from scrapy_norobots.standard.decision import printable, quoted
+from scrapy_norobots.standard.lines import to_lines, to_text
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from scrapy_norobots.settings import Config
+    from scrapy_norobots.snapshot import Snapshot
+
+INDEX = "index.jsonl"
+
+# What is not safe in a file name on every file system; and how long a host may be in one.
+_UNSAFE = re.compile(r"[^a-z0-9.\-_]")
+_LONGEST_HOST = 150
+
+# How many lines are written at a time.
+_LINES = 500
+
+_ACTIONS = {"list": "", "show": "ORIGIN", "export": "FOLDER", "forget": "ORIGIN"}
+
+
+class RobotsStore(RobotsCommand):
+    """``scrapy robots-store``."""
+
+    requires_crawler_process = False
+    reads_stdin = False
+
+    def syntax(self) -> str:
+        """Return the arguments of the command."""
+        return "[options] URL list|show ORIGIN|export FOLDER|forget ORIGIN"
+
+    def short_desc(self) -> str:
+        """Return a short description."""
+        return "List, show, export or delete the entries of a store"
+
+    def long_desc(self) -> str:
+        """Return a description with the exit status."""
+        return (
+            "Read a store; URL is a value of NOROBOTS_STORE. 'list' lists the origins; 'show' prints the "
+            "entry of an origin; 'export' writes each robots.txt to a new folder, with an index; 'forget' "
+            "deletes the entry of an origin. Nothing is downloaded. The exit status is 2 if something "
+            "failed, else 1 if the origin is not in the store, else 0."
+        )
+
+    def process_options(self, args: list[str], opts: Namespace) -> None:
+        """Read settings and arguments. Raises `UsageError` if one is invalid."""
+        if args:
+            super().process_options(args, opts)
+        action = args[1] if len(args) > 1 else None
+        if action not in _ACTIONS:
+            what = f"unknown action {quoted(action)}" if action else "nothing to do"
+            raise UsageError(f"{what}: expected {self.syntax().partition(' ')[2]}")
+        wanted = _ACTIONS[action]
+        if len(args) != (3 if wanted else 2):
+            raise UsageError(f"{action}: expected {f'one {wanted}' if wanted else 'no more arguments'}")
+
+    def run(self, args: list[str], opts: Namespace) -> None:
+        """Run the action."""
+        value, action, *rest = args
+        try:
+            origin = _origin(rest[0]) if _ACTIONS[action] == "ORIGIN" else None
+            contents = _Contents(value, self.config)
+        except ValueError as exc:
+            self.fail(printable(str(exc)))
+            return
+        work: Coroutine[Any, Any, int]
+        if origin is None:
+            work = _list(contents, as_json=opts.json) if action == "list" else _export(contents, rest[0])
+        else:
+            work = (_show if action == "show" else _forget)(contents, origin, as_json=opts.json)
+        try:
+            self.exitcode = asyncio.run(_run(contents, work))
+        except CommandError as exc:
+            self.fail(str(exc))
+
+
+async def _run(contents: _Contents, work: Coroutine[Any, Any, int]) -> int:
+    try:
+        return await work
+    finally:
+        await contents.store.close()
+
+
+class _Contents:
+    """The entries of a store, judged with the settings. Raises `CommandError` if the store fails."""
+
+    def __init__(self, value: str, config: Config) -> None:
+        """Raise `ValueError` if the value is invalid, or if the store cannot be used."""
+        self.store = ExistingStore(value, config.store_max)
+        self.now = time.time()
+        self._judge = Judge(config.status_policy, config.freshness, RobotsTxt)
+
+    async def items(self) -> AsyncIterator[tuple[Origin, Access | None]]:
+        """Yield each origin and its access; None instead of an access if the entry cannot be read."""
+        async for origin, snapshots in self.store.items():
+            yield origin, self._recall(snapshots)
+
+    async def load(self, origin: Origin) -> Access | None:
+        """Return the access to an origin; None if it is not in the store, or cannot be read."""
+        return self._recall(await self.store.load(origin))
+
+    def _recall(self, snapshots: tuple[Snapshot, ...]) -> Access | None:
+        return self._judge.recall(snapshots, self.now) if snapshots else None
+
+    def facts(self, origin: Origin, access: Access | None) -> dict[str, object]:
+        """Return an entry as data for JSON, without headers and body."""
+        if access is None:
+            return {"origin": str(origin), "outcome": "unreadable"}
+        snapshot = access.snapshot
+        return {
+            "origin": str(origin),
+            "outcome": str(Outcome.of(access)),
+            "url": snapshot.url,
+            "status": snapshot.status,
+            "error": snapshot.error,
+            "time": snapshot.time,
+            "age": round(self.now - snapshot.time, 1),
+            "fresh_for": round(access.lifetime, 1),
+            "failures": access.snapshots[-1].failures,
+            "size": len(snapshot.body),
+        }
+
+    def times(self, access: Access) -> str:
+        """Return in words how old a robots.txt is, and for how long a crawl would use it."""
+        age, fresh_for = self.now - access.snapshot.time, access.lifetime
+        old = f"{span(age)} old" if age >= 0 else f"{span(-age)} ahead of the clock of this machine"
+        return f"{old}, {f'fresh for {span(fresh_for)}' if fresh_for > 0 else 'no longer fresh'}"
+
+
+async def _list(contents: _Contents, *, as_json: bool) -> int:
+    lines: list[str] = []
+    async for origin, access in contents.items():
+        facts = contents.facts(origin, access)
+        if as_json:
+            lines.append(to_json(facts))
+        else:
+            more = f", {facts['size']} bytes, {contents.times(access)}" if access is not None else ""
+            lines.append(f"{printable(str(origin))}: {facts['outcome']}{more}")
+        if len(lines) == _LINES:
+            if not _write(lines):
+                return 0
+            lines = []
+    _write(lines)
+    return 0
+
+
+async def _show(contents: _Contents, origin: Origin, *, as_json: bool) -> int:
+    access = await contents.load(origin)
+    if access is None:
+        return _not_there(origin, as_json=as_json)
+    facts, snapshot = contents.facts(origin, access), access.snapshot
+    text = to_text(snapshot.body)
+    if as_json:
+        _write([to_json({**facts, "headers": dict(snapshot.headers), "body": text})])
+        return 0
+    when = datetime.fromtimestamp(snapshot.time, timezone.utc).isoformat(timespec="seconds")
+    shown = {
+        "origin": str(origin),
+        "outcome": f"{facts['outcome']}: {access.detail}{', and ' if access.setting else ''}{access.setting}",
+        "url": snapshot.url,
+        "time": f"{when}, {contents.times(access)}",
+        "failures in a row": str(facts["failures"]),
+        **snapshot.headers,
+        "size": f"{facts['size']} bytes",
+    }
+    lines = [f"{printable(name)}: {printable(value)}" for name, value in shown.items()]
+    body = to_lines(text)
+    if not body[-1]:
+        body.pop()  # what follows the last line feed
+    _write([*lines, *([""] if body else []), *map(_escaped, body)])
+    return 0
+
+
+def _escaped(line: str) -> str:
+    """Escape what is not printable or not UTF-8 in a line of a body."""
+    text = line.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return printable(text, len(text))
+
+
+async def _forget(contents: _Contents, origin: Origin, *, as_json: bool) -> int:
+    if not await contents.store.delete(origin):
+        return _not_there(origin, as_json=as_json)
+    done = "forgotten"
+    _write(
+        [
+            to_json({"origin": str(origin), "outcome": done})
+            if as_json
+            else f"{printable(str(origin))}: {done}"
+        ]
+    )
+    return 0
+
+
+def _not_there(origin: Origin, *, as_json: bool) -> int:
+    what = "not in the store"
+    _write(
+        [
+            to_json({"origin": str(origin), "outcome": what})
+            if as_json
+            else f"{printable(str(origin))}: {what}"
+        ]
+    )
+    return 1
+
+
+async def _export(contents: _Contents, folder: str) -> int:
+    path = Path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if any(path.iterdir()):
+            raise CommandError(f"{folder} is not empty; expected a new or empty folder")
+        with (path / INDEX).open("w", encoding="ascii", newline="\n") as index:
+            async for origin, access in contents.items():
+                file = None
+                if access is not None and access.rules is not None:
+                    file = file_name(origin)
+                    (path / file).write_bytes(access.snapshot.body)
+                index.write(to_json({**contents.facts(origin, access), "file": file}) + "\n")
+    except OSError as exc:
+        raise CommandError(f"{exc.filename or folder}: {exc.strerror or exc}") from exc
+    return 0
+
+
+def file_name(origin: Origin) -> str:
+    """Return a file name for the robots.txt of an origin, safe on every file system and unique.
+
+    Lower-case ASCII letters, digits, ``.``, ``-`` and ``_`` stay; the UTF-8 bytes of other characters become
+    ``%XX``. A host that is too long ends in a hash.
+    """
+    host = _UNSAFE.sub(
+        lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass")),
+        origin.host,
+    )
+    if len(host) > _LONGEST_HOST:
+        host = f"{host[:_LONGEST_HOST]}%{blake2b(host.encode(), digest_size=16).hexdigest()}"
+    return f"{origin.scheme}_{host}_{origin.port}.txt"
+
+
+def _origin(text: str) -> Origin:
+    """Return the origin of a URL. Raises `ValueError` if it has none."""
+    try:
+        origin = Origin.of(text)
+    except ValueError:
+        origin = None
+    if origin is None:
+        raise ValueError(f"{text}: not an origin; expected a scheme and a host, such as http://town.example")
+    return origin
+
+
+def _write(lines: list[str]) -> bool:
+    try:
+        return write(lines)
+    except OSError as exc:
+        raise CommandError(f"standard output: {exc.strerror or exc}") from exc

@@ -1,0 +1,209 @@
+"""``scrapy robots-check -``: answers while URLs are written, in their order, in limited memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.commands import ROBOTS, command, conversation, environment, run, words
+from tests.sites import Answer, Site
+
+
+def test_answers_come_while_standard_input_is_open(tmp_path: Path, mode: str) -> None:
+    with Site(ROBOTS) as one, Site(Answer(status=404)) as two, conversation(tmp_path, mode=mode) as talk:
+        assert talk.ask(f"{one.url}/staff/").startswith(
+            f"forbidden {one.url}/staff/ for 'Scrapy': line 5 of "
+        )
+        assert talk.ask(f"{two.url}/staff/").startswith(f"allowed   {two.url}/staff/ for 'Scrapy': ")
+        assert talk.ask("nonsense").startswith("unknown   nonsense for 'Scrapy': the URL is invalid ")
+        assert talk.ask(f"{one.url}/").startswith(f"allowed   {one.url}/ ")
+        assert talk.end() == 2
+        assert talk.answers.read() == ""
+    assert (one.targets(), two.targets(), talk.errors) == (["/robots.txt"], ["/robots.txt"], "")
+
+
+@pytest.mark.parametrize("options", [["--json"], ["--json", "--compare"], ["--json", "--file", "robots.txt"]])
+def test_programs_can_ask_one_question_after_another(tmp_path: Path, options: list[str]) -> None:
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    with Site(ROBOTS) as site, conversation(tmp_path, *options) as talk:
+        assert json.loads(talk.ask(f"{site.url}/staff/"))["answer"] == "forbidden"
+        assert json.loads(talk.ask(f"{site.url}/"))["answer"] == "allowed"
+        assert talk.end() == 1
+
+
+def test_slow_host_delays_answers_but_not_the_downloads_of_others(tmp_path: Path, mode: str) -> None:
+    asked, release = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        asked.set()
+        release.wait()
+
+    seen = threading.Semaphore(0)
+    other = Answer(ROBOTS, before=seen.release)
+    with Site(Answer(ROBOTS, before=wait)) as slow, Site(other, host="0.0.0.0") as others:
+        urls = [f"{others.url_of(f'127.0.0.{n}')}/" for n in range(2, 42)]
+        with conversation(tmp_path, "-s", "NOROBOTS_TIMEOUT=300", mode=mode) as talk:
+            talk.write(f"{slow.url}/staff/\n")
+            assert asked.wait(60)
+            talk.write("\n".join(urls) + "\n")
+            for _ in urls:
+                assert seen.acquire(timeout=60)
+            os.set_blocking(talk.answers.fileno(), False)
+            with pytest.raises(BlockingIOError):
+                os.read(talk.answers.fileno(), 1)  # the first answer is not there, so none is
+            os.set_blocking(talk.answers.fileno(), True)
+            release.set()
+            assert talk.end() == 1
+            answers = [line.split()[:2] for line in talk.answers]
+    assert answers == [["forbidden", f"{slow.url}/staff/"], *(["allowed", url] for url in urls)]
+
+
+def test_answers_that_are_not_read_do_not_stop_downloads(tmp_path: Path, mode: str) -> None:
+    asked = threading.Event()
+    lines: list[str] = []
+    with (
+        Site(ROBOTS) as one,
+        Site(Answer(ROBOTS, before=asked.set)) as other,
+        conversation(tmp_path, mode=mode) as talk,
+    ):
+        urls = [f"{one.url}/staff/{n}" for n in range(3000)]  # their answers are more than a pipe holds
+        talk.write("\n".join(urls) + f"\n{other.url}/\n")
+        assert asked.wait(60)
+        reader = threading.Thread(target=lambda: lines.extend(talk.answers))
+        reader.start()
+        assert talk.end() == 1
+        reader.join()
+    assert [line.split()[1] for line in lines] == [*urls, f"{other.url}/"]
+
+
+def test_each_robot_has_an_answer(tmp_path: Path, mode: str) -> None:
+    with Site(ROBOTS) as site:
+        urls = [f"{site.url}/foo/", f"{site.url}/staff/", "nonsense"]
+        robots = ["--robot", "FooBot", "--robot", "Mozilla/5.0 (compatible; BarBot/2.0)", "--robot", "Baz"]
+        done = run(tmp_path, "robots-check", *robots, *urls, mode=mode)
+        in_json = run(tmp_path, "robots-check", "--json", *robots, *urls, mode=mode)
+    answers = [
+        ("forbidden", "FooBot"), ("allowed", "BarBot"), ("allowed", "Baz"),
+        ("allowed", "FooBot"), ("forbidden", "BarBot"), ("forbidden", "Baz"),
+        ("unknown", "FooBot"), ("unknown", "BarBot"), ("unknown", "Baz"),
+    ]  # fmt: skip
+    assert re.findall(r"^(\w+) +\S+ for '(\w+)'", done.stdout, re.MULTILINE) == answers
+    facts = [json.loads(line) for line in in_json.stdout.splitlines()]
+    assert [(fact["answer"], fact["robot"]) for fact in facts] == answers
+    assert [fact["url"] for fact in facts] == [url for url in urls for _ in range(3)]
+    assert site.targets() == ["/robots.txt"] * 2
+
+
+def test_a_large_file_is_read_for_each_robot(tmp_path: Path, mode: str) -> None:
+    """It is read in a thread, and more robots are asked about than are remembered."""
+    records = "".join(f"User-agent: bot{n}x\nDisallow: /{n}x\n\n" for n in range(3000))
+    (tmp_path / "robots.txt").write_text(records)
+    robots = [option for n in range(70) for option in ("--robot", f"bot{n}x")]
+    urls = [f"http://town.example/{n}x" for n in range(0, 70, 10)]
+    done = run(
+        tmp_path, "robots-check", "--file", "robots.txt", *robots, "-", stdin="\n".join(urls), mode=mode
+    )
+    forbidden = re.findall(r"^forbidden http://town.example/(\w+) for 'bot(\w+)'", done.stdout, re.MULTILINE)
+    assert forbidden == [(f"{n}x", f"{n}x") for n in range(0, 70, 10)]
+    assert len(words(done)) == 490
+
+
+# Runs a command, and writes its peak memory in kB to standard error. The figure of a process includes that of
+# the process that forked it, so a small process forks.
+MEASURE = """
+import resource, subprocess, sys
+status = subprocess.run(sys.argv[1:]).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+sys.exit(status)
+"""
+
+
+def test_memory_does_not_grow_with_the_number_of_urls(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    peaks = []
+    for count in (1000, 150_000):
+        urls = [f"http://{n % 50}.town.example/a/path/of/some/length/{n}/" for n in range(count)]
+        check = command("robots-check", "--file", "robots.txt", "-")
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURE, *check],
+            input="\n".join(urls), text=True, capture_output=True, check=True,
+            cwd=tmp_path, env=environment(),
+        )  # fmt: skip
+        assert [line.split()[1] for line in done.stdout.splitlines()] == urls
+        peaks.append(int(done.stderr) / 1024)
+    assert peaks[1] - peaks[0] < 16, peaks  # the answers alone are 24 MB
+
+
+def test_lines_can_be_written_in_pieces(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    with conversation(tmp_path, "--file", "robots.txt") as talk:
+        for piece in (
+            "\ufeffhttp://town.exa",
+            "mple/staff/\r\n\n  http://",
+            "town.example/\nhttp://town.example/x",
+        ):
+            talk.write(piece)
+        assert talk.end() == 1
+        answers = [line.split()[:2] for line in talk.answers]
+    assert answers == [
+        ["forbidden", "http://town.example/staff/"],
+        ["allowed", "http://town.example/"],
+        ["allowed", "http://town.example/x"],
+    ]
+
+
+def test_arguments_before_and_after_standard_input_keep_their_places(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    urls = [f"http://town.example/{n}" for n in range(4)]
+    args = ["--file", "robots.txt", urls[0], "-", urls[3]]
+    done = run(tmp_path, "robots-check", *args, stdin="\n".join(urls[1:3]))
+    assert [line.split()[1] for line in done.stdout.splitlines()] == urls
+
+
+def test_unreadable_standard_input_is_an_error(tmp_path: Path) -> None:
+    with Path(os.devnull).open("w") as write_only:
+        done = subprocess.run(
+            command("robots-check", "--file", os.devnull, "http://town.example/", "-"),
+            stdin=write_only, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (2, "<stdin>: Bad file descriptor\n")
+    assert done.stdout.startswith("allowed   http://town.example/ ")
+
+
+def test_interrupted_check_ends_while_standard_input_is_open(tmp_path: Path, mode: str) -> None:
+    with Site(ROBOTS) as site, conversation(tmp_path, mode=mode) as talk:
+        assert talk.ask(f"{site.url}/").startswith("allowed ")
+        talk.process.send_signal(signal.SIGINT)
+        assert talk.wait() == 2
+        assert talk.answers.read() == ""
+    assert talk.errors == "the crawl was stopped before all URLs were read\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
+def test_a_full_disk_ends_a_check(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command("robots-check", "--file", os.devnull, "http://town.example/"),
+            cwd=tmp_path, env=environment(), stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (2, "standard output: No space left on device\n")
+
+
+def test_line_that_is_too_long_is_unknown_and_the_next_is_answered(tmp_path: Path, mode: str) -> None:
+    with Site(ROBOTS) as site, conversation(tmp_path, mode=mode) as talk:
+        for _ in range(50):
+            talk.write("x" * 100_000)
+        talk.write("\n")
+        answer = talk.answers.readline()
+        assert answer.startswith("unknown   xxx")
+        assert answer.endswith(": the line has more than 65,536 bytes, too many for a URL\n")
+        assert talk.ask(f"{site.url}/staff/").startswith("forbidden ")
+        assert talk.end() == 2
