@@ -4,6 +4,7 @@
 
 PYTHON ?= python3
 WORKERS ?= 4
+# ARGS: more arguments for pytest, in test-select and test-no-reactor.
 # Pythons that need not be on the PATH; tox fails at one that is too old for it.
 PYENV := $(wildcard $(HOME)/.pyenv/versions/3.1[0-9].*/bin/python)
 # The oldest supported Python that is installed and runs: 10 is Python 3.10.
@@ -32,10 +33,10 @@ test: $(READY) ## Run all tests
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 test-select: $(READY) ## Run the crawl tests with another reactor than asyncio's
-	CRAWL_MODES=select $(BIN)/python -m pytest -n $(WORKERS) tests/crawls
+	CRAWL_MODES=select $(BIN)/python -m pytest -n $(WORKERS) $(ARGS) tests/crawls
 
 test-no-reactor: $(READY) ## Run the crawl tests without a reactor
-	CRAWL_MODES="no reactor" $(BIN)/python -m pytest -n $(WORKERS) tests/crawls
+	CRAWL_MODES="no reactor" $(BIN)/python -m pytest -n $(WORKERS) $(ARGS) tests/crawls
 
 test-oldest: $(READY) ## Run the crawl tests on the oldest Scrapy and the oldest installed Python
 	@echo "Testing the oldest Scrapy on Python 3.$(OLDEST), the oldest that is installed; 3.10 is the oldest supported."

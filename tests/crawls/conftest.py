@@ -12,6 +12,13 @@ from tests.filled_stores import fill, snapshots
 from tests.redisserver import RedisServer
 
 
+def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
+    """Mark the tests that run in each mode, so that they can be run alone."""
+    for item in items:
+        if "mode" in getattr(item, "fixturenames", ()):
+            item.add_marker("each_mode")
+
+
 @pytest.fixture
 def redis_server(redis_server: RedisServer) -> RedisServer:
     """A Redis server for one test; skipped where crawls cannot use Redis."""
