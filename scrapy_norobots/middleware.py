@@ -74,6 +74,8 @@ class NoRobotsMiddleware:
         config = Config.from_settings(crawler.settings)
         if not config.obey:
             logger.info("Spider %s does not obey robots.txt: ROBOTSTXT_OBEY is False", spider_name(crawler))
+            if config.evidence.folder:
+                logger.warning("NOROBOTS_EVIDENCE has no effect: ROBOTSTXT_OBEY is False")
             raise NotConfigured
         assert crawler.stats is not None  # made before any middleware
         _warn_about_incomplete_setup(crawler.settings)

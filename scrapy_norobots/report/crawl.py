@@ -249,7 +249,8 @@ class CrawlReport:
             what, level = "now follow its rules", logging.INFO
         origin = access.snapshot.origin
         why = f" ({access.setting})" if access.setting else ""
-        again = f"; robots.txt is downloaded again after {access.lifetime:g} s" if access.temporary else ""
+        seconds = f"{access.lifetime:.2g}" if access.lifetime < 10 else f"{access.lifetime:.0f}"
+        again = f"; robots.txt is downloaded again after {seconds} s" if access.temporary else ""
         logged = self._without_rules
         is_new = origin not in logged
         if level > logging.DEBUG and len(logged) < _LOGGED_MAX:

@@ -346,3 +346,11 @@ def test_a_folder_that_cannot_be_written_is_an_error_at_the_start(tmp_path: Path
     (tmp_path / "file").write_text("")
     done = run_crawl("http://127.0.0.1:9/", settings=with_evidence(tmp_path / "file"))
     assert f"ValueError: NOROBOTS_EVIDENCE = '{tmp_path / 'file'}': cannot be written: " in done.stderr
+
+
+def test_a_spider_that_does_not_obey_has_no_evidence_and_a_warning(tmp_path: Path) -> None:
+    settings = {**ADDON, "ROBOTSTXT_OBEY": False, "NOROBOTS_EVIDENCE": str(tmp_path / "evidence")}
+    with Site() as site:
+        seen = crawl(f"{site.url}/", settings=settings)
+    assert seen.log_lines("WARNING", "NOROBOTS_EVIDENCE has no effect: ROBOTSTXT_OBEY is False")
+    assert not (tmp_path / "evidence").exists()

@@ -6,6 +6,7 @@ import json
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -30,8 +31,9 @@ def follow(spider: str = "tests.spiders.WithoutErrback", mode: str = MODES[0], *
             settings={**ADDON, **settings},
             mode=mode,
         )
-    forbidden = {"/back/1", "/back/2", "/%62ack/3"} if settings.get("NOROBOTS_DRY_RUN") else set()
-    assert set(site.pages()) == {"/", "/1", "/2"} | forbidden
+    forbidden = {"/back/1", "/back/2", "/back/3"} if settings.get("NOROBOTS_DRY_RUN") else set()
+    # Without a reactor, Scrapy's handler sends "/%62ack/3" as "/back/3".
+    assert {unquote(target) for target in site.pages()} == {"/", "/1", "/2"} | forbidden
     return seen
 
 
