@@ -82,18 +82,22 @@ class Evidence:
         response: Response,
         snapshot: Snapshot | None = None,
         previous: Snapshot | None = None,
+        when: float | None = None,
     ) -> None:
         """Record an answer to a request for a robots.txt.
 
         `snapshot` is the outcome of the download if this is the last hop. `previous` is the copy that a 304
-        renews.
+        renews. `when` is when it was received, in seconds since the epoch, if that was before now.
         """
         judged = renewed = None
         if snapshot is not None and snapshot.status is not None and 200 <= snapshot.status < 300:
             judged = snapshot.body
         elif snapshot is not None and snapshot.status == 304:
             renewed = previous
-        when = time.time() if snapshot is None else snapshot.time
+        if snapshot is not None:
+            when = snapshot.time
+        elif when is None:
+            when = time.time()
         self._put(self._answers.Answer(origin, response, when, judged, renewed))
         if snapshot is not None and snapshot.status is None:
             self.failed(snapshot)

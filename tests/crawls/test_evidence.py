@@ -94,6 +94,32 @@ def test_each_answer_and_each_decision_is_recorded(mode: str, tmp_path: Path) ->
     assert agrees(tmp_path)
 
 
+def test_answers_that_scrapy_retries_are_recorded(tmp_path: Path, mode: str) -> None:
+    busy = gzip.compress(b"one moment, please")
+    shut = Answer(busy, status=503, headers={"Content-Encoding": "gzip"})
+    with Changing(shut, Answer(b"again", status=502), Answer(RULES)) as site:
+        settings = with_evidence(tmp_path, RETRY_ENABLED=True, NOROBOTS_RETRY_TIMES=2)
+        crawl(f"{site.url}/back/", settings=settings, mode=mode)
+    stored = answers(tmp_path)[1:]
+    assert [(one.status, one.body) for one in stored] == [
+        ("503", busy),
+        ("502", b"again"),
+        ("200", RULES.encode()),
+    ]
+    assert stored[0].http["Content-Encoding"] == "gzip"
+    dates = [one.headers["WARC-Date"] for one in stored]
+    assert dates == sorted(set(dates))
+    assert agrees(tmp_path)
+
+
+def test_an_answer_whose_retry_gets_none_is_recorded(tmp_path: Path) -> None:
+    with Changing(Answer(status=503), Answer(RULES, headers={"Content-Length": "1000"})) as site:
+        settings = with_evidence(tmp_path, RETRY_ENABLED=True, NOROBOTS_RETRY_TIMES=1)
+        crawl(f"{site.url}/a", settings=settings)
+    assert sorted(kinds(answers(tmp_path)[1:])) == [("metadata", ""), ("response", "503")]
+    assert agrees(tmp_path)
+
+
 def test_allowed_requests_can_be_left_out(tmp_path: Path) -> None:
     with Site(RULES) as site:
         settings = with_evidence(tmp_path, NOROBOTS_EVIDENCE_ALLOWED=False)
