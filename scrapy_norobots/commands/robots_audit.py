@@ -27,7 +27,7 @@ from scrapy_norobots.commands.base import (
     is_terminal,
     to_json,
 )
-from scrapy_norobots.evidence.fields import DECISIONS_SUFFIX, WARC_SUFFIX
+from scrapy_norobots.evidence.fields import DECISIONS_SUFFIX, OVERRIDDEN, WARC_SUFFIX
 from scrapy_norobots.parser import Reader, StrictRobotParser
 from scrapy_norobots.standard.decision import printable
 
@@ -95,6 +95,7 @@ class RobotsAudit(RobotsCommand):
             {
                 "answers": audit.answers,
                 "decisions": dict(audit.verdicts.most_common()),
+                "not_judged": audit.verdicts[OVERRIDDEN],
                 "cut_off": audit.cut_off,
                 "problems": problems,
             }
@@ -113,9 +114,11 @@ class RobotsAudit(RobotsCommand):
         result = (
             coloured("all agree", GREEN) if not problems else coloured(_counted(problems, "problem"), RED)
         )
+        not_judged = audit.verdicts[OVERRIDDEN]
         yield (
             f"{_counted(audit.answers, 'answer')}, {_counted(audit.verdicts.total(), 'decision')}"
             f"{f' ({verdicts})' if verdicts else ''}: {result}"
+            f"{f', {not_judged:,} not judged' if not_judged else ''}"
         )
         if audit.cut_off:
             yield f"{_counted(audit.cut_off, 'file')} cut off in the middle; read up to there"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_norobots.evidence.fields import AND, OVERRIDDEN, UNREACHABLE, date_of, digest_of
+from scrapy_norobots.evidence.fields import AND, OVERRIDDEN, OVERRIDE, UNREACHABLE, date_of, digest_of
 from scrapy_norobots.parser import StrictRobotParser, parser_names, strict_reading
 from scrapy_norobots.standard import Origin, Reason, Verdict
 
@@ -53,7 +53,7 @@ class DecisionLines:
             "verdict": OVERRIDDEN,
             "robot": robot,
             "origin": None,
-            "reason": "dont_obey_robotstxt",
+            "reason": OVERRIDE,
             "line": None,
             "rule": None,
             "robots_digest": None,

@@ -21,7 +21,7 @@ from scrapy import signals
 
 from scrapy_norobots import compat
 from scrapy_norobots.evidence.decisions import Made
-from scrapy_norobots.evidence.fields import MULTIVALUE, POLICY
+from scrapy_norobots.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -184,7 +184,7 @@ def _run_name(crawler: Crawler) -> str:
 
 
 def _about(config: Config) -> dict[str, str]:
-    """Return what a `warcinfo` record says of a crawl; the audit needs the last three."""
+    """Return what a `warcinfo` record says of a crawl; the audit needs the last four."""
     from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
 
     return {
@@ -195,4 +195,5 @@ def _about(config: Config) -> dict[str, str]:
         "robots": "ignore" if config.dry_run else "obey",
         POLICY: json.dumps(dict(config.status_policy.table)),
         MULTIVALUE: str(config.multivalue),
+        AIOHTTP: str(compat.knows_aiohttp()),
     }

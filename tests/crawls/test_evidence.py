@@ -25,7 +25,7 @@ def with_evidence(folder: Path, **settings: Any) -> dict[str, Any]:
 
 def agrees(folder: Path) -> bool:
     done = audit(folder)
-    assert done.stdout.rstrip().endswith("all agree"), done.stdout + done.stderr
+    assert ": all agree" in done.stdout, done.stdout + done.stderr
     return done.returncode == 0
 
 
@@ -92,6 +92,7 @@ def test_each_answer_and_each_decision_is_recorded(mode: str, tmp_path: Path) ->
     assert seen.stats["norobots/evidence/answers"] == 6
     assert seen.log_lines(f"INFO: The evidence of this crawl is in {tmp_path}: 7 decisions, 6 answers")
     assert agrees(tmp_path)
+    assert audit(tmp_path).stdout.endswith(": all agree, 1 not judged\n")
 
 
 def test_answers_that_scrapy_retries_are_recorded(tmp_path: Path, mode: str) -> None:
