@@ -101,6 +101,8 @@ class NoRobotsMiddleware:
         if not config.dry_run and type(self) is NoRobotsMiddleware:
             crawler.signals.connect(self._schedule, signal=signals.request_scheduled)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
+        if self._evidence is not None:
+            self._evidence.open()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NoRobotsMiddleware:

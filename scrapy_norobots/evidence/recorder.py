@@ -50,20 +50,27 @@ class Evidence:
     """Records the evidence of one crawl."""
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
-        """Open the files. Raises `ValueError`, which names the setting, if they cannot be opened."""
         assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
         self._stats = crawler.stats
+        self._crawl_config = config
         self._config = config.evidence
         self._closing: Deferred[None] | None = None
         self._has_logged_loss = False
+
+    def open(self) -> None:
+        """Open the files and start the thread, once nothing else can keep the crawl from starting.
+
+        Raises `ValueError`, which names the setting, if the files cannot be opened.
+        """
+        config = self._crawl_config
         try:
             from scrapy_norobots.evidence import answers  # noqa: PLC0415  # an extra
             from scrapy_norobots.evidence.writer import Writer  # noqa: PLC0415  # imports that too
 
             self._answers = answers
             self._writer = Writer(
-                Path(self._config.folder), _run_name(crawler), _about(config), dry_run=config.dry_run
+                Path(self._config.folder), _run_name(self._crawler), _about(config), dry_run=config.dry_run
             )
         except ImportError as exc:
             raise ValueError(
@@ -74,7 +81,7 @@ class Evidence:
             raise ValueError(
                 f"NOROBOTS_EVIDENCE = {self._config.folder!r}: cannot be written: {exc}"
             ) from exc
-        crawler.signals.connect(self._close, signals.spider_closed)
+        self._crawler.signals.connect(self._close, signals.spider_closed)
 
     def answered(
         self,

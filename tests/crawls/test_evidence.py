@@ -373,3 +373,10 @@ def test_a_folder_that_cannot_be_written_is_an_error_at_the_start(tmp_path: Path
     (tmp_path / "file").write_text("")
     done = run_crawl("http://127.0.0.1:9/", settings=with_evidence(tmp_path / "file"))
     assert f"ValueError: NOROBOTS_EVIDENCE = '{tmp_path / 'file'}': cannot be written: " in done.stderr
+
+
+def test_a_crawl_that_another_setting_keeps_from_starting_leaves_no_files(tmp_path: Path) -> None:
+    settings = with_evidence(tmp_path / "evidence", NOROBOTS_STORE="ftp://town.example/")
+    done = run_crawl("http://127.0.0.1:9/", settings=settings)
+    assert "ValueError: NOROBOTS_STORE = 'ftp://town.example/'" in done.stderr
+    assert not (tmp_path / "evidence").exists()
