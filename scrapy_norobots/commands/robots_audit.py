@@ -72,7 +72,8 @@ class RobotsAudit(RobotsCommand):
             self.fail(f"robots-audit needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})")
             return
         try:
-            files = [file for arg in args for file in _files(Path(arg))]
+            # A folder may be named twice, or lie in another one.
+            files = {file.resolve(): file for arg in args for file in _files(Path(arg))}.values()
             progress = _Progress(sum(file.stat().st_size for file in files))
         except (InputError, OSError) as exc:
             self.fail(str(exc))

@@ -231,6 +231,14 @@ def test_several_folders_are_audited_together(evidence: Path, tmp_path: Path) ->
     assert audit(tmp_path / "decisions").returncode == 2
 
 
+def test_a_file_is_read_once_however_its_folder_is_named(evidence: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(evidence)
+    done = audit(evidence, evidence, tmp_path, link)
+    assert done.stdout.startswith("3 answers, 8 decisions ")
+    assert done.returncode == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
