@@ -286,8 +286,8 @@ class NoRobotsMiddleware:
         detail = f"the URL is invalid: {exc}"
         return Decision(Verdict.FORBIDDEN, request.url, robot, Reason.BAD_URL, detail=detail)
 
-    def _spider_closed(self, reason: str) -> None:
-        self._report.list_files(self._origins.latest, self._identity.default)
+    async def _spider_closed(self, reason: str) -> None:
+        await self._report.list_files(self._origins.latest, self._identity.default)
         self._origins.clear()  # reports its counts of requests
         self._report.finish(reason)
 
