@@ -137,9 +137,11 @@ class NoRobotsMiddleware:
             self._drop(request, self._bad_url(request, exc))
             return None
         if origin is None or target is None:  # U9: no robots.txt applies
+            self._exempt(request, url, Reason.NOT_WEB)
             await self._take_turn(request)
             return None
         if target == "/robots.txt":
+            self._exempt(request, url, Reason.ROBOTS_TXT)
             return await self._answer(origin, request)
         question = _Question(url, origin, target, self._identity.robot(request))
         access = self._origins.get(origin)
@@ -252,6 +254,11 @@ class NoRobotsMiddleware:
         if response is not None:
             self._stats.inc_value("norobots/shared")
         return response
+
+    def _exempt(self, request: Request, url: str, reason: Reason) -> None:
+        """Record that a request needs no robots.txt."""
+        if self._evidence is not None:
+            self._evidence.exempt(url, self._identity.robot(request), reason)
 
     async def _take_turn(self, request: Request) -> None:
         """Queue a request without a robots.txt if its slot has a queue, so that it overtakes no other."""

@@ -34,12 +34,15 @@ from scrapy_norobots.evidence.files import DamagedError, GzipFile, Stored, read_
 from scrapy_norobots.evidence.index import Index, Outcome
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.snapshot import Snapshot
-from scrapy_norobots.standard import Decision, Origin, Reason
+from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.urls import split
 
 # How much memory parsed files may take, in bytes, and how many outcomes are remembered.
 _PARSED_MAX = 64 * 1024 * 1024
 _OUTCOMES_MAX = 50_000
+
+# Why a request needs no robots.txt. The second may also be decided by a file.
+_EXEMPTIONS = (Reason.NOT_WEB.name.lower(), Reason.ROBOTS_TXT.name.lower())
 
 _NO_TIMES = Freshness(0, 0, 0, 0)  # freshness is not checked
 
@@ -178,6 +181,9 @@ class Audit:
         if facts["reason"] == Reason.BAD_URL.name.lower():
             _check_bad_url(facts)
             return
+        if facts["reason"] in _EXEMPTIONS and facts["robots_time"] is None:
+            _check_exempt(facts)
+            return
         of_url, target = split(url)
         if str(of_url) != origin or of_url is None or target is None:
             raise MismatchError(f"is not of the origin {origin}")
@@ -297,6 +303,19 @@ def _check_bad_url(facts: Mapping[str, Any]) -> None:
     except ValueError:
         return
     raise MismatchError(f"dropped as a URL without an origin, but it is of {origin}")
+
+
+def _check_exempt(facts: Mapping[str, Any]) -> None:
+    """Check that a URL is that of a robots.txt (U7), or has no origin (U9)."""
+    origin, target = split(facts["url"])
+    reason = Reason.NOT_WEB if target is None else Reason.ROBOTS_TXT if target == "/robots.txt" else None
+    if reason is None or facts["reason"] != reason.name.lower():
+        raise MismatchError(f"recorded as {facts['reason']}, but it needs a robots.txt")
+    if facts["origin"] != (None if origin is None else str(origin)):
+        raise MismatchError(f"is not of the origin {facts['origin']}")
+    stated = tuple(facts[name] for name in ("verdict", "reason", "line", "rule"))
+    if stated != (Verdict.ALLOWED.value, facts["reason"], None, None):
+        raise MismatchError(f"recorded as {_text_of(stated)}; it is always allowed")
 
 
 def _facts_of(decision: Decision) -> tuple[str, str, int | None, str | None]:

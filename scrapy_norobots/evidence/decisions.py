@@ -24,8 +24,8 @@ class Made(NamedTuple):
     """A decision, as it is made.
 
     `robot` is the name or whole User-Agent header by which it was made. `decision` is there if the request
-    is dropped; then there is no `access` if the URL has no origin. Neither is there if robots.txt was
-    overridden.
+    is dropped; then there is no `access` if the URL has no origin. Neither is there if the request needs no
+    robots.txt, for an `exemption`, or if robots.txt was overridden.
     """
 
     time: float
@@ -33,6 +33,7 @@ class Made(NamedTuple):
     robot: str | bytes
     access: Access | None = None
     decision: Decision | None = None
+    exemption: Reason | None = None
 
 
 class DecisionLines:
@@ -72,6 +73,8 @@ class DecisionLines:
             facts |= _allowed(made.url, made.robot, access)
         else:
             facts["origin"] = _origin_of(made.url)
+            if made.exemption is not None:
+                facts |= {"verdict": Verdict.ALLOWED.value, "reason": made.exemption.name.lower()}
         return json.dumps(facts).encode() + b"\n"
 
     def _file(self, access: Access) -> tuple[str, str | None]:

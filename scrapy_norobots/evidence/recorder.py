@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from scrapy_norobots.evidence.answers import AnswerRecord
     from scrapy_norobots.settings import Config
     from scrapy_norobots.snapshot import Snapshot
-    from scrapy_norobots.standard import Decision, Origin
+    from scrapy_norobots.standard import Decision, Origin, Reason
 
 logger = logging.getLogger(__name__)
 
@@ -122,6 +122,11 @@ class Evidence:
         """Record that a request passes."""
         if self._config.allowed:
             self._put(Made(time.time(), url, robot, access))
+
+    def exempt(self, url: str, robot: str | bytes, reason: Reason) -> None:
+        """Record that a request passes because it needs no robots.txt (U7, U9)."""
+        if self._config.allowed:
+            self._put(Made(time.time(), url, robot, exemption=reason))
 
     def dropped(self, url: str, robot: str | bytes, decision: Decision, access: Access | None) -> None:
         """Record that a request is dropped, or would be dropped without the dry run."""

@@ -278,6 +278,18 @@ def test_a_url_that_is_forbidden_as_it_would_be_sent(tmp_path: Path) -> None:
     assert agrees(tmp_path)
 
 
+def test_requests_that_need_no_robots_txt_have_a_decision(tmp_path: Path, mode: str) -> None:
+    with Site(RULES) as site:
+        crawl(f"{site.url}/robots.txt", "data:,town", settings=with_evidence(tmp_path), mode=mode)
+    made = {one["url"]: one for one in decisions(tmp_path)}
+    assert {url: (one["verdict"], one["reason"], one["origin"]) for url, one in made.items()} == {
+        f"{site.url}/robots.txt": ("allowed", "robots_txt", site.url),
+        "data:,town": ("allowed", "not_web", None),
+    }
+    assert {one["robots_time"] for one in made.values()} == {None}
+    assert agrees(tmp_path)
+
+
 def test_passwords_are_not_recorded(tmp_path: Path) -> None:
     with Site(RULES) as site:
         secret = site.url.replace("://", "://jo:secret@")

@@ -119,6 +119,22 @@ FORGED: dict[str, tuple[Change, str]] = {
         of_one("/back/", verdict="allowed", reason="bad_url", url="http://town.example:99999/"),
         "recorded as allowed, but a URL without an origin is unreachable",
     ),
+    "a robots.txt that is none": (
+        of_one("/back/", verdict="allowed", reason="robots_txt", line=None, rule=None, robots_time=None),
+        "recorded as robots_txt, but it needs a robots.txt",
+    ),
+    "a URL that is not http but is": (
+        of_one("/back/", verdict="allowed", reason="not_web", line=None, rule=None, robots_time=None),
+        "recorded as not_web, but it needs a robots.txt",
+    ),
+    "a robots.txt that is forbidden": (
+        lambda folder: of_one(
+            "/back/", reason="robots_txt", robots_time=None,
+            url=decisions(folder)[0]["origin"] + "/robots.txt",
+            origin=decisions(folder)[0]["origin"],
+        )(folder),
+        "it is always allowed",
+    ),
     "an override": (of_one("/back/", verdict="overridden"), "but not because of dont_obey_robotstxt"),
     "a robot": (of_one("/a", verdict="forbidden"), "judged as allowed"),
     "a byte of a body": (of_answers(with_another_body), "its body has the digest sha256:"),
