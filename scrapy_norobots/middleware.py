@@ -174,7 +174,7 @@ class NoRobotsMiddleware:
             return None
         self._counters.passed += 1
         if self._evidence is not None:
-            self._evidence.allowed(question.url, question.robot, access)
+            self._evidence.allowed(question.url, question.robot, request.url, access)
         return None
 
     def _schedule(self, request: Request) -> None:
@@ -258,7 +258,7 @@ class NoRobotsMiddleware:
     def _exempt(self, request: Request, url: str, reason: Reason) -> None:
         """Record that a request needs no robots.txt."""
         if self._evidence is not None:
-            self._evidence.exempt(url, self._identity.robot(request), reason)
+            self._evidence.exempt(url, self._identity.robot(request), request.url, reason)
 
     async def _take_turn(self, request: Request) -> None:
         """Queue a request without a robots.txt if its slot has a queue, so that it overtakes no other."""
@@ -284,7 +284,7 @@ class NoRobotsMiddleware:
         self._report.dropped(request, error, access)
         if self._evidence is not None:
             robot = self._identity.robot(request)
-            self._evidence.dropped(checked_url(request), robot, decision, access)
+            self._evidence.dropped(checked_url(request), robot, request.url, decision, access)
         if not self._config.dry_run:
             raise error
 

@@ -55,7 +55,7 @@ def answer(of: Access) -> Answer:
 
 def made(url: str, by: Access, when: float = TIME + 1) -> Made:
     decision = by.decide(url, "FooBot")
-    return Made(when, url, b"FooBot", by, None if decision else decision)
+    return Made(when, url, b"FooBot", url, by, None if decision else decision)
 
 
 def problems(folder: Path) -> list[Problem]:

@@ -23,14 +23,16 @@ _REMEMBERED = 10_000
 class Made(NamedTuple):
     """A decision, as it is made.
 
-    `robot` is the name or whole User-Agent header by which it was made. `decision` is there if the request
-    is dropped; then there is no `access` if the URL has no origin. Neither is there if the request needs no
-    robots.txt, for an `exemption`, or if robots.txt was overridden.
+    `url` is checked, and `requested` is sent; they differ if the request has `norobots_url`. `robot` is the
+    name or whole User-Agent header by which it was made. `decision` is there if the request is dropped; then
+    there is no `access` if the URL has no origin. Neither is there if the request needs no robots.txt, for an
+    `exemption`, or if robots.txt was overridden.
     """
 
     time: float
     url: str
     robot: str | bytes
+    requested: str
     access: Access | None = None
     decision: Decision | None = None
     exemption: Reason | None = None
@@ -61,6 +63,8 @@ class DecisionLines:
             "robots_time": None,
             "parser": None,
         }
+        if made.requested != made.url:
+            facts["requested"] = _without_credentials(made.requested)
         access = made.access
         if access is not None:
             facts["origin"] = str(access.snapshot.origin)

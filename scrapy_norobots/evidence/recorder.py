@@ -118,23 +118,27 @@ class Evidence:
         for snapshot in snapshots:
             self._put(self._answers.Copy(snapshot))
 
-    def allowed(self, url: str, robot: str | bytes, access: Access) -> None:
+    # Of each request, `url` is the URL that is checked, and `requested` the one that is sent.
+
+    def allowed(self, url: str, robot: str | bytes, requested: str, access: Access) -> None:
         """Record that a request passes."""
         if self._config.allowed:
-            self._put(Made(time.time(), url, robot, access))
+            self._put(Made(time.time(), url, robot, requested, access))
 
-    def exempt(self, url: str, robot: str | bytes, reason: Reason) -> None:
+    def exempt(self, url: str, robot: str | bytes, requested: str, reason: Reason) -> None:
         """Record that a request passes because it needs no robots.txt (U7, U9)."""
         if self._config.allowed:
-            self._put(Made(time.time(), url, robot, exemption=reason))
+            self._put(Made(time.time(), url, robot, requested, exemption=reason))
 
-    def dropped(self, url: str, robot: str | bytes, decision: Decision, access: Access | None) -> None:
+    def dropped(
+        self, url: str, robot: str | bytes, requested: str, decision: Decision, access: Access | None
+    ) -> None:
         """Record that a request is dropped, or would be dropped without the dry run."""
-        self._put(Made(time.time(), url, robot, access, decision))
+        self._put(Made(time.time(), url, robot, requested, access, decision))
 
     def overridden(self, url: str, robot: str | bytes) -> None:
         """Record that a request passes without a check, because of `dont_obey_robotstxt`."""
-        self._put(Made(time.time(), url, robot))
+        self._put(Made(time.time(), url, robot, url))
 
     def _put(self, record: AnswerRecord | Made) -> None:
         writer = self._writer

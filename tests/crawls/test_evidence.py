@@ -290,6 +290,26 @@ def test_requests_that_need_no_robots_txt_have_a_decision(tmp_path: Path, mode: 
     assert agrees(tmp_path)
 
 
+def test_the_url_that_is_sent_is_recorded_if_another_one_is_checked(tmp_path: Path) -> None:
+    with Site(RULES) as site, Site() as proxy:
+        secret = proxy.url.replace("://", "://jo:secret@")
+        crawl(
+            {"url": f"{secret}/render?1", "meta": {"norobots_url": f"{site.url}/a"}},
+            {"url": f"{proxy.url}/render?2", "meta": {"norobots_url": f"{site.url}/back/"}},
+            {"url": f"{proxy.url}/render?3", "meta": {"norobots_url": f"{site.url}/robots.txt"}},
+            f"{site.url}/b",
+            settings=with_evidence(tmp_path),
+        )
+    made = {one["url"].removeprefix(site.url): one.get("requested") for one in decisions(tmp_path)}
+    assert made == {
+        "/a": f"{proxy.url}/render?1",
+        "/back/": f"{proxy.url}/render?2",
+        "/robots.txt": f"{proxy.url}/render?3",
+        "/b": None,
+    }
+    assert agrees(tmp_path)
+
+
 def test_passwords_are_not_recorded(tmp_path: Path) -> None:
     with Site(RULES) as site:
         secret = site.url.replace("://", "://jo:secret@")

@@ -139,7 +139,7 @@ def line_of(url: str, folder: Path, aiohttp: str) -> list[Problem]:
     by = access(b"User-agent: *\nDisallow: /wow!\n")
     writer = Writer(folder, "town-1", {**ABOUT, AIOHTTP: aiohttp})
     writer.put(answer(by))
-    writer.put(Made(TIME, url, b"FooBot", by))
+    writer.put(Made(TIME, url, b"FooBot", url, by))
     end(writer)
     return problems(folder)
 
