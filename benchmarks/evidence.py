@@ -20,10 +20,11 @@ from scrapy.http import Response
 
 from benchmarks.crawl import Measured, measure, serving
 from benchmarks.report import progress, table, with_ratio
+from scrapy_norobots import compat
 from scrapy_norobots.access import Judge, StatusPolicy
 from scrapy_norobots.evidence.answers import Answer
 from scrapy_norobots.evidence.decisions import Made
-from scrapy_norobots.evidence.fields import MULTIVALUE, POLICY
+from scrapy_norobots.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
 from scrapy_norobots.evidence.writer import Writer
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.snapshot import Snapshot
@@ -118,7 +119,11 @@ def write(folder: Path) -> None:
     """Write the evidence of a crawl that asks all hosts in turn."""
     policy = StatusPolicy.of("koster1996")
     judge = Judge(policy, Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
-    about = {POLICY: json.dumps(dict(policy.table)), MULTIVALUE: "False"}
+    about = {
+        POLICY: json.dumps(dict(policy.table)),
+        MULTIVALUE: "False",
+        AIOHTTP: str(compat.knows_aiohttp()),
+    }
     writer = Writer(folder, "town-1", about, queue_max=2**40)
     now = time.time()
     accesses = []
@@ -134,7 +139,7 @@ def write(folder: Path) -> None:
         place = ("catalogue", "books", "back")[number % 3]
         url = f"{access.snapshot.origin}/{place}/{number}.html"
         decision = access.decide(url, robot) if place == "back" else None
-        writer.put(Made(now + number / 100, url, robot, access, decision))
+        writer.put(Made(now + number / 100, url, robot, url, access, decision))
         if number % 50_000 == 0:
             while writer._queue:
                 time.sleep(0.05)

@@ -263,6 +263,11 @@ def spellings(target: str) -> tuple[str, ...]:
     return target, sent, url_type(f"http://host{target}").raw_path_qs
 
 
+def knows_aiohttp() -> bool:
+    """Return whether `spellings` returns what aiohttp's handler would send."""
+    return _aiohttp_url() is not None
+
+
 @cache
 def _aiohttp_url() -> Any | None:
     try:

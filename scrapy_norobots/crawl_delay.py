@@ -23,6 +23,7 @@ _MAY_HAVE_ONE = re.compile(rb"delay|d\0e\0l\0a\0y", re.IGNORECASE)  # also in UT
 
 # How many robots are remembered, as in `RobotsTxt`.
 _ROBOTS_REMEMBERED = 64
+_UNKNOWN = object()
 
 
 class CrawlDelay(NamedTuple):
@@ -84,15 +85,16 @@ class ProtegoDelay:
     def value(self, robot: str | bytes) -> object:
         """Return the delay that the file asks of a robot: seconds, the text of a malformed value, or None.
 
-        Protego ignores malformed values.
+        Protego ignores malformed values. The event loop and the thread that reads files both call this, so a
+        value may be forgotten at any moment.
         """
-        if robot not in self._values:
+        value = self._values.get(robot, _UNKNOWN)
+        if value is _UNKNOWN:
+            value = self._read(robot.decode("utf-8", "replace") if isinstance(robot, bytes) else robot)
             if len(self._values) >= _ROBOTS_REMEMBERED:
                 self._values.clear()
-            self._values[robot] = self._read(
-                robot.decode("utf-8", "replace") if isinstance(robot, bytes) else robot
-            )
-        return self._values[robot]
+            self._values[robot] = value
+        return value
 
     def _read(self, robot: str) -> object:
         text = to_text(self._body).encode("utf-8", "replace").decode()

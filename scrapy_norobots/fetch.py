@@ -64,6 +64,9 @@ _ON_THE_WAY = frozenset({407, 511})
 # "partial" means only that the server sent no length.)
 _CUT_OFF = frozenset({"dataloss", "download_stopped"})
 
+# The meta key for the answers to a download. A retry has the same.
+_ANSWERS = "_norobots_answers"
+
 # How many seconds a running download may take after the crawl starts to close, after Ctrl-C for example.
 _CLOSING_LIMIT = 3
 
@@ -80,6 +83,8 @@ class Fetcher:
         self._bodies = BodiesInFlight(crawler, max(config.memory_max, 2 * config.maxsize))
         crawler.signals.connect(_leave_encoded, signals.response_downloaded)
         crawler.signals.connect(_heed_retry_after, signals.response_downloaded)
+        if evidence is not None:
+            crawler.signals.connect(_keep_answer, signals.response_downloaded)
 
     async def fetch(
         self, origin: Origin, page: Request, previous: Snapshot | None = None, url: str | None = None
@@ -91,6 +96,7 @@ class Fetcher:
         download is cancelled after a few seconds.
         """
         url = url or origin.robots_url
+        answers = None if self._evidence is None else _Answers(origin, self._evidence)
         seconds_closing = 0
 
         def is_over() -> bool:
@@ -100,15 +106,20 @@ class Fetcher:
 
         try:
             with self._bodies.counted() as meta:
+                meta[_ANSWERS] = answers
                 return await compat.unless(is_over, 1, self._follow(origin, url, page, previous, meta))
         except compat.LateError:
             return self._failed(origin, url, IgnoreRequest("the crawl is closing"), local_failure=True)
+        finally:
+            if answers is not None:
+                answers.record()
 
     async def _follow(
         self, origin: Origin, url: str, page: Request, previous: Snapshot | None, meta: dict[str, object]
     ) -> Snapshot:
         """Download a URL, and follow its redirects."""
         hops_left = self._config.redirect_max
+        answers = meta[_ANSWERS]
         while True:
             request = self._request(origin, url, page, previous)
             request.meta.update(meta)
@@ -120,8 +131,8 @@ class Fetcher:
             target = _redirect_target(response)
             is_last = target is None or not hops_left
             snapshot = _of_response(origin, response, self._config.maxsize) if is_last else None
-            if self._evidence is not None:
-                self._evidence.answered(origin, response, snapshot, previous)
+            if isinstance(answers, _Answers):
+                answers.record(response, snapshot, previous)
             if snapshot is not None:
                 return snapshot
             assert target is not None
@@ -308,6 +319,49 @@ def _plain_body(response: Response, maxsize: int) -> bytes:
     values = response.headers.getlist("Content-Encoding") + response.headers.getlist(ENCODING_HEADER)
     names = (name.strip().lower() for name in b",".join(values).decode("latin-1").split(","))
     return decode(response.body, [name for name in names if name not in ("", "identity")], maxsize)
+
+
+class _Answers:
+    """Records the answers to one fetch, also those that Scrapy's retry middleware replaces by another try.
+
+    An answer is held until the next one arrives or the fetch ends: only then is it known whether it is
+    judged.
+    """
+
+    def __init__(self, origin: Origin, evidence: Evidence) -> None:
+        self._origin = origin
+        self._evidence = evidence
+        self._held: tuple[Response, float] | None = None
+
+    def hold(self, response: Response) -> None:
+        """Hold an answer that has arrived, and record the one before it."""
+        self.record()
+        self._held = response, time.time()
+
+    def record(
+        self,
+        final: Response | None = None,
+        snapshot: Snapshot | None = None,
+        previous: Snapshot | None = None,
+    ) -> None:
+        """Record the answer that is held, and the one that all middlewares have passed on, if it differs.
+
+        `snapshot` is what `final` is judged by; `previous` is the copy that a 304 renews.
+        """
+        held, self._held = self._held, None
+        if held is not None:
+            response, when = held
+            if final is None or (final.status, final.body) != (response.status, response.body):
+                self._evidence.answered(self._origin, response, when=when)
+        if final is not None:
+            self._evidence.answered(self._origin, final, snapshot, previous)
+
+
+def _keep_answer(response: Response, request: Request) -> None:
+    """Hold an answer to a request for robots.txt, so that it is recorded even if it is not passed on."""
+    answers = request.meta.get(_ANSWERS)
+    if isinstance(answers, _Answers):
+        answers.hold(response)
 
 
 def _heed_retry_after(response: Response, request: Request) -> None:

@@ -103,6 +103,8 @@ class NoRobotsMiddleware:
         if not config.dry_run and type(self) is NoRobotsMiddleware:
             crawler.signals.connect(self._schedule, signal=signals.request_scheduled)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
+        if self._evidence is not None:
+            self._evidence.open()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NoRobotsMiddleware:
@@ -137,9 +139,11 @@ class NoRobotsMiddleware:
             self._drop(request, self._bad_url(request, exc))
             return None
         if origin is None or target is None:  # U9: no robots.txt applies
+            self._exempt(request, url, Reason.NOT_WEB)
             await self._take_turn(request)
             return None
         if target == "/robots.txt":
+            self._exempt(request, url, Reason.ROBOTS_TXT)
             return await self._answer(origin, request)
         question = _Question(url, origin, target, self._identity.robot(request))
         access = self._origins.get(origin)
@@ -172,7 +176,7 @@ class NoRobotsMiddleware:
             return None
         self._counters.passed += 1
         if self._evidence is not None:
-            self._evidence.allowed(question.url, question.robot, access)
+            self._evidence.allowed(question.url, question.robot, request.url, access)
         return None
 
     def _schedule(self, request: Request) -> None:
@@ -253,6 +257,11 @@ class NoRobotsMiddleware:
             self._stats.inc_value("norobots/shared")
         return response
 
+    def _exempt(self, request: Request, url: str, reason: Reason) -> None:
+        """Record that a request needs no robots.txt."""
+        if self._evidence is not None:
+            self._evidence.exempt(url, self._identity.robot(request), request.url, reason)
+
     async def _take_turn(self, request: Request) -> None:
         """Queue a request without a robots.txt if its slot has a queue, so that it overtakes no other."""
         if self._waiting_room.must_wait(request):
@@ -277,7 +286,7 @@ class NoRobotsMiddleware:
         self._report.dropped(request, error, access)
         if self._evidence is not None:
             robot = self._identity.robot(request)
-            self._evidence.dropped(checked_url(request), robot, decision, access)
+            self._evidence.dropped(checked_url(request), robot, request.url, decision, access)
         if not self._config.dry_run:
             raise error
 
@@ -286,8 +295,8 @@ class NoRobotsMiddleware:
         detail = f"the URL is invalid: {exc}"
         return Decision(Verdict.FORBIDDEN, request.url, robot, Reason.BAD_URL, detail=detail)
 
-    def _spider_closed(self, reason: str) -> None:
-        self._report.list_files(self._origins.latest, self._identity.default)
+    async def _spider_closed(self, reason: str) -> None:
+        await self._report.list_files(self._origins.latest, self._identity.default)
         self._origins.clear()  # reports its counts of requests
         self._report.finish(reason)
 

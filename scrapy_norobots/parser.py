@@ -183,8 +183,16 @@ class AllParsers(RobotParser):
         raise NotImplementedError("use the parsers that ROBOTSTXT_PARSER and NOROBOTS_ALSO_OBEY name")
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
-        """Return whether all readings allow `user_agent`, a name or a whole header, to fetch `url`."""
-        return all(as_parser(reading).allowed(url, user_agent) for reading in self._rules.readings)
+        """Return whether all readings allow `user_agent`, a name or a whole header, to fetch `url`.
+
+        As in the crawl, a parser of the user's that fails forbids.
+        """
+        return all(
+            reading.allows(url, user_agent)
+            if isinstance(reading, ForeignRules)
+            else as_parser(reading).allowed(url, user_agent)
+            for reading in self._rules.readings
+        )
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
         """Return the largest `Crawl-delay` of the readings, in seconds; None if there is none."""
@@ -216,9 +224,13 @@ class ForeignRules:
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
         """Return whether `robot` must not fetch `target` at `origin`; True too if the parser fails."""
-        return self._ask(f"{origin}{target}", robot) != ""
+        return not self.allows(f"{origin}{target}", robot)
 
-    def _ask(self, url: str, robot: str | bytes) -> str | None:
+    def allows(self, url: str | bytes, robot: str | bytes) -> bool:
+        """Return whether `robot` may fetch `url`; False if the parser fails."""
+        return self._ask(url, robot) == ""
+
+    def _ask(self, url: str | bytes, robot: str | bytes) -> str | None:
         """Return an empty string if the parser allows, None if it forbids, an error message if it failed."""
         try:
             return "" if self.parser.allowed(url, _as_scrapy_gives(robot)) else None

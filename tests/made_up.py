@@ -9,11 +9,12 @@ from typing import Any
 
 from scrapy.http import Response
 
+from scrapy_norobots import compat
 from scrapy_norobots.access import Access, Judge, Rules, StatusPolicy
 from scrapy_norobots.evidence.answers import Answer
 from scrapy_norobots.evidence.audit import Audit, Problem
 from scrapy_norobots.evidence.decisions import Made
-from scrapy_norobots.evidence.fields import MULTIVALUE, POLICY
+from scrapy_norobots.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
 from scrapy_norobots.evidence.writer import Writer
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.snapshot import Snapshot
@@ -22,7 +23,11 @@ from scrapy_norobots.standard import Origin, RobotsTxt
 TOWN = Origin("http", "town.example", 80)
 FILE = b"User-agent: *\nDisallow: /back/\n"
 TIME = 1_700_000_000.0
-ABOUT = {POLICY: json.dumps(dict(StatusPolicy.of("koster1996").table)), MULTIVALUE: "False"}
+ABOUT = {
+    POLICY: json.dumps(dict(StatusPolicy.of("koster1996").table)),
+    MULTIVALUE: "False",
+    AIOHTTP: str(compat.knows_aiohttp()),
+}
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
 
 
@@ -50,7 +55,7 @@ def answer(of: Access) -> Answer:
 
 def made(url: str, by: Access, when: float = TIME + 1) -> Made:
     decision = by.decide(url, "FooBot")
-    return Made(when, url, b"FooBot", by, None if decision else decision)
+    return Made(when, url, b"FooBot", url, by, None if decision else decision)
 
 
 def problems(folder: Path) -> list[Problem]:

@@ -27,7 +27,7 @@ from scrapy_norobots.commands.base import (
     is_terminal,
     to_json,
 )
-from scrapy_norobots.evidence.fields import DECISIONS_SUFFIX, WARC_SUFFIX
+from scrapy_norobots.evidence.fields import DECISIONS_SUFFIX, OVERRIDDEN, WARC_SUFFIX
 from scrapy_norobots.parser import Reader, StrictRobotParser
 from scrapy_norobots.standard.decision import printable
 
@@ -72,7 +72,8 @@ class RobotsAudit(RobotsCommand):
             self.fail(f"robots-audit needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})")
             return
         try:
-            files = [file for arg in args for file in _files(Path(arg))]
+            # A folder may be named twice, or lie in another one.
+            files = {file.resolve(): file for arg in args for file in _files(Path(arg))}.values()
             progress = _Progress(sum(file.stat().st_size for file in files))
         except (InputError, OSError) as exc:
             self.fail(str(exc))
@@ -95,6 +96,7 @@ class RobotsAudit(RobotsCommand):
             {
                 "answers": audit.answers,
                 "decisions": dict(audit.verdicts.most_common()),
+                "not_judged": audit.verdicts[OVERRIDDEN],
                 "cut_off": audit.cut_off,
                 "problems": problems,
             }
@@ -113,9 +115,11 @@ class RobotsAudit(RobotsCommand):
         result = (
             coloured("all agree", GREEN) if not problems else coloured(_counted(problems, "problem"), RED)
         )
+        not_judged = audit.verdicts[OVERRIDDEN]
         yield (
             f"{_counted(audit.answers, 'answer')}, {_counted(audit.verdicts.total(), 'decision')}"
             f"{f' ({verdicts})' if verdicts else ''}: {result}"
+            f"{f', {not_judged:,} not judged' if not_judged else ''}"
         )
         if audit.cut_off:
             yield f"{_counted(audit.cut_off, 'file')} cut off in the middle; read up to there"

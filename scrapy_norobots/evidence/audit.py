@@ -2,8 +2,9 @@
 
 It reads the WARC files first: each body must have the digest that its record states. Each decision names an
 answer by origin and time. The page must be of that origin, the digest must be that of the file, and the
-file, read by the same parsers, must give the same verdict, reason, line and rule. If there is no file, the
-policy that the crawl has stated must. Whether an answer was still fresh is not checked.
+file, read by the same parsers, must give the same verdict, reason, line and rule for all spellings in which
+the URL may be sent. If there is no file, the policy that the crawl has stated must. Whether an answer was
+still fresh is not checked. Overridden requests cannot be judged.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
+from scrapy_norobots import compat
 from scrapy_norobots.access import ALLOW, DENY, PRESETS, Access, Judge, Rules, StatusPolicy
 from scrapy_norobots.evidence.fields import (
+    AIOHTTP,
     AND,
     DECISIONS_SUFFIX,
     MULTIVALUE,
     OVERRIDDEN,
+    OVERRIDE,
     POLICY,
     RUN,
     UNREACHABLE,
@@ -30,11 +34,15 @@ from scrapy_norobots.evidence.files import DamagedError, GzipFile, Stored, read_
 from scrapy_norobots.evidence.index import Index, Outcome
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.snapshot import Snapshot
-from scrapy_norobots.standard import Decision, Origin, Reason
+from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
+from scrapy_norobots.standard.urls import split
 
 # How much memory parsed files may take, in bytes, and how many outcomes are remembered.
 _PARSED_MAX = 64 * 1024 * 1024
 _OUTCOMES_MAX = 50_000
+
+# Why a request needs no robots.txt. The second may also be decided by a file.
+_EXEMPTIONS = (Reason.NOT_WEB.name.lower(), Reason.ROBOTS_TXT.name.lower())
 
 _NO_TIMES = Freshness(0, 0, 0, 0)  # freshness is not checked
 
@@ -65,9 +73,10 @@ class Run(NamedTuple):
 
     policy: StatusPolicy
     multivalue: bool
+    aiohttp: bool
 
 
-_DEFAULT_RUN = Run(StatusPolicy.of("koster1996"), multivalue=False)
+_DEFAULT_RUN = Run(StatusPolicy.of("koster1996"), multivalue=False, aiohttp=False)
 
 
 class MismatchError(Exception):
@@ -128,7 +137,9 @@ class Audit:
         if POLICY not in about:
             return  # of another tool
         try:
-            self._runs[about[RUN]] = Run(_policy(about[POLICY]), about[MULTIVALUE] == str(True))
+            self._runs[about[RUN]] = Run(
+                _policy(about[POLICY]), about[MULTIVALUE] == str(True), about[AIOHTTP] == str(True)
+            )
         except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
             yield Problem(
                 path.name, "its warcinfo record does not state the crawl's settings", is_readable=False
@@ -164,11 +175,17 @@ class Audit:
         """Raise `MismatchError` if a decision is not what the evidence supports."""
         url, origin = facts["url"], facts["origin"]
         if facts["verdict"] == OVERRIDDEN:
+            if facts["reason"] != OVERRIDE:
+                raise MismatchError(f"recorded as {OVERRIDDEN}, but not because of {OVERRIDE}")
             return
         if facts["reason"] == Reason.BAD_URL.name.lower():
             _check_bad_url(facts)
             return
-        if str(Origin.of(url)) != origin:
+        if facts["reason"] in _EXEMPTIONS and facts["robots_time"] is None:
+            _check_exempt(facts)
+            return
+        of_url, target = split(url)
+        if str(of_url) != origin or of_url is None or target is None:
             raise MismatchError(f"is not of the origin {origin}")
         outcome = self._outcome(origin, facts["robots_time"])
         if outcome is None:
@@ -180,12 +197,12 @@ class Audit:
                 f"the digest of its robots.txt is {outcome.digest}, not {facts['robots_digest']}"
             )
         access = self._access(outcome, facts, run)
-        robot = facts["robot"].encode("utf-8", "surrogateescape")
-        decision = access.decide(url, robot)
-        if decision.allowed and "sent_as" in facts:
-            decision = access.decide(facts["sent_as"], robot)
+        decision = _decide(access, of_url, target, facts, run)
+        sent_as = facts.get("sent_as", url)
+        if sent_as not in (url, decision.url):
+            raise MismatchError(f"{sent_as!r} is not the spelling of it that is forbidden")
         stated = tuple(facts[name] for name in ("verdict", "reason", "line", "rule"))
-        if _facts_of(decision) != stated:
+        if _facts_of(decision) != stated or sent_as != decision.url:
             raise MismatchError(f"recorded as {_text_of(stated)}; judged as {_text_of(_facts_of(decision))}")
 
     def _outcome(self, origin: str, date: str) -> Outcome | None:
@@ -258,12 +275,47 @@ def _policy(text: str) -> StatusPolicy:
     return StatusPolicy(MappingProxyType(table))
 
 
+def _decide(access: Access, origin: Origin, target: str, facts: dict[str, Any], run: Run) -> Decision:
+    """Return the decision on a URL, in any spelling that may be sent, as the crawl makes it."""
+    robot = facts["robot"].encode("utf-8", "surrogateescape")
+    decision = access.decide(facts["url"], robot)
+    for spelling in _other_spellings(target, run) if decision.allowed else ():
+        if access.forbids(origin, spelling, robot):
+            return access.decide(f"{origin}{spelling}", robot)
+    return decision
+
+
+def _other_spellings(target: str, run: Run) -> tuple[str, ...]:
+    """Return the other spellings of a target that the crawl checked; raise `LookupError` if not known."""
+    spellings = compat.spellings(target)[1:]
+    if not spellings or run.aiohttp == compat.knows_aiohttp():
+        return spellings
+    if run.aiohttp:
+        raise LookupError("the crawl checked what aiohttp would send, which is not installed here")
+    return spellings[:1]
+
+
 def _check_bad_url(facts: Mapping[str, Any]) -> None:
+    if facts["verdict"] != UNREACHABLE:
+        raise MismatchError(f"recorded as {facts['verdict']}, but a URL without an origin is {UNREACHABLE}")
     try:
         origin = Origin.of(facts["url"])
     except ValueError:
         return
     raise MismatchError(f"dropped as a URL without an origin, but it is of {origin}")
+
+
+def _check_exempt(facts: Mapping[str, Any]) -> None:
+    """Check that a URL is that of a robots.txt (U7), or has no origin (U9)."""
+    origin, target = split(facts["url"])
+    reason = Reason.NOT_WEB if target is None else Reason.ROBOTS_TXT if target == "/robots.txt" else None
+    if reason is None or facts["reason"] != reason.name.lower():
+        raise MismatchError(f"recorded as {facts['reason']}, but it needs a robots.txt")
+    if facts["origin"] != (None if origin is None else str(origin)):
+        raise MismatchError(f"is not of the origin {facts['origin']}")
+    stated = tuple(facts[name] for name in ("verdict", "reason", "line", "rule"))
+    if stated != (Verdict.ALLOWED.value, facts["reason"], None, None):
+        raise MismatchError(f"recorded as {_text_of(stated)}; it is always allowed")
 
 
 def _facts_of(decision: Decision) -> tuple[str, str, int | None, str | None]:

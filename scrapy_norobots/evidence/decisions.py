@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_norobots.evidence.fields import AND, OVERRIDDEN, UNREACHABLE, date_of, digest_of
+from scrapy_norobots.evidence.fields import AND, OVERRIDDEN, OVERRIDE, UNREACHABLE, date_of, digest_of
 from scrapy_norobots.parser import StrictRobotParser, parser_names, strict_reading
 from scrapy_norobots.standard import Origin, Reason, Verdict
 
@@ -23,16 +23,19 @@ _REMEMBERED = 10_000
 class Made(NamedTuple):
     """A decision, as it is made.
 
-    `robot` is the name or whole User-Agent header by which it was made. `decision` is there if the request
-    is dropped; then there is no `access` if the URL has no origin. Neither is there if robots.txt was
-    overridden.
+    `url` is checked, and `requested` is sent; they differ if the request has `norobots_url`. `robot` is the
+    name or whole User-Agent header by which it was made. `decision` is there if the request is dropped; then
+    there is no `access` if the URL has no origin. Neither is there if the request needs no robots.txt, for an
+    `exemption`, or if robots.txt was overridden.
     """
 
     time: float
     url: str
     robot: str | bytes
+    requested: str
     access: Access | None = None
     decision: Decision | None = None
+    exemption: Reason | None = None
 
 
 class DecisionLines:
@@ -53,13 +56,15 @@ class DecisionLines:
             "verdict": OVERRIDDEN,
             "robot": robot,
             "origin": None,
-            "reason": "dont_obey_robotstxt",
+            "reason": OVERRIDE,
             "line": None,
             "rule": None,
             "robots_digest": None,
             "robots_time": None,
             "parser": None,
         }
+        if made.requested != made.url:
+            facts["requested"] = _without_credentials(made.requested)
         access = made.access
         if access is not None:
             facts["origin"] = str(access.snapshot.origin)
@@ -72,6 +77,8 @@ class DecisionLines:
             facts |= _allowed(made.url, made.robot, access)
         else:
             facts["origin"] = _origin_of(made.url)
+            if made.exemption is not None:
+                facts |= {"verdict": Verdict.ALLOWED.value, "reason": made.exemption.name.lower()}
         return json.dumps(facts).encode() + b"\n"
 
     def _file(self, access: Access) -> tuple[str, str | None]:

@@ -17,9 +17,13 @@ SOURCE = "Norobots-Source"
 RUN = "isPartOf"
 POLICY = "norobots-status-policy"
 MULTIVALUE = "norobots-multivalue"
+AIOHTTP = "norobots-aiohttp"  # whether the spellings that aiohttp sends are checked too
 
 # Verdicts that `standard.Verdict` does not have.
 UNREACHABLE, OVERRIDDEN = "unreachable", "overridden"
+
+# The reason of the second.
+OVERRIDE = "dont_obey_robotstxt"
 
 # Between the names of parsers that all allowed a request.
 AND = ", "

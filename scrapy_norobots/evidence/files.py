@@ -16,7 +16,7 @@ from typing import NamedTuple
 from warcio.archiveiterator import ArchiveIterator
 
 from scrapy_norobots.body import decode
-from scrapy_norobots.evidence.fields import BODY_DIGEST, MULTIVALUE, ORIGIN, POLICY, RUN, digest_of
+from scrapy_norobots.evidence.fields import AIOHTTP, BODY_DIGEST, MULTIVALUE, ORIGIN, POLICY, RUN, digest_of
 
 _CHUNK = 64 * 1024
 
@@ -124,7 +124,7 @@ def read_record(data: bytes) -> Stored:
         get = record.rec_headers.get_header
         if kind == "warcinfo":
             lines = (line.partition(": ") for line in body.decode("utf-8", "replace").splitlines())
-            wanted = (RUN, POLICY, MULTIVALUE)
+            wanted = (RUN, POLICY, MULTIVALUE, AIOHTTP)
             return Stored(kind, about={name: value for name, _, value in lines if name in wanted})
         stored = Stored(
             kind,

@@ -21,7 +21,7 @@ from scrapy import signals
 
 from scrapy_norobots import compat
 from scrapy_norobots.evidence.decisions import Made
-from scrapy_norobots.evidence.fields import MULTIVALUE, POLICY
+from scrapy_norobots.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from scrapy_norobots.evidence.answers import AnswerRecord
     from scrapy_norobots.settings import Config
     from scrapy_norobots.snapshot import Snapshot
-    from scrapy_norobots.standard import Decision, Origin
+    from scrapy_norobots.standard import Decision, Origin, Reason
 
 logger = logging.getLogger(__name__)
 
@@ -50,20 +50,27 @@ class Evidence:
     """Records the evidence of one crawl."""
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
-        """Open the files. Raises `ValueError`, which names the setting, if they cannot be opened."""
         assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
         self._stats = crawler.stats
+        self._crawl_config = config
         self._config = config.evidence
         self._closing: Deferred[None] | None = None
         self._has_logged_loss = False
+
+    def open(self) -> None:
+        """Open the files and start the thread, once nothing else can keep the crawl from starting.
+
+        Raises `ValueError`, which names the setting, if the files cannot be opened.
+        """
+        config = self._crawl_config
         try:
             from scrapy_norobots.evidence import answers  # noqa: PLC0415  # an extra
             from scrapy_norobots.evidence.writer import Writer  # noqa: PLC0415  # imports that too
 
             self._answers = answers
             self._writer = Writer(
-                Path(self._config.folder), _run_name(crawler), _about(config), dry_run=config.dry_run
+                Path(self._config.folder), _run_name(self._crawler), _about(config), dry_run=config.dry_run
             )
         except ImportError as exc:
             raise ValueError(
@@ -74,7 +81,7 @@ class Evidence:
             raise ValueError(
                 f"NOROBOTS_EVIDENCE = {self._config.folder!r}: cannot be written: {exc}"
             ) from exc
-        crawler.signals.connect(self._close, signals.spider_closed)
+        self._crawler.signals.connect(self._close, signals.spider_closed)
 
     def answered(
         self,
@@ -82,18 +89,22 @@ class Evidence:
         response: Response,
         snapshot: Snapshot | None = None,
         previous: Snapshot | None = None,
+        when: float | None = None,
     ) -> None:
         """Record an answer to a request for a robots.txt.
 
         `snapshot` is the outcome of the download if this is the last hop. `previous` is the copy that a 304
-        renews.
+        renews. `when` is when it was received, in seconds since the epoch, if that was before now.
         """
         judged = renewed = None
         if snapshot is not None and snapshot.status is not None and 200 <= snapshot.status < 300:
             judged = snapshot.body
         elif snapshot is not None and snapshot.status == 304:
             renewed = previous
-        when = time.time() if snapshot is None else snapshot.time
+        if snapshot is not None:
+            when = snapshot.time
+        elif when is None:
+            when = time.time()
         self._put(self._answers.Answer(origin, response, when, judged, renewed))
         if snapshot is not None and snapshot.status is None:
             self.failed(snapshot)
@@ -107,18 +118,27 @@ class Evidence:
         for snapshot in snapshots:
             self._put(self._answers.Copy(snapshot))
 
-    def allowed(self, url: str, robot: str | bytes, access: Access) -> None:
+    # Of each request, `url` is the URL that is checked, and `requested` the one that is sent.
+
+    def allowed(self, url: str, robot: str | bytes, requested: str, access: Access) -> None:
         """Record that a request passes."""
         if self._config.allowed:
-            self._put(Made(time.time(), url, robot, access))
+            self._put(Made(time.time(), url, robot, requested, access))
 
-    def dropped(self, url: str, robot: str | bytes, decision: Decision, access: Access | None) -> None:
+    def exempt(self, url: str, robot: str | bytes, requested: str, reason: Reason) -> None:
+        """Record that a request passes because it needs no robots.txt (U7, U9)."""
+        if self._config.allowed:
+            self._put(Made(time.time(), url, robot, requested, exemption=reason))
+
+    def dropped(
+        self, url: str, robot: str | bytes, requested: str, decision: Decision, access: Access | None
+    ) -> None:
         """Record that a request is dropped, or would be dropped without the dry run."""
-        self._put(Made(time.time(), url, robot, access, decision))
+        self._put(Made(time.time(), url, robot, requested, access, decision))
 
     def overridden(self, url: str, robot: str | bytes) -> None:
         """Record that a request passes without a check, because of `dont_obey_robotstxt`."""
-        self._put(Made(time.time(), url, robot))
+        self._put(Made(time.time(), url, robot, url))
 
     def _put(self, record: AnswerRecord | Made) -> None:
         writer = self._writer
@@ -180,7 +200,7 @@ def _run_name(crawler: Crawler) -> str:
 
 
 def _about(config: Config) -> dict[str, str]:
-    """Return what a `warcinfo` record says of a crawl; the audit needs the last three."""
+    """Return what a `warcinfo` record says of a crawl; the audit needs the last four."""
     from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
 
     return {
@@ -191,4 +211,5 @@ def _about(config: Config) -> dict[str, str]:
         "robots": "ignore" if config.dry_run else "obey",
         POLICY: json.dumps(dict(config.status_policy.table)),
         MULTIVALUE: str(config.multivalue),
+        AIOHTTP: str(compat.knows_aiohttp()),
     }

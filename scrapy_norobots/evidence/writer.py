@@ -212,8 +212,9 @@ class _File:
 
     def _begin(self) -> None:
         self._number += 1
-        self._path = self._folder / f"{self.run}-{self._number:05}{self._suffix}"
-        self._file = self._path.open("xb")
+        path = self._folder / f"{self.run}-{self._number:05}{self._suffix}"
+        self._file = path.open("xb")
+        self._path = path  # not before: a file that exists is not ours, and must not be truncated
         self._complete = 0
         if self._about is not None:
             about = {**self._about, RUN: self.run}

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import logging
 import re
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -201,11 +203,17 @@ class CrawlReport:
         self.counters.overridden += 1
         self._stats.inc_value("norobots/overridden")
 
-    def list_files(self, latest: Callable[[Origin], Access | None], robot: str | bytes) -> None:
+    async def list_files(self, latest: Callable[[Origin], Access | None], robot: str | bytes) -> None:
         """List the files of most interest for the report, as `robot` reads them, while they are in memory."""
-        if self._files:
-            accesses = filter(None, map(latest, self.counters.of_most_interest()))
-            self._listings = list_files(accesses, robot, self.counters.drops())
+        if not self._files:
+            return
+        accesses = list(filter(None, map(latest, self.counters.of_most_interest())))
+        drops = self.counters.drops()
+        thread = ThreadPoolExecutor(1, "norobots-listing")
+        try:
+            self._listings = await compat.in_thread(thread, partial(list_files, accesses, robot, drops))
+        finally:
+            thread.shutdown(wait=False)
 
     def finish(self, reason: str) -> None:
         """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""

@@ -68,15 +68,14 @@ class Listing(TypedDict):
 def list_files(accesses: Iterable[Access], robot: str | bytes, drops: Mapping[str, Drops]) -> list[Listing]:
     """List the files of some accesses, those of most interest first, as far as the bounds allow.
 
-    `drops` is by origin.
+    `drops` is by origin. This takes up to some seconds: run it in a thread.
     """
     listings: list[Listing] = []
     room = TEXT_MAX
-    for access in accesses:
-        if len(listings) == FILES_MAX or room <= 0:
-            break
-        if access.rules is None:
-            continue
+    for access in islice((one for one in accesses if one.rules is not None), FILES_MAX):
+        if min(len(access.snapshot.body), _FILE_MAX) > room:
+            continue  # to list it would take time for nothing
+        assert access.rules is not None
         listing = _list_file(access, access.rules, robot, drops.get(str(access.snapshot.origin), {}))
         text = json.dumps(listing)
         size = len(text) + 5 * sum(map(text.count, "<>&"))  # which are escaped in the page

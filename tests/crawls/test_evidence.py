@@ -25,7 +25,7 @@ def with_evidence(folder: Path, **settings: Any) -> dict[str, Any]:
 
 def agrees(folder: Path) -> bool:
     done = audit(folder)
-    assert done.stdout.rstrip().endswith("all agree"), done.stdout + done.stderr
+    assert ": all agree" in done.stdout, done.stdout + done.stderr
     return done.returncode == 0
 
 
@@ -91,6 +91,33 @@ def test_each_answer_and_each_decision_is_recorded(mode: str, tmp_path: Path) ->
     assert seen.stats["norobots/evidence/decisions"] == 7
     assert seen.stats["norobots/evidence/answers"] == 6
     assert seen.log_lines(f"INFO: The evidence of this crawl is in {tmp_path}: 7 decisions, 6 answers")
+    assert agrees(tmp_path)
+    assert audit(tmp_path).stdout.endswith(": all agree, 1 not judged\n")
+
+
+def test_answers_that_scrapy_retries_are_recorded(tmp_path: Path, mode: str) -> None:
+    busy = gzip.compress(b"one moment, please")
+    shut = Answer(busy, status=503, headers={"Content-Encoding": "gzip"})
+    with Changing(shut, Answer(b"again", status=502), Answer(RULES)) as site:
+        settings = with_evidence(tmp_path, RETRY_ENABLED=True, NOROBOTS_RETRY_TIMES=2)
+        crawl(f"{site.url}/back/", settings=settings, mode=mode)
+    stored = answers(tmp_path)[1:]
+    assert [(one.status, one.body) for one in stored] == [
+        ("503", busy),
+        ("502", b"again"),
+        ("200", RULES.encode()),
+    ]
+    assert stored[0].http["Content-Encoding"] == "gzip"
+    dates = [one.headers["WARC-Date"] for one in stored]
+    assert dates == sorted(set(dates))
+    assert agrees(tmp_path)
+
+
+def test_an_answer_whose_retry_gets_none_is_recorded(tmp_path: Path) -> None:
+    with Changing(Answer(status=503), Answer(RULES, headers={"Content-Length": "1000"})) as site:
+        settings = with_evidence(tmp_path, RETRY_ENABLED=True, NOROBOTS_RETRY_TIMES=1)
+        crawl(f"{site.url}/a", settings=settings)
+    assert sorted(kinds(answers(tmp_path)[1:])) == [("metadata", ""), ("response", "503")]
     assert agrees(tmp_path)
 
 
@@ -251,6 +278,38 @@ def test_a_url_that_is_forbidden_as_it_would_be_sent(tmp_path: Path) -> None:
     assert agrees(tmp_path)
 
 
+def test_requests_that_need_no_robots_txt_have_a_decision(tmp_path: Path, mode: str) -> None:
+    with Site(RULES) as site:
+        crawl(f"{site.url}/robots.txt", "data:,town", settings=with_evidence(tmp_path), mode=mode)
+    made = {one["url"]: one for one in decisions(tmp_path)}
+    assert {url: (one["verdict"], one["reason"], one["origin"]) for url, one in made.items()} == {
+        f"{site.url}/robots.txt": ("allowed", "robots_txt", site.url),
+        "data:,town": ("allowed", "not_web", None),
+    }
+    assert {one["robots_time"] for one in made.values()} == {None}
+    assert agrees(tmp_path)
+
+
+def test_the_url_that_is_sent_is_recorded_if_another_one_is_checked(tmp_path: Path) -> None:
+    with Site(RULES) as site, Site() as proxy:
+        secret = proxy.url.replace("://", "://jo:secret@")
+        crawl(
+            {"url": f"{secret}/render?1", "meta": {"norobots_url": f"{site.url}/a"}},
+            {"url": f"{proxy.url}/render?2", "meta": {"norobots_url": f"{site.url}/back/"}},
+            {"url": f"{proxy.url}/render?3", "meta": {"norobots_url": f"{site.url}/robots.txt"}},
+            f"{site.url}/b",
+            settings=with_evidence(tmp_path),
+        )
+    made = {one["url"].removeprefix(site.url): one.get("requested") for one in decisions(tmp_path)}
+    assert made == {
+        "/a": f"{proxy.url}/render?1",
+        "/back/": f"{proxy.url}/render?2",
+        "/robots.txt": f"{proxy.url}/render?3",
+        "/b": None,
+    }
+    assert agrees(tmp_path)
+
+
 def test_passwords_are_not_recorded(tmp_path: Path) -> None:
     with Site(RULES) as site:
         secret = site.url.replace("://", "://jo:secret@")
@@ -353,4 +412,11 @@ def test_a_spider_that_does_not_obey_has_no_evidence_and_a_warning(tmp_path: Pat
     with Site() as site:
         seen = crawl(f"{site.url}/", settings=settings)
     assert seen.log_lines("WARNING", "NOROBOTS_EVIDENCE has no effect: ROBOTSTXT_OBEY is False")
+    assert not (tmp_path / "evidence").exists()
+
+
+def test_a_crawl_that_another_setting_keeps_from_starting_leaves_no_files(tmp_path: Path) -> None:
+    settings = with_evidence(tmp_path / "evidence", NOROBOTS_STORE="ftp://town.example/")
+    done = run_crawl("http://127.0.0.1:9/", settings=settings)
+    assert "ValueError: NOROBOTS_STORE = 'ftp://town.example/'" in done.stderr
     assert not (tmp_path / "evidence").exists()

@@ -24,7 +24,7 @@ from tests.made_up import ABOUT, TOWN, access, answer, end, made
 from tests.processes import ROOT
 from tests.sites import Answer, Site
 
-RULES = b"User-agent: *\nDisallow: /back/\nDisallow: /attic/\n"
+RULES = b"User-agent: *\nDisallow: /back/\nDisallow: /attic/\nDisallow: /cave?b\n"
 Change = Callable[[Path], None]
 
 
@@ -34,7 +34,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("evidence")
     with Site(RULES) as town, Site() as village, Site(Answer(status=503)) as shut:
         crawl(
-            *(f"{town.url}/{path}" for path in ("", "a", "back/", "attic/")),
+            *(f"{town.url}/{path}" for path in ("", "a", "back/", "attic/", "seal;", "cave;?b")),
             f"{village.url}/",
             f"{shut.url}/",
             settings={**ADDON, "RETRY_ENABLED": False, "NOROBOTS_EVIDENCE": str(folder)},
@@ -83,6 +83,11 @@ def is_missing_file(record: ArcWarcRecord) -> bool:
     return bool(record.http_headers) and record.http_headers.get_statuscode() == "404"
 
 
+def _as_if_allowed(decision: dict[str, Any]) -> None:
+    if decision.pop("sent_as", None):
+        decision.update(verdict="allowed", reason="no_rule_matches", line=None, rule=None)
+
+
 FORGED: dict[str, tuple[Change, str]] = {
     "a verdict": (of_one("/back/", verdict="allowed"), "recorded as allowed (line 2"),
     "a whole decision": (
@@ -94,6 +99,43 @@ FORGED: dict[str, tuple[Change, str]] = {
     "a URL": (of_one("/a", url="http://town.example/a"), "is not of the origin http://127.0.0.1:"),
     "a digest": (of_one("/a", robots_digest="sha256:" + 64 * "0"), "the digest of its robots.txt is sha256:"),
     "a time": (of_one("/a", robots_time="2020-01-01T00:00:00.000000Z"), "is stored"),
+    "an allowed page by the rule for another": (
+        lambda folder: of_one("/a", verdict="forbidden", reason="rule", line=2, rule="/back/",
+            sent_as=decisions(folder)[0]["origin"] + "/back/")(folder),
+        "/back/' is not the spelling of it that is forbidden",
+    ),
+    "a spelling of another origin": (
+        of_one("/cave;?b", sent_as="http://town.example/cave?b"), "is not the spelling of it",
+    ),
+    "a spelling left out": (
+        of_one("/cave;?b", verdict="allowed", reason="no_rule_matches", line=None, rule=None, sent_as=None),
+        "is not the spelling of it",
+    ),
+    "an allowed spelling of what is forbidden": (
+        lambda folder: change_decisions(folder, _as_if_allowed),
+        "recorded as allowed (no_rule_matches); judged as forbidden (line 4, '/cave?b')",
+    ),
+    "a bad URL": (
+        of_one("/back/", verdict="allowed", reason="bad_url", url="http://town.example:99999/"),
+        "recorded as allowed, but a URL without an origin is unreachable",
+    ),
+    "a robots.txt that is none": (
+        of_one("/back/", verdict="allowed", reason="robots_txt", line=None, rule=None, robots_time=None),
+        "recorded as robots_txt, but it needs a robots.txt",
+    ),
+    "a URL that is not http but is": (
+        of_one("/back/", verdict="allowed", reason="not_web", line=None, rule=None, robots_time=None),
+        "recorded as not_web, but it needs a robots.txt",
+    ),
+    "a robots.txt that is forbidden": (
+        lambda folder: of_one(
+            "/back/", reason="robots_txt", robots_time=None,
+            url=decisions(folder)[0]["origin"] + "/robots.txt",
+            origin=decisions(folder)[0]["origin"],
+        )(folder),
+        "it is always allowed",
+    ),
+    "an override": (of_one("/back/", verdict="overridden"), "but not because of dont_obey_robotstxt"),
     "a robot": (of_one("/a", verdict="forbidden"), "judged as allowed"),
     "a byte of a body": (of_answers(with_another_body), "its body has the digest sha256:"),
     "a file that was removed": (without(is_file), "allowed, but no answer for http://127.0.0.1:"),
@@ -109,7 +151,7 @@ FORGED: dict[str, tuple[Change, str]] = {
 
 def test_untouched_evidence_agrees(crawled: Path) -> None:
     done = audit(crawled)
-    assert done.stdout == "3 answers, 6 decisions (3 allowed, 2 forbidden, 1 unreachable): all agree\n"
+    assert done.stdout == "3 answers, 8 decisions (4 allowed, 3 forbidden, 1 unreachable): all agree\n"
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -119,7 +161,7 @@ def test_each_forged_change_is_found(evidence: Path, name: str) -> None:
     forge(evidence)
     done = audit(evidence)
     assert words in done.stdout
-    assert re.search(r": \d+ problems?\n", done.stdout)
+    assert re.search(r": \d+ problems?[,\n]", done.stdout)
     assert done.returncode == 1
 
 
@@ -189,7 +231,8 @@ def test_problems_as_json(evidence: Path) -> None:
     assert problem["readable"] is True
     assert summary == {
         "answers": 3,
-        "decisions": {"allowed": 3, "forbidden": 2, "unreachable": 1},
+        "decisions": {"allowed": 4, "forbidden": 3, "unreachable": 1},
+        "not_judged": 0,
         "cut_off": 0,
         "problems": 1,
     }
@@ -202,6 +245,14 @@ def test_several_folders_are_audited_together(evidence: Path, tmp_path: Path) ->
         path.rename(tmp_path / "decisions" / path.name)
     assert audit(evidence, tmp_path / "decisions").returncode == 0
     assert audit(tmp_path / "decisions").returncode == 2
+
+
+def test_a_file_is_read_once_however_its_folder_is_named(evidence: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(evidence)
+    done = audit(evidence, evidence, tmp_path, link)
+    assert done.stdout.startswith("3 answers, 8 decisions ")
+    assert done.returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,18 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrapy_norobots import compat
 from scrapy_norobots.evidence import audit as audit_module
 from scrapy_norobots.evidence.answers import Copy, Failure
 from scrapy_norobots.evidence.audit import Audit, Problem
+from scrapy_norobots.evidence.decisions import Made
+from scrapy_norobots.evidence.fields import AIOHTTP
 from scrapy_norobots.evidence.writer import Writer
 from scrapy_norobots.snapshot import Snapshot
 from tests import nasty
@@ -128,3 +132,25 @@ def test_memory_is_bounded_however_many_decisions_there_are(
     tracemalloc.stop()
     assert audit.verdicts.total() == 4_000
     assert peak < 6_000_000  # the files have 20 MB
+
+
+def line_of(url: str, folder: Path, aiohttp: str) -> list[Problem]:
+    """Return what is wrong with a page that was allowed, by a file that forbids how aiohttp would send it."""
+    by = access(b"User-agent: *\nDisallow: /wow!\n")
+    writer = Writer(folder, "town-1", {**ABOUT, AIOHTTP: aiohttp})
+    writer.put(answer(by))
+    writer.put(Made(TIME, url, b"FooBot", url, by))
+    end(writer)
+    return problems(folder)
+
+
+def test_a_crawl_is_audited_by_the_spellings_that_it_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compat, "_aiohttp_url", lambda: lambda _: SimpleNamespace(raw_path_qs="/wow!"))
+    assert "recorded as allowed" in line_of(f"{TOWN}/wow%21;", tmp_path / "with", "True")[0].text
+    assert line_of(f"{TOWN}/wow;", tmp_path / "without", "False") == []
+    monkeypatch.setattr(compat, "_aiohttp_url", lambda: None)
+    (problem,) = line_of(f"{TOWN}/wow;", tmp_path / "missing", "True")
+    assert not problem.is_readable
+    assert "aiohttp" in problem.text

@@ -96,6 +96,27 @@ def test_values_are_remembered_for_a_limited_number_of_robots() -> None:
     assert len(delay._values) <= 64
 
 
+class Forgetful(dict[Any, Any]):
+    """Loses its entries after each look and each change, as if another thread had cleared it."""
+
+    def __contains__(self, key: object) -> bool:
+        found = super().__contains__(key)
+        self.clear()
+        return found
+
+    def __setitem__(self, key: Any, value: object) -> None:
+        super().__setitem__(key, value)
+        self.clear()
+
+
+def test_a_value_that_another_thread_forgets_is_still_returned() -> None:
+    delay = ProtegoDelay(FILE.encode())
+    assert delay.value("FooBot") == 2.5
+    delay._values = Forgetful(delay._values)
+    assert delay.value("FooBot") == 2.5  # remembered when it is looked up
+    assert delay.value("QuxBot") == 10.0  # and not
+
+
 @given(st.binary(max_size=200), st.binary(max_size=20))
 def test_no_file_raises(noise: bytes, robot: bytes) -> None:
     body = b"User-agent: *\nCrawl-delay: " + noise + b"\n" + noise

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
+import threading
+from pathlib import Path
+from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
@@ -13,9 +17,11 @@ from scrapy.settings import Settings
 from scrapy_norobots.access import Access, Judge, StatusPolicy
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.parser import Reader
-from scrapy_norobots.report import listing
+from scrapy_norobots.report import CrawlReport, listing
+from scrapy_norobots.report import crawl as crawl_module
 from scrapy_norobots.report.listing import Drops, Listing, list_files
 from scrapy_norobots.report.page import _json_block
+from scrapy_norobots.settings import Config
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from tests import nasty
@@ -120,6 +126,43 @@ def origin(number: int) -> Origin:
 def test_no_more_files_are_listed_than_allowed() -> None:
     made = list_files((access(FILE, origin(number)) for number in range(300)), "FooBot", {})
     assert [one["origin"] for one in made] == [f"http://town{number}.example" for number in range(200)]
+
+
+def test_a_file_that_cannot_find_room_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "TEXT_MAX", 10_000)
+    read: list[str] = []
+    list_file = listing._list_file
+
+    def reading(of: Access, *arguments: Any) -> Listing:
+        read.append(of.snapshot.origin.host)
+        return list_file(of, *arguments)
+
+    monkeypatch.setattr(listing, "_list_file", reading)
+    bodies = [FILE, FILE + b"# " + b"x" * 10_000, FILE]
+    made = list_files([access(body, origin(number)) for number, body in enumerate(bodies)], "FooBot", {})
+    assert read == ["town0.example", "town2.example"]
+    assert len(made) == 2
+
+
+def test_files_beyond_the_most_are_not_looked_at() -> None:
+    accesses = (access(FILE, origin(number)) for number in range(300))
+    list_files(accesses, "FooBot", {})
+    assert len(list(accesses)) == 100
+
+
+def test_files_are_listed_in_a_thread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    threads: list[str] = []
+
+    def slow(accesses: list[Access], *_: object) -> list[Listing]:
+        threads.append(threading.current_thread().name)
+        return []
+
+    monkeypatch.setattr(crawl_module, "list_files", slow)
+    settings = Settings({"NOROBOTS_REPORT": str(tmp_path / "report.json")})
+    report = CrawlReport(MagicMock(settings=settings), Config.from_settings(settings))
+    asyncio.run(report.list_files(lambda _: None, "FooBot"))
+    assert len(threads) == 1
+    assert threads[0].startswith("norobots-listing")
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,11 @@ def test_several_readings_convert_to_one_parser() -> None:
         AllParsers.from_crawler(MagicMock(), b"")
 
 
+def test_one_parser_for_several_readings_forbids_if_one_of_them_fails() -> None:
+    parser = as_parser(AllRules([RobotsTxt.parse(b""), ForeignRules(Only("/broken"), b"")]))
+    assert not parser.allowed("http://town.example:8080/broken", "FooBot")
+
+
 @pytest.mark.parametrize("others", [[], [Only], [StrictRobotParser]])
 def test_protego_reads_the_crawl_delay_if_no_other_parser_does(others: list[Any]) -> None:
     body = b"User-agent: *\nCrawl-delay: 3\n"

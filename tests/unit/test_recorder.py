@@ -15,7 +15,7 @@ def test_without_warcio_the_error_says_what_to_install(tmp_path: Path) -> None:
         "from scrapy_norobots.evidence import Evidence\n"
         "from scrapy_norobots.settings import Config\n"
         "settings = Settings({'NOROBOTS_EVIDENCE': 'new'})\n"
-        "Evidence(MagicMock(settings=settings), Config.from_settings(settings))\n"
+        "Evidence(MagicMock(settings=settings), Config.from_settings(settings)).open()\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False

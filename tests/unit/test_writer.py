@@ -113,3 +113,14 @@ def test_a_member_that_was_written_in_part_is_removed(tmp_path: Path) -> None:
     writer._fail(OSError(28, "No space left on device"))
     end(writer)
     assert files(tmp_path, ".warc.gz")[0].stat().st_size == size
+
+
+def test_a_file_of_another_process_is_not_changed(tmp_path: Path) -> None:
+    """It has the name that the next file of this run would have."""
+    foreign = tmp_path / "town-1-00002.warc.gz"
+    foreign.write_bytes(b"x" * 100_000)
+    writer = write(tmp_path, 40, file_max=2_000)
+    assert isinstance(writer.error, FileExistsError)
+    assert foreign.read_bytes() == b"x" * 100_000
+    foreign.unlink()
+    assert [one.kind for one in answers(tmp_path)].count("warcinfo") == 1
