@@ -22,7 +22,9 @@ from urllib.parse import urlsplit
 
 from scrapy import signals
 from scrapy.core.downloader import Downloader
+from scrapy.exceptions import IgnoreRequest
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
 from scrapy_norobots import compat
 from scrapy_norobots.internals import least_delay, now, slot_of, widen_pool
@@ -45,6 +47,10 @@ _STANDSTILL = 1.0
 # The request on behalf of which the current code runs: the code of its middlewares while it is in the
 # downloader, and of its callback later.
 _parent: ContextVar[Request | None] = ContextVar("norobots_parent", default=None)
+
+
+class _IsSetAside(IgnoreRequest):
+    """Code that calls the middleware has ignored that it returned the request; it must not be sent."""
 
 
 class Held:
@@ -156,10 +162,17 @@ class RobotsDownloader(Downloader):
                 self._lines.setdefault(slot, deque())
             self._look_at(slot)
             self._admit()
+        waiter = self._set_aside.pop(request, None)
+        if waiter is None or (isinstance(result, Failure) and not result.check(_IsSetAside)):
+            return result
+        compat.look_for_next_request(self.crawler)  # the engine does not know that it has left
+        return waiter
+
+    def _enqueue_request(self, request: Request, *args: Any, **kwargs: Any) -> Any:
+        """Send a request, unless it is set aside."""
         if request in self._set_aside:
-            compat.look_for_next_request(self.crawler)  # the engine does not know that it has left
-            return self._set_aside.pop(request)
-        return result
+            raise _IsSetAside("the request waits until robots.txt is downloaded again")
+        return super()._enqueue_request(request, *args, **kwargs)
 
     def _reach(self, request: Request) -> None:
         """Update the slot of a held request that a middleware has moved to another slot."""

@@ -282,6 +282,18 @@ def test_a_download_by_a_middleware_does_not_wait_in_the_place_of_another_reques
         assert waiting(done) == {}
 
 
+# Code of users
+
+
+def test_a_subclass_that_ignores_the_result_sends_no_forbidden_request(mode: str) -> None:
+    with Site(Closed(1)) as site:
+        subclass = {"DOWNLOADER_MIDDLEWARES": {"tests.spiders.IgnoresTheResult": 100}}
+        done = crawl(f"{site.url}/back/1", f"{site.url}/1", settings={**RETRY, **subclass}, mode=mode)
+        assert site.pages() == ["/1"]
+        assert [drop.type for drop in done.drops] == ["RobotsForbidden"]
+        assert waiting(done) == {"waited": 2, "came_back": 2}
+
+
 # The end of a crawl
 
 
