@@ -32,7 +32,7 @@ from scrapy_norobots.parser import crawl_delays
 from scrapy_norobots.report import CrawlReport, spider_name
 from scrapy_norobots.scheduled import Scheduling
 from scrapy_norobots.serving import answer, can_be_answered
-from scrapy_norobots.set_aside import RETRY_TIMES, SetAside
+from scrapy_norobots.set_aside import RETRY_TIMES, SetAside, restore_filter
 from scrapy_norobots.settings import Config, MetaConfig
 from scrapy_norobots.slot_delays import SlotDelays
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
@@ -162,6 +162,7 @@ class NoRobotsMiddleware:
             and self._set_aside.take(self._waiting_room, request, access, question.robot)
         ):
             return request
+        restore_filter(request)
         if RETRY_TIMES in request.meta:
             del request.meta[RETRY_TIMES]
             self._report.tried_again(is_given_up=decision is not None and access.is_closed_for_now)

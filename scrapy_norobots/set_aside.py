@@ -46,6 +46,9 @@ logger = logging.getLogger(__name__)
 # The meta key of a request that was set aside: how many times robots.txt was downloaded again since.
 RETRY_TIMES = "norobots_retry_times"
 
+# The meta key of a request that went back, and that the duplicate filter would have filtered otherwise.
+FILTERED = "norobots_filtered"
+
 # How many retries a host gets whose name did not resolve: there may be no such host.
 _UNKNOWN_HOST_TRIES = 1
 
@@ -232,7 +235,7 @@ class SetAside:
     def _return(self, request: Request, waiter: Deferred[Request]) -> None:
         if compat.is_closing(self._crawler):
             self._given_back.add(request)
-        request.dont_filter = True  # the duplicate filter knows it already
+        _skip_filter(request)
         waiter.callback(request)
 
     def _look(self) -> None:
@@ -262,7 +265,7 @@ class SetAside:
             )
         assert self._crawler.engine is not None  # it has opened the spider
         for request in requests:
-            request.dont_filter = True
+            _skip_filter(request)
             self._crawler.engine.crawl(request)
 
     def _spider_idle(self) -> None:
@@ -272,6 +275,18 @@ class SetAside:
     async def _spider_closed(self) -> None:
         if self._journal is not None:
             await self._journal.close()
+
+
+def _skip_filter(request: Request) -> None:
+    """Let a request that goes back pass the duplicate filter, which knows it already."""
+    if not request.dont_filter:
+        request.dont_filter = request.meta[FILTERED] = True
+
+
+def restore_filter(request: Request) -> None:
+    """Undo `_skip_filter`, so that filters apply to what is derived from the request, such as redirects."""
+    if request.meta.pop(FILTERED, False):
+        request.dont_filter = False
 
 
 def _gives_last_first(settings: BaseSettings, is_start: bool) -> bool:

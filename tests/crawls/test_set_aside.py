@@ -132,6 +132,16 @@ def test_a_host_whose_name_does_not_resolve_is_retried_once(mode: str) -> None:
     assert waiting(done) == {"waited": 1, "given_up": 1}
 
 
+def test_filters_apply_to_the_redirects_of_a_request_that_waited(mode: str) -> None:
+    with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
+        closed.answers["/moved"] = Answer(status=302, headers={"Location": f"{healthy.url}/known"})
+        urls = [f"{healthy.url}/known", f"{closed.url}/moved"]
+        done = crawl(*urls, settings=RETRY, mode=mode)
+        assert set_aside(done) == ["/moved"]
+        assert done.pages == [f"{healthy.url}/known"]
+        assert done.stats["dupefilter/filtered"] == 1
+
+
 # Order
 
 
@@ -408,6 +418,18 @@ def test_a_killed_job_loses_no_request_that_waited(mode: str, tmp_path: Path) ->
         assert sorted(resumed.pages) == sorted(urls)
         assert resumed.log_lines("INFO: 20 requests that waited for closed sites when this job was killed")
         assert not file.exists()
+
+
+def test_filters_apply_to_the_redirects_of_a_request_of_a_killed_job(mode: str, tmp_path: Path) -> None:
+    job = {"JOBDIR": str(tmp_path / "job")}
+    with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
+        closed.answers["/moved"] = Answer(status=302, headers={"Location": f"{healthy.url}/known"})
+        file = tmp_path / "job" / "robots-waiting.sqlite"
+        with killed(f"{closed.url}/moved", file=file, count=1, settings={**FOR_EVER, **job}, mode=mode):
+            resumed = crawl(f"{healthy.url}/known", settings={**RETRY, **job}, mode=mode)
+        assert "/moved" in closed.targets()
+        assert healthy.pages() == ["/known"]
+        assert resumed.stats["dupefilter/filtered"] == 1
 
 
 def test_a_damaged_journal_does_not_stop_the_crawl(tmp_path: Path) -> None:
