@@ -227,7 +227,8 @@ class SetAside:
         if later:
             compat.call_later(0, partial(self._give_back_ordered, later))
         self._count -= len(now)
-        if self._journal is not None:
+        # Scrapy saves its queue only at the end of the crawl. Until then, the journal keeps the requests.
+        if self._journal is not None and not compat.is_closing(self._crawler):
             self._journal.remove([one.request for one in now])
         for one in now:
             self._return(one.request, one.waiter)

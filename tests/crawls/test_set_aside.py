@@ -7,6 +7,7 @@ import re
 import signal
 import sqlite3
 import subprocess
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -418,6 +419,33 @@ def test_a_killed_job_loses_no_request_that_waited(mode: str, tmp_path: Path) ->
         assert sorted(resumed.pages) == sorted(urls)
         assert resumed.log_lines("INFO: 20 requests that waited for closed sites when this job was killed")
         assert not file.exists()
+
+
+def test_a_job_that_is_killed_while_it_closes_loses_no_request(mode: str, tmp_path: Path) -> None:
+    job = {"JOBDIR": str(tmp_path / "job")}
+    file = tmp_path / "job" / "robots-waiting.sqlite"
+    release = threading.Event()
+
+    def hang(hit: Hit) -> Answer:
+        release.wait(60)
+        return Answer()
+
+    with Site(Closed(1)) as closed, Site(ROBOTS) as slow:
+        slow.answers["/"] = hang
+        urls = [f"{closed.url}/{number}" for number in range(5)]
+        with running(f"{slow.url}/", *urls, settings={**FOR_EVER, **job}, mode=mode) as process:
+            read_until(process, "Set aside", times=5)
+            while not slow.pages() or rows(file) < 5:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGTERM)
+            while not any(queue.stat().st_size for queue in (tmp_path / "job" / "requests.queue").rglob("*")):
+                time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        release.set()
+        assert rows(file) == 5
+        resumed = crawl(settings={**RETRY, **job}, mode=mode)
+        assert sorted(resumed.pages) == urls
 
 
 def test_filters_apply_to_the_redirects_of_a_request_of_a_killed_job(mode: str, tmp_path: Path) -> None:
