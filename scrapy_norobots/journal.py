@@ -31,9 +31,6 @@ _T = TypeVar("_T")
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS requests (key INTEGER PRIMARY KEY, request BLOB NOT NULL)"
 
-# The exceptions of pickling an object that cannot be pickled.
-_UNPICKLABLE = (pickle.PicklingError, AttributeError, TypeError, ValueError, RecursionError)
-
 
 class Journal:
     """The requests that wait, in the file at `path`. Disk errors are logged, and do not stop the crawl."""
@@ -54,7 +51,7 @@ class Journal:
         """Save a request."""
         try:
             data = pickle.dumps(request.to_dict(spider=self._crawler.spider), protocol=4)
-        except _UNPICKLABLE as exc:
+        except Exception as exc:  # an object may raise anything
             self._stats.inc_value("norobots/retry/unserializable")
             if self._logs_unserializable:
                 self._logs_unserializable = False

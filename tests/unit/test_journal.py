@@ -16,6 +16,11 @@ from scrapy.utils.test import get_crawler
 from scrapy_norobots.journal import Journal
 
 
+class Unpicklable:
+    def __reduce__(self) -> str:
+        raise RuntimeError("not in a file")
+
+
 class Town(Spider):
     name = "town"
 
@@ -131,13 +136,14 @@ def test_requests_that_cannot_be_serialized_are_counted(
         requests = [
             Request("http://town.example/", meta={"of": (number for number in range(3))}),
             Request("http://town.example/", callback=print),
+            Request("http://town.example/", meta={"of": Unpicklable()}),
             REQUESTS[0],
         ]
         for request in requests:
             journal.add(request)
         journal.remove(requests)
         stats: Any = journal._crawler.stats
-        assert stats.get_value("norobots/retry/unserializable") == 2
+        assert stats.get_value("norobots/retry/unserializable") == 3
         await journal.close()
 
     run(work)
