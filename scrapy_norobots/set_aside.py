@@ -117,14 +117,17 @@ class SetAside:
         """Set aside a request to a closed origin; return False if the caller must drop it instead.
 
         If True, the caller must return the request to Scrapy at once. While the crawl is closing, the request
-        does not wait, but goes back to the scheduler.
+        does not wait, but goes back to the scheduler, once, even without a retry left.
         """
-        if not self._may_wait(request, access):
+        if not access.is_closed_for_now or not self._tries:
             return False
         is_closing = compat.is_closing(self._crawler)
-        if is_closing and request in self._given_back:
-            return False  # the engine sent it again, because other code waits for its response
-        if not is_closing and self._count >= self._max:
+        if is_closing:
+            if request in self._given_back:
+                return False  # the engine sent it again, because other code waits for its response
+        elif not self._may_wait(request, access):
+            return False
+        elif self._count >= self._max:
             self._report.no_room_to_wait(self._max)
             return False
         waiter = room.set_aside(request)
@@ -236,6 +239,7 @@ class SetAside:
     def _return(self, request: Request, waiter: Deferred[Request]) -> None:
         if compat.is_closing(self._crawler):
             self._given_back.add(request)
+            self._report.left_waiting()
         _skip_filter(request)
         waiter.callback(request)
 
@@ -246,7 +250,6 @@ class SetAside:
             if self._is_looking:
                 compat.call_later(_LOOK_EVERY, self._look)
             return
-        self._report.left_waiting(self._count)
         for closed in self._closed.values():
             if closed.cancel is not None:
                 closed.cancel()

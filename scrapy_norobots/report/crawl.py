@@ -179,10 +179,10 @@ class CrawlReport:
             self.counters.came_back += 1
             self._stats.inc_value("norobots/retry/came_back")
 
-    def left_waiting(self, requests: int) -> None:
-        """Report how many requests wait when the crawl closes."""
-        self.counters.left = requests
-        self._stats.set_value("norobots/retry/left", requests)
+    def left_waiting(self) -> None:
+        """Report a request that goes back to the scheduler because the crawl closes."""
+        self.counters.left += 1
+        self._stats.inc_value("norobots/retry/left")
 
     def no_room_to_wait(self, most: int) -> None:
         """Report a request that is dropped because too many others wait."""

@@ -388,6 +388,43 @@ def test_a_request_that_waits_for_its_rules_survives_a_stop(mode: str, tmp_path:
         assert crawl(settings={**RETRY, **job}, mode=mode).pages == [f"{site.url}/1"]
 
 
+def test_a_stop_while_a_retry_hangs_drops_no_request(mode: str, tmp_path: Path) -> None:
+    job = {"JOBDIR": str(tmp_path / "job")}
+    asked, release = threading.Event(), threading.Event()
+    hits: list[Hit] = []
+
+    def robots(hit: Hit) -> Answer:
+        hits.append(hit)
+        if len(hits) == 2:
+            asked.set()
+            release.wait(60)
+        return Answer(status=503) if len(hits) <= 2 else Answer(ROBOTS)
+
+    def late(hit: Hit) -> Answer:
+        asked.wait(60)
+        return page(f"{closed.url}/late")
+
+    once = {"NOROBOTS_RETRY_CLOSED": 1, "NOROBOTS_ERROR_TTL": 0.2}
+    with Site(robots) as closed, Site(ROBOTS) as healthy:
+        healthy.answers["/"] = late
+        urls = [f"{closed.url}/early", f"{healthy.url}/"]
+        with running(
+            *urls, settings={**FOR_EVER, **once, **job}, mode=mode, arguments={"follow": True}
+        ) as process:
+            # The late request waits for the retry, which does not end.
+            log = read_until(process, f"Crawled (200) <GET {healthy.url}/>")
+            time.sleep(1)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+            assert process.returncode == 0, log + err
+        release.set()
+        seen = json.loads(out)
+        assert seen["drops"] == []
+        assert seen["stats"]["norobots/retry/left"] == 2
+        resumed = crawl(settings={**RETRY, **job}, mode=mode)
+        assert sorted(resumed.pages) == [f"{closed.url}/early", f"{closed.url}/late"]
+
+
 @contextmanager
 def killed(*requests: Any, file: Path, count: int, **job: Any) -> Iterator[None]:
     """Run a crawl, and kill it when this many requests are in its journal."""
