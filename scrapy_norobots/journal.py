@@ -65,7 +65,7 @@ class Journal:
             return
         self._last_key += 1
         self._keys[request] = key = self._last_key
-        self._submit(lambda db: db.execute("INSERT INTO requests VALUES (?, ?)", (key, data)))
+        self._submit(lambda db: db.execute("INSERT OR REPLACE INTO requests VALUES (?, ?)", (key, data)))
 
     def remove(self, requests: Sequence[Request]) -> None:
         """Delete requests; those that were not saved are ignored."""
@@ -130,13 +130,16 @@ class Journal:
             rows = self._with_file(
                 lambda db: db.execute("SELECT request FROM requests ORDER BY key").fetchall()
             )
-            self._with_file(lambda db: db.execute("DELETE FROM requests"))
         except sqlite3.Error as exc:
             self._failed(exc)
             self._close_file()
             with suppress(OSError):
                 self._path.replace(f"{self._path}.damaged")
             return []
+        try:
+            self._with_file(lambda db: db.execute("DELETE FROM requests"))
+        except sqlite3.Error as exc:
+            self._failed(exc)  # the file is readable, and rows of this run replace the old ones
         return rows
 
     def _end(self) -> None:

@@ -127,6 +127,29 @@ def test_an_unreadable_request_does_not_affect_others(
     assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
+def test_requests_are_recovered_from_a_file_in_which_nothing_can_be_deleted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work() -> None:
+        killed = journal_at(tmp_path / "waiting.sqlite")
+        for request in REQUESTS:
+            killed.add(request)
+        killed._thread.shutdown()
+        with closing(sqlite3.connect(tmp_path / "waiting.sqlite")) as db, db:
+            db.execute(
+                "CREATE TRIGGER full BEFORE DELETE ON requests "
+                "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+            )
+        journal = journal_at(tmp_path / "waiting.sqlite")
+        assert [request.priority for request in await journal.recover()] == [0, 1, 2, 3, 4]
+        journal.add(REQUESTS[0])
+        await journal.close()
+        assert not list(tmp_path.iterdir())
+
+    run(work)
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
 @pytest.mark.parametrize("debug", [False, True])
 def test_requests_that_cannot_be_serialized_are_counted(
     debug: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
