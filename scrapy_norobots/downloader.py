@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 from scrapy import signals
 from scrapy.core.downloader import Downloader
 from scrapy.exceptions import IgnoreRequest
+from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
@@ -95,6 +96,8 @@ class RobotsDownloader(Downloader):
         self._slots_of: dict[Request, Any] = {}
         # Requests that a middleware downloads on behalf of another request, which waits for them.
         self._nested: set[Request] = set()
+        # Other requests whose responses other code waits for, such as a callback.
+        self._awaited: set[Request] = set()
         # Queued requests, by slot. A slot also has a queue while its delay after a robots.txt lasts.
         self._lines: dict[Any, deque[Held]] = {}
         # Slots that can send the first request of their queue, in turns; timers of the other slots.
@@ -119,9 +122,9 @@ class RobotsDownloader(Downloader):
         For each queued request that continues, the engine may send one more, although there is no place
         yet. If its origin is new, its robots.txt is downloaded in time; if not, the request is queued.
         """
+        _parent.set(None)  # the next request comes from the scheduler
         if not self.is_in_use:
             return super().needs_backout()
-        _parent.set(None)  # the next request comes from the scheduler
         counted = self._held_in_all - min(self._free, self._config.held_max)
         ahead = self._ahead if self._lines else 0
         return 0 < self.total_concurrency <= self.under_way() + counted - ahead
@@ -137,9 +140,11 @@ class RobotsDownloader(Downloader):
         self._robots_downloads += is_robots
         if is_robots:
             self._make_room_for_connections(urlsplit(request.url).scheme)
-        elif _parent.get() in self.active:
+        elif (parent := _parent.get()) in self.active:
             self._nested.add(request)
-        elif self.is_in_use and not self._has_place():
+        elif parent is not None:
+            self._awaited.add(request)
+        if not is_robots and request not in self._nested and self.is_in_use and not self._has_place():
             self._ahead = 0
         token = _parent.set(request)  # for all code that runs on behalf of this request
         try:
@@ -152,6 +157,7 @@ class RobotsDownloader(Downloader):
         """Admit queued requests after a request has left. The engine uses a free place only after this."""
         self._robots_downloads -= is_robots
         self._nested.discard(request)
+        self._awaited.discard(request)
         self._moved = monotonic()
         slot = self._slots_of.pop(request, None)
         if slot is not None:
@@ -215,6 +221,10 @@ class RobotsDownloader(Downloader):
         waiter: Deferred[Request] = Deferred()
         self._set_aside[request] = waiter
         return waiter
+
+    def is_scheduled(self, request: Request) -> bool:
+        """Return whether a request came from the scheduler, as far as known; if not, other code waits for it."""
+        return request not in self._awaited and request.callback is not NO_CALLBACK
 
     # Requests that are held
 

@@ -136,6 +136,8 @@ class SetAside:
         if is_closing:
             self._return(request, waiter)
         else:
+            if self._journal is not None and room.is_scheduled(request):
+                self._journal.add(request)
             self._add(_Waiting(request, waiter, access), robot)
         return True
 
@@ -145,8 +147,6 @@ class SetAside:
         seconds = self._seconds_left(origin, one.access)
         is_new = RETRY_TIMES not in one.request.meta
         self._report.set_aside(one.request, origin, seconds, is_new=is_new, is_first=not closed.waiting)
-        if self._journal is not None:
-            self._journal.add(one.request)
         closed.waiting.append(one)
         self._count += 1
         if closed.cancel is None and not closed.is_asking:

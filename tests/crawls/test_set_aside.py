@@ -485,6 +485,44 @@ def test_a_job_that_is_killed_while_it_closes_loses_no_request(mode: str, tmp_pa
         assert sorted(resumed.pages) == urls
 
 
+def test_a_download_by_a_spider_is_not_scheduled_after_a_kill(mode: str, tmp_path: Path) -> None:
+    job = {"JOBDIR": str(tmp_path / "job")}
+    file = tmp_path / "job" / "robots-waiting.sqlite"
+    with Site(Closed(1)) as closed, Site(Closed(1)) as other, Site(ROBOTS) as healthy:
+        work: dict[str, Any] = {
+            "spider": "tests.spiders.DownloadsItself",
+            "arguments": {"then": [f"{closed.url}/inline"]},
+            "mode": mode,
+        }
+        settings = {**FOR_EVER, **job}
+        with running(f"{healthy.url}/", f"{other.url}/1", settings=settings, **work) as process:
+            log = read_until(process, "Set aside", times=2)
+            assert "/inline" in log
+            while not file.exists() or not rows(file):
+                time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        assert rows(file) == 1
+        done = crawl(settings={**RETRY, **job}, **{**work, "arguments": {"then": []}})
+        assert closed.pages() == []
+        assert other.pages() == ["/1"]
+        assert done.log_lines("INFO: 1 requests that waited for closed sites")
+
+
+def test_a_media_pipeline_keeps_its_requests_out_of_the_journal(mode: str, tmp_path: Path) -> None:
+    with Site(Closed(1)) as closed, Site() as healthy:
+        healthy.answers["/"] = page(f"{closed.url}/1")
+        settings = {
+            **RETRY,
+            "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
+            "FILES_STORE": str(tmp_path / "files"),
+            "JOBDIR": str(tmp_path / "job"),
+        }
+        done = crawl(f"{healthy.url}/", settings=settings, spider="tests.spiders.WithFiles", mode=mode)
+        assert done.notes["files"] == [f"{closed.url}/1"]
+        assert waiting(done) == {"waited": 1, "came_back": 1}
+
+
 def test_filters_apply_to_the_redirects_of_a_request_of_a_killed_job(mode: str, tmp_path: Path) -> None:
     job = {"JOBDIR": str(tmp_path / "job")}
     with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
