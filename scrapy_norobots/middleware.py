@@ -89,11 +89,7 @@ class NoRobotsMiddleware:
         self._loader = RobotsLoader(crawler, config, self._report, self._evidence)
         self._origins = self._loader.origins
         self._delays = SlotDelays(crawler) if config.crawl_delay_max else None
-        self._set_aside = (
-            SetAside(crawler, config, self._loader, self._report)
-            if config.retry_closed and not config.dry_run
-            else None
-        )
+        self._set_aside = SetAside(crawler, config, self._loader, self._report)
         if config.dry_run:
             logger.warning(
                 "NOROBOTS_DRY_RUN is on: forbidden requests are logged and counted, but not dropped"
@@ -156,10 +152,8 @@ class NoRobotsMiddleware:
         self, request: Request, question: _Question, access: Access, decision: Decision | None
     ) -> Request | None:
         """Let a request pass, or set it aside, or drop it, by its decision."""
-        if (
-            decision is not None
-            and self._set_aside is not None
-            and self._set_aside.take(self._waiting_room, request, access, question.robot)
+        if decision is not None and self._set_aside.take(
+            self._waiting_room, request, access, question.robot
         ):
             return request
         restore_filter(request)

@@ -84,11 +84,14 @@ class _Closed:
 
 
 class SetAside:
-    """The requests of one crawl that are set aside, at most `NOROBOTS_RETRY_CLOSED_MAX`."""
+    """The requests of one crawl that are set aside, at most `NOROBOTS_RETRY_CLOSED_MAX`.
+
+    If there are no retries, none is set aside; those of an earlier run of a job are scheduled all the same.
+    """
 
     def __init__(self, crawler: Crawler, config: Config, loader: RobotsLoader, report: CrawlReport) -> None:
         self._crawler = crawler
-        self._tries = config.retry_closed
+        self._tries = 0 if config.dry_run else config.retry_closed
         self._max = config.retry_closed_max
         self._loader = loader
         self._report = report
@@ -103,9 +106,10 @@ class SetAside:
         self._gives_last_first = {
             is_start: _gives_last_first(crawler.settings, is_start) for is_start in (True, False)
         }
-        crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_idle, signals.spider_idle)
-        crawler.signals.connect(self._spider_closed, signals.spider_closed)
+        if self._journal is not None:  # of an earlier run, even if this one sets nothing aside
+            crawler.signals.connect(self._spider_opened, signals.spider_opened)
+            crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     def take(
         self,
@@ -258,8 +262,7 @@ class SetAside:
 
     async def _spider_opened(self) -> None:
         """Schedule the requests that waited when a job was killed."""
-        if self._journal is None:
-            return
+        assert self._journal is not None  # this is connected only then
         requests = await self._journal.recover()
         if requests:
             logger.info(
@@ -277,8 +280,8 @@ class SetAside:
             raise DontCloseSpider
 
     async def _spider_closed(self) -> None:
-        if self._journal is not None:
-            await self._journal.close()
+        assert self._journal is not None  # this is connected only then
+        await self._journal.close()
 
 
 def _skip_filter(request: Request) -> None:

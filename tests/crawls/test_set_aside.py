@@ -523,6 +523,17 @@ def test_a_media_pipeline_keeps_its_requests_out_of_the_journal(mode: str, tmp_p
         assert waiting(done) == {"waited": 1, "came_back": 1}
 
 
+@pytest.mark.parametrize("off", [{"NOROBOTS_RETRY_CLOSED": 0}, {"NOROBOTS_DRY_RUN": True}])
+def test_a_killed_job_continues_without_retries(off: dict[str, Any], tmp_path: Path) -> None:
+    job = {"JOBDIR": str(tmp_path / "job")}
+    with Site(Closed(1)) as site:
+        file = tmp_path / "job" / "robots-waiting.sqlite"
+        with killed(f"{site.url}/1", file=file, count=1, settings={**FOR_EVER, **job}):
+            resumed = crawl(settings={**RETRY, **job, **off, "NOROBOTS_STORE": "memory"})
+        assert resumed.pages == [f"{site.url}/1"]
+        assert not file.exists()
+
+
 def test_filters_apply_to_the_redirects_of_a_request_of_a_killed_job(mode: str, tmp_path: Path) -> None:
     job = {"JOBDIR": str(tmp_path / "job")}
     with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
