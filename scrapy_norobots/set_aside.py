@@ -91,7 +91,9 @@ class SetAside:
 
     def __init__(self, crawler: Crawler, config: Config, loader: RobotsLoader, report: CrawlReport) -> None:
         self._crawler = crawler
-        self._tries = 0 if config.dry_run else config.retry_closed
+        # The user of a command that fetches one page, such as `scrapy fetch`, waits for the result.
+        is_own_crawl = compat.is_own_crawl(crawler)
+        self._tries = config.retry_closed if is_own_crawl and not config.dry_run else 0
         self._max = config.retry_closed_max
         self._loader = loader
         self._report = report
@@ -102,7 +104,7 @@ class SetAside:
         self._may_ask = DeferredSemaphore(max(1, config.waiting.concurrent_fetches // 2))
         self._given_back: set[Request] = set()
         job = crawler.settings.get("JOBDIR")
-        self._journal = Journal(Path(job) / _JOURNAL, crawler) if job else None
+        self._journal = Journal(Path(job) / _JOURNAL, crawler) if job and is_own_crawl else None
         self._gives_last_first = {
             is_start: _gives_last_first(crawler.settings, is_start) for is_start in (True, False)
         }

@@ -75,7 +75,7 @@ class CrawlReport:
         self._stats = crawler.stats
         self._dry_run = config.dry_run
         self._crawl_delay_max = config.crawl_delay_max
-        self._retries_closed = config.retry_closed > 0
+        self._retries_closed = config.retry_closed > 0 and compat.is_own_crawl(crawler)
         self._spider_name = spider_name(crawler)
         self._started = _now()
         # Each file with its renderer. The path in the setting selects it, since a symbolic link may lead to a

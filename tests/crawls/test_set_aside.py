@@ -19,8 +19,10 @@ import pytest
 from scrapy.settings import default_settings
 
 from tests.commands import run, words
+from tests.components import make_project
 from tests.crawling import ADDON, Crawl, crawl, run_crawl, with_report
 from tests.crawls.test_closing import running
+from tests.crawls.test_components import scrapy
 from tests.redisserver import RedisServer
 from tests.sites import Answer, Hit, Site, page
 
@@ -637,6 +639,27 @@ def test_retry_after_extends_the_time_to_the_next_try(mode: str, tmp_path: Path)
             seconds = float(re.findall(r"downloaded again after ([\d.]+) s", line)[0])
             assert 600 < seconds <= 900
         assert site.targets() == ["/robots.txt"]  # and it was not retried at once either
+
+
+COMMANDS = {
+    "fetch": ["fetch"],
+    "fetch with a spider": ["fetch", "--spider", "checked"],
+    "parse": ["parse", "--spider", "checked"],
+    "shell": ["shell", "-c", "'done'"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_that_fetch_a_page_do_not_wait(command: str, tmp_path: Path) -> None:
+    with Site(Closed(9)) as site:
+        folder = make_project(tmp_path, site.url)
+        options = [f"--set={name}={value}" for name, value in FOR_EVER.items() if name != "ADDONS"]
+        done = scrapy(*COMMANDS[command], f"{site.url}/1", *options, folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert "requests to" in done.stderr
+    assert "are dropped (" in done.stderr
+    assert "Set aside" not in done.stderr
+    assert site.targets() == ["/robots.txt"]
 
 
 def test_robots_check_does_not_wait(project: Path) -> None:
