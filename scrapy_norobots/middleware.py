@@ -175,6 +175,8 @@ class NoRobotsMiddleware:
         """
         if request.errback is not None or not self._scheduling.can_drop or is_overridden(request):
             return
+        if RETRY_TIMES in request.meta:  # `_carry_out` counts it
+            return
         try:
             url = checked_url(request)
             origin, target = split(url)

@@ -74,6 +74,16 @@ def test_a_request_that_rules_forbid_after_the_wait_is_dropped(mode: str) -> Non
         assert waiting(done) == {"waited": 2, "came_back": 2}
 
 
+def test_a_request_without_an_errback_is_counted_when_it_comes_back(mode: str) -> None:
+    with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
+        healthy.answers["/"] = page(f"{closed.url}/back/1", f"{closed.url}/back/2")
+        work: dict[str, Any] = {"spider": "tests.spiders.WithoutErrback", "arguments": {"follow": True}}
+        settings = {**RETRY, "NOROBOTS_ERROR_TTL": 1}
+        done = crawl(f"{healthy.url}/", settings=settings, mode=mode, **work)
+        assert waiting(done) == {"waited": 2, "came_back": 2}
+        assert done.stats["robotstxt/forbidden"] == 2
+
+
 def test_the_errback_is_called_when_the_request_is_given_up(mode: str) -> None:
     with Site(Closed(9)) as site:
         done = crawl(f"{site.url}/1", f"{site.url}/2", settings=RETRY, mode=mode)
