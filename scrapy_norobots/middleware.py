@@ -155,6 +155,7 @@ class NoRobotsMiddleware:
         if decision is not None and self._set_aside.take(
             self._waiting_room, request, access, question.robot
         ):
+            self._counters.add_requests(question.origin, -1)  # it is counted when it goes on
             return request
         restore_filter(request)
         if RETRY_TIMES in request.meta:
