@@ -77,11 +77,21 @@ class Journal:
         """Return the requests that a killed process left, in order, and delete them."""
         rows = await compat.in_thread(self._thread, self._take_all)
         requests = []
+        error: Exception | None = None
         for (data,) in rows:
             try:
                 requests.append(request_from_dict(pickle.loads(data), spider=self._crawler.spider))  # noqa: S301  # as Scrapy does
             except Exception as exc:  # classes may have changed since, which raises anything
-                self._failed(exc)
+                error = exc
+        if error is not None:
+            logger.error(
+                "%d requests that waited when this job was killed are lost, because they cannot be restored from "
+                "%s: %r",
+                len(rows) - len(requests),
+                self._path,
+                error,
+                extra={"spider": self._crawler.spider},
+            )
         return requests
 
     async def close(self) -> None:
