@@ -169,7 +169,7 @@ class RobotsDownloader(Downloader):
             self._look_at(slot)
             self._admit()
         waiter = self._set_aside.pop(request, None)
-        if waiter is None or (isinstance(result, Failure) and not result.check(_IsSetAside)):
+        if waiter is None or (isinstance(result, Failure) and not isinstance(result.value, _IsSetAside)):
             return result
         compat.look_for_next_request(self.crawler)  # the engine does not know that it has left
         return waiter
@@ -223,7 +223,7 @@ class RobotsDownloader(Downloader):
         return waiter
 
     def is_scheduled(self, request: Request) -> bool:
-        """Return whether a request came from the scheduler, as far as known; if not, other code waits for it."""
+        """Return whether a request came from the scheduler; if not, other code waits for it."""
         return request not in self._awaited and request.callback is not NO_CALLBACK
 
     # Requests that are held

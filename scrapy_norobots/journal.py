@@ -85,8 +85,8 @@ class Journal:
                 error = exc
         if error is not None:
             logger.error(
-                "%d requests that waited when this job was killed are lost, because they cannot be restored from "
-                "%s: %r",
+                "%d requests that waited when this job was killed are lost, because they cannot be restored "
+                "from %s: %r",
                 len(rows) - len(requests),
                 self._path,
                 error,

@@ -116,9 +116,9 @@ class NoRobotsMiddleware:
         """Return None if the request may be sent; return the response if it asks for a robots.txt itself.
 
         Waits until the robots.txt of the request's origin is loaded; if it is in memory, nothing is awaited.
-        Returns the request if it is set aside, because its origin is closed for now. Raises `RobotsForbidden`
-        if robots.txt forbids the request, `RobotsUnreachable` if robots.txt could not be downloaded and the
-        policy denies, and `ValueError` if ``norobots_url`` in the request's meta is not an http or https URL.
+        Returns the request if it is set aside, because its origin is closed for now; the caller must return it
+        too, and `RobotsDownloader` does not send it. Raises `RobotsForbidden` if robots.txt forbids the
+        request, `RobotsUnreachable` if robots.txt could not be downloaded and the policy denies, and `ValueError` if ``norobots_url`` in the request's meta is not an http or https URL.
         `spider` is not used: older Scrapy versions pass it.
         """
         if is_overridden(request):
@@ -152,9 +152,7 @@ class NoRobotsMiddleware:
         self, request: Request, question: _Question, access: Access, decision: Decision | None
     ) -> Request | None:
         """Let a request pass, or set it aside, or drop it, by its decision."""
-        if decision is not None and self._set_aside.take(
-            self._waiting_room, request, access, question.robot
-        ):
+        if decision is not None and self._set_aside.take(self._waiting_room, request, access, question.robot):
             self._counters.add_requests(question.origin, -1)  # it is counted when it goes on
             return request
         restore_filter(request)

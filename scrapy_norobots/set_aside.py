@@ -179,7 +179,9 @@ class SetAside:
         return origins.remaining(origin) if origins.latest(origin) is access else access.lifetime
 
     def _ask_after(self, seconds: float, origin: Origin, closed: _Closed) -> None:
-        closed.cancel = compat.call_later(max(0.0, seconds) + _CLOCK_RESOLUTION, partial(self._start, origin, closed))
+        closed.cancel = compat.call_later(
+            max(0.0, seconds) + _CLOCK_RESOLUTION, partial(self._start, origin, closed)
+        )
 
     def _start(self, origin: Origin, closed: _Closed) -> None:
         closed.cancel, closed.is_asking = None, True

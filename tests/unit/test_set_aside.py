@@ -40,7 +40,9 @@ def test_the_order_of_a_queue_is_known(
     assert _gives_last_first(Settings({**settings, **job}), is_start) is expected
 
 
-def test_an_origin_that_has_expired_in_a_store_is_loaded_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_origin_that_has_expired_in_a_store_is_loaded_again_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     delays: list[float] = []
     monkeypatch.setattr(compat, "call_later", lambda seconds, function: delays.append(seconds))
     SetAside._ask_after(MagicMock(), -5.0, MagicMock(), MagicMock())
