@@ -116,9 +116,10 @@ class NoRobotsMiddleware:
         """Return None if the request may be sent; return the response if it asks for a robots.txt itself.
 
         Waits until the robots.txt of the request's origin is loaded; if it is in memory, nothing is awaited.
-        Returns the request if it is set aside, because its origin is closed for now; the caller must return it
-        too, and `RobotsDownloader` does not send it. Raises `RobotsForbidden` if robots.txt forbids the
-        request, `RobotsUnreachable` if robots.txt could not be downloaded and the policy denies, and `ValueError` if ``norobots_url`` in the request's meta is not an http or https URL.
+        Returns the request if it is set aside, because its origin is closed for now; a subclass must return
+        it too, and `RobotsDownloader` never sends it. Raises `RobotsForbidden` if robots.txt forbids the
+        request, `RobotsUnreachable` if robots.txt could not be downloaded and the policy denies, and
+        `ValueError` if ``norobots_url`` in the request's meta is not an http or https URL.
         `spider` is not used: older Scrapy versions pass it.
         """
         if is_overridden(request):
