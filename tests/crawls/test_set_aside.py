@@ -473,6 +473,7 @@ def test_a_killed_job_loses_no_request_that_waited(mode: str, tmp_path: Path) ->
 def test_a_job_that_is_killed_while_it_closes_loses_no_request(mode: str, tmp_path: Path) -> None:
     job = {"JOBDIR": str(tmp_path / "job")}
     file = tmp_path / "job" / "robots-waiting.sqlite"
+    queues = tmp_path / "job" / "requests.queue"
     release = threading.Event()
 
     def hang(hit: Hit) -> Answer:
@@ -487,7 +488,8 @@ def test_a_job_that_is_killed_while_it_closes_loses_no_request(mode: str, tmp_pa
             while not slow.pages() or rows(file) < 5:
                 time.sleep(0.01)
             process.send_signal(signal.SIGTERM)
-            while not any(queue.stat().st_size for queue in (tmp_path / "job" / "requests.queue").rglob("*")):
+            while not any(queue.stat().st_size for queue in queues.rglob("*") if queue.is_file()):
+                assert process.poll() is None
                 time.sleep(0.01)
             process.send_signal(signal.SIGKILL)
             process.wait()
