@@ -186,6 +186,18 @@ async def download(crawler: Crawler, request: Request) -> Response:
     return await waiting_for(engine.download(request))
 
 
+def is_own_crawl(crawler: Crawler) -> bool:
+    """Return whether a crawl is that of its spider, not of a command such as ``scrapy fetch`` or ``shell``.
+
+    The shell creates no spider before its engine; the other commands replace the start of theirs.
+    """
+    spider = crawler.spider
+    starts = (getattr(spider, name, None) for name in ("start", "start_requests"))
+    return spider is not None and not any(
+        str(getattr(start, "__module__", "")).startswith("scrapy.commands.") for start in starts
+    )
+
+
 def close_spider(crawler: Crawler, reason: str) -> Deferred[None]:
     """Close the spider, as `CloseSpider` does; return what the caller keeps until that is done."""
     engine = crawler.engine

@@ -22,7 +22,10 @@ from urllib.parse import urlsplit
 
 from scrapy import signals
 from scrapy.core.downloader import Downloader
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
 from scrapy_norobots import compat
 from scrapy_norobots.internals import least_delay, now, slot_of, widen_pool
@@ -45,6 +48,10 @@ _STANDSTILL = 1.0
 # The request on behalf of which the current code runs: the code of its middlewares while it is in the
 # downloader, and of its callback later.
 _parent: ContextVar[Request | None] = ContextVar("norobots_parent", default=None)
+
+
+class _IsSetAside(IgnoreRequest):
+    """Code that calls the middleware has ignored that it returned the request; it must not be sent."""
 
 
 class Held:
@@ -89,6 +96,8 @@ class RobotsDownloader(Downloader):
         self._slots_of: dict[Request, Any] = {}
         # Requests that a middleware downloads on behalf of another request, which waits for them.
         self._nested: set[Request] = set()
+        # Other requests whose responses other code waits for, such as a callback.
+        self._awaited: set[Request] = set()
         # Queued requests, by slot. A slot also has a queue while its delay after a robots.txt lasts.
         self._lines: dict[Any, deque[Held]] = {}
         # Slots that can send the first request of their queue, in turns; timers of the other slots.
@@ -113,9 +122,9 @@ class RobotsDownloader(Downloader):
         For each queued request that continues, the engine may send one more, although there is no place
         yet. If its origin is new, its robots.txt is downloaded in time; if not, the request is queued.
         """
+        _parent.set(None)  # the next request comes from the scheduler
         if not self.is_in_use:
             return super().needs_backout()
-        _parent.set(None)  # the next request comes from the scheduler
         counted = self._held_in_all - min(self._free, self._config.held_max)
         ahead = self._ahead if self._lines else 0
         return 0 < self.total_concurrency <= self.under_way() + counted - ahead
@@ -131,9 +140,11 @@ class RobotsDownloader(Downloader):
         self._robots_downloads += is_robots
         if is_robots:
             self._make_room_for_connections(urlsplit(request.url).scheme)
-        elif _parent.get() in self.active:
+        elif (parent := _parent.get()) in self.active:
             self._nested.add(request)
-        elif self.is_in_use and not self._has_place():
+        elif parent is not None:
+            self._awaited.add(request)
+        if not is_robots and request not in self._nested and self.is_in_use and not self._has_place():
             self._ahead = 0
         token = _parent.set(request)  # for all code that runs on behalf of this request
         try:
@@ -146,6 +157,7 @@ class RobotsDownloader(Downloader):
         """Admit queued requests after a request has left. The engine uses a free place only after this."""
         self._robots_downloads -= is_robots
         self._nested.discard(request)
+        self._awaited.discard(request)
         self._moved = monotonic()
         slot = self._slots_of.pop(request, None)
         if slot is not None:
@@ -156,10 +168,17 @@ class RobotsDownloader(Downloader):
                 self._lines.setdefault(slot, deque())
             self._look_at(slot)
             self._admit()
+        waiter = self._set_aside.pop(request, None)
+        if waiter is None or (isinstance(result, Failure) and not isinstance(result.value, _IsSetAside)):
+            return result
+        compat.look_for_next_request(self.crawler)  # the engine does not know that it has left
+        return waiter
+
+    def _enqueue_request(self, request: Request, *args: Any, **kwargs: Any) -> Any:
+        """Send a request, unless it is set aside."""
         if request in self._set_aside:
-            compat.look_for_next_request(self.crawler)  # the engine does not know that it has left
-            return self._set_aside.pop(request)
-        return result
+            raise _IsSetAside("the request waits until robots.txt is downloaded again")
+        return super()._enqueue_request(request, *args, **kwargs)
 
     def _reach(self, request: Request) -> None:
         """Update the slot of a held request that a middleware has moved to another slot."""
@@ -202,6 +221,10 @@ class RobotsDownloader(Downloader):
         waiter: Deferred[Request] = Deferred()
         self._set_aside[request] = waiter
         return waiter
+
+    def is_scheduled(self, request: Request) -> bool:
+        """Return whether a request came from the scheduler; if not, other code waits for it."""
+        return request not in self._awaited and request.callback is not NO_CALLBACK
 
     # Requests that are held
 

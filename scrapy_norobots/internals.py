@@ -37,6 +37,9 @@ INTERNALS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "total_concurrency",
             "_get_slot",
         ),
+        "Downloader": (
+            "_enqueue_request",  # called for each request that is sent
+        ),
         "slot": (
             "active",  # requests that DownloaderAwarePriorityQueue counts as in progress
             "concurrency",
@@ -68,6 +71,7 @@ def missing_internals(crawler: Crawler) -> list[str]:
     owners = {
         "engine": engine,
         "downloader": downloader if isinstance(downloader, Downloader) else None,
+        "Downloader": Downloader,
         "slot": _any_slot(),
     }
     missing = []

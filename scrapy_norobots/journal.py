@@ -31,9 +31,6 @@ _T = TypeVar("_T")
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS requests (key INTEGER PRIMARY KEY, request BLOB NOT NULL)"
 
-# The exceptions of pickling an object that cannot be pickled.
-_UNPICKLABLE = (pickle.PicklingError, AttributeError, TypeError, ValueError, RecursionError)
-
 
 class Journal:
     """The requests that wait, in the file at `path`. Disk errors are logged, and do not stop the crawl."""
@@ -47,6 +44,7 @@ class Journal:
         self._keys: dict[Request, int] = {}
         self._last_key = 0
         self._has_failed = False
+        self._is_kept = False
         self._thread = ThreadPoolExecutor(1, "norobots-journal")
         self._connection: sqlite3.Connection | None = None
 
@@ -54,7 +52,7 @@ class Journal:
         """Save a request."""
         try:
             data = pickle.dumps(request.to_dict(spider=self._crawler.spider), protocol=4)
-        except _UNPICKLABLE as exc:
+        except Exception as exc:  # an object may raise anything
             self._stats.inc_value("norobots/retry/unserializable")
             if self._logs_unserializable:
                 self._logs_unserializable = False
@@ -68,7 +66,12 @@ class Journal:
             return
         self._last_key += 1
         self._keys[request] = key = self._last_key
-        self._submit(lambda db: db.execute("INSERT INTO requests VALUES (?, ?)", (key, data)))
+        self._submit(lambda db: db.execute("INSERT OR REPLACE INTO requests VALUES (?, ?)", (key, data)))
+
+    def keep(self, request: Request) -> None:
+        """Save a request for the next run, even if this one ends as it should."""
+        self._is_kept = True
+        self.add(request)
 
     def remove(self, requests: Sequence[Request]) -> None:
         """Delete requests; those that were not saved are ignored."""
@@ -80,15 +83,25 @@ class Journal:
         """Return the requests that a killed process left, in order, and delete them."""
         rows = await compat.in_thread(self._thread, self._take_all)
         requests = []
+        error: Exception | None = None
         for (data,) in rows:
             try:
                 requests.append(request_from_dict(pickle.loads(data), spider=self._crawler.spider))  # noqa: S301  # as Scrapy does
             except Exception as exc:  # classes may have changed since, which raises anything
-                self._failed(exc)
+                error = exc
+        if error is not None:
+            logger.error(
+                "%d requests that waited when this job was killed are lost, because they cannot be restored "
+                "from %s: %r",
+                len(rows) - len(requests),
+                self._path,
+                error,
+                extra={"spider": self._crawler.spider},
+            )
         return requests
 
     async def close(self) -> None:
-        """Delete the file, and end the thread."""
+        """Delete the file, unless it has a request for the next run, and end the thread."""
         try:
             await compat.in_thread(self._thread, self._end)
         finally:
@@ -133,17 +146,22 @@ class Journal:
             rows = self._with_file(
                 lambda db: db.execute("SELECT request FROM requests ORDER BY key").fetchall()
             )
-            self._with_file(lambda db: db.execute("DELETE FROM requests"))
         except sqlite3.Error as exc:
             self._failed(exc)
             self._close_file()
             with suppress(OSError):
                 self._path.replace(f"{self._path}.damaged")
             return []
+        try:
+            self._with_file(lambda db: db.execute("DELETE FROM requests"))
+        except sqlite3.Error as exc:
+            self._failed(exc)  # the file is readable, and rows of this run replace the old ones
         return rows
 
     def _end(self) -> None:
         self._close_file()
+        if self._is_kept:
+            return
         for suffix in ("", "-wal", "-shm"):
             with suppress(OSError):
                 Path(f"{self._path}{suffix}").unlink()

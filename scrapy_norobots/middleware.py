@@ -32,7 +32,7 @@ from scrapy_norobots.parser import crawl_delays
 from scrapy_norobots.report import CrawlReport, spider_name
 from scrapy_norobots.scheduled import Scheduling
 from scrapy_norobots.serving import answer, can_be_answered
-from scrapy_norobots.set_aside import RETRY_TIMES, SetAside
+from scrapy_norobots.set_aside import RETRY_TIMES, SetAside, restore_filter
 from scrapy_norobots.settings import Config, MetaConfig
 from scrapy_norobots.slot_delays import SlotDelays
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
@@ -91,11 +91,7 @@ class NoRobotsMiddleware:
         self._loader = RobotsLoader(crawler, config, self._report, self._evidence)
         self._origins = self._loader.origins
         self._delays = SlotDelays(crawler) if config.crawl_delay_max else None
-        self._set_aside = (
-            SetAside(crawler, config, self._loader, self._report)
-            if config.retry_closed and not config.dry_run
-            else None
-        )
+        self._set_aside = SetAside(crawler, config, self._loader, self._report)
         if config.dry_run:
             logger.warning(
                 "NOROBOTS_DRY_RUN is on: forbidden requests are logged and counted, but not dropped"
@@ -124,9 +120,10 @@ class NoRobotsMiddleware:
         """Return None if the request may be sent; return the response if it asks for a robots.txt itself.
 
         Waits until the robots.txt of the request's origin is loaded; if it is in memory, nothing is awaited.
-        Returns the request if it is set aside, because its origin is closed for now. Raises `RobotsForbidden`
-        if robots.txt forbids the request, `RobotsUnreachable` if robots.txt could not be downloaded and the
-        policy denies, and `ValueError` if ``norobots_url`` in the request's meta is not an http or https URL.
+        Returns the request if it is set aside, because its origin is closed for now; a subclass must return
+        it too, and `RobotsDownloader` never sends it. Raises `RobotsForbidden` if robots.txt forbids the
+        request, `RobotsUnreachable` if robots.txt could not be downloaded and the policy denies, and
+        `ValueError` if ``norobots_url`` in the request's meta is not an http or https URL.
         `spider` is not used: older Scrapy versions pass it.
         """
         if is_overridden(request):
@@ -162,12 +159,10 @@ class NoRobotsMiddleware:
         self, request: Request, question: _Question, access: Access, decision: Decision | None
     ) -> Request | None:
         """Let a request pass, or set it aside, or drop it, by its decision."""
-        if (
-            decision is not None
-            and self._set_aside is not None
-            and self._set_aside.take(self._waiting_room, request, access, question.robot)
-        ):
+        if decision is not None and self._set_aside.take(self._waiting_room, request, access, question.robot):
+            self._counters.add_requests(question.origin, -1)  # it is counted when it goes on
             return request
+        restore_filter(request)
         if RETRY_TIMES in request.meta:
             del request.meta[RETRY_TIMES]
             self._report.tried_again(is_given_up=decision is not None and access.is_closed_for_now)
@@ -185,6 +180,8 @@ class NoRobotsMiddleware:
         An origin that is closed for a while may be open when the request is sent, so it drops nothing here.
         """
         if request.errback is not None or not self._scheduling.can_drop or is_overridden(request):
+            return
+        if RETRY_TIMES in request.meta:  # `_carry_out` counts it
             return
         try:
             url = checked_url(request)

@@ -13,6 +13,7 @@ then, `Journal` keeps them on disk, in case a job is killed.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from scrapy_norobots.loader import RobotsLoader
     from scrapy_norobots.report import CrawlReport
     from scrapy_norobots.settings import Config
+    from scrapy_norobots.snapshot import Snapshot
     from scrapy_norobots.standard import Origin
     from scrapy_norobots.waiting_room import NoWaitingRoom
 
@@ -45,6 +47,9 @@ logger = logging.getLogger(__name__)
 
 # The meta key of a request that was set aside: how many times robots.txt was downloaded again since.
 RETRY_TIMES = "norobots_retry_times"
+
+# The meta key of a request that went back, and that the duplicate filter would have filtered otherwise.
+FILTERED = "norobots_filtered"
 
 # How many retries a host gets whose name did not resolve: there may be no such host.
 _UNKNOWN_HOST_TRIES = 1
@@ -81,11 +86,16 @@ class _Closed:
 
 
 class SetAside:
-    """The requests of one crawl that are set aside, at most `NOROBOTS_RETRY_CLOSED_MAX`."""
+    """The requests of one crawl that are set aside, at most `NOROBOTS_RETRY_CLOSED_MAX`.
+
+    If there are no retries, none is set aside; those of an earlier run of a job are scheduled all the same.
+    """
 
     def __init__(self, crawler: Crawler, config: Config, loader: RobotsLoader, report: CrawlReport) -> None:
         self._crawler = crawler
-        self._tries = config.retry_closed
+        # The user of a command that fetches one page, such as `scrapy fetch`, waits for the result.
+        is_own_crawl = compat.is_own_crawl(crawler)
+        self._tries = config.retry_closed if is_own_crawl and not config.dry_run else 0
         self._max = config.retry_closed_max
         self._loader = loader
         self._report = report
@@ -95,14 +105,17 @@ class SetAside:
         # Half of the downloads that take no place remain for origins that are new.
         self._may_ask = DeferredSemaphore(max(1, config.waiting.concurrent_fetches // 2))
         self._given_back: set[Request] = set()
+        self._started = time.time()
+        self._earlier_failures: dict[Origin, int] = {}  # of origins whose failures came from a store
         job = crawler.settings.get("JOBDIR")
-        self._journal = Journal(Path(job) / _JOURNAL, crawler) if job else None
+        self._journal = Journal(Path(job) / _JOURNAL, crawler) if job and is_own_crawl else None
         self._gives_last_first = {
             is_start: _gives_last_first(crawler.settings, is_start) for is_start in (True, False)
         }
-        crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_idle, signals.spider_idle)
-        crawler.signals.connect(self._spider_closed, signals.spider_closed)
+        if self._journal is not None:  # of an earlier run, even if this one sets nothing aside
+            crawler.signals.connect(self._spider_opened, signals.spider_opened)
+            crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     def take(
         self,
@@ -114,14 +127,17 @@ class SetAside:
         """Set aside a request to a closed origin; return False if the caller must drop it instead.
 
         If True, the caller must return the request to Scrapy at once. While the crawl is closing, the request
-        does not wait, but goes back to the scheduler.
+        does not wait, but goes back to the scheduler, once, even without a retry left.
         """
-        if not self._may_wait(request, access):
+        if not access.is_closed_for_now or not self._tries:
             return False
         is_closing = compat.is_closing(self._crawler)
-        if is_closing and request in self._given_back:
-            return False  # the engine sent it again, because other code waits for its response
-        if not is_closing and self._count >= self._max:
+        if is_closing:
+            if request in self._given_back:
+                return False  # the engine sent it again, because other code waits for its response
+        elif not self._may_wait(request, access):
+            return False
+        elif self._count >= self._max:
             self._report.no_room_to_wait(self._max)
             return False
         waiter = room.set_aside(request)
@@ -130,6 +146,8 @@ class SetAside:
         if is_closing:
             self._return(request, waiter)
         else:
+            if self._journal is not None and room.is_scheduled(request):
+                self._journal.add(request)
             self._add(_Waiting(request, waiter, access), robot)
         return True
 
@@ -139,8 +157,6 @@ class SetAside:
         seconds = self._seconds_left(origin, one.access)
         is_new = RETRY_TIMES not in one.request.meta
         self._report.set_aside(one.request, origin, seconds, is_new=is_new, is_first=not closed.waiting)
-        if self._journal is not None:
-            self._journal.add(one.request)
         closed.waiting.append(one)
         self._count += 1
         if closed.cancel is None and not closed.is_asking:
@@ -159,7 +175,18 @@ class SetAside:
             return False
         last = access.snapshots[-1]
         tries = min(self._tries, _UNKNOWN_HOST_TRIES) if last.is_unknown_host else self._tries
-        return last.failures <= tries and request.meta.get(RETRY_TIMES, 0) < tries
+        return self._failures(last) <= tries and request.meta.get(RETRY_TIMES, 0) < tries
+
+    def _failures(self, last: Snapshot) -> int:
+        """Return how many downloads in a row have failed, without those before this crawl.
+
+        A store keeps failures, but a site that was down in the last crawl must not lose its requests in this
+        one.
+        """
+        if last.time < self._started:
+            self._earlier_failures[last.origin] = last.failures
+        earlier = self._earlier_failures.get(last.origin, 0)
+        return last.failures - earlier if last.failures >= earlier else last.failures
 
     def _seconds_left(self, origin: Origin, access: Access) -> float:
         """Return the seconds until robots.txt may be downloaded again, even if it was evicted from memory."""
@@ -167,7 +194,9 @@ class SetAside:
         return origins.remaining(origin) if origins.latest(origin) is access else access.lifetime
 
     def _ask_after(self, seconds: float, origin: Origin, closed: _Closed) -> None:
-        closed.cancel = compat.call_later(seconds + _CLOCK_RESOLUTION, partial(self._start, origin, closed))
+        closed.cancel = compat.call_later(
+            max(0.0, seconds) + _CLOCK_RESOLUTION, partial(self._start, origin, closed)
+        )
 
     def _start(self, origin: Origin, closed: _Closed) -> None:
         closed.cancel, closed.is_asking = None, True
@@ -224,7 +253,8 @@ class SetAside:
         if later:
             compat.call_later(0, partial(self._give_back_ordered, later))
         self._count -= len(now)
-        if self._journal is not None:
+        # Scrapy saves its queue only at the end of the crawl. Until then, the journal keeps the requests.
+        if self._journal is not None and not compat.is_closing(self._crawler):
             self._journal.remove([one.request for one in now])
         for one in now:
             self._return(one.request, one.waiter)
@@ -232,7 +262,9 @@ class SetAside:
     def _return(self, request: Request, waiter: Deferred[Request]) -> None:
         if compat.is_closing(self._crawler):
             self._given_back.add(request)
-        request.dont_filter = True  # the duplicate filter knows it already
+            self._report.left_waiting()
+            request.meta.pop(RETRY_TIMES, None)  # the next run has all retries
+        _skip_filter(request)
         waiter.callback(request)
 
     def _look(self) -> None:
@@ -242,7 +274,6 @@ class SetAside:
             if self._is_looking:
                 compat.call_later(_LOOK_EVERY, self._look)
             return
-        self._report.left_waiting(self._count)
         for closed in self._closed.values():
             if closed.cancel is not None:
                 closed.cancel()
@@ -251,8 +282,7 @@ class SetAside:
 
     async def _spider_opened(self) -> None:
         """Schedule the requests that waited when a job was killed."""
-        if self._journal is None:
-            return
+        assert self._journal is not None  # this is connected only then
         requests = await self._journal.recover()
         if requests:
             logger.info(
@@ -262,16 +292,37 @@ class SetAside:
             )
         assert self._crawler.engine is not None  # it has opened the spider
         for request in requests:
-            request.dont_filter = True
-            self._crawler.engine.crawl(request)
+            _skip_filter(request)
+            try:
+                self._crawler.engine.crawl(request)
+            except Exception:  # the kill may have left a queue that Scrapy cannot read
+                logger.error(
+                    "Could not schedule %s",
+                    request,
+                    exc_info=True,
+                    extra={"spider": self._crawler.spider},
+                )
+                self._journal.keep(request)
 
     def _spider_idle(self) -> None:
         if self._count:
             raise DontCloseSpider
 
     async def _spider_closed(self) -> None:
-        if self._journal is not None:
-            await self._journal.close()
+        assert self._journal is not None  # this is connected only then
+        await self._journal.close()
+
+
+def _skip_filter(request: Request) -> None:
+    """Let a request that goes back pass the duplicate filter, which knows it already."""
+    if not request.dont_filter:
+        request.dont_filter = request.meta[FILTERED] = True
+
+
+def restore_filter(request: Request) -> None:
+    """Undo `_skip_filter`, so that filters apply to what is derived from the request, such as redirects."""
+    if request.meta.pop(FILTERED, False):
+        request.dont_filter = False
 
 
 def _gives_last_first(settings: BaseSettings, is_start: bool) -> bool:

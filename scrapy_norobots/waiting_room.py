@@ -48,6 +48,10 @@ class NoWaitingRoom:
     def set_aside(self, request: Request) -> None:
         """Return None: a request that waits would keep its place."""
 
+    def is_scheduled(self, request: Request) -> bool:
+        """Return True; nothing depends on it, because no request is set aside."""
+        return True
+
 
 def waiting_room(crawler: Crawler) -> RobotsDownloader | NoWaitingRoom:
     """Return the object in which the requests of a crawl wait. Log a WARNING if they take places there."""

@@ -23,6 +23,7 @@ from scrapy_norobots import RobotsDownloader
 # Attributes of `RobotsDownloader` that must be empty after a crawl.
 EMPTY_AT_THE_END = (
     "_robots_downloads", "_held_in_all", "_held", "_held_in", "_free", "_slots_of", "_ready", "_set_aside",
+    "_nested", "_awaited",
 )  # fmt: skip
 QUIET = {"LOG_LEVEL": "DEBUG", "TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False}
 

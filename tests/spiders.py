@@ -410,6 +410,13 @@ class DownloadsItself(Pages):
                 self.notes.setdefault("told", []).append(answer.status)
 
 
+class IgnoresTheResult(NoRobotsMiddleware):
+    """A user's subclass that only expects exceptions."""
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        await super().process_request(request)
+
+
 class DownloadsOnBehalf:
     """A downloader middleware that downloads the page ``/first`` of another site before each page."""
 

@@ -77,7 +77,7 @@ class CrawlReport:
         self._stats = crawler.stats
         self._dry_run = config.dry_run
         self._crawl_delay_max = config.crawl_delay_max
-        self._retries_closed = config.retry_closed > 0
+        self._retries_closed = config.retry_closed > 0 and compat.is_own_crawl(crawler)
         self._spider_name = spider_name(crawler)
         self._started = _now()
         # Each file with its renderer. The path in the setting selects it, since a symbolic link may lead to a
@@ -181,10 +181,10 @@ class CrawlReport:
             self.counters.came_back += 1
             self._stats.inc_value("norobots/retry/came_back")
 
-    def left_waiting(self, requests: int) -> None:
-        """Report how many requests wait when the crawl closes."""
-        self.counters.left = requests
-        self._stats.set_value("norobots/retry/left", requests)
+    def left_waiting(self) -> None:
+        """Report a request that goes back to the scheduler because the crawl closes."""
+        self.counters.left += 1
+        self._stats.inc_value("norobots/retry/left")
 
     def no_room_to_wait(self, most: int) -> None:
         """Report a request that is dropped because too many others wait."""

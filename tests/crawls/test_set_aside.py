@@ -7,6 +7,7 @@ import re
 import signal
 import sqlite3
 import subprocess
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -18,8 +19,10 @@ import pytest
 from scrapy.settings import default_settings
 
 from tests.commands import run, words
+from tests.components import make_project
 from tests.crawling import ADDON, Crawl, crawl, run_crawl, with_report
 from tests.crawls.test_closing import running
+from tests.crawls.test_components import scrapy
 from tests.redisserver import RedisServer
 from tests.sites import Answer, Hit, Site, page
 
@@ -71,6 +74,16 @@ def test_a_request_that_rules_forbid_after_the_wait_is_dropped(mode: str) -> Non
         assert waiting(done) == {"waited": 2, "came_back": 2}
 
 
+def test_a_request_without_an_errback_is_counted_when_it_comes_back(mode: str) -> None:
+    with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
+        healthy.answers["/"] = page(f"{closed.url}/back/1", f"{closed.url}/back/2")
+        work: dict[str, Any] = {"spider": "tests.spiders.WithoutErrback", "arguments": {"follow": True}}
+        settings = {**RETRY, "NOROBOTS_ERROR_TTL": 1}
+        done = crawl(f"{healthy.url}/", settings=settings, mode=mode, **work)
+        assert waiting(done) == {"waited": 2, "came_back": 2}
+        assert done.stats["robotstxt/forbidden"] == 2
+
+
 def test_the_errback_is_called_when_the_request_is_given_up(mode: str) -> None:
     with Site(Closed(9)) as site:
         done = crawl(f"{site.url}/1", f"{site.url}/2", settings=RETRY, mode=mode)
@@ -79,6 +92,15 @@ def test_the_errback_is_called_when_the_request_is_given_up(mode: str) -> None:
     assert site.targets() == ["/robots.txt"] * 3
     assert waiting(done) == {"waited": 2, "given_up": 2}
     assert done.stats["norobots/unreachable"] == done.stats["robotstxt/forbidden"] == 2
+
+
+def test_failures_of_an_earlier_crawl_in_a_store_use_up_no_retries(tmp_path: Path) -> None:
+    settings = {**RETRY, "NOROBOTS_STORE": f"sqlite:///{tmp_path / 'robots.sqlite'}"}
+    with Site(Closed(4)) as site:
+        first = crawl(f"{site.url}/1", settings=settings)
+        assert waiting(first) == {"waited": 1, "given_up": 1}
+        second = crawl(f"{site.url}/1", settings=settings)
+        assert second.pages == [f"{site.url}/1"]
 
 
 def test_new_requests_do_not_wait_for_a_site_that_stays_closed(mode: str) -> None:
@@ -130,6 +152,16 @@ def test_a_host_whose_name_does_not_resolve_is_retried_once(mode: str) -> None:
     assert [drop.type for drop in done.drops] == ["RobotsUnreachable"]
     assert done.stats["robotstxt/request_count"] == 2
     assert waiting(done) == {"waited": 1, "given_up": 1}
+
+
+def test_filters_apply_to_the_redirects_of_a_request_that_waited(mode: str) -> None:
+    with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
+        closed.answers["/moved"] = Answer(status=302, headers={"Location": f"{healthy.url}/known"})
+        urls = [f"{healthy.url}/known", f"{closed.url}/moved"]
+        done = crawl(*urls, settings=RETRY, mode=mode)
+        assert set_aside(done) == ["/moved"]
+        assert done.pages == [f"{healthy.url}/known"]
+        assert done.stats["dupefilter/filtered"] == 1
 
 
 # Order
@@ -282,6 +314,18 @@ def test_a_download_by_a_middleware_does_not_wait_in_the_place_of_another_reques
         assert waiting(done) == {}
 
 
+# Code of users
+
+
+def test_a_subclass_that_ignores_the_result_sends_no_forbidden_request(mode: str) -> None:
+    with Site(Closed(1)) as site:
+        subclass = {"DOWNLOADER_MIDDLEWARES": {"tests.spiders.IgnoresTheResult": 100}}
+        done = crawl(f"{site.url}/back/1", f"{site.url}/1", settings={**RETRY, **subclass}, mode=mode)
+        assert site.pages() == ["/1"]
+        assert [drop.type for drop in done.drops] == ["RobotsForbidden"]
+        assert waiting(done) == {"waited": 2, "came_back": 2}
+
+
 # The end of a crawl
 
 
@@ -365,6 +409,43 @@ def test_a_request_that_waits_for_its_rules_survives_a_stop(mode: str, tmp_path:
         assert crawl(settings={**RETRY, **job}, mode=mode).pages == [f"{site.url}/1"]
 
 
+def test_a_stop_while_a_retry_hangs_drops_no_request(mode: str, tmp_path: Path) -> None:
+    job = {"JOBDIR": str(tmp_path / "job")}
+    asked, release = threading.Event(), threading.Event()
+    hits: list[Hit] = []
+
+    def robots(hit: Hit) -> Answer:
+        hits.append(hit)
+        if len(hits) == 2:
+            asked.set()
+            release.wait(60)
+        return Answer(status=503) if len(hits) <= 2 else Answer(ROBOTS)
+
+    def late(hit: Hit) -> Answer:
+        asked.wait(60)
+        return page(f"{closed.url}/late")
+
+    once = {"NOROBOTS_RETRY_CLOSED": 1, "NOROBOTS_ERROR_TTL": 0.2}
+    with Site(robots) as closed, Site(ROBOTS) as healthy:
+        healthy.answers["/"] = late
+        urls = [f"{closed.url}/early", f"{healthy.url}/"]
+        with running(
+            *urls, settings={**FOR_EVER, **once, **job}, mode=mode, arguments={"follow": True}
+        ) as process:
+            # The late request waits for the retry, which does not end.
+            log = read_until(process, f"Crawled (200) <GET {healthy.url}/>")
+            time.sleep(1)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+            assert process.returncode == 0, log + err
+        release.set()
+        seen = json.loads(out)
+        assert seen["drops"] == []
+        assert seen["stats"]["norobots/retry/left"] == 2
+        resumed = crawl(settings={**RETRY, **job}, mode=mode)
+        assert sorted(resumed.pages) == [f"{closed.url}/early", f"{closed.url}/late"]
+
+
 @contextmanager
 def killed(*requests: Any, file: Path, count: int, **job: Any) -> Iterator[None]:
     """Run a crawl, and kill it when this many requests are in its journal."""
@@ -396,6 +477,96 @@ def test_a_killed_job_loses_no_request_that_waited(mode: str, tmp_path: Path) ->
         assert sorted(resumed.pages) == sorted(urls)
         assert resumed.log_lines("INFO: 20 requests that waited for closed sites when this job was killed")
         assert not file.exists()
+
+
+def test_a_job_that_is_killed_while_it_closes_loses_no_request(mode: str, tmp_path: Path) -> None:
+    job = {"JOBDIR": str(tmp_path / "job")}
+    file = tmp_path / "job" / "robots-waiting.sqlite"
+    queues = tmp_path / "job" / "requests.queue"
+    release = threading.Event()
+
+    def hang(hit: Hit) -> Answer:
+        release.wait(60)
+        return Answer()
+
+    with Site(Closed(1)) as closed, Site(ROBOTS) as slow:
+        slow.answers["/"] = hang
+        urls = [f"{closed.url}/{number}" for number in range(5)]
+        with running(f"{slow.url}/", *urls, settings={**FOR_EVER, **job}, mode=mode) as process:
+            read_until(process, "Set aside", times=5)
+            while not slow.pages() or rows(file) < 5:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGTERM)
+            while not any(queue.is_file() for queue in queues.rglob("*")):
+                assert process.poll() is None
+                time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        release.set()
+        assert rows(file) == 5
+        resumed = crawl(settings={**RETRY, **job}, mode=mode)
+        assert sorted(resumed.pages) == urls
+
+
+def test_a_download_by_a_spider_is_not_scheduled_after_a_kill(mode: str, tmp_path: Path) -> None:
+    job = {"JOBDIR": str(tmp_path / "job")}
+    file = tmp_path / "job" / "robots-waiting.sqlite"
+    with Site(Closed(1)) as closed, Site(Closed(1)) as other, Site(ROBOTS) as healthy:
+        work: dict[str, Any] = {
+            "spider": "tests.spiders.DownloadsItself",
+            "arguments": {"then": [f"{closed.url}/inline"]},
+            "mode": mode,
+        }
+        settings = {**FOR_EVER, **job}
+        with running(f"{healthy.url}/", f"{other.url}/1", settings=settings, **work) as process:
+            log = read_until(process, "Set aside", times=2)
+            assert "/inline" in log
+            while not file.exists() or not rows(file):
+                time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        assert rows(file) == 1
+        done = crawl(settings={**RETRY, **job}, **{**work, "arguments": {"then": []}})
+        assert closed.pages() == []
+        assert other.pages() == ["/1"]
+        assert done.log_lines("INFO: 1 requests that waited for closed sites")
+
+
+def test_a_media_pipeline_keeps_its_requests_out_of_the_journal(mode: str, tmp_path: Path) -> None:
+    with Site(Closed(1)) as closed, Site() as healthy:
+        healthy.answers["/"] = page(f"{closed.url}/1")
+        settings = {
+            **RETRY,
+            "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
+            "FILES_STORE": str(tmp_path / "files"),
+            "JOBDIR": str(tmp_path / "job"),
+        }
+        done = crawl(f"{healthy.url}/", settings=settings, spider="tests.spiders.WithFiles", mode=mode)
+        assert done.notes["files"] == [f"{closed.url}/1"]
+        assert waiting(done) == {"waited": 1, "came_back": 1}
+
+
+@pytest.mark.parametrize("off", [{"NOROBOTS_RETRY_CLOSED": 0}, {"NOROBOTS_DRY_RUN": True}])
+def test_a_killed_job_continues_without_retries(off: dict[str, Any], tmp_path: Path) -> None:
+    job = {"JOBDIR": str(tmp_path / "job")}
+    with Site(Closed(1)) as site:
+        file = tmp_path / "job" / "robots-waiting.sqlite"
+        with killed(f"{site.url}/1", file=file, count=1, settings={**FOR_EVER, **job}):
+            resumed = crawl(settings={**RETRY, **job, **off, "NOROBOTS_STORE": "memory"})
+        assert resumed.pages == [f"{site.url}/1"]
+        assert not file.exists()
+
+
+def test_filters_apply_to_the_redirects_of_a_request_of_a_killed_job(mode: str, tmp_path: Path) -> None:
+    job = {"JOBDIR": str(tmp_path / "job")}
+    with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
+        closed.answers["/moved"] = Answer(status=302, headers={"Location": f"{healthy.url}/known"})
+        file = tmp_path / "job" / "robots-waiting.sqlite"
+        with killed(f"{closed.url}/moved", file=file, count=1, settings={**FOR_EVER, **job}, mode=mode):
+            resumed = crawl(f"{healthy.url}/known", settings={**RETRY, **job}, mode=mode)
+        assert "/moved" in closed.targets()
+        assert healthy.pages() == ["/known"]
+        assert resumed.stats["dupefilter/filtered"] == 1
 
 
 def test_a_damaged_journal_does_not_stop_the_crawl(tmp_path: Path) -> None:
@@ -466,7 +637,9 @@ def test_the_reports_count_requests_that_waited(tmp_path: Path) -> None:
     files = [tmp_path / "robots.json", tmp_path / "robots.html"]
     with Site(Closed(1)) as once, Site(Closed(9)) as dead:
         crawl(f"{once.url}/1", f"{dead.url}/1", settings=with_report(*files, **RETRY))
-    requests = json.loads(files[0].read_text())["requests"]
+    report = json.loads(files[0].read_text())
+    requests = report["requests"]
+    assert [row["requests"] for row in report["rows"]] == [1, 1]
     counts = {"waited": 2, "came_back": 1, "given_up": 1, "left": 0}
     assert counts.items() <= requests.items()
     assert "Requests that waited for closed sites: 2; 1 came back, 1 were given up" in files[1].read_text()
@@ -489,6 +662,27 @@ def test_retry_after_extends_the_time_to_the_next_try(mode: str, tmp_path: Path)
             seconds = float(re.findall(r"downloaded again after ([\d.]+) s", line)[0])
             assert 600 < seconds <= 900
         assert site.targets() == ["/robots.txt"]  # and it was not retried at once either
+
+
+COMMANDS = {
+    "fetch": ["fetch"],
+    "fetch with a spider": ["fetch", "--spider", "checked"],
+    "parse": ["parse", "--spider", "checked"],
+    "shell": ["shell", "-c", "'done'"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_that_fetch_a_page_do_not_wait(command: str, tmp_path: Path) -> None:
+    with Site(Closed(9)) as site:
+        folder = make_project(tmp_path, site.url)
+        options = [f"--set={name}={value}" for name, value in FOR_EVER.items() if name != "ADDONS"]
+        done = scrapy(*COMMANDS[command], f"{site.url}/1", *options, folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert "requests to" in done.stderr
+    assert "are dropped (" in done.stderr
+    assert "Set aside" not in done.stderr
+    assert site.targets() == ["/robots.txt"]
 
 
 def test_robots_check_does_not_wait(project: Path) -> None:

@@ -16,6 +16,11 @@ from scrapy.utils.test import get_crawler
 from scrapy_norobots.journal import Journal
 
 
+class Unpicklable:
+    def __reduce__(self) -> str:
+        raise RuntimeError("not in a file")
+
+
 class Town(Spider):
     name = "town"
 
@@ -113,10 +118,35 @@ def test_an_unreadable_request_does_not_affect_others(
             killed.add(request)
         killed._thread.shutdown()
         with closing(sqlite3.connect(tmp_path / "waiting.sqlite")) as db, db:
-            db.execute("UPDATE requests SET request = ? WHERE key = 2", (b"nonsense",))
+            db.execute("UPDATE requests SET request = ? WHERE key in (2, 3)", (b"nonsense",))
         journal = journal_at(tmp_path / "waiting.sqlite")
-        assert [request.priority for request in await journal.recover()] == [0, 2, 3, 4]
+        assert [request.priority for request in await journal.recover()] == [0, 3, 4]
         await journal.close()
+
+    run(work)
+    [record] = caplog.records
+    assert record.levelname == "ERROR"
+    assert record.getMessage().startswith("2 requests that waited when this job was killed are lost")
+
+
+def test_requests_are_recovered_from_a_file_in_which_nothing_can_be_deleted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work() -> None:
+        killed = journal_at(tmp_path / "waiting.sqlite")
+        for request in REQUESTS:
+            killed.add(request)
+        killed._thread.shutdown()
+        with closing(sqlite3.connect(tmp_path / "waiting.sqlite")) as db, db:
+            db.execute(
+                "CREATE TRIGGER full BEFORE DELETE ON requests "
+                "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+            )
+        journal = journal_at(tmp_path / "waiting.sqlite")
+        assert [request.priority for request in await journal.recover()] == [0, 1, 2, 3, 4]
+        journal.add(REQUESTS[0])
+        await journal.close()
+        assert not list(tmp_path.iterdir())
 
     run(work)
     assert [record.levelname for record in caplog.records] == ["ERROR"]
@@ -131,13 +161,14 @@ def test_requests_that_cannot_be_serialized_are_counted(
         requests = [
             Request("http://town.example/", meta={"of": (number for number in range(3))}),
             Request("http://town.example/", callback=print),
+            Request("http://town.example/", meta={"of": Unpicklable()}),
             REQUESTS[0],
         ]
         for request in requests:
             journal.add(request)
         journal.remove(requests)
         stats: Any = journal._crawler.stats
-        assert stats.get_value("norobots/retry/unserializable") == 2
+        assert stats.get_value("norobots/retry/unserializable") == 3
         await journal.close()
 
     run(work)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from scrapy.settings import Settings, default_settings
 
-from scrapy_norobots.set_aside import _gives_last_first
+from scrapy_norobots import compat
+from scrapy_norobots.set_aside import SetAside, _gives_last_first
 
 HAS_START_QUEUE = hasattr(default_settings, "SCHEDULER_START_MEMORY_QUEUE")
 FIFO = {
@@ -36,3 +38,13 @@ def test_the_order_of_a_queue_is_known(
     job: dict[str, Any], settings: dict[str, Any], is_start: bool, expected: bool
 ) -> None:
     assert _gives_last_first(Settings({**settings, **job}), is_start) is expected
+
+
+def test_an_origin_that_has_expired_in_a_store_is_loaded_again_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    delays: list[float] = []
+    monkeypatch.setattr(compat, "call_later", lambda seconds, function: delays.append(seconds))
+    SetAside._ask_after(MagicMock(), -5.0, MagicMock(), MagicMock())
+    assert len(delays) == 1
+    assert delays[0] >= 0
