@@ -4,7 +4,7 @@
 
 PYTHON ?= python3
 WORKERS ?= 4
-# ARGS: more arguments for pytest, in test-select and test-no-reactor.
+# ARGS: more arguments for pytest, in test-select, test-no-reactor and test-oldest.
 # Pythons that need not be on the PATH; tox fails at one that is too old for it.
 PYENV := $(wildcard $(HOME)/.pyenv/versions/3.1[0-9].*/bin/python)
 # The oldest supported Python that is installed and runs: 10 is Python 3.10.
@@ -40,7 +40,7 @@ test-no-reactor: $(READY) ## Run the crawl tests without a reactor
 
 test-oldest: $(READY) ## Run the crawl tests on the oldest Scrapy and the oldest installed Python
 	@echo "Testing the oldest Scrapy on Python 3.$(OLDEST), the oldest that is installed; 3.10 is the oldest supported."
-	$(TOX) -e py3$(OLDEST)-scrapy211 -- -n $(WORKERS) tests/crawls
+	$(TOX) -e py3$(OLDEST)-scrapy211 -- -n $(WORKERS) $(ARGS) tests/crawls
 
 coverage: $(READY) ## Run all tests, and fail if they cover less of the package than before
 	$(BIN)/coverage erase

@@ -188,7 +188,7 @@ def test_all_processes_wait_before_they_retry_a_failing_host(store: dict[str, An
         line.rpartition("again after ")[2] for one in seen for line in one.log_lines("downloaded again after")
     ]
     assert float(again[0].partition(" ")[0]) == 60
-    assert 0 < float(again[2].partition(" ")[0]) < 60
+    assert 0 < float(again[2].partition(" ")[0]) <= 60  # rounded
 
 
 def test_processes_share_the_number_of_failures_in_a_row(store: dict[str, Any]) -> None:
