@@ -69,7 +69,7 @@ def _asked_once(parser: Parser, files: Sites) -> list[object]:
 
 
 def _by_number_of_rules(rounds: int) -> None:
-    """Measure checks of files with more and more rules, none of which matches."""
+    """Measure checks of URLs that no rule forbids, in files with 10 to 100,000 rules."""
     pages = page_urls(20_000)
     alike = [f"https://www.garden.example/nest{17 * number % 100_000}/chick" for number in range(20_000)]
     asked: dict[str, list[tuple[Callable[[], object], int]]] = {}
