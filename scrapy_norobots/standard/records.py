@@ -21,6 +21,8 @@ from scrapy_norobots.standard.lines import (
     with_line_feeds,
 )
 from scrapy_norobots.standard.names import names_robot
+from scrapy_norobots.standard.rules import first_of_prefixes
+from scrapy_norobots.standard.urls import Origin
 
 DEFAULT_NAME = "*"
 
@@ -46,7 +48,7 @@ class Record:
     immutable.
     """
 
-    __slots__ = ("_names", "_rules")
+    __slots__ = ("_first", "_names", "_rules")
 
     def __init__(self, user_agents: Iterable[tuple[int, str]], rules: Iterable[tuple[int, str]]) -> None:
         """Make a record from its lines, each a line number and a value."""
@@ -54,6 +56,8 @@ class Record:
         # rules, and a collection blocks the whole process.
         self._names = list(user_agents)
         self._rules = list(rules)
+        # For the origin of the last question: the index of the first rule for each prefix.
+        self._first: tuple[Origin | None, dict[str, int]] | None = None
 
     @classmethod
     def of(cls, records: Sequence[RawRecord]) -> Record:
@@ -71,15 +75,25 @@ class Record:
         """The ``Disallow`` lines."""
         return tuple(map(Rule._make, self._rules))
 
-    def rule(self, index: int) -> Rule:
-        """Return the ``Disallow`` line with an index, from 0. Raises `IndexError` if there is none."""
-        return Rule._make(self._rules[index])
+    def prepare(self, origin: Origin | None) -> None:
+        """Do the work that the first call of `forbidding` with this origin needs."""
+        if self._first is None or self._first[0] != origin:
+            self._first = origin, first_of_prefixes((value for _, value in self._rules), origin)
+
+    def forbidding(self, prefix: str, origin: Origin | None) -> Rule:
+        """Return the first rule that forbids targets with a prefix, as `RuleSet.match` returns it.
+
+        `origin` is the origin of the targets; None for bare paths. Raises `KeyError` if there is none.
+        """
+        self.prepare(origin)
+        assert self._first is not None
+        return Rule._make(self._rules[self._first[1][prefix]])
 
     @property
     def size(self) -> int:
         """Approximate memory use, in bytes."""
         lines = (*self._names, *self._rules)
-        return 150 * len(lines) + sum(len(value) for _, value in lines)
+        return 250 * len(lines) + sum(len(value) for _, value in lines)
 
     @property
     def line(self) -> int:

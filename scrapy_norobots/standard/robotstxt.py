@@ -87,7 +87,7 @@ class RobotsTxt:
         """Read the rules for `robot`, and its record if the file is large, so that questions are fast."""
         self._rules_of(robot).match(origin, "/")
         if len(self._body) > SMALL_BODY:
-            self._record_of(robot)
+            self._record_of(robot, origin)
 
     def allowed(self, url: str, robot: str | bytes) -> bool:
         """Return whether `robot` may fetch `url` (A1 to A4, U1 to U9).
@@ -97,13 +97,14 @@ class RobotsTxt:
         `TypeError` if `url` is not a `str`, or `robot` neither `str` nor `bytes`; raises `ValueError` if
         `url` is neither a URL nor a path, or its port is not a number from 0 to 65535.
         """
-        rules = self._rules_of(robot)
+        rules = self._rules.get(to_name(robot)) or self._read_rules(robot)
         origin, target = split(url)
         return target is None or rules.match(origin, target) is None
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
         """Return whether `robot` must not fetch `target`, a path with its query, at the file's origin."""
-        return self._rules_of(robot).match(origin, target) is not None
+        rules = self._rules.get(to_name(robot)) or self._read_rules(robot)
+        return rules.match(origin, target) is not None
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Return whether `robot` may fetch `url`, with the line and the record that decide it.
@@ -112,7 +113,7 @@ class RobotsTxt:
         of the decision names it. This is slower than `allowed`.
         """
         origin, target = split(url)
-        record = self._record_of(robot)
+        record = self._record_of(robot, origin)
         rule = None
         if target is None:
             reason = Reason.NOT_WEB
@@ -121,8 +122,9 @@ class RobotsTxt:
         elif record is None:
             reason = Reason.NO_RECORD
         else:
-            index = self._rules_of(robot).match(origin, target)
-            rule = None if index is None else record.rule(index)
+            rules = self._rules.get(to_name(robot)) or self._read_rules(robot)
+            prefix = rules.match(origin, target)
+            rule = None if prefix is None else record.forbidding(prefix, origin)
             reason = Reason.RULE if rule else Reason.NO_RULE_MATCHES
         return Decision(
             verdict=Verdict.FORBIDDEN if rule else Verdict.ALLOWED,
@@ -138,9 +140,10 @@ class RobotsTxt:
         name = to_name(robot)
         return self._rules.get(name) or self._read_rules(name)
 
-    def _read_rules(self, name: str) -> RuleSet:
+    def _read_rules(self, robot: str | bytes) -> RuleSet:
+        name = to_name(robot)
         records = find_record(self._read(), name)
-        rules = RuleSet([value for record in records for value in record.values])
+        rules = RuleSet(value for record in records for value in record.values)
         if len(self._rules) >= _ROBOTS_REMEMBERED:
             self._rules.clear()
             self._records.clear()
@@ -150,7 +153,7 @@ class RobotsTxt:
         self._rules[name] = rules
         return rules
 
-    def _record_of(self, robot: str | bytes) -> Record | None:
+    def _record_of(self, robot: str | bytes, origin: Origin | None) -> Record | None:
         """Return the record that applies to a robot, cached: a crawl that drops one request drops more."""
         name = to_name(robot)
         try:
@@ -159,6 +162,8 @@ class RobotsTxt:
             found = find_record(self._read(), name)
             record = Record.of(found) if found else None
             record = next((same for same in list(self._records.values()) if same == record), record)
+            if record is not None:
+                record.prepare(origin)
             if len(self._records) >= _ROBOTS_REMEMBERED:
                 self._records.clear()
             self._records[name] = record

@@ -8,9 +8,8 @@ one `str.startswith` are enough for any number of rules.
 from __future__ import annotations
 
 import re
-from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from scrapy_norobots.standard.urls import Origin, is_normal, normal, percent_encode, split
 
@@ -38,66 +37,76 @@ def prefix_of(value: str) -> tuple[Origin | None, str] | None:
     return None, value if value.startswith("/") else "/" + value  # U5
 
 
+def first_of_prefixes(values: Iterable[str], origin: Origin | None) -> dict[str, int]:
+    """Return the index of the first value for each prefix that values forbid at an origin (U4, U5).
+
+    The keys are the prefixes that `RuleSet.match` returns.
+    """
+    first: dict[str, int] = {}
+    for index, value in enumerate(values):
+        prefix = prefix_of(value)
+        if prefix and prefix[0] in (None, origin):
+            for form in _forms(prefix[1]):
+                first.setdefault(form, index)
+    return first
+
+
 class RuleSet:
-    """What one robot must not fetch. A rule is identified by its index in the robot's record."""
+    """What one robot must not fetch, as prefixes of targets."""
 
     __slots__ = ("_is_plain", "_of_origin", "_paths", "_whole_urls")
 
-    def __init__(self, values: Sequence[str]) -> None:
-        """Prepare the rules of a record; `values` are in file order."""
-        paths = _indexed(values)
-        self._whole_urls: dict[str, int] = {}
-        for value in [value for value in paths if not value.startswith("/")]:
-            index = paths.pop(value)
-            if WHOLE_URL.match(value):
-                self._whole_urls[value] = index
-            elif prefix := prefix_of(value):
-                _add(paths, prefix[1], index)
-        self._paths = _Prefixes(paths)
+    def __init__(self, values: Iterable[str]) -> None:
+        """Prepare the rules with these values."""
+        paths = set(values)
+        odd = [value for value in paths if not value.startswith("/")]
+        self._whole_urls = frozenset(filter(WHOLE_URL.match, odd))
+        paths.difference_update(odd)
+        paths.update(prefix[1] for value in odd if (prefix := prefix_of(value)) and prefix[0] is None)
+        self._paths = _sorted_prefixes(paths)
         # Without "%" and "/.", both forms of a target differ from it only in "%XX". So if no prefix has an
         # escape, a prefix of one of the forms is a prefix of the target itself.
-        self._is_plain = not self._whole_urls and not self._paths.has_escapes
+        self._is_plain = not self._whole_urls and "%" not in "".join(self._paths)
         # The whole URLs of the origin of the last question; a crawl asks a file about one origin only.
-        self._of_origin: tuple[Origin, _Prefixes] | None = None
+        self._of_origin: tuple[Origin, list[str]] | None = None
 
     @property
     def size(self) -> int:
         """Approximate memory use, in bytes."""
-        texts = (*self._paths.texts, *self._whole_urls)
+        texts = (*self._paths, *self._whole_urls)
         return 65 * len(texts) + 150 * len(self._whole_urls) + sum(map(len, texts))
 
-    def match(self, origin: Origin | None, target: str) -> int | None:
-        """Return the index of a rule that forbids `target` at `origin`; None if no rule does.
+    def match(self, origin: Origin | None, target: str) -> str | None:
+        """Return the prefix by which a rule forbids `target` at `origin`; None if no rule forbids it.
 
         The target as sent and its normal form are compared with both forms of each rule (U6). robots.txt
         itself may always be fetched (U7).
         """
         if self._is_plain and "%" not in target and "/." not in target:
-            index = self._paths.find(target)
+            place = bisect_right(self._paths, target)
+            prefix = self._paths[place - 1] if place and target.startswith(self._paths[place - 1]) else None
+        elif is_normal(target):
+            prefix = self._match_form(origin, target)
         else:
-            index = self._find(origin, percent_encode(target))
+            prefix = self._match_form(origin, percent_encode(target))
             target = normal(target)
-            if index is None:
-                index = self._find(origin, target)
-        return None if index is None or target == "/robots.txt" else index
+            if prefix is None:
+                prefix = self._match_form(origin, target)
+        return None if prefix is None or target == "/robots.txt" else prefix
 
-    def _find(self, origin: Origin | None, target: str) -> int | None:
-        index = self._paths.find(target)
-        if index is None and self._whole_urls and origin is not None:
+    def _match_form(self, origin: Origin | None, target: str) -> str | None:
+        prefix = _find(self._paths, target)
+        if prefix is None and self._whole_urls and origin is not None:
             own = self._of_origin
             if own is None or own[0] != origin:
-                own = self._of_origin = origin, _Prefixes(self._targets(origin))
-            index = own[1].find(target)
-        return index
+                own = self._of_origin = origin, self._whole_urls_of(origin)
+            prefix = _find(own[1], target)
+        return prefix
 
-    def _targets(self, origin: Origin) -> dict[str, int]:
-        """Return the targets of the whole URLs of an origin, with the index of each rule (U4)."""
-        targets: dict[str, int] = {}
-        for url, index in self._whole_urls.items():
-            prefix = prefix_of(url)
-            if prefix and prefix[0] == origin:
-                _add(targets, prefix[1], index)
-        return targets
+    def _whole_urls_of(self, origin: Origin) -> list[str]:
+        """Return the prefixes of the whole URLs of an origin (U4)."""
+        prefixes = map(prefix_of, self._whole_urls)
+        return _sorted_prefixes({prefix[1] for prefix in prefixes if prefix and prefix[0] == origin})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RuleSet):
@@ -107,47 +116,25 @@ class RuleSet:
     __hash__ = None  # type: ignore[assignment]
 
 
-class _Prefixes:
-    """Sorted prefixes, none a prefix of another, with the index of the rule of each."""
-
-    __slots__ = ("has_escapes", "indices", "texts")
-
-    def __init__(self, paths: dict[str, int]) -> None:
-        text = "".join(paths)
-        if not is_normal(text):  # each starts with "/", so if the joined text is normal, each of them is
-            for path in [path for path in paths if not is_normal(path)]:
-                index = paths.pop(path)
-                _add(paths, percent_encode(path), index)
-                _add(paths, normal(path, is_prefix=True), index)
-            text = "".join(paths)
-        self.has_escapes = "%" in text
-        texts: list[str] = []
-        last = "\n"  # a prefix of no path
-        for path in sorted(paths):
-            if not path.startswith(last):
-                texts.append(path)
-                last = path
-        self.texts = texts
-        self.indices = array("q", [paths[text] for text in texts])
-
-    def find(self, target: str) -> int | None:
-        """Return the index of the rule with a prefix of `target` as given; None if there is none."""
-        place = bisect_right(self.texts, target) - 1
-        return self.indices[place] if place >= 0 and target.startswith(self.texts[place]) else None
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Prefixes):
-            return NotImplemented
-        return (self.texts, self.indices) == (other.texts, other.indices)
-
-    __hash__ = None  # type: ignore[assignment]
+def _forms(path: str) -> tuple[str, str]:
+    """Return the path of a rule as it would be sent, and in normal form (U6)."""
+    return percent_encode(path), normal(path, is_prefix=True)
 
 
-def _indexed(values: Sequence[str]) -> dict[str, int]:
-    """Return the index of each value; for equal values, the first index."""
-    last = len(values) - 1
-    return dict(zip(reversed(values), range(last, -1, -1), strict=True))
+def _sorted_prefixes(paths: set[str]) -> list[str]:
+    """Return both forms of paths, sorted, without those that another one is a prefix of."""
+    if not is_normal("".join(paths)):  # each starts with "/": if the joined text is normal, each of them is
+        paths = {form for path in paths for form in _forms(path)}
+    prefixes: list[str] = []
+    last = "\n"  # a prefix of no path
+    for path in sorted(paths):
+        if not path.startswith(last):
+            prefixes.append(path)
+            last = path
+    return prefixes
 
 
-def _add(paths: dict[str, int], path: str, index: int) -> None:
-    paths[path] = min(index, paths.get(path, index))
+def _find(prefixes: list[str], target: str) -> str | None:
+    """Return which of sorted prefixes is a prefix of `target`; None if there is none."""
+    place = bisect_right(prefixes, target)
+    return prefixes[place - 1] if place and target.startswith(prefixes[place - 1]) else None
