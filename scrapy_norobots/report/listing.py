@@ -104,8 +104,9 @@ def _list_file(access: Access, rules: Rules, robot: str | bytes, drops: Drops) -
     robots = strict_reading(rules)
     if robots is not None:
         shown = RobotsTxt.parse("\n".join(lines) if more else snapshot.body, multivalue=robots.multivalue)
-        applying = find_record(read_records(snapshot.body, multivalue=robots.multivalue), to_name(robot))
-        records = [Record.of([one]) for one in applying]
+        raw = find_record(read_records(snapshot.body, multivalue=robots.multivalue), to_name(robot))
+        in_raw = {line for line, _ in raw.names} if raw else ()
+        records = [record for record in robots.records if record.line in in_raw]
         listing["applies"] = [[one.line, max(_numbers(one))] for one in records]
         listing["drops"] = _drops_of(shown, records, drops)
         listing["notes"] = _notes_of(shown)

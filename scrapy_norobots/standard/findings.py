@@ -157,10 +157,9 @@ def find_all(body: bytes | str, *, multivalue: bool = False) -> list[Finding]:
     if is_html(text):
         found.append(("html-page", 1, ()))
     else:
-        records = list(read_records(body, multivalue=multivalue))
         found.extend(_of_lines(lines, multivalue))
-        found.extend(_of_records(records, lines))
-        found.extend(_of_names(records))
+        found.extend(_of_records(read_records(body, multivalue=multivalue), lines))
+        found.extend(_of_names(read_records(body, multivalue=multivalue)))
     found.sort(key=lambda item: item[1])
     return [
         Finding(
@@ -253,15 +252,17 @@ def _of_path(value: str) -> Iterator[tuple[str, ...]]:
         yield ("robots-txt",)
 
 
-def _of_records(records: list[RawRecord], lines: list[str]) -> Iterator[_Found]:
+def _of_records(records: Iterable[RawRecord], lines: list[str]) -> Iterator[_Found]:
     default_line = last_line = 0
+    first_lines: list[int] = []
     in_records: set[int] = set()
     for record in records:
         first_line = record.names[0][0]
+        first_lines.append(first_line)
         if last_line and all(line.strip(BLANKS) for line in lines[last_line + 1 : first_line]):
             yield "no-blank-line", first_line, ()
         rule_lines = [line for line, _ in record.rules]
-        last_line = rule_lines[-1] if rule_lines else record.line
+        last_line = rule_lines[-1] if rule_lines else record.names[-1][0]
         if not rule_lines:
             yield "no-disallow", first_line, ()
         in_records.update(rule_lines)
@@ -270,14 +271,13 @@ def _of_records(records: list[RawRecord], lines: list[str]) -> Iterator[_Found]:
                 yield "second-default", number, (default_line,)
             elif name == DEFAULT_NAME:
                 default_line = first_line
-    first_lines = [record.names[0][0] for record in records]
     for number, _ in numbered(DISALLOW, "\n".join(lines), 0):
         if number not in in_records:
             above = bisect_left(first_lines, number)
             yield "stray-disallow", number, (first_lines[above - 1] if above else 0,)
 
 
-def _of_names(records: list[RawRecord]) -> Iterator[_Found]:
+def _of_names(records: Iterable[RawRecord]) -> Iterator[_Found]:
     """Yield names to which an earlier record applies already, by the whole name or a part of it (A2, A3).
 
     For example, a record for ``bot`` applies to every robot with ``bot`` in its name, such as ``FooBot``.

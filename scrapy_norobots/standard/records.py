@@ -7,7 +7,7 @@ of the package.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from scrapy_norobots.standard.lines import (
@@ -60,10 +60,9 @@ class Record:
         self._first: tuple[Origin | None, dict[str, int]] | None = None
 
     @classmethod
-    def of(cls, records: Sequence[RawRecord]) -> Record:
-        """Make a record from one raw record, or the default record from several (R5)."""
-        names = (line for record in records for line in record.names)
-        return cls(names, (line for record in records for line in record.rules))
+    def of(cls, record: RawRecord) -> Record:
+        """Make a record from a raw record."""
+        return cls(record.names, record.rules)
 
     @property
     def user_agents(self) -> tuple[UserAgent, ...]:
@@ -123,25 +122,28 @@ class Record:
 
 
 class RawRecord(NamedTuple):
-    """A record as in the file: numbered names, and the text `below` the last one, which is in `line`."""
+    """A record as in the file, or the default record from several (R5).
+
+    `names` are its numbered names. `texts` has, for each part, the line of its last name and the text below.
+    """
 
     names: list[tuple[int, str]]
-    line: int
-    below: str
+    texts: list[tuple[int, str]]
     multivalue: bool
 
     @property
     def values(self) -> list[str]:
         """The values of the rules."""
-        values: list[str] = DISALLOW.findall(self.below)
+        values = [value for _, below in self.texts for value in DISALLOW.findall(below)]
         return [part for value in values for part in to_values(value)] if self.multivalue else values
 
     @property
     def rules(self) -> Iterator[tuple[int, str]]:
         """The rules: the same values with their line numbers."""
-        for line, value in numbered(DISALLOW, self.below, self.line):
-            for part in to_values(value) if self.multivalue else (value,):
-                yield line, part
+        for first, below in self.texts:
+            for line, value in numbered(DISALLOW, below, first):
+                for part in to_values(value) if self.multivalue else (value,):
+                    yield line, part
 
 
 def read_records(body: bytes | str, *, multivalue: bool = False) -> Iterator[RawRecord]:
@@ -160,27 +162,32 @@ def read_records(body: bytes | str, *, multivalue: bool = False) -> Iterator[Raw
         names += [(line, name) for name in to_values(value)] if multivalue else [(line, value)]
         blank = BLANK_LINE.search(below)
         if blank or DISALLOW.search(below):
-            yield RawRecord(names, line, below[: blank.start()] if blank else below, multivalue)
+            yield RawRecord(names, [(line, below[: blank.start()] if blank else below)], multivalue)
             names = []
         line += below.count("\n")
     if names:
-        yield RawRecord(names, line, "", multivalue)
+        yield RawRecord(names, [(line, "")], multivalue)
 
 
-def find_record(records: Iterable[RawRecord], robot: str) -> list[RawRecord]:
-    """Return the first record that names a robot (A3), or else all default records (A4, R5, R6).
+def find_record(records: Iterable[RawRecord], robot: str) -> RawRecord | None:
+    """Return the first record that names a robot (A3), or else the default record (A4, R5, R6).
 
-    Stops at the first record that names the robot. The list is empty if no record applies.
+    Stops at the first record that names the robot. Returns None if no record applies.
     """
     folded = "" if robot == DEFAULT_NAME else robot.casefold()
-    default = []
+    # The parts of the default record are joined at once: the garbage collector goes through what is kept, and
+    # a large file may have tens of thousands of parts.
+    default: RawRecord | None = None
     for record in records:
         is_default = False
         for _, name in record.names:
             if name == DEFAULT_NAME:
                 is_default = True
             elif names_robot(name, folded):
-                return [record]
-        if is_default:
-            default.append(record)
+                return record
+        if is_default and default is None:
+            default = record
+        elif is_default and default is not None:
+            default.names.extend(record.names)
+            default.texts.extend(record.texts)
     return default

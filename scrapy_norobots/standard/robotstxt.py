@@ -66,7 +66,7 @@ class RobotsTxt:
 
         Several of them may be part of the default record (R5).
         """
-        return tuple(Record.of([record]) for record in self._read())
+        return tuple(map(Record.of, self._read()))
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
@@ -142,8 +142,8 @@ class RobotsTxt:
 
     def _read_rules(self, robot: str | bytes) -> RuleSet:
         name = to_name(robot)
-        records = find_record(self._read(), name)
-        rules = RuleSet(value for record in records for value in record.values)
+        record = find_record(self._read(), name)
+        rules = RuleSet(record.values if record else ())
         if len(self._rules) >= _ROBOTS_REMEMBERED:
             self._rules.clear()
             self._records.clear()

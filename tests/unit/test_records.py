@@ -52,17 +52,17 @@ def test_lines_in_the_dialect_may_have_several_values() -> None:
     ]
 
 
-def found(records: list[RawRecord]) -> list[int]:
-    return [record.names[0][0] for record in records]
+def found(body: str, robot: str) -> list[int]:
+    record = find_record(read_records(body), robot)
+    return [line for line, _ in record.names] if record else []
 
 
 def test_a_record_that_names_the_robot_precedes_the_default_record() -> None:
     names = [["*"], ["tam", "*"], ["tamarin"], ["*"]]
     body = "\n\n".join("\n".join(f"User-agent: {name}" for name in some) for some in names)
-    records = list(read_records(body))
-    assert found(find_record(records, "Tamarin")) == [3]
-    assert found(find_record(records, "Potto")) == found(find_record(records, "*")) == [1, 3, 8]
-    assert find_record(records[2:3], "Potto") == []
+    assert found(body, "Tamarin") == [3, 4]
+    assert found(body, "Potto") == found(body, "*") == [1, 3, 4, 8]
+    assert found("User-agent: tamarin", "Potto") == []
 
 
 def test_reading_stops_at_the_record_that_names_the_robot() -> None:
@@ -70,14 +70,18 @@ def test_reading_stops_at_the_record_that_names_the_robot() -> None:
         yield from read_records("User-agent: *\n\nUser-agent: tamarin\nDisallow: /nest")
         raise AssertionError("it was read on")
 
-    assert found(find_record(records(), "Tamarin")) == [3]
+    found = find_record(records(), "Tamarin")
+    assert found is not None
+    assert found.names == [(3, "tamarin")]
     with pytest.raises(AssertionError, match="read on"):
         find_record(records(), "Potto")
 
 
 def test_several_default_records_become_one() -> None:
     body = "User-agent: *\nDisallow: /a\n\nUser-agent: x\nUser-agent: *\nDisallow: /b\n"
-    record = Record.of(find_record(read_records(body), "*"))
+    raw = find_record(read_records(body), "*")
+    assert raw is not None
+    record = Record.of(raw)
     assert record.names == ("*", "x", "*")
     assert record.rules == ((2, "/a"), (6, "/b"))
     assert record.line == 1
