@@ -131,7 +131,7 @@ class Access:
     - `rules` is None unless `kind` is `AccessKind.RULES`.
     - `snapshot` is the download that the access was judged from; if `stale`, the last good one.
     - `outcome` is ``"rules"`` or the key of the policy that decided.
-    - `detail` says in words what happened last.
+    - `note` says in words what happened last, if that is more than the status of `snapshot`.
     - `lifetime` is for how many seconds the access is valid after it was judged.
     - `temporary` means that the outcome does not show what the site wants, so `lifetime` is short.
     - `stale` means that the rules have expired and stay in use because a refresh failed; `failure` is the
@@ -141,12 +141,17 @@ class Access:
     kind: AccessKind
     snapshot: Snapshot
     outcome: str
-    detail: str
     lifetime: float
     temporary: bool = False
     stale: bool = False
     rules: Rules | None = None
     failure: Snapshot | None = None
+    note: str = ""
+
+    @property
+    def detail(self) -> str:
+        """What happened last, in words."""
+        return self.note or f"{printable(self.snapshot.url)} answered {self.snapshot.status}"
 
     @property
     def snapshots(self) -> tuple[Snapshot, ...]:
@@ -161,7 +166,7 @@ class Access:
     @property
     def size(self) -> int:
         """Approximate memory use, in bytes."""
-        texts = len(self.snapshot.url) + len(self.detail) + sum(map(len, self.snapshot.headers.values()))
+        texts = len(self.snapshot.url) + len(self.note) + sum(map(len, self.snapshot.headers.values()))
         return 1000 + texts + (self.rules.size if self.rules else 0)
 
     @property
@@ -236,11 +241,11 @@ class Judge:
             return access
         return replace(
             previous,
-            detail=access.detail,
             temporary=True,
             stale=True,
             lifetime=access.lifetime,
             failure=access.snapshot,
+            note=access.detail,
         )
 
     def recall(self, snapshots: Sequence[Snapshot], now: float) -> Access:
@@ -263,7 +268,7 @@ class Judge:
         return replace(
             previous,
             snapshot=snapshot,
-            detail=f"{printable(answer.url)} answered 304: not modified",
+            note=f"{printable(answer.url)} answered 304: not modified",
             lifetime=self.freshness.lifetime(snapshot),
             temporary=False,
             stale=False,
@@ -284,7 +289,6 @@ class Judge:
                 kind=AccessKind.RULES,
                 snapshot=snapshot,
                 outcome="rules",
-                detail=f"{printable(snapshot.url)} answered {snapshot.status}",
                 lifetime=self.freshness.lifetime(snapshot),
                 rules=rules,
             )
@@ -293,12 +297,8 @@ class Judge:
     def _without_rules(
         self, snapshot: Snapshot, failures: int, problem: str = "could not be downloaded"
     ) -> Access:
-        status, source = snapshot.status, printable(snapshot.url)
+        status = snapshot.status
         key, action = self.policy.look_up(status)
-        if status is None:
-            detail = f"{source} {problem} ({printable(snapshot.error)})"
-        else:
-            detail = f"{source} answered {status}"
         # Only a 4xx can say that there is no robots.txt.
         temporary = status is None or str(status) in NOT_NOW or not 400 <= status < 500
         if temporary and not snapshot.failures:  # a snapshot from a store has its number already
@@ -307,9 +307,11 @@ class Judge:
             kind=AccessKind.OPEN if action == ALLOW else AccessKind.CLOSED,
             snapshot=snapshot,
             outcome=key,
-            detail=detail,
             lifetime=(
                 self.freshness.until_next_try(snapshot) if temporary else self.freshness.lifetime(snapshot)
             ),
             temporary=temporary,
+            note=f"{printable(snapshot.url)} {problem} ({printable(snapshot.error)})"
+            if status is None
+            else "",
         )

@@ -60,7 +60,7 @@ class RuleSet:
         """Prepare the rules with these values."""
         paths = set(values)
         odd = [value for value in paths if not value.startswith("/")]
-        self._whole_urls = frozenset(filter(WHOLE_URL.match, odd))
+        self._whole_urls = tuple(sorted(filter(WHOLE_URL.match, odd)))
         paths.difference_update(odd)
         paths.update(prefix[1] for value in odd if (prefix := prefix_of(value)) and prefix[0] is None)
         self._paths = _sorted_prefixes(paths)

@@ -127,7 +127,7 @@ def test_long_texts_of_sites_are_shortened() -> None:
     long = "/" + 50_000 * "x"
     now = access(1)
     body = f"User-agent: *\nDisallow: {long}\n".encode()
-    now = replace(now, rules=RobotsTxt.parse(body), detail=50_000 * "x")
+    now = replace(now, rules=RobotsTxt.parse(body), note=50_000 * "x")
     load(counters, now)
     drop(counters, now, long)
     ((cause, count),) = counters.causes.most_common(5)

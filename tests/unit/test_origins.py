@@ -24,7 +24,7 @@ def origin(number: int) -> Origin:
 
 
 SNAPSHOT = Snapshot(origin(0), origin(0).robots_url, 0.0, status=404)
-FINE = Access(AccessKind.OPEN, SNAPSHOT, "4xx", "fine", lifetime=600)
+FINE = Access(AccessKind.OPEN, SNAPSHOT, "4xx", lifetime=600)
 
 
 class World:
