@@ -1,7 +1,8 @@
-"""``soak``: a long crawl of hosts that change, fail and die, with a Redis that is restarted repeatedly.
+"""``soak``: a long crawl of hosts that change, fail and die, with a Redis that is killed repeatedly.
 
-Expected at the end: memory has not grown, no request is held, and nothing was requested that is always
-forbidden. ``python -m benchmarks soak --minutes 60``.
+Requests for closed hosts are retried, and all decisions are stored as evidence. Expected at the end: memory
+has not grown, no request is held or waits, nothing was requested that is always forbidden, and the audit of
+the evidence agrees with every decision. ``python -m benchmarks soak --minutes 60``.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tests.redisserver import RedisServer
 
 _ROOT = Path(__file__).parent.parent
 HOSTS = 300
-AT_ONCE = 24
+AT_ONCE = 60  # chains of requests, many of which wait for closed hosts
 SETTINGS: dict[str, Any] = {
     "ADDONS": {"scrapy_norobots.Addon": 500},
     "TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor",
@@ -38,10 +39,11 @@ SETTINGS: dict[str, Any] = {
     "NOROBOTS_STALE_TTL": 60,
     "NOROBOTS_TIMEOUT": 3,
     "NOROBOTS_ORIGINS_MAX": 2_000,
+    "NOROBOTS_RETRY_CLOSED": 2,
 }
 # Every host always forbids this.
 NEVER = "/never/"
-_RESTART, _DOWN = 300, 15  # seconds between restarts of Redis, and for which it is stopped
+_RESTART, _DOWN = 300, 15  # seconds between kills of Redis, and for which it is gone
 
 
 class Town(asyncio.Protocol):
@@ -94,7 +96,7 @@ async def serve_town() -> None:
     print(json.dumps({"asked": Town.asked, "pages": Town.pages, "forbidden": Town.forbidden}), flush=True)
 
 
-def crawl(port: int, minutes: float, store: str) -> None:
+def crawl(port: int, minutes: float, store: str, evidence: str) -> None:
     """Run the crawl, and print its results."""
     from scrapy import Request, Spider
     from scrapy.crawler import CrawlerProcess
@@ -137,7 +139,7 @@ def crawl(port: int, minutes: float, store: str) -> None:
             if time.monotonic() < end:
                 yield self.next_request()
 
-    process = CrawlerProcess({**SETTINGS, "NOROBOTS_STORE": store})
+    process = CrawlerProcess({**SETTINGS, "NOROBOTS_STORE": store, "NOROBOTS_EVIDENCE": evidence})
     crawler = process.create_crawler(Walker)
     process.crawl(crawler)
     process.start()
@@ -177,14 +179,19 @@ def run(minutes: float) -> None:
         port = town.stdout.readline().strip()
         log = Path(folder) / "log"
         with log.open("w") as errors:
-            walker = subprocess.Popen([*command, port, str(minutes), redis.url], stderr=errors, **pipes)
+            job = [port, str(minutes), redis.url, f"{folder}/evidence"]
+            walker = subprocess.Popen([*command, *job], stderr=errors, **pipes)
             restarts = _watch(walker, redis)
         assert walker.stdout is not None
         seen = json.loads(walker.stdout.read())
         town.stdin.close()
         site = json.loads(town.stdout.read())
         lines = log.read_text().splitlines()
+        progress("audit")
+        audit = [sys.executable, "-m", "scrapy", "robots-audit", f"{folder}/evidence"]
+        audited = subprocess.run(audit, capture_output=True, text=True, check=False, cwd=_ROOT)
     _say(minutes, seen, site, restarts, lines)
+    print(f"robots-audit: {audited.stdout}{audited.stderr}exit status {audited.returncode}")
 
 
 def _watch(walker: subprocess.Popen[str], redis: RedisServer) -> int:
@@ -198,7 +205,7 @@ def _watch(walker: subprocess.Popen[str], redis: RedisServer) -> int:
             time.sleep(_DOWN)
             redis.start()
             restarts += 1
-            progress(f"{(time.monotonic() - start) / 60:.0f} minutes; Redis restarted {restarts} times")
+            progress(f"{(time.monotonic() - start) / 60:.0f} minutes; Redis killed {restarts} times")
         else:
             return restarts
 
@@ -213,13 +220,15 @@ def _say(minutes: float, seen: dict[str, Any], site: dict[str, int], restarts: i
         "origins": f"{seen['origins']:,}",
         "downloads of a robots.txt": f"{stats['robotstxt/request_count']:,}",
         "of which in vain": f"{sum(v for k, v in stats.items() if 'robotstxt/exception' in k):,}",
-        "restarts of Redis": f"{restarts}; warnings that it failed "
+        "kills of Redis": f"{restarts}; warnings that it failed "
         f"{sum('the crawl continues without the store' in line for line in lines)}, "
         f"that it works again {sum('works again' in line for line in lines)}",
         "requests for what is always forbidden": str(site["forbidden"]),
         "memory": f"{median(used[sixth : 2 * sixth]):.1f} MB in the second sixth, "
         f"{median(used[-sixth:]):.1f} MB in the last, {max(used):.1f} MB at most",
-        "held at the end": f"{seen['held']} requests",
+        "requests that waited for closed hosts": f"{stats['norobots/retry/waited']:,}; "
+        f"{stats['norobots/retry/came_back']:,} came back, {stats['norobots/retry/given_up']:,} were given up",
+        "held or waiting at the end": f"{seen['held'] + stats.get('norobots/retry/left', 0)} requests",
         "errors in the log": str(sum(" ERROR: " in line or "Traceback" in line for line in lines)),
     }
     table(f"soak: {minutes:g} minutes", ["", ""], [[name, text] for name, text in rows.items()])
@@ -229,4 +238,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "serve":
         asyncio.run(serve_town())
     else:
-        crawl(int(sys.argv[1]), float(sys.argv[2]), sys.argv[3])
+        crawl(int(sys.argv[1]), float(sys.argv[2]), *sys.argv[3:])
