@@ -227,7 +227,7 @@ def _say(minutes: float, seen: dict[str, Any], site: dict[str, int], restarts: i
         "memory": f"{median(used[sixth : 2 * sixth]):.1f} MB in the second sixth, "
         f"{median(used[-sixth:]):.1f} MB in the last, {max(used):.1f} MB at most",
         "requests that waited for closed hosts": f"{stats['norobots/retry/waited']:,}; "
-        f"{stats['norobots/retry/came_back']:,} came back, {stats['norobots/retry/given_up']:,} were given up",
+        f"{stats['norobots/retry/came_back']:,} came back, {stats['norobots/retry/given_up']:,} given up",
         "held or waiting at the end": f"{seen['held'] + stats.get('norobots/retry/left', 0)} requests",
         "errors in the log": str(sum(" ERROR: " in line or "Traceback" in line for line in lines)),
     }
