@@ -174,9 +174,10 @@ class SqliteStore:
                 if self._is_in_place():
                     raise
                 self._close_file()  # it was moved just now
-            except sqlite3.DatabaseError as exc:
-                # The subclasses report errors of the call; this class itself reports errors of the file.
-                if type(exc) is not sqlite3.DatabaseError:
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as exc:
+                # The subclasses report errors of the call; this class itself reports errors of the file. Its
+                # message cannot be decoded if a name in the file is damaged.
+                if type(exc) not in (sqlite3.DatabaseError, UnicodeDecodeError):
                     raise
                 self._move_aside(f"is damaged ({exc})")
         raise NotOurFileError(f"{self._path} cannot be used")
