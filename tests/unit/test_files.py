@@ -111,6 +111,13 @@ def test_any_change_of_a_record_is_a_record_or_damaged(data: st.DataObject) -> N
         assert stored.digest == digest_of(stored.body)
 
 
+def test_a_response_that_is_not_http_is_a_problem() -> None:
+    record = records()[1].replace(b"URI: http:", b"URI: ftp:").replace(b"WARC-Payload-Digest", b"X-Digest")
+    stored = read_record(record)
+    assert (stored.kind, stored.problem) == ("response", "it has no HTTP headers")
+    assert (stored.status, stored.body) == (None, None)
+
+
 def test_a_file_that_is_cut_off_anywhere_gives_what_is_complete(tmp_path: Path) -> None:
     parts = [b"one\n", b"two\nthree\n", b"", b"four\n" * 1000]
     whole = b"".join(map(gzip.compress, parts))
