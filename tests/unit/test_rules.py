@@ -68,6 +68,7 @@ def test_rules_are_equal_if_they_forbid_the_same_for_the_same_reason() -> None:
     values = ["/a", "help", "http://garden.example/b"]
     assert RuleSet(values) == RuleSet(values)
     assert RuleSet(values) != values
+    assert (RuleSet(values) == values) is False
     assert RuleSet(values) != RuleSet(values[:2])
     assert RuleSet(["/a", "/b"]) != RuleSet(["/b", "/a"])
     assert RuleSet(["/a"]) != RuleSet(["/b"])

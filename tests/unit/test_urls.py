@@ -25,6 +25,7 @@ from scrapy_norobots.standard.urls import normal, percent_encode, split
         ("http://h.example/a\nb", "http://h.example", "/ab"),
         (" \r\n\thttp://h.example/a \t\r\n", "http://h.example", "/a"),
         ("http://h.example/a\x0b", "http://h.example", "/a"),
+        ("http://h.example/a ", "http://h.example", "/a"),
         ("http://h.example/X", "http://h.example", "/X"),
         ("HTTPS://H.Example:443/", "https://h.example", "/"),
         ("https://h.example:0443/", "https://h.example", "/"),
