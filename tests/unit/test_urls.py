@@ -245,3 +245,7 @@ def test_a_port_may_have_leading_zeros(zeros: int) -> None:
     assert Origin.of(f"http://garden.example:{port}/") == ("http", "garden.example", 0)
     with pytest.raises(ValueError, match="is not a number up to 65535"):
         Origin.of(f"http://garden.example:{port}65536/")
+
+
+def test_the_origin_of_a_site_is_read_once() -> None:
+    assert split("http://once.example/a")[0] is split("http://once.example/b?c")[0]
