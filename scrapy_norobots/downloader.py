@@ -366,7 +366,6 @@ class RobotsDownloader(Downloader):
 
     def _watch(self) -> None:
         if self._stop_watching is None:
-            self._moved = monotonic()
             self._stop_watching = compat.call_later(_STANDSTILL, self._look_at_all)
 
     def _look_at_all(self) -> None:

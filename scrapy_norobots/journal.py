@@ -2,8 +2,8 @@
 
 Scrapy's own disk queue writes its index only when a crawl ends, so a request in it does not survive a
 SIGKILL; a request in this file does. A thread of its own writes the file, and removes it when the crawl ends.
-Requests are serialized as in Scrapy's `JOBDIR`. One that cannot be serialized is logged as Scrapy does, and
-kept in memory only.
+Requests are serialized as in Scrapy's `JOBDIR`, with a checksum each. One that cannot be serialized is logged
+as Scrapy does, and kept in memory only.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
+
+# The size of the checksum before each request, in bytes. Without it, a changed bit could make another request
+# of a request.
+_DIGEST_SIZE = 16
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS requests (key INTEGER PRIMARY KEY, request BLOB NOT NULL)"
 
@@ -66,7 +71,8 @@ class Journal:
             return
         self._last_key += 1
         self._keys[request] = key = self._last_key
-        self._submit(lambda db: db.execute("INSERT OR REPLACE INTO requests VALUES (?, ?)", (key, data)))
+        row = (key, _digest(data) + data)
+        self._submit(lambda db: db.execute("INSERT OR REPLACE INTO requests VALUES (?, ?)", row))
 
     def keep(self, request: Request) -> None:
         """Save a request for the next run, even if this one ends as it should."""
@@ -84,9 +90,9 @@ class Journal:
         rows = await compat.in_thread(self._thread, self._take_all)
         requests = []
         error: Exception | None = None
-        for (data,) in rows:
+        for (row,) in rows:
             try:
-                requests.append(request_from_dict(pickle.loads(data), spider=self._crawler.spider))  # noqa: S301  # as Scrapy does
+                requests.append(self._restore(row))
             except Exception as exc:  # classes may have changed since, which raises anything
                 error = exc
         if error is not None:
@@ -99,6 +105,12 @@ class Journal:
                 extra={"spider": self._crawler.spider},
             )
         return requests
+
+    def _restore(self, row: bytes) -> Request:
+        digest, data = row[:_DIGEST_SIZE], row[_DIGEST_SIZE:]
+        if digest != _digest(data):
+            raise ValueError("a checksum is wrong")
+        return request_from_dict(pickle.loads(data), spider=self._crawler.spider)  # noqa: S301  # as Scrapy does
 
     async def close(self) -> None:
         """Delete the file, unless it has a request for the next run, and end the thread."""
@@ -144,9 +156,9 @@ class Journal:
             return []
         try:
             rows = self._with_file(
-                lambda db: db.execute("SELECT request FROM requests ORDER BY key").fetchall()
+                lambda db: db.execute("SELECT CAST(request AS BLOB) FROM requests ORDER BY key").fetchall()
             )
-        except sqlite3.Error as exc:
+        except (sqlite3.Error, UnicodeDecodeError) as exc:  # messages with damaged names cannot be decoded
             self._failed(exc)
             self._close_file()
             with suppress(OSError):
@@ -154,7 +166,7 @@ class Journal:
             return []
         try:
             self._with_file(lambda db: db.execute("DELETE FROM requests"))
-        except sqlite3.Error as exc:
+        except (sqlite3.Error, UnicodeDecodeError) as exc:
             self._failed(exc)  # the file is readable, and rows of this run replace the old ones
         return rows
 
@@ -170,3 +182,7 @@ class Journal:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=_DIGEST_SIZE).digest()

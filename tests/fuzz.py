@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import itertools
+import logging
 import time
 from collections.abc import Callable
 from functools import wraps
@@ -35,11 +36,35 @@ TARGETS = {
         "test_entries.test_any_bytes_with_a_valid_checksum_are_a_miss",
         "test_entries.test_any_snapshots_survive_a_round_trip",
     ),
-    "evidence": (
-        "test_audit.test_any_value_in_a_decision_is_a_problem_or_none",
-        "test_audit.test_any_change_of_the_files_is_a_problem_or_none",
-        "test_files.test_anything_is_a_record_or_damaged",
+    "store files": (
+        "test_sqlite.test_any_values_in_the_rows_are_entries_or_misses",
+        "test_sqlite.test_any_change_of_the_file_is_a_miss_or_an_error_of_the_file",
     ),
+    "journal": (
+        "test_journal.test_any_change_of_a_row_loses_one_request_and_changes_none",
+        "test_journal.test_any_change_of_the_file_loses_requests_and_changes_none",
+    ),
+    "audit": (
+        "test_audit.test_any_value_in_a_decision_is_a_problem_or_none",
+        "test_audit.test_a_wrong_decision_is_a_problem",
+        "test_audit.test_any_change_of_the_files_is_a_problem_or_none",
+    ),
+    "WARC records": (
+        "test_files.test_anything_is_a_record_or_damaged",
+        "test_files.test_any_change_of_a_record_is_a_record_or_damaged",
+        "test_answers.test_any_answer_is_read_back",
+        "test_answers.test_any_copy_from_a_store_is_read_back",
+        "test_decisions.test_any_url_and_robot_are_in_one_line",
+    ),
+    "times in headers": (
+        "test_freshness.test_any_retry_after_header_gives_a_wait_of_at_most_an_hour",
+        "test_freshness.test_any_headers_give_a_lifetime_between_the_limits",
+    ),
+    "Crawl-delay": (
+        "test_crawl_delay.test_no_file_raises",
+        "test_crawl_delay.test_no_values_of_parsers_raise",
+    ),
+    "URL list": ("test_url_reader.test_any_lines_in_any_pieces_are_read",),
     "settings": ("test_settings.test_any_value_is_read_or_a_value_error",),
 }
 
@@ -66,6 +91,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=1, help="total time (1)")
     parser.add_argument("--target", choices=TARGETS, action="append", help="target to run (all)")
     options = parser.parse_args()
+    logging.disable()  # damage is logged, which is as it should be
     # Before the import of the tests, whose own settings start from this profile.
     settings.register_profile("long", max_examples=EXAMPLES_A_TURN, database=None, deadline=None)
     settings.load_profile("long")

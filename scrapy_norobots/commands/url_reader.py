@@ -75,7 +75,7 @@ class UrlReader:
                 raise InputError(display_name(STDIN), exc.strerror or exc) from exc
             self._bytes_read += len(data)
             *lines, rest = (rest + data).split(b"\n") if data else (rest, b"")
-            rest = rest[: LINE_MAX + 1]  # which is enough to see that the line is too long
+            rest = rest[: len(mark) + LINE_MAX + 1]  # which is enough to see that the line is too long
             if lines:
                 lines[0] = lines[0].removeprefix(mark)
                 mark = b""  # only the first line can have one

@@ -4,11 +4,12 @@ A `response` record holds an answer as Scrapy received it: the status, the heade
 Content-Encoding. A 304 that renews a copy is a `revisit`. A download without an answer is a `metadata`
 record. A copy from a store is a `response` with the date of its download; a store keeps some headers only.
 The record's fields `Norobots-Origin` and, where the body was judged, `Norobots-Body-Digest` link it with
-decisions.
+decisions. Whatever a URL or a header has in it, it stays in its line of the record.
 """
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -18,6 +19,7 @@ from warcio.warcwriter import WARCWriter
 
 from scrapy_norobots.body import ENCODING_HEADER
 from scrapy_norobots.evidence.fields import BODY_DIGEST, ORIGIN, SOURCE, date_of, digest_of
+from scrapy_norobots.standard.urls import percent_encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -39,6 +41,10 @@ _OTHER_NAMES = {
     b"transfer-encoding": b"X-Orig-Transfer-Encoding",
     ENCODING_HEADER.lower().encode(): b"Content-Encoding",
 }
+
+
+# A line break in a header, which is read as a space (RFC 9112, 5.2).
+_FOLD = re.compile(rb"[ \t]*[\r\n]+[ \t]*")
 
 
 class AnswerRecord(Protocol):
@@ -92,7 +98,7 @@ class Answer(NamedTuple):
             return
         fields[BODY_DIGEST] = digest_of(self.renewed.body)
         fields["WARC-Profile"] = _NOT_MODIFIED
-        fields["WARC-Refers-To-Target-URI"] = self.renewed.url
+        fields["WARC-Refers-To-Target-URI"] = percent_encode(self.renewed.url)
         fields["WARC-Refers-To-Date"] = date_of(self.renewed.time)
         _write(writer, "revisit", response.url, head, b"", fields)
 
@@ -115,7 +121,10 @@ class Copy(NamedTuple):
             return
         judged = snapshot.body if 200 <= snapshot.status < 300 else None
         fields = {**_fields(snapshot.origin, snapshot.time, judged), SOURCE: "store"}
-        headers = [(name.encode(), value.encode("latin-1")) for name, value in snapshot.headers.items()]
+        headers = [
+            (name.encode("utf-8", "replace"), value.encode("latin-1", "replace"))
+            for name, value in snapshot.headers.items()
+        ]
         head = _Head("HTTP/1.1", snapshot.status, headers)
         _write(writer, "response", snapshot.url, head, snapshot.body, fields)
 
@@ -160,7 +169,7 @@ def _write(
     writer: WARCWriter, kind: str, url: str, head: _Head | None, body: bytes, fields: dict[str, str]
 ) -> None:
     record = writer.create_warc_record(
-        url,
+        percent_encode(url),
         kind,
         payload=BytesIO(body),
         length=len(body),
@@ -176,8 +185,8 @@ class _Head(StatusAndHeaders):  # type: ignore[misc]  # warcio has no types
     def __init__(self, protocol: str, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
         super().__init__(f"{status} {phrase}", [], protocol=protocol)
-        lines = [f"{protocol} {status} {phrase}".encode(), *(b": ".join(pair) for pair in headers)]
-        self._raw = b"\r\n".join([*lines, b"", b""])
+        fields = (_FOLD.sub(b" ", b": ".join(pair)) for pair in headers)
+        self._raw = b"\r\n".join([f"{protocol} {status} {phrase}".encode(), *fields, b"", b""])
 
     def compute_headers_buffer(self, _filter: Any = None) -> None:
         """Set the bytes that warcio writes."""

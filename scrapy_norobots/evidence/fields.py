@@ -25,6 +25,9 @@ UNREACHABLE, OVERRIDDEN = "unreachable", "overridden"
 # The reason of the second.
 OVERRIDE = "dont_obey_robotstxt"
 
+# The last second that a date can have.
+_LAST_TIME = 253_402_300_799.0
+
 # Between the names of parsers that all allowed a request.
 AND = ", "
 
@@ -35,5 +38,9 @@ def digest_of(body: bytes) -> str:
 
 
 def date_of(time: float) -> str:
-    """Return seconds since the epoch as a date in UTC, to the microsecond (WARC 1.1, WARC-Date)."""
-    return datetime.fromtimestamp(time, timezone.utc).isoformat(timespec="microseconds")[:-6] + "Z"
+    """Return seconds since the epoch as a date in UTC, to the microsecond (WARC 1.1, WARC-Date).
+
+    Other times than those from 1970 to 9999, which only a damaged store has, become the nearest one.
+    """
+    date = datetime.fromtimestamp(min(max(time, 0.0), _LAST_TIME), timezone.utc)
+    return date.isoformat(timespec="microseconds")[:-6] + "Z"

@@ -141,6 +141,8 @@ def read_record(data: bytes) -> Stored:
         return stored._replace(problem=f"its WARC digest is wrong: {problem}")
     if kind != "response" or stored.digest is None:
         return stored
+    if record.http_headers is None:  # by its URL or its type it is no answer over HTTP
+        return stored._replace(problem="it has no HTTP headers")
     return _with_body(stored, body, record.http_headers.headers)
 
 

@@ -48,7 +48,8 @@ class RedisStore:
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first."""
-        entry = await self._redis.get(f"{_SNAPSHOTS}{origin}")
+        # Another program may have stored a value that is not a string: GET would raise an error.
+        (entry,) = await self._redis.mget(f"{_SNAPSHOTS}{origin}")
         return entries.decode(entry, origin) if isinstance(entry, bytes) else ()
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:

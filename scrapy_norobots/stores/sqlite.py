@@ -92,11 +92,10 @@ class SqliteStore:
         """Return the snapshots of an origin, oldest first."""
 
         def load(db: sqlite3.Connection) -> tuple[Snapshot, ...]:
-            rows = db.execute(
-                "SELECT entry FROM entries WHERE origin = ? AND until > ?", (str(origin), time.time())
-            ).fetchall()
             # Another program may have stored a value of any type.
-            return entries.decode(rows[0][0], origin) if rows and isinstance(rows[0][0], bytes) else ()
+            statement = "SELECT CAST(entry AS BLOB) FROM entries WHERE origin = ? AND until > ?"
+            row = db.execute(statement, (str(origin), time.time())).fetchone()
+            return entries.decode(row[0], origin) if row else ()
 
         return await self._run(load)
 
@@ -115,12 +114,12 @@ class SqliteStore:
 
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots, sorted by the text of the origin."""
-        last = ""
+        last = b""
         while page := await self._run(partial(_read_page, after=last)):
             for key, entry in page:
-                origin = entries.origin_of(key)
+                origin = entries.origin_of(key.decode("utf-8", "replace"))
                 if origin is not None:
-                    yield origin, entries.decode(entry, origin) if isinstance(entry, bytes) else ()
+                    yield origin, entries.decode(entry, origin)
             last = page[-1][0]
 
     async def delete(self, origin: Origin) -> bool:
@@ -175,9 +174,10 @@ class SqliteStore:
                 if self._is_in_place():
                     raise
                 self._close_file()  # it was moved just now
-            except sqlite3.DatabaseError as exc:
-                # The subclasses report errors of the call; this class itself reports errors of the file.
-                if type(exc) is not sqlite3.DatabaseError:
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as exc:
+                # The subclasses report errors of the call; this class itself reports errors of the file. Its
+                # message cannot be decoded if a name in the file is damaged.
+                if type(exc) not in (sqlite3.DatabaseError, UnicodeDecodeError):
                     raise
                 self._move_aside(f"is damaged ({exc})")
         raise NotOurFileError(f"{self._path} cannot be used")
@@ -289,17 +289,18 @@ class SqliteStore:
         return int((pages - free) * page_size)
 
 
-def _read_page(db: sqlite3.Connection, after: str) -> list[tuple[str, object]]:
+def _read_page(db: sqlite3.Connection, after: bytes) -> list[tuple[bytes, bytes]]:
     """Return a page of keys and entries: those after a key, in the order of the keys."""
     page, size = [], 0
+    # As bytes, because another program may have stored texts that are not UTF-8.
     statement = """
-        SELECT origin, entry FROM entries
-        WHERE origin > ? AND typeof(origin) = 'text' AND until > ? ORDER BY origin LIMIT ?
+        SELECT CAST(origin AS BLOB), CAST(entry AS BLOB) FROM entries
+        WHERE origin > CAST(? AS TEXT) AND typeof(origin) = 'text' AND until > ? ORDER BY origin LIMIT ?
     """
     rows = db.execute(statement, (after, time.time(), _PAGE_ENTRIES))
     for key, entry in rows:
         page.append((key, entry))
-        size += len(entry) if isinstance(entry, bytes) else 0
+        size += len(entry)
         if size >= _PAGE_BYTES:
             break
     rows.close()

@@ -485,6 +485,26 @@ def test_a_killed_job_loses_no_request_that_waited(mode: str, tmp_path: Path) ->
         assert not file.exists()
 
 
+def test_a_killed_job_repeats_no_request_that_has_come_back(mode: str, tmp_path: Path) -> None:
+    job = {"JOBDIR": str(tmp_path / "job")}
+    file = tmp_path / "job" / "robots-waiting.sqlite"
+    with Site(Closed(1)) as site, Site(Closed(1, headers={"Retry-After": "3600"})) as closed:
+        requests = [f"{site.url}/1", f"{closed.url}/2"]
+        settings = {**RETRY, "NOROBOTS_ERROR_TTL": 1, **job}
+        with running(*requests, settings=settings, mode=mode) as process:
+            read_until(process, f"Crawled (200) <GET {site.url}/1>")
+            for _ in range(3000):
+                if rows(file) == 1:
+                    break
+                time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        resumed = crawl(settings={**RETRY, **job, "NOROBOTS_STORE": "memory"}, mode=mode)
+        assert resumed.pages == [f"{closed.url}/2"]
+        assert resumed.log_lines("INFO: 1 requests that waited for closed sites when this job was killed")
+        assert site.pages() == ["/1"]
+
+
 def test_a_job_that_is_killed_while_it_closes_loses_no_request(mode: str, tmp_path: Path) -> None:
     job = {"JOBDIR": str(tmp_path / "job")}
     file = tmp_path / "job" / "robots-waiting.sqlite"

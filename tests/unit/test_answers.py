@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
+from io import BytesIO
 from pathlib import Path
 
-from scrapy_norobots.evidence.answers import Answer, Copy, Failure
-from scrapy_norobots.evidence.fields import BODY_DIGEST, ORIGIN, SOURCE, digest_of
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scrapy.http import Response
+
+from scrapy_norobots.evidence import files as evidence_files
+from scrapy_norobots.evidence.answers import Answer, Copy, Failure, begin
+from scrapy_norobots.evidence.fields import BODY_DIGEST, ORIGIN, SOURCE, date_of, digest_of
 from scrapy_norobots.evidence.writer import Writer
 from scrapy_norobots.snapshot import Snapshot
 from tests.evidence import Stored, answers
@@ -49,3 +56,63 @@ def test_an_error_of_several_lines_is_one_field(tmp_path: Path) -> None:
     failed = Snapshot(TOWN, TOWN.robots_url, TIME, error="TimeoutError: \r\n\x00late")
     (one,) = stored(tmp_path, Failure(failed))
     assert (one.kind, one.body) == ("metadata", b"norobots-error: TimeoutError: \x00late\r\n")
+
+
+def read_back(record: Answer | Copy | Failure) -> evidence_files.Stored:
+    """Write a record, and return what an audit reads."""
+    file = BytesIO()
+    writer = begin(file, "town-1", ABOUT)
+    start = file.tell()
+    record.write(writer)
+    return evidence_files.read_record(gzip.decompress(file.getvalue()[start:]))
+
+
+ANY_TEXT = st.text(st.characters(codec=None))
+HEADER_NAMES = st.binary(min_size=1).filter(lambda name: b":" not in name)
+
+
+@given(
+    url=ANY_TEXT,
+    status=st.integers(100, 999),
+    headers=st.dictionaries(HEADER_NAMES, st.lists(st.binary(), max_size=2)),
+    body=st.binary(),
+    time=st.floats(allow_nan=False),
+    is_renewal=st.booleans(),
+)
+@example("", 200, {b"X": [b"a\r\n\r\nb", b"\nNorobots-Body-Digest: sha256:0"]}, b"", 0.0, False)
+@example("\r\nNorobots-Body-Digest: sha256:0", 200, {}, b"", 1e300, True)
+def test_any_answer_is_read_back(
+    url: str, status: int, headers: dict[bytes, list[bytes]], body: bytes, time: float, is_renewal: bool
+) -> None:
+    renewed = Snapshot(TOWN, f"{TOWN}/{url}", time, 200, body=body) if is_renewal else None
+    response = Response(f"{TOWN}/robots.txt", status, body=body)
+    response._url = f"{TOWN}/{url}"  # Scrapy keeps some URLs as they are
+    response.headers.update({**headers, b"Content-Encoding": []})
+    stored = read_back(Answer(TOWN, response, time, None if renewed else body, renewed))
+    assert (stored.kind, stored.status) == ("revisit" if renewed else "response", status)
+    assert (stored.origin, stored.date, stored.problem) == (str(TOWN), date_of(time), "")
+    assert stored.digest == digest_of(body)
+    assert stored.body == (None if renewed else body)
+
+
+@given(
+    st.builds(
+        Snapshot,
+        origin=st.just(TOWN),
+        url=ANY_TEXT.map(lambda path: f"{TOWN}/{path}"),
+        time=st.floats(allow_nan=False, allow_infinity=False),
+        status=st.none() | st.integers(),
+        error=ANY_TEXT,
+        headers=st.dictionaries(ANY_TEXT.filter(lambda name: ":" not in name), ANY_TEXT),
+        body=st.binary(),
+    )
+)
+def test_any_copy_from_a_store_is_read_back(snapshot: Snapshot) -> None:
+    """Other programs may write to a store."""
+    stored = read_back(Copy(snapshot))
+    assert stored.status == snapshot.status
+    assert (stored.origin, stored.date, stored.problem) == (str(TOWN), date_of(snapshot.time), "")
+    if snapshot.status is not None and 200 <= snapshot.status < 300:
+        assert stored.body == snapshot.body
+    else:
+        assert (stored.digest, stored.body) == (None, None)

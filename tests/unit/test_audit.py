@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -21,11 +22,14 @@ from scrapy_norobots.evidence import audit as audit_module
 from scrapy_norobots.evidence.answers import Copy, Failure
 from scrapy_norobots.evidence.audit import Audit, Problem
 from scrapy_norobots.evidence.decisions import Made
-from scrapy_norobots.evidence.fields import AIOHTTP
+from scrapy_norobots.evidence.fields import AIOHTTP, date_of, digest_of
+from scrapy_norobots.evidence.files import GzipFile
 from scrapy_norobots.evidence.writer import Writer
 from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import Reason, RobotsTxt
+from scrapy_norobots.standard.urls import is_robots_txt, split
 from tests import nasty
-from tests.made_up import ABOUT, TIME, TOWN, access, answer, end, made, problems, strict, write
+from tests.made_up import ABOUT, FILE, TIME, TOWN, access, answer, end, made, problems, strict, write
 
 
 @cache
@@ -45,6 +49,15 @@ def crawled() -> Mapping[str, bytes]:
 
 
 WARC, LINES = "town-1-00001.warc.gz", "town-1-00001.decisions.jsonl.gz"
+
+
+@cache
+def unpacked(name: str) -> list[bytes]:
+    """Return the members of one of these files."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(crawled()[name])
+        return [data for _, data in GzipFile(path).members()]
 
 
 def problems_with(name: str, data: bytes) -> list[Problem]:
@@ -87,16 +100,80 @@ def test_any_value_in_a_decision_is_a_problem_or_none(field: str, value: object)
         assert found
 
 
+REASONS = [reason.name.lower() for reason in Reason]
+URLS = [
+    *(
+        f"{TOWN}/{path}"
+        for path in ("", "a", "back/", "%62ack/x", "a/../back/", "robots.txt", "%72obots.txt", "\xe9")
+    ),
+    *(
+        "https://town.example/a",
+        "http://other.example/",
+        "mailto:me@town.example",
+        "http://town.example:99999/",
+    ),
+    *("back/", "", "//town.example/a"),
+]
+# For each field of a decision, values that a crawl may write there.
+LIKELY: Mapping[str, list[object]] = {
+    "url": [*URLS],
+    "verdict": ["allowed", "forbidden", "unreachable", "overridden"],
+    "robot": ["FooBot", "", "*"],
+    "origin": [None, str(TOWN), "https://town.example", "http://other.example"],
+    "reason": [*REASONS, "dont_obey_robotstxt"],
+    "line": [None, 1, 2, 3],
+    "rule": [None, "/back/", "/"],
+    "robots_digest": [None, digest_of(FILE), digest_of(b"")],
+    "robots_time": [None, date_of(TIME), date_of(TIME + 5), date_of(TIME + 1)],
+    "parser": [None, "StrictRobotParser", "StrictRobotParser, x", ""],
+    "sent_as": [*URLS],
+}
+CHANGES = st.fixed_dictionaries(
+    {}, optional={field: st.one_of(*[st.sampled_from(values)] * 9, JSON) for field, values in LIKELY.items()}
+)
+
+
+def is_right(facts: Mapping[str, Any]) -> bool:
+    """Return whether a decision of the small crawl is right, by the file alone."""
+    verdict = facts["verdict"]
+    if verdict == "overridden":
+        return True  # no evidence can prove it wrong
+    try:
+        origin, target = split(facts["url"])
+    except ValueError:
+        return bool(verdict == "unreachable")
+    if target is None or (origin is not None and target == "/robots.txt"):
+        return bool(verdict == "allowed")
+    if facts["robots_time"] == date_of(TIME + 5):  # this download failed
+        return bool(verdict == "unreachable" or is_robots_txt(target))
+    is_allowed = RobotsTxt.parse(FILE).allowed(facts["url"], facts["robot"])
+    return bool(origin == TOWN and verdict == ("allowed" if is_allowed else "forbidden"))
+
+
+@given(number=st.integers(0, 2), changes=CHANGES)
+@FUZZ
+def test_a_wrong_decision_is_a_problem(number: int, changes: dict[str, object]) -> None:
+    """However plausible it is."""
+    line = {**json.loads(gzip.decompress(crawled()[LINES]).splitlines()[number]), **changes}
+    found = problems_with(LINES, gzip.compress(json.dumps(line).encode() + b"\n"))
+    assert found or is_right(line)
+
+
 @given(st.data())
 @FUZZ
 def test_any_change_of_the_files_is_a_problem_or_none(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from([WARC, LINES]))
+    members = [crawled()[name]]
     is_packed = data.draw(st.booleans())
-    text = bytearray(crawled()[name] if is_packed else gzip.decompress(crawled()[name]))
+    if not is_packed:
+        members = list(unpacked(name))
+    at = data.draw(st.integers(0, len(members) - 1))
+    text = bytearray(members[at])
     for _ in range(data.draw(st.integers(1, 3))):
         start = data.draw(st.integers(0, len(text)))
         text[start : start + data.draw(st.integers(0, 20))] = data.draw(st.binary(max_size=20))
-    problems_with(name, bytes(text) if is_packed else gzip.compress(bytes(text)))
+    members[at] = bytes(text)
+    problems_with(name, b"".join(members if is_packed else map(gzip.compress, members)))
 
 
 def nasty_files(count: int) -> Iterator[bytes]:

@@ -117,8 +117,48 @@ def test_a_value_that_another_thread_forgets_is_still_returned() -> None:
     assert delay.value("QuxBot") == 10.0  # and not
 
 
-@given(st.binary(max_size=200), st.binary(max_size=20))
+PIECES = st.sampled_from(
+    [
+        *(b"User-agent: *\n", b"User-agent:FooBot", b"Crawl-delay: ", b"crawl delay", b"\n", b"\r", b"\n\n"),
+        *(
+            b"#",
+            b" ",
+            b"\t",
+            b":",
+            b"10",
+            b"1e999",
+            b"-1",
+            b"nan",
+            b"inf",
+            b"0x1",
+            b"1_0",
+            b"\xff\xfe",
+            b"\0",
+        ),
+        *("٣".encode(), "²".encode(), b"9" * 400, b"."),
+    ]
+)
+
+
+@given(st.lists(st.one_of(PIECES, st.binary(max_size=5))).map(b"".join), st.binary(max_size=20))
 def test_no_file_raises(noise: bytes, robot: bytes) -> None:
-    body = b"User-agent: *\nCrawl-delay: " + noise + b"\n" + noise
-    kept = CrawlDelay.of([value(body, robot)], 30).kept
-    assert 0 <= kept <= 30
+    for body in (noise, b"User-agent: *\nCrawl-delay: " + noise + b"\n" + noise):
+        delay = CrawlDelay.of([value(body, robot)], 30)
+        assert 0 <= delay.kept <= 30
+        assert (delay.asked is None) >= bool(delay.invalid)
+        assert delay.invalid.isprintable()
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.none(), st.floats(), st.integers(), st.text(), st.binary(), st.booleans(), st.complex_numbers()
+        )
+    ),
+    st.floats(0, 1e9),
+)
+def test_no_values_of_parsers_raise(values: list[object], longest: float) -> None:
+    delay = CrawlDelay.of(values, longest)
+    assert 0 <= delay.kept <= longest
+    assert delay.kept == min(delay.asked or 0, longest)
+    assert CrawlDelay.of([*values, longest], longest).kept == longest

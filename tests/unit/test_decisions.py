@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
-from scrapy_norobots.evidence.decisions import DecisionLines
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_norobots.evidence.decisions import DecisionLines, Made
 from tests.made_up import TIME, TOWN, access, made
 
 
@@ -31,3 +34,20 @@ def test_digests_are_remembered_for_a_bounded_number_of_files() -> None:
     for number in range(20_100):
         lines.line(made("http://town.example/", access(when=TIME + number)))
     assert len(lines._files) <= 10_000
+
+
+ANY_TEXT = st.text(st.characters(codec=None))
+
+
+@given(ANY_TEXT, ANY_TEXT | st.binary(), ANY_TEXT)
+def test_any_url_and_robot_are_in_one_line(url: str, robot: str | bytes, requested: str) -> None:
+    """A URL with credentials loses them."""
+    for by in (None, access()):
+        line = DecisionLines(dry_run=False).line(Made(TIME, f"{TOWN}/{url}", robot, requested, by))
+        assert line.count(b"\n") == 1
+        facts = json.loads(line)
+        assert facts["verdict"] in ("overridden", "allowed")
+        assert facts["robot"] == (
+            robot if isinstance(robot, str) else robot.decode("utf-8", "surrogateescape")
+        )
+        assert facts["url"] == f"{TOWN}/{url}"

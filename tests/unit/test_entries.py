@@ -26,10 +26,21 @@ def sealed(head: object) -> bytes:
     return entries._MAGIC + entries._digest(content) + b"\n" + content
 
 
-FACTS = {"url": "", "time": 1.0, "status": 200, "error": "", "headers": {}, "failures": 0, "size": 4}
+FACTS = {
+    "url": ORIGIN.robots_url,
+    "time": 1.0,
+    "status": 200,
+    "error": "",
+    "headers": {},
+    "failures": 0,
+    "size": 4,
+}
 
 
 WRONG_FACTS: list[dict[str, object]] = [
+    {"url": ""},
+    {"url": "mailto:me@town.example"},
+    {"url": "http://town.example:99999/"},
     {"status": "200"},
     {"time": None},
     {"headers": []},
@@ -84,7 +95,7 @@ JSON = st.recursive(
 
 
 RIGHT_FACTS: dict[str, st.SearchStrategy[Any]] = {
-    "url": st.text(),
+    "url": st.text() | st.text().map("http://town.example/".__add__),
     "time": st.floats(),
     "status": st.none() | st.integers(),
     "error": st.text(),
@@ -127,7 +138,7 @@ def test_any_bytes_with_a_valid_checksum_are_a_miss(line: bytes, bodies: bytes) 
         st.builds(
             Snapshot,
             origin=st.just(ORIGIN),
-            url=st.text(),
+            url=st.text().map("http://town.example/".__add__),
             time=st.floats(allow_nan=False, allow_infinity=False),
             status=st.none() | st.integers(0, 999),
             error=st.text(st.characters(codec=None)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from scrapy_norobots.evidence.fields import date_of, digest_of
 
 
@@ -18,3 +20,8 @@ def test_times_of_two_downloads_have_two_dates() -> None:
 def test_a_digest_is_that_of_other_tools() -> None:
     empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # FIPS 180-4
     assert digest_of(b"") == f"sha256:{empty}"
+
+
+@pytest.mark.parametrize(("time", "date"), [(-1e300, "1970"), (1e300, "9999"), (float("inf"), "9999")])
+def test_impossible_times_have_the_nearest_date(time: float, date: str) -> None:
+    assert date_of(time).startswith(date)

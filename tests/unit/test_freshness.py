@@ -135,8 +135,28 @@ def test_the_longer_of_back_off_and_retry_after_applies() -> None:
     assert TIMES.until_next_try(replace(snapshot, failures=2)) == 120
 
 
-@given(st.integers(100, 599), st.text(), st.text(), st.floats(0, 1e10))
+# What may stand in a header of times, whole or damaged.
+PIECES = st.sampled_from(
+    [NOW, "Sun, ", "06 Nov 1994", " 08:49:37", " GMT", " +9999", "-0000", "max-age=", "no-cache", "no-store"]
+)
+VALUES = st.lists(st.one_of(PIECES, st.integers().map(str), st.text(max_size=5)), max_size=6).map("".join)
+
+
+@given(st.integers(100, 599), VALUES, VALUES, st.floats(0, 1e10))
 def test_any_retry_after_header_gives_a_wait_of_at_most_an_hour(
     status: int, value: str, date: str, came: float
 ) -> None:
-    assert 0 <= stated_wait(status, {"retry-after": value, "date": date}, came) <= HOUR
+    headers = {"retry-after": value, "date": date}
+    assert 0 <= stated_wait(status, headers, came) <= HOUR
+    snapshot = Snapshot(ORIGIN, ORIGIN.robots_url, came, status, headers=headers, failures=1)
+    assert TIMES.error_ttl <= TIMES.until_next_try(snapshot) <= HOUR
+    if value.isascii() and value.isdigit() and status in (429, 503):
+        assert stated_wait(status, headers, came) == min(int(value), HOUR)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["cache-control", "age", "expires", "date"]), VALUES), st.floats(0, 1e10)
+)
+def test_any_headers_give_a_lifetime_between_the_limits(headers: dict[str, str], came: float) -> None:
+    snapshot = Snapshot(ORIGIN, ORIGIN.robots_url, came, status=200, headers=headers)
+    assert FLOOR <= TIMES.lifetime(snapshot) <= CEILING

@@ -6,11 +6,16 @@ import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from scrapy import Request, Spider
+from scrapy.crawler import Crawler
 from scrapy.utils.test import get_crawler
 
 from scrapy_norobots.journal import Journal
@@ -188,3 +193,68 @@ def test_requests_that_cannot_be_serialized_are_counted(
 
     run(work)
     assert len(caplog.records) == debug
+
+
+@cache
+def waiting() -> tuple[Crawler, bytes, list[tuple[int, bytes]]]:
+    """Return a crawler, and the file and the rows that it leaves if it is killed."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "waiting.sqlite"
+        killed = journal_at(path)
+        for request in REQUESTS:
+            killed.add(request)
+        killed._thread.shutdown()
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            rows = db.execute("SELECT key, request FROM requests").fetchall()
+        return killed._crawler, path.read_bytes(), rows
+
+
+def recovered_from(path: Path) -> list[dict[str, Any]]:
+    found: list[Request] = []
+
+    async def work() -> None:
+        journal = Journal(path, waiting()[0])
+        found.extend(await journal.recover())
+        await journal.close()
+
+    run(work)
+    return [request.to_dict() for request in found]
+
+
+# The time of an example depends on the disk.
+FUZZ = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+WRITTEN = [request.to_dict() for request in REQUESTS]
+
+
+@FUZZ
+@given(st.data())
+def test_any_change_of_a_row_loses_one_request_and_changes_none(data: st.DataObject) -> None:
+    _, content, rows = waiting()
+    key, row = data.draw(st.sampled_from(rows))
+    start = data.draw(st.integers(0, len(row)))
+    changed = row[:start] + data.draw(st.binary(max_size=3)) + row[start + data.draw(st.integers(0, 3)) :]
+    value = data.draw(st.sampled_from([changed, changed, changed, 7, 0.5, "text"]))
+    form = data.draw(st.sampled_from(["?", "CAST(? AS TEXT)"]))
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "waiting.sqlite"
+        path.write_bytes(content)
+        with closing(sqlite3.connect(path)) as db, db:
+            db.execute(f"UPDATE requests SET request = {form} WHERE key = ?", (value, key))
+        found = recovered_from(path)
+    assert found == [one for at, one in enumerate(WRITTEN, 1) if at != key or value == row]
+
+
+@FUZZ
+@given(st.data())
+def test_any_change_of_the_file_loses_requests_and_changes_none(data: st.DataObject) -> None:
+    content = bytearray(waiting()[1])
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(content)))
+        change = data.draw(st.binary(min_size=1, max_size=20))
+        content[start : start + data.draw(st.sampled_from([len(change), len(change), 0, 4096]))] = change
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "waiting.sqlite"
+        path.write_bytes(content)
+        found = recovered_from(path)
+    assert all(one in WRITTEN for one in found)

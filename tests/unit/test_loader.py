@@ -16,7 +16,7 @@ from scrapy import Request
 from scrapy.settings import Settings
 from twisted.internet.defer import Deferred
 
-from scrapy_norobots import stores
+from scrapy_norobots import loader, stores
 from scrapy_norobots.access import Access
 from scrapy_norobots.loader import Loaded, RobotsLoader, Source
 from scrapy_norobots.report import CrawlReport
@@ -162,7 +162,11 @@ def test_the_lock_is_released_if_the_file_was_saved_meanwhile(
     asyncio.run(work())
 
 
-def test_the_wait_is_limited_by_the_longest_download(tmp_path: Path) -> None:
+def test_the_wait_is_limited_by_the_longest_download(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(loader, "_LONG_WAIT", 0)
+    caplog.set_level("INFO", loader.logger.name)
     limits: dict[str, Any] = {"NOROBOTS_TIMEOUT": 0.2, "NOROBOTS_RETRY_TIMES": 0, "NOROBOTS_REDIRECT_MAX": 0}
 
     async def work() -> None:
@@ -173,6 +177,7 @@ def test_the_wait_is_limited_by_the_longest_download(tmp_path: Path) -> None:
             assert not await first.store.acquire_lock(ORIGIN, 60)  # another crawl still holds it
 
     asyncio.run(work())
+    assert caplog.messages.count(f"Waiting for another process to download the robots.txt of {ORIGIN}") == 1
 
 
 def test_a_crawl_that_is_closing_does_not_wait(tmp_path: Path) -> None:

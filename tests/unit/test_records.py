@@ -85,3 +85,15 @@ def test_several_default_records_become_one() -> None:
     assert record.names == ("*", "x", "*")
     assert record.rules == ((2, "/a"), (6, "/b"))
     assert record.line == 1
+
+
+def test_records_with_the_same_lines_are_equal() -> None:
+    def records(body: str) -> set[Record]:
+        return {Record.of(find_record(read_records(body), name)) for name in ("tamarin", "potto", "*")}
+
+    some = records(BODY)
+    assert len(some) == 2
+    assert some == records(BODY)
+    assert some != records(BODY.replace("/heap", "/hole"))
+    for record in some:
+        assert (record == record.names) is False

@@ -10,7 +10,7 @@ import pytest
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import open_store
 from tests.redisserver import RedisServer
-from tests.snapshots import MAX_BYTES, ORIGIN
+from tests.snapshots import FOUND, MAX_BYTES, ORIGIN, later
 
 
 def test_a_restart_of_redis_does_not_fail_a_call(redis_server: RedisServer) -> None:
@@ -40,6 +40,24 @@ def test_a_missing_redis_fails() -> None:
     async def work() -> None:
         with pytest.raises(redis.ConnectionError):
             await store.load(ORIGIN)
+        await store.close()
+
+    asyncio.run(work())
+
+
+def test_a_value_of_another_type_is_a_miss(redis_server: RedisServer) -> None:
+    redis = pytest.importorskip("redis")
+    key = f"norobots:snapshots:{ORIGIN}"
+    with redis.Redis.from_url(redis_server.url) as client:
+        client.rpush(key, "a list")
+        client.set(b"norobots:snapshots:\xff", "a key that is not UTF-8")
+
+    async def work() -> None:
+        store = open_store(redis_server.url, MAX_BYTES)
+        assert await store.load(ORIGIN) == ()
+        assert [item async for item in store.items()] == []
+        await store.save((FOUND,), later())
+        assert await store.load(ORIGIN) == (FOUND,)
         await store.close()
 
     asyncio.run(work())

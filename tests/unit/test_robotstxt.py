@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import scrapy_norobots
-from scrapy_norobots.standard import Origin, Record, RobotsTxt, Rule, UserAgent, names, robotstxt
+from scrapy_norobots.standard import Origin, Record, RobotsTxt, Rule, UserAgent, names, robotstxt, rules
 from scrapy_norobots.standard.records import RawRecord, read_records
 
 HOST = "http://garden.example"
@@ -183,6 +183,23 @@ def test_prepare_does_not_change_answers(first: str, rules: int) -> None:
         robots.allowed(HOST + first, "Tamarin")
         assert robots.allowed(HOST + target, "Tamarin")
         assert robots.allowed("https://garden.example/a", "Tamarin")
+
+
+def test_after_preparation_a_large_file_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("it was read again")
+
+    robots = RobotsTxt.parse(BODY + b"Disallow: http://garden.example/hole\n" + b"# More.\n" * 10_000)
+    assert not robots.is_ready("Potto/1.0")
+    robots.prepare(ORIGIN, "Potto/1.0")
+    assert robots.is_ready("Potto/1.0")
+    assert not robots.is_ready("Tamarin/1.0")
+    monkeypatch.setattr(RobotsTxt, "_read", fail)
+    monkeypatch.setattr(rules, "_Prefixes", fail)
+    assert robots.forbids(ORIGIN, "/hole", "Potto/1.0")
+    assert robots.decide(f"{HOST}/hole", "Potto/2.0").rule == Rule(6, "http://garden.example/hole")
+    with pytest.raises(AssertionError, match="read again"):
+        robots.forbids(ORIGIN, "/hole", "Tamarin")
 
 
 def test_the_package_exports_it() -> None:

@@ -76,6 +76,7 @@ def test_rules_are_equal_if_they_forbid_the_same() -> None:
     values = ["/a", "help", "http://garden.example/b"]
     assert RuleSet(values) == RuleSet(values)
     assert RuleSet(values) != values
+    assert (RuleSet(values) == values) is False
     assert RuleSet(values) != RuleSet(values[:2])
     assert RuleSet(["/a", "/b"]) == RuleSet(["/b", "/a", "/a/c"])
     assert RuleSet(["/a"]) != RuleSet(["/b"])

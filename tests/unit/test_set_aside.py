@@ -6,10 +6,12 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
+from scrapy import Request
 from scrapy.settings import Settings, default_settings
+from twisted.internet.defer import Deferred
 
 from scrapy_norobots import compat
-from scrapy_norobots.set_aside import SetAside, _gives_last_first
+from scrapy_norobots.set_aside import RETRY_TIMES, SetAside, _Closed, _gives_last_first, _Waiting
 
 HAS_START_QUEUE = hasattr(default_settings, "SCHEDULER_START_MEMORY_QUEUE")
 FIFO = {
@@ -48,3 +50,13 @@ def test_an_origin_that_has_expired_in_a_store_is_loaded_again_at_once(
     SetAside._ask_after(MagicMock(), -5.0, MagicMock(), MagicMock())
     assert len(delays) == 1
     assert delays[0] >= 0
+
+
+@pytest.mark.parametrize(("is_new", "tries"), [(False, 0), (True, 1)])
+def test_only_a_new_download_uses_up_a_retry(is_new: bool, tries: int) -> None:
+    request, access = Request("http://town.example/"), MagicMock()
+    closed = _Closed("FooBot", [_Waiting(request, Deferred(), access)])
+    this = MagicMock(_may_wait=lambda *_: True)
+    SetAside._settle(this, MagicMock(), closed, MagicMock() if is_new else access)
+    assert request.meta.get(RETRY_TIMES, 0) == tries
+    assert [one.request for one in closed.waiting] == [request]

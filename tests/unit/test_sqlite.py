@@ -12,12 +12,17 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import Store, sqlite
+from scrapy_norobots.stores import Store, entries, sqlite
 from scrapy_norobots.stores.sqlite import NotOurFileError, SqliteStore, UnusableFileError
 from tests.processes import ROOT
 from tests.snapshots import FOUND, LOST, MAX_BYTES, ORIGIN, later
@@ -415,3 +420,101 @@ def test_listing_a_page_that_is_damaged_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnusableFileError, match="is damaged"):
         look(path)
     assert path.read_bytes() == bytes(content)
+
+
+# The time of an example depends on the disk.
+FUZZ = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@cache
+def shelf() -> TemporaryDirectory[str]:
+    """A folder for the files of all examples."""
+    return TemporaryDirectory()
+
+
+Found = tuple[Snapshot, ...]
+
+
+def read_all(path: Path) -> tuple[Found, dict[Origin, Found]]:
+    """Return what a crawl finds for `ORIGIN`, and what robots-store lists."""
+
+    async def work() -> tuple[Found, dict[Origin, Found]]:
+        store = SqliteStore(str(path), MAX_BYTES)
+        try:
+            return await store.load(ORIGIN), {origin: found async for origin, found in store.items()}
+        finally:
+            await store.close()
+
+    return asyncio.run(work())
+
+
+VALUES = st.one_of(
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(allow_nan=False),
+    st.text(st.characters(codec="utf-8")),
+    st.binary(),
+)
+KEYS = st.one_of(st.just(str(ORIGIN)), VALUES)
+ENTRIES = st.one_of(st.just(entries.encode((FOUND, LOST))), VALUES)
+
+
+@FUZZ
+@given(st.lists(st.tuples(KEYS, st.booleans(), ENTRIES, st.booleans(), VALUES), max_size=4))
+def test_any_values_in_the_rows_are_entries_or_misses(
+    rows: list[tuple[object, bool, object, bool, object]],
+) -> None:
+    """Texts that are not UTF-8 are among them: some bytes are cast to texts."""
+    path = Path(shelf().name) / "rows.sqlite"
+    if not path.exists():
+        use(path, 1)
+    with sqlite3.connect(path) as db:
+        db.execute("DELETE FROM entries")
+        for key, is_text_key, entry, is_text, until in rows:
+            values = (
+                "CAST(? AS TEXT)" if is_text_key else "?",
+                "CAST(? AS TEXT)" if is_text else "?",
+            )
+            db.execute(f"REPLACE INTO entries VALUES ({', '.join(values)}, 0, ?)", (key, entry, until))
+    db.close()
+    loaded, listed = read_all(path)
+    assert loaded in ((), (FOUND, LOST))
+    for origin, found in listed.items():
+        assert isinstance(origin, Origin)
+        assert found == () or (origin, found) == (ORIGIN, (FOUND, LOST))
+
+
+@cache
+def saved() -> bytes:
+    """Return the content of a file with entries of a few origins."""
+    path = Path(shelf().name) / "saved.sqlite"
+
+    async def work() -> None:
+        store = SqliteStore(str(path), MAX_BYTES)
+        await store.save((FOUND, LOST), later() + 86_400 * 365)
+        await fill(store, 3)
+        await store.close()
+
+    asyncio.run(work())
+    return path.read_bytes()
+
+
+@FUZZ
+@given(st.data())
+def test_any_change_of_the_file_is_a_miss_or_an_error_of_the_file(data: st.DataObject) -> None:
+    """The error is for the circuit breaker; what is read is what was written."""
+    content = bytearray(saved())
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(content)))
+        change = data.draw(st.binary(min_size=1, max_size=20))
+        content[start : start + data.draw(st.sampled_from([len(change), len(change), 0, 4096]))] = change
+    with TemporaryDirectory(dir=shelf().name) as folder:
+        path = Path(folder) / "robots.sqlite"
+        path.write_bytes(content)
+        try:
+            loaded, listed = read_all(path)
+        except (sqlite3.Error, NotOurFileError):
+            return
+    assert loaded in ((), (FOUND, LOST))
+    for origin, found in listed.items():
+        assert all(one.origin == origin for one in found)
+        assert all(one in (FOUND, LOST) or one.body == bytes(2000) for one in found)

@@ -9,9 +9,13 @@ import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from scrapy_norobots.commands import url_reader
 from scrapy_norobots.commands.base import InputError
 from scrapy_norobots.commands.url_reader import LINE_MAX, LongLine, UrlReader
 
@@ -112,3 +116,35 @@ def test_closed_standard_input_is_an_error(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(InputError, match="<stdin>: is closed"):
         UrlReader(["-"])
     assert UrlReader([URL]).fraction(1) == 1
+
+
+PIECES = st.sampled_from(
+    [
+        b"\xef\xbb\xbf",
+        b"\xef",
+        b"\xbb\xbf",
+        b"\n",
+        b"\n\n",
+        b"\r\n",
+        b" ",
+        b"\t",
+        b"\0",
+        b"\xa0",
+        b"x" * 30,
+        b"-",
+    ]
+)
+
+
+@given(st.lists(st.one_of(PIECES, st.binary(min_size=1, max_size=20))))
+def test_any_lines_in_any_pieces_are_read(pieces: list[bytes]) -> None:
+    """No URL is lost, whatever is around it: each line that is not blank gives one."""
+    lines = b"".join(pieces).removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    expected = [line for line in lines if len(line) > 20 or line.decode("utf-8", "surrogateescape").strip()]
+    with patch.object(url_reader, "LINE_MAX", 20), pytest.MonkeyPatch.context() as monkeypatch:
+        urls = read(monkeypatch, *pieces)
+    assert len(urls) == len(expected)
+    for url, line in zip(urls, expected, strict=True):
+        assert isinstance(url, LongLine) is (len(line) > 20)
+        if not isinstance(url, LongLine):
+            assert url == line.decode("utf-8", "surrogateescape").strip()

@@ -25,6 +25,7 @@ from scrapy_norobots.standard.urls import normal, percent_encode, split
         ("http://h.example/a\nb", "http://h.example", "/ab"),
         (" \r\n\thttp://h.example/a \t\r\n", "http://h.example", "/a"),
         ("http://h.example/a\x0b", "http://h.example", "/a"),
+        ("http://h.example/a ", "http://h.example", "/a"),
         ("http://h.example/X", "http://h.example", "/X"),
         ("HTTPS://H.Example:443/", "https://h.example", "/"),
         ("https://h.example:0443/", "https://h.example", "/"),
@@ -244,3 +245,7 @@ def test_a_port_may_have_leading_zeros(zeros: int) -> None:
     assert Origin.of(f"http://garden.example:{port}/") == ("http", "garden.example", 0)
     with pytest.raises(ValueError, match="is not a number up to 65535"):
         Origin.of(f"http://garden.example:{port}65536/")
+
+
+def test_the_origin_of_a_site_is_read_once() -> None:
+    assert split("http://once.example/a")[0] is split("http://once.example/b?c")[0]
