@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -258,35 +257,6 @@ def look_for_next_request(crawler: Crawler) -> None:
 
 def _engine_slot(crawler: Crawler) -> Any | None:
     return getattr(crawler.engine, "_slot", None) or getattr(crawler.engine, "slot", None)  # before 2.13
-
-
-def spellings(target: str) -> tuple[str, ...]:
-    """Return the spellings of a target that may be sent: its own, and those that download handlers produce.
-
-    Twisted's handler drops an empty ``;``. aiohttp's handler decodes more escapes than the normal form of RFC
-    3986. It can be used with a reactor too, so its spelling is included wherever aiohttp is installed.
-    """
-    if "%" not in target and ";" not in target:
-        return (target,)
-    sent = target.replace(";?", "?").removesuffix(";")
-    url_type = _aiohttp_url()
-    if url_type is None:
-        return target, sent
-    return target, sent, url_type(f"http://host{target}").raw_path_qs
-
-
-def knows_aiohttp() -> bool:
-    """Return whether `spellings` returns what aiohttp's handler would send."""
-    return _aiohttp_url() is not None
-
-
-@cache
-def _aiohttp_url() -> Any | None:
-    try:
-        from yarl import URL  # noqa: PLC0415  # a dependency of aiohttp, which is optional
-    except ImportError:
-        return None
-    return URL
 
 
 def is_start_request(request: Request) -> bool:

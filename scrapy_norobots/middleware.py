@@ -17,7 +17,6 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
-from scrapy_norobots import compat
 from scrapy_norobots.components import check_place, enabled_keys, keys_of
 from scrapy_norobots.crawl_delay import CrawlDelay
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD
@@ -35,6 +34,7 @@ from scrapy_norobots.serving import answer, can_be_answered
 from scrapy_norobots.set_aside import RETRY_TIMES, SetAside, restore_filter
 from scrapy_norobots.settings import Config, MetaConfig
 from scrapy_norobots.slot_delays import SlotDelays
+from scrapy_norobots.spellings import forbidden, spellings_of
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.urls import split
@@ -129,31 +129,43 @@ class NoRobotsMiddleware:
         if is_overridden(request):
             await self._override(request)
             return None
-        url = checked_url(request)
-        try:
-            origin, target = split(url)
-        except ValueError as exc:
-            self._drop(request, self._bad_url(request, exc))
+        question = self._question(request)
+        if isinstance(question, Decision):
+            if question.allowed:
+                self._exempt(request, question.url, question.reason)
+                await self._take_turn(request)
+            else:
+                self._drop(request, question)
             return None
-        if origin is None or target is None:  # U9: no robots.txt applies
-            self._exempt(request, url, Reason.NOT_WEB)
-            await self._take_turn(request)
-            return None
-        if target == "/robots.txt":
-            self._exempt(request, url, Reason.ROBOTS_TXT)
-            return await self._answer(origin, request)
-        question = _Question(url, origin, target, self._identity.robot(request))
-        access = self._origins.get(origin)
+        if question.target == "/robots.txt":
+            self._exempt(request, question.url, Reason.ROBOTS_TXT)
+            return await self._answer(question.origin, request)
+        access = self._origins.get(question.origin)
         if access is None:
             access, decision = await self._wait(request, question)
-            self._counters.add_requests(origin, 1)
+            self._counters.add_requests(question.origin, 1)
         elif self._waiting_room.must_wait(request) or not access.is_ready(question.robot):
             access, decision = await self._wait(request, question)
         else:
             decision = _forbids(access, question)
         if self._delays is not None:
-            self._delays.bring(request, origin, self._crawl_delay(access, question))
+            self._delays.bring(request, question.origin, self._crawl_delay(access, question))
         return self._carry_out(request, question, access, decision)
+
+    def _question(self, request: Request) -> _Question | Decision:
+        """Return the question that a robots.txt answers; the decision on a URL without an origin.
+
+        Raises `ValueError` if ``norobots_url`` is not an http or https URL.
+        """
+        url, robot = checked_url(request), self._identity.robot(request)
+        try:
+            origin, target = split(url)
+        except ValueError as exc:
+            detail = f"the URL is invalid: {exc}"
+            return Decision(Verdict.FORBIDDEN, request.url, to_name(robot), Reason.BAD_URL, detail=detail)
+        if origin is None or target is None:  # U9: no robots.txt applies
+            return Decision(Verdict.ALLOWED, url, to_name(robot), Reason.NOT_WEB)
+        return _Question(url, origin, target, robot)
 
     def _carry_out(
         self, request: Request, question: _Question, access: Access, decision: Decision | None
@@ -184,21 +196,17 @@ class NoRobotsMiddleware:
         if RETRY_TIMES in request.meta:  # `_carry_out` counts it
             return
         try:
-            url = checked_url(request)
-            origin, target = split(url)
+            question = self._question(request)
         except ValueError:
             return
-        access = self._origins.peek(origin) if origin is not None else None
-        if origin is None or target is None or access is None or access.rules is None or access.temporary:
+        if isinstance(question, Decision):
             return
-        question = _Question(url, origin, target, self._identity.robot(request))
-        if (
-            access.is_ready(question.robot)
-            and _forbidden_spelling(access, question) is not None
-            and self._scheduling.is_new(request)
-            and (decision := _forbids(access, question)) is not None
-        ):
-            self._counters.add_requests(origin, 1)
+        access = self._origins.peek(question.origin)
+        if access is None or access.rules is None or access.temporary or not access.is_ready(question.robot):
+            return
+        decision = _forbids(access, question)
+        if decision is not None and self._scheduling.is_new(request):
+            self._counters.add_requests(question.origin, 1)
             self._stats.inc_value("norobots/forbidden_early")
             self._drop(request, decision, access)
 
@@ -287,11 +295,6 @@ class NoRobotsMiddleware:
         if not self._config.dry_run:
             raise error
 
-    def _bad_url(self, request: Request, exc: ValueError) -> Decision:
-        robot = to_name(self._identity.robot(request))
-        detail = f"the URL is invalid: {exc}"
-        return Decision(Verdict.FORBIDDEN, request.url, robot, Reason.BAD_URL, detail=detail)
-
     async def _spider_closed(self, reason: str) -> None:
         await self._report.list_files(self._origins.latest, self._identity.default)
         self._origins.clear()  # reports its counts of requests
@@ -299,21 +302,8 @@ class NoRobotsMiddleware:
 
 
 def _forbids(access: Access, question: _Question) -> Decision | None:
-    """Return the decision that forbids a URL, in any spelling that may be sent; None if it may pass."""
-    spelling = _forbidden_spelling(access, question)
-    if spelling is None:
-        return None
-    url, origin, target, robot = question
-    return access.decide(url if spelling == target else f"{origin}{spelling}", robot)
-
-
-def _forbidden_spelling(access: Access, question: _Question) -> str | None:
-    """Return the first spelling of a target that the rules forbid; None if it may pass."""
-    _, origin, target, robot = question
-    for spelling in compat.spellings(target):
-        if access.forbids(origin, spelling, robot):
-            return spelling
-    return None
+    """Return the decision that forbids a URL; None if it may pass."""
+    return forbidden(access, *question, spellings_of(question.target))
 
 
 def _is_replaced_by_subclass(settings: BaseSettings) -> bool:

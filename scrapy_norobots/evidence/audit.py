@@ -16,7 +16,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from scrapy_norobots import compat
 from scrapy_norobots.access import ALLOW, DENY, PRESETS, Access, Judge, Rules, StatusPolicy
 from scrapy_norobots.evidence.fields import (
     AIOHTTP,
@@ -34,6 +33,7 @@ from scrapy_norobots.evidence.files import DamagedError, GzipFile, Stored, read_
 from scrapy_norobots.evidence.index import Index, Outcome
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.spellings import forbidden, knows_aiohttp, spellings_of
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.urls import split
 
@@ -278,21 +278,17 @@ def _policy(text: str) -> StatusPolicy:
 def _decide(access: Access, origin: Origin, target: str, facts: dict[str, Any], run: Run) -> Decision:
     """Return the decision on a URL, in any spelling that may be sent, as the crawl makes it."""
     robot = facts["robot"].encode("utf-8", "surrogateescape")
-    decision = access.decide(facts["url"], robot)
-    for spelling in _other_spellings(target, run) if decision.allowed else ():
-        if access.forbids(origin, spelling, robot):
-            return access.decide(f"{origin}{spelling}", robot)
-    return decision
+    decision = forbidden(access, facts["url"], origin, target, robot, _spellings(target, run))
+    return access.decide(facts["url"], robot) if decision is None else decision
 
 
-def _other_spellings(target: str, run: Run) -> tuple[str, ...]:
-    """Return the other spellings of a target that the crawl checked; raise `LookupError` if not known."""
-    spellings = compat.spellings(target)[1:]
-    if not spellings or run.aiohttp == compat.knows_aiohttp():
-        return spellings
-    if run.aiohttp:
+def _spellings(target: str, run: Run) -> Iterator[str]:
+    """Yield the spellings of a target that the crawl checked; raise `LookupError` if one is not known."""
+    yield target
+    others = spellings_of(target)[1:]
+    if others and run.aiohttp and not knows_aiohttp():
         raise LookupError("the crawl checked what aiohttp would send, which is not installed here")
-    return spellings[:1]
+    yield from others if run.aiohttp else others[:1]
 
 
 def _check_bad_url(facts: Mapping[str, Any]) -> None:

@@ -22,6 +22,7 @@ from scrapy import signals
 from scrapy_norobots import compat
 from scrapy_norobots.evidence.decisions import Made
 from scrapy_norobots.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
+from scrapy_norobots.spellings import knows_aiohttp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -211,5 +212,5 @@ def _about(config: Config) -> dict[str, str]:
         "robots": "ignore" if config.dry_run else "obey",
         POLICY: json.dumps(dict(config.status_policy.table)),
         MULTIVALUE: str(config.multivalue),
-        AIOHTTP: str(compat.knows_aiohttp()),
+        AIOHTTP: str(knows_aiohttp()),
     }
