@@ -173,6 +173,22 @@ def is_closing(crawler: Crawler) -> bool:
     return isinstance(getattr(_engine_slot(crawler), "closing", None), Deferred)
 
 
+def call_when_closing(crawler: Crawler, function: Callable[[], None]) -> None:
+    """Call a function when the crawl begins to close, before the scheduler does.
+
+    No signal says so, so this wraps the method by which the engine begins.
+    """
+    slot = _engine_slot(crawler)
+    assert slot is not None  # requests come from a running engine
+    close = slot.close
+
+    def close_and_call() -> Any:
+        call_later(0, function)  # `is_closing` is true by then
+        return close()
+
+    slot.close = close_and_call
+
+
 async def download(crawler: Crawler, request: Request) -> Response:
     """Download a request through the engine and all downloader middlewares.
 

@@ -1,7 +1,7 @@
 """The internal names of Scrapy that this plugin uses, and that Scrapy may change at any time.
 
-`INTERNALS` lists the names, and `missing_internals` returns those that a running crawl lacks. Only the
-functions below and `RobotsDownloader` use them.
+`INTERNALS` lists the names, and `missing_internals` returns those that a running crawl lacks. `compat` uses
+those of the engine; the functions below, `RobotsDownloader`, `SlotDelays` and `Fetcher` use the others.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ INTERNALS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "engine": (
             "downloader",
-            "_slot.closing",  # `slot` before Scrapy 2.13
+            "_slot.close",  # `slot` before Scrapy 2.13; called when the crawl begins to close
+            "_slot.closing",
             "_slot.nextcall.schedule",
         ),
         "downloader": (

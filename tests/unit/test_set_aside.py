@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -44,7 +45,13 @@ def test_an_origin_that_has_expired_in_a_store_is_loaded_again_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     delays: list[float] = []
-    monkeypatch.setattr(compat, "call_later", lambda seconds, function: delays.append(seconds))
-    SetAside._ask_after(MagicMock(), -5.0, MagicMock(), MagicMock())
+
+    async def sleep(seconds: float) -> None:
+        delays.append(seconds)
+        raise TimeoutError
+
+    monkeypatch.setattr(compat, "sleep", sleep)
+    with pytest.raises(TimeoutError):
+        asyncio.run(SetAside._retry(MagicMock(), MagicMock(), MagicMock(), "FooBot", -5.0))
     assert len(delays) == 1
     assert delays[0] >= 0
