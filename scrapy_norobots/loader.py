@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -66,6 +66,13 @@ class Loaded(NamedTuple):
 
     access: Access
     source: Source
+
+
+async def read_bodies(thread: Executor, snapshots: Sequence[Snapshot], work: Callable[[], _T]) -> _T:
+    """Run `work`, which reads the bodies of `snapshots`; in a thread if it may take long."""
+    if sum(len(snapshot.body) for snapshot in snapshots) <= SMALL_BODY:
+        return work()
+    return await compat.in_thread(thread, work)
 
 
 class RobotsLoader:
@@ -124,10 +131,7 @@ class RobotsLoader:
         await self._work(access.snapshots, partial(access.prepare, robot))
 
     async def _work(self, snapshots: Sequence[Snapshot], work: Callable[[], _T]) -> _T:
-        """Run `work`, which reads the bodies of `snapshots`; in a thread if it may take long."""
-        if sum(len(snapshot.body) for snapshot in snapshots) <= SMALL_BODY:
-            return work()
-        return await compat.in_thread(self._thread, work)
+        return await read_bodies(self._thread, snapshots, work)
 
     def _close(self) -> None:
         self._thread.shutdown(wait=False)
@@ -214,12 +218,11 @@ class RobotsLoader:
         elif not isinstance(snapshot.exception, IgnoreRequest):
             self._stats.inc_value(f"robotstxt/exception_count/{type(snapshot.exception)}")
         access = await self._work([snapshot], partial(self.judge.judge, snapshot, previous))
-        if self._evidence is not None and snapshot.status is not None:
-            judged = access.snapshots[-1]
-            if judged.status is None:  # a parser of the user's failed
-                self._evidence.failed(judged)
-        if self._store is not None and not access.snapshots[-1].local_failure:
-            until = self.judge.freshness.kept_until(access.lifetime, access.snapshots[-1])
+        judged = access.snapshots[-1]
+        if self._evidence is not None and judged.status is None:
+            self._evidence.failed(judged)
+        if self._store is not None and not judged.local_failure:
+            until = self.judge.freshness.kept_until(access.lifetime, judged)
             await self._store.save(access.snapshots, until)
         return access
 

@@ -3,7 +3,8 @@
 A crawl uses `Evidence` only. It puts records into a queue, and never waits. A thread (`writer`) writes them:
 the answers to requests for robots.txt as WARC records (`answers`), the decisions as lines of JSON
 (`decisions`). `files` reads both, and `audit` makes every decision again. Imports run one way:
-fields <- answers, decisions <- writer <- recorder, and fields <- files <- index <- audit.
+fields <- answers, decisions <- writer <- recorder, and fields <- files <- index <- audit, which also imports
+decisions.
 """
 
 from scrapy_norobots.evidence.recorder import Evidence

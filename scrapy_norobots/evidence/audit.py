@@ -12,11 +12,13 @@ from __future__ import annotations
 import json
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from scrapy_norobots.access import ALLOW, DENY, PRESETS, Access, Judge, Rules, StatusPolicy
+from scrapy_norobots.evidence.decisions import verdict_of
 from scrapy_norobots.evidence.fields import (
     AIOHTTP,
     AND,
@@ -96,7 +98,7 @@ class Audit:
         self._on_read = on_read
         self._runs: dict[str, Run] = {}
         self._index = Index()
-        self._outcomes: dict[tuple[str, str], Outcome | None] = {}
+        self._outcome = lru_cache(_OUTCOMES_MAX)(self._index.outcome)
         self._parsed = _Parsed(_PARSED_MAX)
         self.answers = 0
         self.verdicts: Counter[str] = Counter()
@@ -205,14 +207,6 @@ class Audit:
         if _facts_of(decision) != stated or sent_as != decision.url:
             raise MismatchError(f"recorded as {_text_of(stated)}; judged as {_text_of(_facts_of(decision))}")
 
-    def _outcome(self, origin: str, date: str) -> Outcome | None:
-        name = (origin, date)
-        if name not in self._outcomes:
-            if len(self._outcomes) >= _OUTCOMES_MAX:
-                self._outcomes.clear()
-            self._outcomes[name] = self._index.outcome(origin, date)
-        return self._outcomes[name]
-
     def _access(self, outcome: Outcome, facts: dict[str, Any], run: Run) -> Access:
         """Return what may be fetched by an outcome; raise `MismatchError` if its body is not stored."""
         parser, is_strict = facts["parser"] or "", facts["reason"] != Reason.PARSER.name.lower()
@@ -315,13 +309,8 @@ def _check_exempt(facts: Mapping[str, Any]) -> None:
 
 
 def _facts_of(decision: Decision) -> tuple[str, str, int | None, str | None]:
-    if decision.allowed:
-        verdict = decision.verdict.value
-    else:
-        is_forbidden = decision.reason in (Reason.RULE, Reason.PARSER)
-        verdict = decision.verdict.value if is_forbidden else UNREACHABLE
     line, rule = decision.rule or (None, None)
-    return verdict, decision.reason.name.lower(), line, rule
+    return verdict_of(decision), decision.reason.name.lower(), line, rule
 
 
 def _text_of(facts: tuple[Any, ...]) -> str:

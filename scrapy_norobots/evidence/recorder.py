@@ -98,17 +98,14 @@ class Evidence:
         renews. `when` is when it was received, in seconds since the epoch, if that was before now.
         """
         judged = renewed = None
-        if snapshot is not None and snapshot.status is not None and 200 <= snapshot.status < 300:
-            judged = snapshot.body
-        elif snapshot is not None and snapshot.status == 304:
-            renewed = previous
         if snapshot is not None:
             when = snapshot.time
-        elif when is None:
-            when = time.time()
+            if snapshot.status == 304:
+                renewed = previous
+            elif snapshot.status is not None and 200 <= snapshot.status < 300:
+                judged = snapshot.body
+        when = time.time() if when is None else when
         self._put(self._answers.Answer(origin, response, when, judged, renewed))
-        if snapshot is not None and snapshot.status is None:
-            self.failed(snapshot)
 
     def failed(self, snapshot: Snapshot) -> None:
         """Record a download that led to no file."""
