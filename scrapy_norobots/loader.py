@@ -76,7 +76,11 @@ async def read_bodies(thread: Executor, snapshots: Sequence[Snapshot], work: Cal
 
 
 class RobotsLoader:
-    """Loads the robots.txt of origins, for one crawler. `origins` is the cache in memory."""
+    """Loads the robots.txt of origins, for one crawler.
+
+    `origins` is the cache in memory. `earlier_failures` has, for origins whose failures came from a store,
+    how many downloads in a row had failed before this crawl.
+    """
 
     def __init__(
         self, crawler: Crawler, config: Config, report: CrawlReport, evidence: Evidence | None = None
@@ -103,6 +107,8 @@ class RobotsLoader:
             memory_max=config.memory_max,
             on_leave=report.counters.add_requests,
         )
+        self.earlier_failures: dict[Origin, int] = {}
+        self._started = time.time()
         self._loads: SharedLoads[Origin, Loaded] = SharedLoads()
         self._preparations: SharedLoads[tuple[Origin, str | bytes], None] = SharedLoads()
         self._thread = ThreadPoolExecutor(1, "norobots-reader")
@@ -201,7 +207,10 @@ class RobotsLoader:
         now = time.time()
         if not snapshots or not all(self.judge.freshness.has_plausible_age(one, now) for one in snapshots):
             return None
-        if previous is not None and snapshots[-1].time <= previous.snapshots[-1].time:
+        last = snapshots[-1]
+        if last.failures and last.time < self._started:
+            self.earlier_failures[origin] = last.failures
+        if previous is not None and last.time <= previous.snapshots[-1].time:
             return None
         if self._evidence is not None:
             self._evidence.recalled(snapshots)

@@ -13,7 +13,6 @@ then, `Journal` keeps them on disk, in case a job is killed.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -99,8 +98,6 @@ class SetAside:
         # Half of the downloads that take no place remain for origins that are new.
         self._may_ask = DeferredSemaphore(max(1, config.waiting.concurrent_fetches // 2))
         self._given_back: set[Request] = set()
-        self._started = time.time()
-        self._earlier_failures: dict[Origin, int] = {}  # of origins whose failures came from a store
         job = crawler.settings.get("JOBDIR")
         self._journal = Journal(Path(job) / _JOURNAL, crawler) if job and is_own_crawl else None
         self._gives_last_first = {
@@ -178,9 +175,7 @@ class SetAside:
         A store keeps failures, but a site that was down in the last crawl must not lose its requests in this
         one.
         """
-        if last.time < self._started:
-            self._earlier_failures[last.origin] = last.failures
-        earlier = self._earlier_failures.get(last.origin, 0)
+        earlier = self._loader.earlier_failures.get(last.origin, 0)
         return last.failures - earlier if last.failures >= earlier else last.failures
 
     def _seconds_left(self, origin: Origin, access: Access) -> float:
