@@ -220,7 +220,7 @@ class NoRobotsMiddleware:
         # Rules can expire while the request waits to be sent. They are loaded again once, not each time:
         # with a lifetime of 0, that would never end.
         for _ in range(2):
-            with self._waiting_room.hold(question.origin, request) as held:
+            with self._waiting_room.hold(question.origin, request) as turn:
                 access, _ = await self._loader.load(question.origin, request, question.robot)
                 if self._delays is not None:
                     seconds = self._crawl_delay(access, question)
@@ -229,7 +229,7 @@ class NoRobotsMiddleware:
                 decision = _forbids(access, question)
                 if decision is not None and not self._config.dry_run:
                     break
-                if not await held.turn() or self._origins.peek(question.origin) is access:
+                if not await turn() or self._origins.peek(question.origin) is access:
                     break
         return access, decision
 
@@ -253,11 +253,11 @@ class NoRobotsMiddleware:
         if not self._config.share_robotstxt or not can_be_answered(request, self._crawler.spider):
             await self._take_turn(request)
             return None
-        with self._waiting_room.hold(origin, request) as held:
+        with self._waiting_room.hold(origin, request) as turn:
             access, _ = await self._loader.load(origin, request, self._identity.robot(request))
             response = answer(access, request)
             if response is None:
-                await held.turn()
+                await turn()
         if response is not None:
             self._stats.inc_value("norobots/shared")
         return response
@@ -270,8 +270,8 @@ class NoRobotsMiddleware:
     async def _take_turn(self, request: Request) -> None:
         """Queue a request without a robots.txt if its slot has a queue, so that it overtakes no other."""
         if self._waiting_room.must_wait(request):
-            with self._waiting_room.hold(None, request) as held:
-                await held.turn()
+            with self._waiting_room.hold(None, request) as turn:
+                await turn()
 
     @cached_property
     def _waiting_room(self) -> RobotsDownloader | NoWaitingRoom:
