@@ -163,9 +163,8 @@ class Fetcher:
         def is_late() -> bool:
             nonlocal transferring
             before, transferring = transferring, self._being_sent(request)
-            return (
-                transferring is not None and transferring is before
-            )  # it has been sent for a whole interval
+            is_same = transferring is before  # it has been sent for a whole interval
+            return transferring is not None and is_same
 
         try:
             return await compat.unless(is_late, limit, compat.download(self._crawler, request))

@@ -349,14 +349,8 @@ def _folder(settings: BaseSettings, name: str) -> str:
 
 def _report_paths(settings: BaseSettings, name: str) -> tuple[str, ...]:
     value = _value(settings, name)
-    parts = value
-    if isinstance(value, str):
-        parts = _list(settings, name)
-    elif isinstance(value, os.PathLike):
-        parts = [value]
-    if not isinstance(parts, (list, tuple)) or not all(
-        isinstance(part, (str, os.PathLike)) for part in parts
-    ):
+    parts = [value] if isinstance(value, os.PathLike) else _list(settings, name)
+    if parts is None or not all(isinstance(part, (str, os.PathLike)) for part in parts):
         raise _error(name, value, "must be a path or a list of paths")
     paths = tuple(os.fspath(part) for part in parts)
     for path in paths:

@@ -139,23 +139,22 @@ class InputError(Exception):
         self.problem = str(problem)
 
 
-def read_input(path: str, limit: int = -1) -> bytes:
+def read_input(path: str, limit: int) -> bytes:
     """Return the bytes of a file, or of standard input for ``-``.
 
-    Raises `InputError` if it cannot be read, or has more than `limit` bytes; a negative limit is none.
+    Raises `InputError` if it cannot be read, or has more than `limit` bytes.
     """
-    most = limit if limit < 0 else limit + 1
     try:
         if path != STDIN:
             with Path(path).open("rb") as file:
-                data = file.read(most)
+                data = file.read(limit + 1)
         elif sys.stdin is None:  # closed by the parent process
             raise InputError(display_name(path), "is closed")
         else:
-            data = sys.stdin.buffer.read(most)
+            data = sys.stdin.buffer.read(limit + 1)
     except OSError as exc:
         raise InputError(display_name(path), exc.strerror or exc) from exc
-    if 0 <= limit < len(data):
+    if len(data) > limit:
         raise InputError(
             display_name(path), f"has more than {limit} bytes, the limit set by NOROBOTS_MAXSIZE"
         )
