@@ -126,22 +126,18 @@ async def in_thread(executor: Executor, function: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(executor, function)
     future = executor.submit(function)
 
-    def cancel(_: Deferred[_T]) -> None:
+    def cancel(_: Deferred[None]) -> None:
         future.cancel()
 
-    deferred: Deferred[_T] = Deferred(cancel)
+    done: Deferred[None] = Deferred(cancel)
 
-    def pass_on() -> None:
-        if deferred.called:
-            return  # the wait was cancelled
-        error = future.exception()
-        if error is None:
-            deferred.callback(future.result())
-        else:
-            deferred.errback(error)
+    def wake() -> None:
+        if not done.called:  # else the wait was cancelled
+            done.callback(None)
 
-    future.add_done_callback(lambda _: future.cancelled() or _reactor().callFromThread(pass_on))
-    return await deferred
+    future.add_done_callback(lambda _: _reactor().callFromThread(wake))
+    await done
+    return future.result()
 
 
 def has_asyncio(crawler: Crawler) -> bool:

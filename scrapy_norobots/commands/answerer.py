@@ -138,15 +138,13 @@ def _answer(url: str, sent: str, found: Found, robot: str | bytes) -> Answer:
     access, other, fresh_for = found
     decision = _decide(access, sent, robot)
     word = _word(decision, access)
-    rfc9309: str | None = word
-    age = fresh = None
+    rfc9309 = age = fresh = None
     if fresh_for is not None:
         age, fresh = max(time.time() - access.snapshot.time, 0.0), fresh_for > 0
-    if other is None:
-        rfc9309 = None
-    elif decision.reason is not Reason.ROBOTS_TXT:
+    if other is not None:
         # RFC 9309, 2.2.2, also allows robots.txt itself, but its parser does not implement that.
-        rfc9309 = _word(_decide(other, sent, robot), other)
+        is_robots_txt = decision.reason is Reason.ROBOTS_TXT
+        rfc9309 = word if is_robots_txt else _word(_decide(other, sent, robot), other)
     return Answer(url, word, decision, rfc9309, age, fresh)
 
 
