@@ -166,7 +166,7 @@ def is_closing(crawler: Crawler) -> bool:
 
     With a mock engine, the crawl is never closing.
     """
-    return isinstance(getattr(_engine_slot(crawler), "closing", None), Deferred)
+    return isinstance(getattr(engine_slot(crawler), "closing", None), Deferred)
 
 
 def call_when_closing(crawler: Crawler, function: Callable[[], None]) -> None:
@@ -174,7 +174,7 @@ def call_when_closing(crawler: Crawler, function: Callable[[], None]) -> None:
 
     No signal says so, so this wraps the method by which the engine begins.
     """
-    slot = _engine_slot(crawler)
+    slot = engine_slot(crawler)
     assert slot is not None  # requests come from a running engine
     close = slot.close
 
@@ -256,18 +256,19 @@ def dupefilter(crawler: Crawler) -> BaseDupeFilter | None:
     """
     if find_spec("scrapy.downloadermiddlewares.offsite") is None:
         return None
-    found = getattr(getattr(_engine_slot(crawler), "scheduler", None), "df", None)
+    found = getattr(getattr(engine_slot(crawler), "scheduler", None), "df", None)
     return found if hasattr(found, "request_seen") else None
 
 
 def look_for_next_request(crawler: Crawler) -> None:
     """Make the engine ask the scheduler for a request now, and not only at its next heartbeat."""
-    slot = _engine_slot(crawler)
+    slot = engine_slot(crawler)
     if slot is not None and slot.closing is None:
         slot.nextcall.schedule()
 
 
-def _engine_slot(crawler: Crawler) -> Any | None:
+def engine_slot(crawler: Crawler) -> Any | None:
+    """Return what the engine keeps of a running crawl; None without a crawl."""
     return getattr(crawler.engine, "_slot", None) or getattr(crawler.engine, "slot", None)  # before 2.13
 
 
