@@ -234,7 +234,7 @@ class NoRobotsMiddleware:
         return access, decision
 
     async def _override(self, request: Request) -> None:
-        """Let a request pass without a check."""
+        """Let a request with `dont_obey_robotstxt` pass: the user's, or a download of robots.txt."""
         if ROBOTS_DOWNLOAD in request.meta:
             limit_retries(self._crawler, request)
             return
