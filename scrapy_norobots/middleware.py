@@ -8,6 +8,7 @@ that passes is not changed; a forbidden one raises `RobotsForbidden`.
 from __future__ import annotations
 
 import logging
+import time
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,7 +21,7 @@ from scrapy.utils.python import global_object_name
 from scrapy_norobots.components import check_place, enabled_keys, keys_of
 from scrapy_norobots.crawl_delay import CrawlDelay
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD
-from scrapy_norobots.evidence import Evidence
+from scrapy_norobots.evidence import Evidence, Made
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.fetch import limit_retries
 from scrapy_norobots.identity import Identity
@@ -132,13 +133,13 @@ class NoRobotsMiddleware:
         question = self._question(request)
         if isinstance(question, Decision):
             if question.allowed:
-                self._exempt(request, question.url, question.reason)
+                self._record(request, question.url, exemption=question.reason)
                 await self._take_turn(request)
             else:
                 self._drop(request, question)
             return None
         if question.target == "/robots.txt":
-            self._exempt(request, question.url, Reason.ROBOTS_TXT)
+            self._record(request, question.url, exemption=Reason.ROBOTS_TXT)
             return await self._answer(question.origin, request)
         access = self._origins.get(question.origin)
         if access is None:
@@ -182,8 +183,7 @@ class NoRobotsMiddleware:
             self._drop(request, decision, access)
             return None
         self._counters.passed += 1
-        if self._evidence is not None:
-            self._evidence.allowed(question.url, question.robot, request.url, access)
+        self._record(request, question.url, access)
         return None
 
     def _schedule(self, request: Request) -> None:
@@ -239,8 +239,7 @@ class NoRobotsMiddleware:
             limit_retries(self._crawler, request)
             return
         self._report.overridden()
-        if self._evidence is not None:
-            self._evidence.overridden(request.url, self._identity.robot(request))
+        self._record(request, request.url)
         await self._take_turn(request)
 
     def _crawl_delay(self, access: Access, question: _Question) -> float:
@@ -262,10 +261,19 @@ class NoRobotsMiddleware:
             self._stats.inc_value("norobots/shared")
         return response
 
-    def _exempt(self, request: Request, url: str, reason: Reason) -> None:
-        """Record that a request needs no robots.txt."""
+    def _record(
+        self,
+        request: Request,
+        url: str,
+        access: Access | None = None,
+        decision: Decision | None = None,
+        exemption: Reason | None = None,
+    ) -> None:
+        """Record what becomes of a request, if evidence is wanted; `url` is the URL that is checked."""
         if self._evidence is not None:
-            self._evidence.exempt(url, self._identity.robot(request), request.url, reason)
+            robot = self._identity.robot(request)
+            made = Made(time.time(), url, robot, request.url, access, decision, exemption)
+            self._evidence.decided(made)
 
     async def _take_turn(self, request: Request) -> None:
         """Queue a request without a robots.txt if its slot has a queue, so that it overtakes no other."""
@@ -289,9 +297,7 @@ class NoRobotsMiddleware:
             error = RobotsUnreachable(decision, retry_after)
             error.__cause__ = access.snapshot.exception
         self._report.dropped(request, error, access)
-        if self._evidence is not None:
-            robot = self._identity.robot(request)
-            self._evidence.dropped(checked_url(request), robot, request.url, decision, access)
+        self._record(request, checked_url(request), access, decision)
         if not self._config.dry_run:
             raise error
 

@@ -37,6 +37,11 @@ class Made(NamedTuple):
     decision: Decision | None = None
     exemption: Reason | None = None
 
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the request passes because it is allowed, and not because robots.txt was overridden."""
+        return self.decision is None and (self.access is not None or self.exemption is not None)
+
 
 class DecisionLines:
     """Makes lines of decisions, in the thread that writes them."""

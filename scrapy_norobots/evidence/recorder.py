@@ -31,11 +31,10 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.internet.defer import Deferred
 
-    from scrapy_norobots.access import Access
     from scrapy_norobots.evidence.answers import AnswerRecord
     from scrapy_norobots.settings import Config
     from scrapy_norobots.snapshot import Snapshot
-    from scrapy_norobots.standard import Decision, Origin, Reason
+    from scrapy_norobots.standard import Origin
 
 logger = logging.getLogger(__name__)
 
@@ -116,27 +115,10 @@ class Evidence:
         for snapshot in snapshots:
             self._put(self._answers.Copy(snapshot))
 
-    # Of each request, `url` is the URL that is checked, and `requested` the one that is sent.
-
-    def allowed(self, url: str, robot: str | bytes, requested: str, access: Access) -> None:
-        """Record that a request passes."""
-        if self._config.allowed:
-            self._put(Made(time.time(), url, robot, requested, access))
-
-    def exempt(self, url: str, robot: str | bytes, requested: str, reason: Reason) -> None:
-        """Record that a request passes because it needs no robots.txt (U7, U9)."""
-        if self._config.allowed:
-            self._put(Made(time.time(), url, robot, requested, exemption=reason))
-
-    def dropped(
-        self, url: str, robot: str | bytes, requested: str, decision: Decision, access: Access | None
-    ) -> None:
-        """Record that a request is dropped, or would be dropped without the dry run."""
-        self._put(Made(time.time(), url, robot, requested, access, decision))
-
-    def overridden(self, url: str, robot: str | bytes) -> None:
-        """Record that a request passes without a check, because of `dont_obey_robotstxt`."""
-        self._put(Made(time.time(), url, robot, url))
+    def decided(self, made: Made) -> None:
+        """Record a decision, unless ``NOROBOTS_EVIDENCE_ALLOWED`` leaves it out."""
+        if self._config.allowed or not made.is_allowed:
+            self._put(made)
 
     def _put(self, record: AnswerRecord | Made) -> None:
         writer = self._writer
