@@ -30,7 +30,7 @@ from scrapy_norobots.metatag import RobotsMetaMiddleware
 from scrapy_norobots.overrides import checked_url, is_overridden
 from scrapy_norobots.parser import crawl_delays
 from scrapy_norobots.report import CrawlReport, spider_name
-from scrapy_norobots.scheduled import Scheduling
+from scrapy_norobots.scheduled import duplicates_filter
 from scrapy_norobots.serving import answer, can_be_answered
 from scrapy_norobots.set_aside import RETRY_TIMES, SetAside, restore_filter
 from scrapy_norobots.settings import Config, MetaConfig
@@ -44,6 +44,7 @@ from scrapy_norobots.waiting_room import waiting_room
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
+    from scrapy.dupefilters import BaseDupeFilter
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
@@ -191,7 +192,8 @@ class NoRobotsMiddleware:
 
         An origin that is closed for a while may be open when the request is sent, so it drops nothing here.
         """
-        if request.errback is not None or not self._scheduling.can_drop or is_overridden(request):
+        duplicates = self._duplicates
+        if request.errback is not None or duplicates is None or is_overridden(request):
             return
         if RETRY_TIMES in request.meta:  # `_carry_out` counts it
             return
@@ -205,15 +207,15 @@ class NoRobotsMiddleware:
         if access is None or access.rules is None or access.temporary or not access.is_ready(question.robot):
             return
         decision = _forbids(access, question)
-        if decision is not None and self._scheduling.is_new(request):
+        if decision is not None and (request.dont_filter or not duplicates.request_seen(request)):
             self._counters.add_requests(question.origin, 1)
             self._stats.inc_value("norobots/forbidden_early")
             self._drop(request, decision, access)
 
     @cached_property
-    def _scheduling(self) -> Scheduling:
-        """Whether scheduled requests can be dropped; known when the first one is scheduled."""
-        return Scheduling(self._crawler, self)
+    def _duplicates(self) -> BaseDupeFilter | None:
+        """The scheduler's filter; None if requests cannot be dropped when they are scheduled."""
+        return duplicates_filter(self._crawler, self)
 
     async def _wait(self, request: Request, question: _Question) -> tuple[Access, Decision | None]:
         """Hold a request until its origin is loaded and, if it may pass, until it can be sent."""
