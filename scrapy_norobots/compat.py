@@ -17,7 +17,6 @@ from scrapy import Spider, signals
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.defer import TimeoutError as DeferredTimeoutError
 from twisted.internet.task import deferLater
 
 if TYPE_CHECKING:
@@ -68,17 +67,6 @@ def call_later(seconds: float, function: Callable[[], None]) -> Callable[[], obj
     return lambda: call.cancel() if call.active() else None
 
 
-async def within(seconds: float, coroutine: Coroutine[Any, Any, _T]) -> _T:
-    """Return the result of a coroutine; after `seconds`, cancel it and raise `TimeoutError`."""
-    try:
-        if _asyncio_runs():
-            return await asyncio.wait_for(coroutine, seconds)
-        deferred: Deferred[_T] = deferred_from_coro(coroutine)
-        return await deferred.addTimeout(seconds, _reactor())
-    except (asyncio.TimeoutError, DeferredTimeoutError):
-        raise TimeoutError(f"no answer within {seconds:g} s") from None
-
-
 class LateError(Exception):
     """`unless` cancelled the coroutine, because it was late."""
 
@@ -118,6 +106,14 @@ async def unless(is_late: Callable[[], bool], seconds: float, coroutine: Corouti
     if sys.version_info >= (3, 11) and task is not None:
         task.uncancel()
     raise LateError
+
+
+async def within(seconds: float, coroutine: Coroutine[Any, Any, _T]) -> _T:
+    """Return the result of a coroutine; after `seconds`, cancel it and raise `TimeoutError`."""
+    try:
+        return await unless(lambda: True, seconds, coroutine)
+    except LateError:
+        raise TimeoutError(f"no answer within {seconds:g} s") from None
 
 
 async def in_thread(executor: Executor, function: Callable[[], _T]) -> _T:
