@@ -20,7 +20,6 @@ from scrapy.http import Response
 
 from benchmarks.crawl import Measured, measure, serving
 from benchmarks.report import progress, table, with_ratio
-from scrapy_norobots import compat
 from scrapy_norobots.access import Judge, StatusPolicy
 from scrapy_norobots.evidence.answers import Answer
 from scrapy_norobots.evidence.decisions import Made
@@ -28,6 +27,7 @@ from scrapy_norobots.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
 from scrapy_norobots.evidence.writer import Writer
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.spellings import knows_aiohttp
 from scrapy_norobots.standard import Origin, RobotsTxt
 
 HOSTS, PAGES = 200, 25
@@ -122,7 +122,7 @@ def write(folder: Path) -> None:
     about = {
         POLICY: json.dumps(dict(policy.table)),
         MULTIVALUE: "False",
-        AIOHTTP: str(compat.knows_aiohttp()),
+        AIOHTTP: str(knows_aiohttp()),
     }
     writer = Writer(folder, "town-1", about, queue_max=2**40)
     now = time.time()

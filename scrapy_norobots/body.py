@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -45,13 +45,15 @@ class _Stream(Protocol):
         """Return the decompressed data, at most about `max_length` bytes."""
 
 
-def decode(body: bytes, encodings: Sequence[str], maxsize: int) -> bytes:
+def decode(body: bytes, content_encoding: str, maxsize: int) -> bytes:
     """Return the decoded body.
 
-    `encodings` are the values of Content-Encoding, in the order of the header; the last one is decoded first.
+    `content_encoding` is the value of the header, a list with commas; the last encoding is decoded first.
     Raises `ValueError`, with the reason, if the body is damaged, incomplete, in an unsupported encoding, or
     larger than `maxsize` bytes after decoding.
     """
+    names = (name.strip().lower() for name in content_encoding.split(","))
+    encodings = [name for name in names if name not in ("", "identity")]
     if len(encodings) > _MOST_ENCODINGS:
         raise ValueError(f"its Content-Encoding has more than {_MOST_ENCODINGS} values")
     for encoding in reversed(encodings):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,7 +17,6 @@ from scrapy import Spider, signals
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.defer import TimeoutError as DeferredTimeoutError
 from twisted.internet.task import deferLater
 
 if TYPE_CHECKING:
@@ -69,17 +67,6 @@ def call_later(seconds: float, function: Callable[[], None]) -> Callable[[], obj
     return lambda: call.cancel() if call.active() else None
 
 
-async def within(seconds: float, coroutine: Coroutine[Any, Any, _T]) -> _T:
-    """Return the result of a coroutine; after `seconds`, cancel it and raise `TimeoutError`."""
-    try:
-        if _asyncio_runs():
-            return await asyncio.wait_for(coroutine, seconds)
-        deferred: Deferred[_T] = deferred_from_coro(coroutine)
-        return await deferred.addTimeout(seconds, _reactor())
-    except (asyncio.TimeoutError, DeferredTimeoutError):
-        raise TimeoutError(f"no answer within {seconds:g} s") from None
-
-
 class LateError(Exception):
     """`unless` cancelled the coroutine, because it was late."""
 
@@ -121,28 +108,32 @@ async def unless(is_late: Callable[[], bool], seconds: float, coroutine: Corouti
     raise LateError
 
 
+async def within(seconds: float, coroutine: Coroutine[Any, Any, _T]) -> _T:
+    """Return the result of a coroutine; after `seconds`, cancel it and raise `TimeoutError`."""
+    try:
+        return await unless(lambda: True, seconds, coroutine)
+    except LateError:
+        raise TimeoutError(f"no answer within {seconds:g} s") from None
+
+
 async def in_thread(executor: Executor, function: Callable[[], _T]) -> _T:
     """Run a function in a thread and return its result; the event loop is not blocked."""
     if _asyncio_runs():
         return await asyncio.get_running_loop().run_in_executor(executor, function)
     future = executor.submit(function)
 
-    def cancel(_: Deferred[_T]) -> None:
+    def cancel(_: Deferred[None]) -> None:
         future.cancel()
 
-    deferred: Deferred[_T] = Deferred(cancel)
+    done: Deferred[None] = Deferred(cancel)
 
-    def pass_on() -> None:
-        if deferred.called:
-            return  # the wait was cancelled
-        error = future.exception()
-        if error is None:
-            deferred.callback(future.result())
-        else:
-            deferred.errback(error)
+    def wake() -> None:
+        if not done.called:  # else the wait was cancelled
+            done.callback(None)
 
-    future.add_done_callback(lambda _: future.cancelled() or _reactor().callFromThread(pass_on))
-    return await deferred
+    future.add_done_callback(lambda _: _reactor().callFromThread(wake))
+    await done
+    return future.result()
 
 
 def has_asyncio(crawler: Crawler) -> bool:
@@ -171,7 +162,23 @@ def is_closing(crawler: Crawler) -> bool:
 
     With a mock engine, the crawl is never closing.
     """
-    return isinstance(getattr(_engine_slot(crawler), "closing", None), Deferred)
+    return isinstance(getattr(engine_slot(crawler), "closing", None), Deferred)
+
+
+def call_when_closing(crawler: Crawler, function: Callable[[], None]) -> None:
+    """Call a function when the crawl begins to close, before the scheduler does.
+
+    No signal says so, so this wraps the method by which the engine begins.
+    """
+    slot = engine_slot(crawler)
+    assert slot is not None  # requests come from a running engine
+    close = slot.close
+
+    def close_and_call() -> Any:
+        call_later(0, function)  # `is_closing` is true by then
+        return close()
+
+    slot.close = close_and_call
 
 
 async def download(crawler: Crawler, request: Request) -> Response:
@@ -245,48 +252,20 @@ def dupefilter(crawler: Crawler) -> BaseDupeFilter | None:
     """
     if find_spec("scrapy.downloadermiddlewares.offsite") is None:
         return None
-    found = getattr(getattr(_engine_slot(crawler), "scheduler", None), "df", None)
+    found = getattr(getattr(engine_slot(crawler), "scheduler", None), "df", None)
     return found if hasattr(found, "request_seen") else None
 
 
 def look_for_next_request(crawler: Crawler) -> None:
     """Make the engine ask the scheduler for a request now, and not only at its next heartbeat."""
-    slot = _engine_slot(crawler)
+    slot = engine_slot(crawler)
     if slot is not None and slot.closing is None:
         slot.nextcall.schedule()
 
 
-def _engine_slot(crawler: Crawler) -> Any | None:
+def engine_slot(crawler: Crawler) -> Any | None:
+    """Return what the engine keeps of a running crawl; None without a crawl."""
     return getattr(crawler.engine, "_slot", None) or getattr(crawler.engine, "slot", None)  # before 2.13
-
-
-def spellings(target: str) -> tuple[str, ...]:
-    """Return the spellings of a target that may be sent: its own, and those that download handlers produce.
-
-    Twisted's handler drops an empty ``;``. aiohttp's handler decodes more escapes than the normal form of RFC
-    3986. It can be used with a reactor too, so its spelling is included wherever aiohttp is installed.
-    """
-    if "%" not in target and ";" not in target:
-        return (target,)
-    sent = target.replace(";?", "?").removesuffix(";")
-    url_type = _aiohttp_url()
-    if url_type is None:
-        return target, sent
-    return target, sent, url_type(f"http://host{target}").raw_path_qs
-
-
-def knows_aiohttp() -> bool:
-    """Return whether `spellings` returns what aiohttp's handler would send."""
-    return _aiohttp_url() is not None
-
-
-@cache
-def _aiohttp_url() -> Any | None:
-    try:
-        from yarl import URL  # noqa: PLC0415  # a dependency of aiohttp, which is optional
-    except ImportError:
-        return None
-    return URL
 
 
 def is_start_request(request: Request) -> bool:

@@ -12,9 +12,10 @@ The module `waiting_room` finds out whether a crawl has this downloader.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -54,24 +55,33 @@ class _IsSetAside(IgnoreRequest):
     """Code that calls the middleware has ignored that it returned the request; it must not be sent."""
 
 
-class Held:
-    """A request that waits in a `RobotsDownloader`, first for its rules, and then to be sent."""
+# Waits until a held request can be sent, and gives it a place; returns whether it had to wait.
+Turn = Callable[[], Coroutine[Any, Any, bool]]
 
-    __slots__ = ("_downloader", "is_counted", "is_nested", "origin", "slot", "waiter")
 
-    def __init__(
-        self, downloader: RobotsDownloader, origin: Origin | None, slot: Any, *, is_nested: bool
-    ) -> None:
-        self._downloader = downloader
-        self.origin = origin
-        self.slot = slot
-        self.is_counted = False
-        self.is_nested = is_nested
-        self.waiter: Deferred[None] | None = None
+async def no_turn() -> bool:
+    """Return False at once: the request continues."""
+    return False
 
-    async def turn(self) -> bool:
-        """Wait until the request can be sent, and give it a place. Return whether it had to wait."""
-        return await self._downloader.turn(self)
+
+@dataclass(slots=True, eq=False)
+class _Held:
+    """A request that waits, first for its rules, and then in the line of its slot, to be sent."""
+
+    origin: Origin | None
+    slot: Any
+    is_nested: bool
+    is_counted: bool = False
+    waiter: Deferred[None] | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Line:
+    """The queue of a slot. A slot also has one while its delay after a robots.txt lasts."""
+
+    waiting: deque[_Held] = field(default_factory=deque)
+    cancel_timer: Callable[[], object] | None = None  # of the end of a delay; the line stays until then
+    last_turn: float = 0.0  # when the slot last admitted a request from its line, by `now`
 
 
 class RobotsDownloader(Downloader):
@@ -98,13 +108,9 @@ class RobotsDownloader(Downloader):
         self._nested: set[Request] = set()
         # Other requests whose responses other code waits for, such as a callback.
         self._awaited: set[Request] = set()
-        # Queued requests, by slot. A slot also has a queue while its delay after a robots.txt lasts.
-        self._lines: dict[Any, deque[Held]] = {}
-        # Slots that can send the first request of their queue, in turns; timers of the other slots.
+        # The lines of slots, and the slots that can send the first request of their line, in turns.
+        self._lines: dict[Any, _Line] = {}
         self._ready: dict[Any, None] = {}
-        self._delayed: dict[Any, Callable[[], object]] = {}
-        # When a slot last admitted a request from its queue.
-        self._last_turns: dict[Any, float] = {}
         # How many requests the engine may send above its limit.
         self._ahead = 0
         self._stop_watching: Callable[[], object] | None = None
@@ -165,7 +171,7 @@ class RobotsDownloader(Downloader):
         if is_robots or self._lines:
             slot = slot or slot_of(self, request, self.crawler.spider)
             if is_robots and least_delay(slot):
-                self._lines.setdefault(slot, deque())
+                self._lines.setdefault(slot, _Line())
             self._look_at(slot)
             self._admit()
         waiter = self._set_aside.pop(request, None)
@@ -187,16 +193,19 @@ class RobotsDownloader(Downloader):
             self._slots_of[request] = slot
             before.active.discard(request)
             # Nothing was sent in that slot, so its next request need not wait.
-            self._last_turns.pop(before, None)
-            if before in self._delayed:
-                self._delayed.pop(before)()
+            if line := self._lines.get(before):
+                line.last_turn = 0.0
+                if line.cancel_timer:
+                    line.cancel_timer()
+                    line.cancel_timer = None
             self._look_at(before)
             self._admit()
 
     def close(self) -> None:
         """Close the downloader."""
-        for cancel in self._delayed.values():
-            cancel()
+        for line in self._lines.values():
+            if line.cancel_timer:
+                line.cancel_timer()
         if self._stop_watching:
             self._stop_watching()
         super().close()
@@ -229,25 +238,25 @@ class RobotsDownloader(Downloader):
     # Requests that are held
 
     @contextmanager
-    def hold(self, origin: Origin | None, request: Request) -> Iterator[Held]:
-        """Hold a request of an origin inside the ``with``: it takes no place until `Held.turn` returns."""
+    def hold(self, origin: Origin | None, request: Request) -> Iterator[Turn]:
+        """Hold a request of an origin inside the ``with``: it takes no place until the yielded turn."""
         if request not in self.active:  # the caller only asks the middleware, and downloads nothing
-            yield Held(self, origin, None, is_nested=True)
+            yield no_turn
             return
         slot = self._slots_of.get(request) or slot_of(self, request, self.crawler.spider)
         # Scrapy's priority queue sees a busy slot, and leaves its other requests on the scheduler.
         slot.active.add(request)
         self._slots_of[request] = slot
-        held = Held(self, origin, slot, is_nested=request in self._nested)
+        held = _Held(origin, slot, is_nested=request in self._nested)
         self._count(held, is_counted=True)
         self._admit()
         compat.look_for_next_request(self.crawler)
         try:
-            yield held
+            yield partial(self._turn, held)
         finally:
             self._count(held, is_counted=False)
 
-    def _count(self, held: Held, *, is_counted: bool) -> None:
+    def _count(self, held: _Held, *, is_counted: bool) -> None:
         if held.is_counted is is_counted:
             return
         held.is_counted = is_counted
@@ -278,32 +287,31 @@ class RobotsDownloader(Downloader):
             or slot_of(self, request, self.crawler.spider) in self._lines
         )
 
-    async def turn(self, held: Held) -> bool:
+    async def _turn(self, held: _Held) -> bool:
         """Wait until a held request can be sent, and give it a place. Return whether it had to wait."""
         slot = held.slot
-        if held.is_nested:
+        is_free = slot not in self._lines and self._has_place() and self._seconds_until_free(slot) == 0
+        if held.is_nested or is_free:
             self._count(held, is_counted=False)
             return False
-        if slot not in self._lines:
-            if self._has_place() and self._seconds_until_free(slot) == 0:
-                self._count(held, is_counted=False)
-                return False
-            self._lines[slot] = deque()
+        line = self._lines.setdefault(slot, _Line())
         held.waiter = Deferred()
-        self._lines[slot].append(held)
+        line.waiting.append(held)
         self._look_at(slot)
-        self._watch()
+        if self._stop_watching is None:
+            self._moved = monotonic()
+            self._stop_watching = compat.call_later(_STANDSTILL, self._look_at_all)
         try:
             await compat.waiting_for(held.waiter)
         finally:
-            if held in self._lines.get(slot, ()):  # the wait was cancelled
-                self._lines[slot].remove(held)
+            if held in line.waiting:  # the wait was cancelled
+                line.waiting.remove(held)
                 self._look_at(slot)
         return True
 
     def line_up(self, slot: Any) -> None:
         """Give a slot a queue until its delay, which has become longer, is over."""
-        self._lines.setdefault(slot, deque())
+        self._lines.setdefault(slot, _Line())
         self._look_at(slot)
 
     def _has_place(self) -> bool:
@@ -316,26 +324,27 @@ class RobotsDownloader(Downloader):
         if len(slot.transferring) >= slot.concurrency:
             return None
         # Requests in Scrapy's own queue go first.
-        last: float = now() if slot.queue else max(slot.lastseen, self._last_turns.get(slot, 0.0))
+        line = self._lines.get(slot)
+        last: float = now() if slot.queue else max(slot.lastseen, line.last_turn if line else 0.0)
         return max(0.0, last + least_delay(slot) - now())
 
     def _look_at(self, slot: Any) -> None:
         """Check whether a slot can send the first request of its queue; if not yet, check again later."""
-        if slot not in self._lines or slot in self._delayed:
+        line = self._lines.get(slot)
+        if line is None or line.cancel_timer is not None:
             return
         seconds = self._seconds_until_free(slot)
-        if seconds == 0 and self._lines[slot]:
+        if seconds == 0 and line.waiting:
             self._ready.setdefault(slot)
             return
         self._ready.pop(slot, None)
         if seconds:
-            self._delayed[slot] = compat.call_later(seconds, partial(self._delay_is_over, slot))
-        elif not self._lines[slot]:
-            self._last_turns.pop(slot, None)
+            line.cancel_timer = compat.call_later(seconds, partial(self._delay_is_over, slot))
+        elif not line.waiting:
             del self._lines[slot]
 
     def _delay_is_over(self, slot: Any) -> None:
-        del self._delayed[slot]
+        self._lines[slot].cancel_timer = None
         self._look_at(slot)
         self._admit()
 
@@ -355,22 +364,19 @@ class RobotsDownloader(Downloader):
 
     def _go_on(self, slot: Any) -> None:
         self._moved = monotonic()
-        self._last_turns[slot] = now()
         self._ready.pop(slot, None)  # behind the other slots
-        held = self._lines[slot].popleft()
+        line = self._lines[slot]
+        line.last_turn = now()
+        held = line.waiting.popleft()
         self._count(held, is_counted=False)
         self._ahead = 1
         assert held.waiter is not None  # it is queued
         held.waiter.callback(None)
         self._look_at(slot)
 
-    def _watch(self) -> None:
-        if self._stop_watching is None:
-            self._stop_watching = compat.call_later(_STANDSTILL, self._look_at_all)
-
     def _look_at_all(self) -> None:
         """End a standstill, and notice changes without an event, such as a limit changed by a user's code."""
-        if not any(self._lines.values()):
+        if not any(line.waiting for line in self._lines.values()):
             self._stop_watching = None
             return
         self._stop_watching = compat.call_later(_STANDSTILL, self._look_at_all)
@@ -380,7 +386,7 @@ class RobotsDownloader(Downloader):
         if monotonic() - self._moved < _STANDSTILL or self._is_sending():
             return
         for slot, line in self._lines.items():
-            if line and slot not in self._delayed:
+            if line.waiting and line.cancel_timer is None:
                 self._go_on(slot)
                 return
 

@@ -96,7 +96,7 @@ class Fetcher:
         download is cancelled after a few seconds.
         """
         url = url or origin.robots_url
-        answers = None if self._evidence is None else _Answers(origin, self._evidence)
+        answers = _Answers(origin, self._evidence)
         seconds_closing = 0
 
         def is_over() -> bool:
@@ -107,19 +107,18 @@ class Fetcher:
         try:
             with self._bodies.counted() as meta:
                 meta[_ANSWERS] = answers
-                return await compat.unless(is_over, 1, self._follow(origin, url, page, previous, meta))
+                return await compat.unless(is_over, 1, self._follow(answers, url, page, previous, meta))
         except compat.LateError:
-            return self._failed(origin, url, IgnoreRequest("the crawl is closing"), local_failure=True)
+            return _failed(origin, url, IgnoreRequest("the crawl is closing"), local_failure=True)
         finally:
-            if answers is not None:
-                answers.record()
+            answers.record()
 
     async def _follow(
-        self, origin: Origin, url: str, page: Request, previous: Snapshot | None, meta: dict[str, object]
+        self, answers: _Answers, url: str, page: Request, previous: Snapshot | None, meta: dict[str, object]
     ) -> Snapshot:
         """Download a URL, and follow its redirects."""
+        origin = answers.origin
         hops_left = self._config.redirect_max
-        answers = meta[_ANSWERS]
         while True:
             request = self._request(origin, url, page, previous)
             request.meta.update(meta)
@@ -127,23 +126,15 @@ class Fetcher:
                 response = await self._download(request)
             except Exception as exc:
                 local_failure = isinstance(exc, _OUR_OWN) or bool(request.meta.get("proxy"))
-                return self._failed(origin, url, exc, local_failure=local_failure)
-            target = _redirect_target(response)
-            is_last = target is None or not hops_left
-            snapshot = _of_response(origin, response, self._config.maxsize) if is_last else None
-            if isinstance(answers, _Answers):
+                return _failed(origin, url, exc, local_failure=local_failure)
+            target = _redirect_target(response) if hops_left else None
+            if target is None:
+                snapshot = _of_response(origin, response, self._config.maxsize)
                 answers.record(response, snapshot, previous)
-            if snapshot is not None:
                 return snapshot
-            assert target is not None
+            answers.record(response)
             url, hops_left = target, hops_left - 1
             del response  # frees its body while the next hop is downloaded
-
-    def _failed(self, origin: Origin, url: str, exc: Exception, *, local_failure: bool) -> Snapshot:
-        snapshot = _failed(origin, url, exc, local_failure=local_failure)
-        if self._evidence is not None:
-            self._evidence.failed(snapshot)
-        return snapshot
 
     @cached_property
     def _shows_slots(self) -> bool:
@@ -172,9 +163,8 @@ class Fetcher:
         def is_late() -> bool:
             nonlocal transferring
             before, transferring = transferring, self._being_sent(request)
-            return (
-                transferring is not None and transferring is before
-            )  # it has been sent for a whole interval
+            is_same = transferring is before  # it has been sent for a whole interval
+            return transferring is not None and is_same
 
         try:
             return await compat.unless(is_late, limit, compat.download(self._crawler, request))
@@ -317,8 +307,7 @@ def _plain_body(response: Response, maxsize: int) -> bytes:
     if response.status == 206 or _CUT_OFF.intersection(response.flags):
         raise ValueError("the response is incomplete")
     values = response.headers.getlist("Content-Encoding") + response.headers.getlist(ENCODING_HEADER)
-    names = (name.strip().lower() for name in b",".join(values).decode("latin-1").split(","))
-    return decode(response.body, [name for name in names if name not in ("", "identity")], maxsize)
+    return decode(response.body, b",".join(values).decode("latin-1"), maxsize)
 
 
 class _Answers:
@@ -328,8 +317,9 @@ class _Answers:
     judged.
     """
 
-    def __init__(self, origin: Origin, evidence: Evidence) -> None:
-        self._origin = origin
+    def __init__(self, origin: Origin, evidence: Evidence | None) -> None:
+        """Record nothing if there is no `evidence`."""
+        self.origin = origin
         self._evidence = evidence
         self._held: tuple[Response, float] | None = None
 
@@ -348,13 +338,15 @@ class _Answers:
 
         `snapshot` is what `final` is judged by; `previous` is the copy that a 304 renews.
         """
+        if self._evidence is None:
+            return
         held, self._held = self._held, None
         if held is not None:
             response, when = held
             if final is None or (final.status, final.body) != (response.status, response.body):
-                self._evidence.answered(self._origin, response, when=when)
+                self._evidence.answered(self.origin, response, when=when)
         if final is not None:
-            self._evidence.answered(self._origin, final, snapshot, previous)
+            self._evidence.answered(self.origin, final, snapshot, previous)
 
 
 def _keep_answer(response: Response, request: Request) -> None:

@@ -1,7 +1,7 @@
 """The internal names of Scrapy that this plugin uses, and that Scrapy may change at any time.
 
-`INTERNALS` lists the names, and `missing_internals` returns those that a running crawl lacks. Only the
-functions below and `RobotsDownloader` use them.
+`INTERNALS` lists the names, and `missing_internals` returns those that a running crawl lacks. `compat` uses
+those of the engine; the functions below, `RobotsDownloader`, `SlotDelays` and `Fetcher` use the others.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy.core import downloader as scrapy_downloader
 from scrapy.core.downloader import Downloader
 
+from scrapy_norobots import compat
+
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
@@ -24,10 +26,11 @@ if TYPE_CHECKING:
 # Names by owner. If one of these is missing, requests that wait count against CONCURRENT_REQUESTS.
 INTERNALS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "engine": (
-            "downloader",
-            "_slot.closing",  # `slot` before Scrapy 2.13
-            "_slot.nextcall.schedule",
+        "engine": ("downloader",),
+        "engine._slot": (  # `engine.slot` before Scrapy 2.13
+            "close",  # called when the crawl begins to close
+            "closing",
+            "nextcall.schedule",
         ),
         "downloader": (
             "active",  # requests that have entered and not left
@@ -66,10 +69,10 @@ now: Callable[[], float] = getattr(scrapy_downloader, "time", monotonic)
 
 def missing_internals(crawler: Crawler) -> list[str]:
     """Return the names of `INTERNALS` that a running crawl lacks, as ``owner.name``."""
-    engine = crawler.engine
-    downloader = getattr(engine, "downloader", None)
+    downloader = getattr(crawler.engine, "downloader", None)
     owners = {
-        "engine": engine,
+        "engine": crawler.engine,
+        "engine._slot": compat.engine_slot(crawler),
         "downloader": downloader if isinstance(downloader, Downloader) else None,
         "Downloader": Downloader,
         "slot": _any_slot(),
@@ -77,9 +80,8 @@ def missing_internals(crawler: Crawler) -> list[str]:
     missing = []
     for owner, names in INTERNALS.items():
         for name in names:
-            path = name if owner != "engine" or hasattr(engine, "_slot") else name.replace("_slot", "slot")
             try:
-                attrgetter(path)(owners[owner])
+                attrgetter(name)(owners[owner])
             except AttributeError:
                 missing.append(f"{owner}.{name}")
     return missing

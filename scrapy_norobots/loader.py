@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -68,8 +68,19 @@ class Loaded(NamedTuple):
     source: Source
 
 
+async def read_bodies(thread: Executor, snapshots: Sequence[Snapshot], work: Callable[[], _T]) -> _T:
+    """Run `work`, which reads the bodies of `snapshots`; in a thread if it may take long."""
+    if sum(len(snapshot.body) for snapshot in snapshots) <= SMALL_BODY:
+        return work()
+    return await compat.in_thread(thread, work)
+
+
 class RobotsLoader:
-    """Loads the robots.txt of origins, for one crawler. `origins` is the cache in memory."""
+    """Loads the robots.txt of origins, for one crawler.
+
+    `origins` is the cache in memory. `earlier_failures` has, for origins whose failures came from a store,
+    how many downloads in a row had failed before this crawl.
+    """
 
     def __init__(
         self, crawler: Crawler, config: Config, report: CrawlReport, evidence: Evidence | None = None
@@ -96,6 +107,8 @@ class RobotsLoader:
             memory_max=config.memory_max,
             on_leave=report.counters.add_requests,
         )
+        self.earlier_failures: dict[Origin, int] = {}
+        self._started = time.time()
         self._loads: SharedLoads[Origin, Loaded] = SharedLoads()
         self._preparations: SharedLoads[tuple[Origin, str | bytes], None] = SharedLoads()
         self._thread = ThreadPoolExecutor(1, "norobots-reader")
@@ -124,10 +137,7 @@ class RobotsLoader:
         await self._work(access.snapshots, partial(access.prepare, robot))
 
     async def _work(self, snapshots: Sequence[Snapshot], work: Callable[[], _T]) -> _T:
-        """Run `work`, which reads the bodies of `snapshots`; in a thread if it may take long."""
-        if sum(len(snapshot.body) for snapshot in snapshots) <= SMALL_BODY:
-            return work()
-        return await compat.in_thread(self._thread, work)
+        return await read_bodies(self._thread, snapshots, work)
 
     def _close(self) -> None:
         self._thread.shutdown(wait=False)
@@ -197,7 +207,10 @@ class RobotsLoader:
         now = time.time()
         if not snapshots or not all(self.judge.freshness.has_plausible_age(one, now) for one in snapshots):
             return None
-        if previous is not None and snapshots[-1].time <= previous.snapshots[-1].time:
+        last = snapshots[-1]
+        if last.failures and last.time < self._started:
+            self.earlier_failures[origin] = last.failures
+        if previous is not None and last.time <= previous.snapshots[-1].time:
             return None
         if self._evidence is not None:
             self._evidence.recalled(snapshots)
@@ -214,12 +227,11 @@ class RobotsLoader:
         elif not isinstance(snapshot.exception, IgnoreRequest):
             self._stats.inc_value(f"robotstxt/exception_count/{type(snapshot.exception)}")
         access = await self._work([snapshot], partial(self.judge.judge, snapshot, previous))
-        if self._evidence is not None and snapshot.status is not None:
-            judged = access.snapshots[-1]
-            if judged.status is None:  # a parser of the user's failed
-                self._evidence.failed(judged)
-        if self._store is not None and not access.snapshots[-1].local_failure:
-            until = self.judge.freshness.kept_until(access.lifetime, access.snapshots[-1])
+        judged = access.snapshots[-1]
+        if self._evidence is not None and judged.status is None:
+            self._evidence.failed(judged)
+        if self._store is not None and not judged.local_failure:
+            until = self.judge.freshness.kept_until(access.lifetime, judged)
             await self._store.save(access.snapshots, until)
         return access
 

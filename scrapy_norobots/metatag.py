@@ -185,10 +185,8 @@ def count_tags(body: bytes, robot: str | bytes) -> int | None:
 def meta_tags(root: etree._Element) -> Iterator[tuple[str, str]]:
     """Yield name and content of each META tag with a name, in head and body, in the order of the page."""
     inert = 0
-    for tree in (
-        root,
-        *root.itersiblings(tag=etree.Element),
-    ):  # elements after </html> are siblings of the root
+    after_html = root.itersiblings(tag=etree.Element)  # elements after </html> are siblings of the root
+    for tree in (root, *after_html):
         for event, element in etree.iterwalk(tree, events=("start", "end"), tag=("meta", *_INERT)):
             if element.tag != "meta":
                 inert += 1 if event == "start" else -1

@@ -8,6 +8,7 @@ that passes is not changed; a forbidden one raises `RobotsForbidden`.
 from __future__ import annotations
 
 import logging
+import time
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,11 +18,10 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
-from scrapy_norobots import compat
 from scrapy_norobots.components import check_place, enabled_keys, keys_of
 from scrapy_norobots.crawl_delay import CrawlDelay
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD
-from scrapy_norobots.evidence import Evidence
+from scrapy_norobots.evidence import Evidence, Made
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.fetch import limit_retries
 from scrapy_norobots.identity import Identity
@@ -30,11 +30,12 @@ from scrapy_norobots.metatag import RobotsMetaMiddleware
 from scrapy_norobots.overrides import checked_url, is_overridden
 from scrapy_norobots.parser import crawl_delays
 from scrapy_norobots.report import CrawlReport, spider_name
-from scrapy_norobots.scheduled import Scheduling
+from scrapy_norobots.scheduled import duplicates_filter
 from scrapy_norobots.serving import answer, can_be_answered
 from scrapy_norobots.set_aside import RETRY_TIMES, SetAside, restore_filter
 from scrapy_norobots.settings import Config, MetaConfig
 from scrapy_norobots.slot_delays import SlotDelays
+from scrapy_norobots.spellings import forbidden, spellings_of
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.urls import split
@@ -43,6 +44,7 @@ from scrapy_norobots.waiting_room import waiting_room
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
+    from scrapy.dupefilters import BaseDupeFilter
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
@@ -129,31 +131,43 @@ class NoRobotsMiddleware:
         if is_overridden(request):
             await self._override(request)
             return None
-        url = checked_url(request)
-        try:
-            origin, target = split(url)
-        except ValueError as exc:
-            self._drop(request, self._bad_url(request, exc))
+        question = self._question(request)
+        if isinstance(question, Decision):
+            if question.allowed:
+                self._record(request, question.url, exemption=question.reason)
+                await self._take_turn(request)
+            else:
+                self._drop(request, question)
             return None
-        if origin is None or target is None:  # U9: no robots.txt applies
-            self._exempt(request, url, Reason.NOT_WEB)
-            await self._take_turn(request)
-            return None
-        if target == "/robots.txt":
-            self._exempt(request, url, Reason.ROBOTS_TXT)
-            return await self._answer(origin, request)
-        question = _Question(url, origin, target, self._identity.robot(request))
-        access = self._origins.get(origin)
+        if question.target == "/robots.txt":
+            self._record(request, question.url, exemption=Reason.ROBOTS_TXT)
+            return await self._answer(question.origin, request)
+        access = self._origins.get(question.origin)
         if access is None:
             access, decision = await self._wait(request, question)
-            self._counters.add_requests(origin, 1)
+            self._counters.add_requests(question.origin, 1)
         elif self._waiting_room.must_wait(request) or not access.is_ready(question.robot):
             access, decision = await self._wait(request, question)
         else:
             decision = _forbids(access, question)
         if self._delays is not None:
-            self._delays.bring(request, origin, self._crawl_delay(access, question))
+            self._delays.bring(request, question.origin, self._crawl_delay(access, question))
         return self._carry_out(request, question, access, decision)
+
+    def _question(self, request: Request) -> _Question | Decision:
+        """Return the question that a robots.txt answers; the decision on a URL without an origin.
+
+        Raises `ValueError` if ``norobots_url`` is not an http or https URL.
+        """
+        url, robot = checked_url(request), self._identity.robot(request)
+        try:
+            origin, target = split(url)
+        except ValueError as exc:
+            detail = f"the URL is invalid: {exc}"
+            return Decision(Verdict.FORBIDDEN, request.url, to_name(robot), Reason.BAD_URL, detail=detail)
+        if origin is None or target is None:  # U9: no robots.txt applies
+            return Decision(Verdict.ALLOWED, url, to_name(robot), Reason.NOT_WEB)
+        return _Question(url, origin, target, robot)
 
     def _carry_out(
         self, request: Request, question: _Question, access: Access, decision: Decision | None
@@ -170,8 +184,7 @@ class NoRobotsMiddleware:
             self._drop(request, decision, access)
             return None
         self._counters.passed += 1
-        if self._evidence is not None:
-            self._evidence.allowed(question.url, question.robot, request.url, access)
+        self._record(request, question.url, access)
         return None
 
     def _schedule(self, request: Request) -> None:
@@ -179,40 +192,37 @@ class NoRobotsMiddleware:
 
         An origin that is closed for a while may be open when the request is sent, so it drops nothing here.
         """
-        if request.errback is not None or not self._scheduling.can_drop or is_overridden(request):
+        duplicates = self._duplicates
+        if request.errback is not None or duplicates is None or is_overridden(request):
             return
         if RETRY_TIMES in request.meta:  # `_carry_out` counts it
             return
         try:
-            url = checked_url(request)
-            origin, target = split(url)
+            question = self._question(request)
         except ValueError:
             return
-        access = self._origins.peek(origin) if origin is not None else None
-        if origin is None or target is None or access is None or access.rules is None or access.temporary:
+        if isinstance(question, Decision):
             return
-        question = _Question(url, origin, target, self._identity.robot(request))
-        if (
-            access.is_ready(question.robot)
-            and _forbidden_spelling(access, question) is not None
-            and self._scheduling.is_new(request)
-            and (decision := _forbids(access, question)) is not None
-        ):
-            self._counters.add_requests(origin, 1)
+        access = self._origins.peek(question.origin)
+        if access is None or access.rules is None or access.temporary or not access.is_ready(question.robot):
+            return
+        decision = _forbids(access, question)
+        if decision is not None and (request.dont_filter or not duplicates.request_seen(request)):
+            self._counters.add_requests(question.origin, 1)
             self._stats.inc_value("norobots/forbidden_early")
             self._drop(request, decision, access)
 
     @cached_property
-    def _scheduling(self) -> Scheduling:
-        """Whether scheduled requests can be dropped; known when the first one is scheduled."""
-        return Scheduling(self._crawler, self)
+    def _duplicates(self) -> BaseDupeFilter | None:
+        """The scheduler's filter; None if requests cannot be dropped when they are scheduled."""
+        return duplicates_filter(self._crawler, self)
 
     async def _wait(self, request: Request, question: _Question) -> tuple[Access, Decision | None]:
         """Hold a request until its origin is loaded and, if it may pass, until it can be sent."""
         # Rules can expire while the request waits to be sent. They are loaded again once, not each time:
         # with a lifetime of 0, that would never end.
         for _ in range(2):
-            with self._waiting_room.hold(question.origin, request) as held:
+            with self._waiting_room.hold(question.origin, request) as turn:
                 access, _ = await self._loader.load(question.origin, request, question.robot)
                 if self._delays is not None:
                     seconds = self._crawl_delay(access, question)
@@ -221,18 +231,17 @@ class NoRobotsMiddleware:
                 decision = _forbids(access, question)
                 if decision is not None and not self._config.dry_run:
                     break
-                if not await held.turn() or self._origins.peek(question.origin) is access:
+                if not await turn() or self._origins.peek(question.origin) is access:
                     break
         return access, decision
 
     async def _override(self, request: Request) -> None:
-        """Let a request pass without a check."""
+        """Let a request with `dont_obey_robotstxt` pass: the user's, or a download of robots.txt."""
         if ROBOTS_DOWNLOAD in request.meta:
             limit_retries(self._crawler, request)
             return
         self._report.overridden()
-        if self._evidence is not None:
-            self._evidence.overridden(request.url, self._identity.robot(request))
+        self._record(request, request.url)
         await self._take_turn(request)
 
     def _crawl_delay(self, access: Access, question: _Question) -> float:
@@ -245,25 +254,34 @@ class NoRobotsMiddleware:
         if not self._config.share_robotstxt or not can_be_answered(request, self._crawler.spider):
             await self._take_turn(request)
             return None
-        with self._waiting_room.hold(origin, request) as held:
+        with self._waiting_room.hold(origin, request) as turn:
             access, _ = await self._loader.load(origin, request, self._identity.robot(request))
             response = answer(access, request)
             if response is None:
-                await held.turn()
+                await turn()
         if response is not None:
             self._stats.inc_value("norobots/shared")
         return response
 
-    def _exempt(self, request: Request, url: str, reason: Reason) -> None:
-        """Record that a request needs no robots.txt."""
+    def _record(
+        self,
+        request: Request,
+        url: str,
+        access: Access | None = None,
+        decision: Decision | None = None,
+        exemption: Reason | None = None,
+    ) -> None:
+        """Record what becomes of a request, if evidence is wanted; `url` is the URL that is checked."""
         if self._evidence is not None:
-            self._evidence.exempt(url, self._identity.robot(request), request.url, reason)
+            robot = self._identity.robot(request)
+            made = Made(time.time(), url, robot, request.url, access, decision, exemption)
+            self._evidence.decided(made)
 
     async def _take_turn(self, request: Request) -> None:
         """Queue a request without a robots.txt if its slot has a queue, so that it overtakes no other."""
         if self._waiting_room.must_wait(request):
-            with self._waiting_room.hold(None, request) as held:
-                await held.turn()
+            with self._waiting_room.hold(None, request) as turn:
+                await turn()
 
     @cached_property
     def _waiting_room(self) -> RobotsDownloader | NoWaitingRoom:
@@ -281,16 +299,9 @@ class NoRobotsMiddleware:
             error = RobotsUnreachable(decision, retry_after)
             error.__cause__ = access.snapshot.exception
         self._report.dropped(request, error, access)
-        if self._evidence is not None:
-            robot = self._identity.robot(request)
-            self._evidence.dropped(checked_url(request), robot, request.url, decision, access)
+        self._record(request, checked_url(request), access, decision)
         if not self._config.dry_run:
             raise error
-
-    def _bad_url(self, request: Request, exc: ValueError) -> Decision:
-        robot = to_name(self._identity.robot(request))
-        detail = f"the URL is invalid: {exc}"
-        return Decision(Verdict.FORBIDDEN, request.url, robot, Reason.BAD_URL, detail=detail)
 
     async def _spider_closed(self, reason: str) -> None:
         await self._report.list_files(self._origins.latest, self._identity.default)
@@ -299,21 +310,8 @@ class NoRobotsMiddleware:
 
 
 def _forbids(access: Access, question: _Question) -> Decision | None:
-    """Return the decision that forbids a URL, in any spelling that may be sent; None if it may pass."""
-    spelling = _forbidden_spelling(access, question)
-    if spelling is None:
-        return None
-    url, origin, target, robot = question
-    return access.decide(url if spelling == target else f"{origin}{spelling}", robot)
-
-
-def _forbidden_spelling(access: Access, question: _Question) -> str | None:
-    """Return the first spelling of a target that the rules forbid; None if it may pass."""
-    _, origin, target, robot = question
-    for spelling in compat.spellings(target):
-        if access.forbids(origin, spelling, robot):
-            return spelling
-    return None
+    """Return the decision that forbids a URL; None if it may pass."""
+    return forbidden(access, *question, spellings_of(question.target))
 
 
 def _is_replaced_by_subclass(settings: BaseSettings) -> bool:

@@ -137,25 +137,29 @@ def as_parser(rules: Rules) -> RobotParser:
     return StrictRobotParser(rules)
 
 
+def _readings_of(rules: Rules | None) -> Sequence[Rules]:
+    if isinstance(rules, AllRules):
+        return rules.readings
+    return () if rules is None else (rules,)
+
+
 def parser_names(rules: Rules | None) -> list[str]:
     """Return the class names of the parsers whose readings the rules are, the first one first."""
-    if isinstance(rules, AllRules):
-        return [name for reading in rules.readings for name in parser_names(reading)]
-    if isinstance(rules, ForeignRules):
-        return [type(rules.parser).__name__]
-    return [] if rules is None else [StrictRobotParser.__name__]
+    return [
+        type(reading.parser).__name__ if isinstance(reading, ForeignRules) else StrictRobotParser.__name__
+        for reading in _readings_of(rules)
+    ]
 
 
 def strict_reading(rules: Rules | None) -> RobotsTxt | None:
     """Return the strict reading among rules; None if the user replaced it."""
-    if isinstance(rules, AllRules):
-        return strict_reading(rules.readings[0])
-    return rules if isinstance(rules, RobotsTxt) else None
+    first = next(iter(_readings_of(rules)), None)
+    return first if isinstance(first, RobotsTxt) else None
 
 
 def is_only_strict(rules: Rules | None) -> bool:
     """Return whether the strict reading alone decides."""
-    return strict_reading(rules) is not None and not (isinstance(rules, AllRules) and len(rules.readings) > 1)
+    return strict_reading(rules) is not None and len(_readings_of(rules)) == 1
 
 
 def crawl_delays(rules: Rules | None, robot: str | bytes) -> list[object]:
@@ -163,12 +167,12 @@ def crawl_delays(rules: Rules | None, robot: str | bytes) -> list[object]:
 
     Takes time unless `rules.is_ready(robot)`. The values are not checked: see `CrawlDelay.of`.
     """
-    if isinstance(rules, ForeignRules):
-        return [rules.crawl_delay(robot)]
-    if not isinstance(rules, AllRules):
-        return []  # the 1994 standard has no Crawl-delay
-    values = [value for reading in rules.readings for value in crawl_delays(reading, robot)]
-    return values if rules.delay is None else [*values, rules.delay.value(robot)]
+    # The 1994 standard has no Crawl-delay.
+    foreign = (reading for reading in _readings_of(rules) if isinstance(reading, ForeignRules))
+    values = [reading.crawl_delay(robot) for reading in foreign]
+    if isinstance(rules, AllRules) and rules.delay is not None:
+        values.append(rules.delay.value(robot))
+    return values
 
 
 class AllParsers(RobotParser):

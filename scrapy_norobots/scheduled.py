@@ -12,33 +12,28 @@ from typing import TYPE_CHECKING
 from scrapy_norobots import compat
 
 if TYPE_CHECKING:
-    from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.dupefilters import BaseDupeFilter
 
 _SCRAPYS_OWN = "scrapy.downloadermiddlewares."
 _ONLY_DROPS = "scrapy.downloadermiddlewares.offsite"
 
 
-class Scheduling:
-    """Whether a downloader middleware of a running crawl can drop requests when they are scheduled."""
+def duplicates_filter(crawler: Crawler, middleware: object) -> BaseDupeFilter | None:
+    """Return the filter for duplicate requests of a running crawl.
 
-    def __init__(self, crawler: Crawler, middleware: object) -> None:
-        self._duplicates = compat.dupefilter(crawler)
-        chain = compat.downloader_middlewares(crawler)
-        self.can_drop = (
-            self._duplicates is not None
-            and middleware in chain
-            and all(
-                type(one).__module__ == _ONLY_DROPS or not hasattr(one, "process_request")
-                for one in chain[: chain.index(middleware)]
-            )
-            and all(
-                type(one).__module__.startswith(_SCRAPYS_OWN) or not hasattr(one, "process_exception")
-                for one in chain
-            )
+    Returns None if `middleware`, a downloader middleware, cannot drop requests when they are scheduled.
+    """
+    chain = compat.downloader_middlewares(crawler)
+    can_drop = (
+        middleware in chain
+        and all(
+            type(one).__module__ == _ONLY_DROPS or not hasattr(one, "process_request")
+            for one in chain[: chain.index(middleware)]
         )
-
-    def is_new(self, request: Request) -> bool:
-        """Return whether the scheduler would accept a request; if not, it filters it out as a duplicate."""
-        assert self._duplicates is not None  # requests can be dropped
-        return request.dont_filter or not self._duplicates.request_seen(request)
+        and all(
+            type(one).__module__.startswith(_SCRAPYS_OWN) or not hasattr(one, "process_exception")
+            for one in chain
+        )
+    )
+    return compat.dupefilter(crawler) if can_drop else None

@@ -13,8 +13,7 @@ then, `Journal` keeps them on disk, in case a job is killed.
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -54,9 +53,6 @@ FILTERED = "norobots_filtered"
 # How many retries a host gets whose name did not resolve: there may be no such host.
 _UNKNOWN_HOST_TRIES = 1
 
-# The interval for checking whether the crawl is closing, in seconds; no signal says so.
-_LOOK_EVERY = 0.1
-
 # How much too early a timer may fire, in seconds.
 _CLOCK_RESOLUTION = 0.01
 
@@ -76,13 +72,10 @@ class _Waiting(NamedTuple):
 
 @dataclass(slots=True)
 class _Closed:
-    """An origin that is closed for now: the robot whose requests wait, and the requests in order."""
+    """An origin that is closed for now: the requests that wait, in order, and the task that retries it."""
 
-    robot: str | bytes
     waiting: list[_Waiting] = field(default_factory=list)
-    cancel: Callable[[], object] | None = None
-    is_asking: bool = False
-    task: Deferred[None] | None = None  # keeps it from being garbage-collected
+    task: Deferred[None] | None = None
 
 
 class SetAside:
@@ -101,12 +94,10 @@ class SetAside:
         self._report = report
         self._closed: dict[Origin, _Closed] = {}
         self._count = 0
-        self._is_looking = False
+        self._awaits_closing = False
         # Half of the downloads that take no place remain for origins that are new.
         self._may_ask = DeferredSemaphore(max(1, config.waiting.concurrent_fetches // 2))
         self._given_back: set[Request] = set()
-        self._started = time.time()
-        self._earlier_failures: dict[Origin, int] = {}  # of origins whose failures came from a store
         job = crawler.settings.get("JOBDIR")
         self._journal = Journal(Path(job) / _JOURNAL, crawler) if job and is_own_crawl else None
         self._gives_last_first = {
@@ -153,17 +144,18 @@ class SetAside:
 
     def _add(self, one: _Waiting, robot: str | bytes) -> None:
         origin = one.access.snapshot.origin
-        closed = self._closed.setdefault(origin, _Closed(robot))
         seconds = self._seconds_left(origin, one.access)
+        closed = self._closed.get(origin)
         is_new = RETRY_TIMES not in one.request.meta
-        self._report.set_aside(one.request, origin, seconds, is_new=is_new, is_first=not closed.waiting)
+        self._report.set_aside(one.request, origin, seconds, is_new=is_new, is_first=closed is None)
+        if closed is None:
+            closed = self._closed[origin] = _Closed()
+            closed.task = compat.spawn(self._retry(origin, closed, robot, seconds))
         closed.waiting.append(one)
         self._count += 1
-        if closed.cancel is None and not closed.is_asking:
-            self._ask_after(seconds, origin, closed)
-        if not self._is_looking:
-            self._is_looking = True
-            compat.call_later(_LOOK_EVERY, self._look)
+        if not self._awaits_closing:
+            self._awaits_closing = True
+            compat.call_when_closing(self._crawler, self._give_all_back)
 
     def _may_wait(self, request: Request, access: Access) -> bool:
         """Whether a request is retried: neither it nor its origin has used up its retries.
@@ -183,9 +175,7 @@ class SetAside:
         A store keeps failures, but a site that was down in the last crawl must not lose its requests in this
         one.
         """
-        if last.time < self._started:
-            self._earlier_failures[last.origin] = last.failures
-        earlier = self._earlier_failures.get(last.origin, 0)
+        earlier = self._loader.earlier_failures.get(last.origin, 0)
         return last.failures - earlier if last.failures >= earlier else last.failures
 
     def _seconds_left(self, origin: Origin, access: Access) -> float:
@@ -193,51 +183,43 @@ class SetAside:
         origins = self._loader.origins
         return origins.remaining(origin) if origins.latest(origin) is access else access.lifetime
 
-    def _ask_after(self, seconds: float, origin: Origin, closed: _Closed) -> None:
-        closed.cancel = compat.call_later(
-            max(0.0, seconds) + _CLOCK_RESOLUTION, partial(self._start, origin, closed)
-        )
+    async def _retry(self, origin: Origin, closed: _Closed, robot: str | bytes, seconds: float) -> None:
+        """Download the robots.txt of an origin again, until no request waits for it."""
+        while True:
+            await compat.sleep(max(0.0, seconds) + _CLOCK_RESOLUTION)
+            try:
+                access = await self._load(origin, closed.waiting[0].request, robot)
+            except Exception:
+                self._closed.pop(origin, None)
+                self._give_back(closed.waiting)  # each of them will raise the same error
+                raise
+            done = self._take_done(closed, access)
+            if not closed.waiting:
+                break
+            self._give_back(done)
+            seconds = self._seconds_left(origin, access)
+        self._closed.pop(origin, None)
+        self._give_back(done)
 
-    def _start(self, origin: Origin, closed: _Closed) -> None:
-        closed.cancel, closed.is_asking = None, True
-        closed.task = compat.spawn(self._ask(origin, closed))
-
-    async def _ask(self, origin: Origin, closed: _Closed) -> None:
-        """Download the robots.txt of an origin again, and give back the requests that need not wait."""
-        try:
-            access = await self._load(origin, closed)
-        except Exception:
-            closed.is_asking = False
-            self._settle(origin, closed, None)  # each of them will raise the same error
-            raise
-        closed.is_asking = False
-        self._settle(origin, closed, access)
-
-    async def _load(self, origin: Origin, closed: _Closed) -> Access | None:
+    async def _load(self, origin: Origin, request: Request, robot: str | bytes) -> Access:
         await compat.waiting_for(self._may_ask.acquire())
         try:
-            if not closed.waiting:  # the crawl is closing
-                return None
-            return (await self._loader.load(origin, closed.waiting[0].request, closed.robot)).access
+            return (await self._loader.load(origin, request, robot)).access
         finally:
             self._may_ask.release()
 
-    def _settle(self, origin: Origin, closed: _Closed, access: Access | None) -> None:
-        """Give back the requests of an origin, except those that continue to wait."""
+    def _take_done(self, closed: _Closed, access: Access) -> list[_Waiting]:
+        """Remove the requests that need not wait any longer from those of an origin, and return them."""
         waiting, closed.waiting = closed.waiting, []
         done = []
         for one in waiting:
-            if access is not None and access is not one.access:
+            if access is not one.access:
                 one.request.meta[RETRY_TIMES] = one.request.meta.get(RETRY_TIMES, 0) + 1
-            if access is not None and self._may_wait(one.request, access):
+            if self._may_wait(one.request, access):
                 closed.waiting.append(one._replace(access=access))
             else:
                 done.append(one)
-        if access is not None and closed.waiting:
-            self._ask_after(self._seconds_left(origin, access), origin, closed)
-        else:
-            self._closed.pop(origin, None)
-        self._give_back(done)
+        return done
 
     def _give_back(self, waiting: Sequence[_Waiting]) -> None:
         """Give requests back to the engine, so that the scheduler returns them in this order."""
@@ -267,17 +249,13 @@ class SetAside:
         _skip_filter(request)
         waiter.callback(request)
 
-    def _look(self) -> None:
-        """Check whether the crawl is closing; if so, give back all requests."""
-        if not compat.is_closing(self._crawler):
-            self._is_looking = self._count > 0
-            if self._is_looking:
-                compat.call_later(_LOOK_EVERY, self._look)
-            return
-        for closed in self._closed.values():
-            if closed.cancel is not None:
-                closed.cancel()
+    def _give_all_back(self) -> None:
+        """Give all requests back, because the crawl is closing."""
+        all_closed, self._closed = self._closed, {}
+        for closed in all_closed.values():
             waiting, closed.waiting = closed.waiting, []
+            if closed.task is not None:
+                compat.cancel(closed.task)
             self._give_back(waiting)
 
     async def _spider_opened(self) -> None:

@@ -11,12 +11,12 @@ import json
 import logging
 import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 PREFIX = "NOROBOTS_"
 # The start of a name that is probably a misspelt setting of this package.
@@ -82,135 +84,6 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_META_INDEX": True,
     }
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """The settings of one crawl. Times are in seconds, sizes in bytes."""
-
-    obey: bool
-    robot: str | None
-    parser: type[RobotParser] | None  # None is the strict parser
-    status_policy: StatusPolicy
-    freshness: Freshness
-    retry_closed: int
-    retry_closed_max: int
-    timeout: float
-    retry_times: int
-    maxsize: int
-    redirect_max: int
-    copy_meta: tuple[str, ...]
-    waiting: WaitingConfig
-    origins_max: int
-    memory_max: int
-    report: tuple[str, ...]  # paths with placeholders
-    report_origins: int
-    evidence: EvidenceConfig
-    dry_run: bool
-    multivalue: bool
-    also_obey: tuple[type[RobotParser], ...]
-    crawl_delay_max: float
-    share_robotstxt: bool
-    store: str
-    store_max: int
-
-    @property
-    def longest_download(self) -> float:
-        """The longest time that a download of a robots.txt can take, in seconds: each try of each hop."""
-        return self.timeout * (1 + self.retry_times) * (1 + self.redirect_max)
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> Config:
-        """Read and check the settings of a crawler.
-
-        Raises `ValueError`, with the setting, its value and what is accepted, for an invalid value.
-        """
-        _warn_about_unknown(settings)
-        return cls(
-            obey=_flag(settings, "ROBOTSTXT_OBEY"),
-            robot=_text(settings, "ROBOTSTXT_USER_AGENT"),
-            parser=_parser(settings),
-            status_policy=_policy(settings, "NOROBOTS_STATUS_POLICY"),
-            freshness=_freshness(settings),
-            retry_closed=_whole(settings, "NOROBOTS_RETRY_CLOSED", "retries", 0, 100),
-            retry_closed_max=_whole(settings, "NOROBOTS_RETRY_CLOSED_MAX", "requests", 0, _MILLION),
-            timeout=_number(settings, "NOROBOTS_TIMEOUT", "seconds", 0.001, _DAY),
-            retry_times=_whole(settings, "NOROBOTS_RETRY_TIMES", "retries", 0, 100),
-            maxsize=_whole(settings, "NOROBOTS_MAXSIZE", "bytes", 1, _LARGEST_FILE),
-            redirect_max=_whole(settings, "NOROBOTS_REDIRECT_MAX", "redirects", 0, 100),
-            copy_meta=_names(settings, "NOROBOTS_COPY_META"),
-            waiting=WaitingConfig.from_settings(settings),
-            origins_max=_whole(settings, "NOROBOTS_ORIGINS_MAX", "origins", 1, _BILLION),
-            memory_max=_whole(settings, "NOROBOTS_MEMORY_MAX", "bytes", 1, _TIB),
-            multivalue=_flag(settings, "NOROBOTS_MULTIVALUE"),
-            also_obey=_parsers(settings, "NOROBOTS_ALSO_OBEY"),
-            crawl_delay_max=_number(settings, "NOROBOTS_CRAWL_DELAY_MAX", "seconds", 0, _DAY),
-            share_robotstxt=_flag(settings, "NOROBOTS_SHARE_ROBOTSTXT"),
-            store=_store(settings),
-            store_max=_whole(settings, "NOROBOTS_STORE_MAX", "bytes", 1, _TIB),
-            report=_report_paths(settings, "NOROBOTS_REPORT"),
-            report_origins=_whole(settings, "NOROBOTS_REPORT_ORIGINS", "origins", 1, _BILLION),
-            evidence=EvidenceConfig.from_settings(settings),
-            dry_run=_flag(settings, "NOROBOTS_DRY_RUN"),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class EvidenceConfig:
-    """Where evidence goes (nowhere, if `folder` is empty), what of it, and whether the crawl needs it."""
-
-    folder: str
-    allowed: bool
-    required: bool
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> EvidenceConfig:
-        """Read and check them. Raises `ValueError` as `Config.from_settings` does."""
-        return cls(
-            folder=_folder(settings, "NOROBOTS_EVIDENCE"),
-            allowed=_flag(settings, "NOROBOTS_EVIDENCE_ALLOWED"),
-            required=_flag(settings, "NOROBOTS_EVIDENCE_REQUIRED"),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingConfig:
-    """How many requests that wait for a robots.txt, or download one, do not use up `CONCURRENT_REQUESTS`."""
-
-    held_per_origin: int
-    held_max: int
-    concurrent_fetches: int
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> WaitingConfig:
-        """Read and check them. Raises `ValueError` as `Config.from_settings` does."""
-        return cls(
-            held_per_origin=_whole(settings, "NOROBOTS_HELD_PER_ORIGIN", "requests", 0, _MILLION),
-            held_max=_whole(settings, "NOROBOTS_HELD_MAX", "requests", 0, _MILLION),
-            concurrent_fetches=_whole(settings, "NOROBOTS_CONCURRENT_FETCHES", "downloads", 0, _MILLION),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class MetaConfig:
-    """The settings of one crawl for robots META tags."""
-
-    obey: bool
-    follow: bool
-    index: bool
-    dry_run: bool
-    robot: str | None
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> MetaConfig:
-        """Read and check them. Raises `ValueError` as `Config.from_settings` does."""
-        return cls(
-            obey=_flag(settings, "NOROBOTS_META"),
-            follow=_flag(settings, "NOROBOTS_META_FOLLOW"),
-            index=_flag(settings, "NOROBOTS_META_INDEX"),
-            dry_run=_flag(settings, "NOROBOTS_DRY_RUN"),
-            robot=_text(settings, "ROBOTSTXT_USER_AGENT"),
-        )
 
 
 def _value(settings: BaseSettings, name: str) -> Any:
@@ -349,14 +222,8 @@ def _folder(settings: BaseSettings, name: str) -> str:
 
 def _report_paths(settings: BaseSettings, name: str) -> tuple[str, ...]:
     value = _value(settings, name)
-    parts = value
-    if isinstance(value, str):
-        parts = _list(settings, name)
-    elif isinstance(value, os.PathLike):
-        parts = [value]
-    if not isinstance(parts, (list, tuple)) or not all(
-        isinstance(part, (str, os.PathLike)) for part in parts
-    ):
+    parts = [value] if isinstance(value, os.PathLike) else _list(settings, name)
+    if parts is None or not all(isinstance(part, (str, os.PathLike)) for part in parts):
         raise _error(name, value, "must be a path or a list of paths")
     paths = tuple(os.fspath(part) for part in parts)
     for path in paths:
@@ -392,3 +259,102 @@ def _warn_about_unknown(settings: BaseSettings) -> None:
             nearest = get_close_matches(_SIMILAR_PREFIX.sub("", name), names, n=1)
             hint = f"; did you mean {PREFIX}{nearest[0]}?" if nearest else ""
             logger.warning("Unknown setting %s is ignored%s", name, hint)
+
+
+def _setting(read: Callable[..., object], *arguments: object) -> Any:
+    """Return a dataclass field whose value `read` returns, given the settings and some arguments."""
+    return field(metadata={"read": lambda settings: read(settings, *arguments)})
+
+
+def _read(cls: type[_T], settings: BaseSettings) -> _T:
+    """Return an instance of a dataclass whose fields are made by `_setting`."""
+    return cls(**{one.name: one.metadata["read"](settings) for one in fields(cls)})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceConfig:
+    """Where evidence goes (nowhere, if `folder` is empty), what of it, and whether the crawl needs it."""
+
+    folder: str = _setting(_folder, "NOROBOTS_EVIDENCE")
+    allowed: bool = _setting(_flag, "NOROBOTS_EVIDENCE_ALLOWED")
+    required: bool = _setting(_flag, "NOROBOTS_EVIDENCE_REQUIRED")
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> EvidenceConfig:
+        """Read and check them. Raises `ValueError` as `Config.from_settings` does."""
+        return _read(cls, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingConfig:
+    """How many requests that wait for a robots.txt, or download one, do not use up `CONCURRENT_REQUESTS`."""
+
+    held_per_origin: int = _setting(_whole, "NOROBOTS_HELD_PER_ORIGIN", "requests", 0, _MILLION)
+    held_max: int = _setting(_whole, "NOROBOTS_HELD_MAX", "requests", 0, _MILLION)
+    concurrent_fetches: int = _setting(_whole, "NOROBOTS_CONCURRENT_FETCHES", "downloads", 0, _MILLION)
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> WaitingConfig:
+        """Read and check them. Raises `ValueError` as `Config.from_settings` does."""
+        return _read(cls, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class MetaConfig:
+    """The settings of one crawl for robots META tags."""
+
+    obey: bool = _setting(_flag, "NOROBOTS_META")
+    follow: bool = _setting(_flag, "NOROBOTS_META_FOLLOW")
+    index: bool = _setting(_flag, "NOROBOTS_META_INDEX")
+    dry_run: bool = _setting(_flag, "NOROBOTS_DRY_RUN")
+    robot: str | None = _setting(_text, "ROBOTSTXT_USER_AGENT")
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> MetaConfig:
+        """Read and check them. Raises `ValueError` as `Config.from_settings` does."""
+        return _read(cls, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The settings of one crawl. Times are in seconds, sizes in bytes."""
+
+    obey: bool = _setting(_flag, "ROBOTSTXT_OBEY")
+    robot: str | None = _setting(_text, "ROBOTSTXT_USER_AGENT")
+    parser: type[RobotParser] | None = _setting(_parser)  # None is the strict parser
+    status_policy: StatusPolicy = _setting(_policy, "NOROBOTS_STATUS_POLICY")
+    freshness: Freshness = _setting(_freshness)
+    retry_closed: int = _setting(_whole, "NOROBOTS_RETRY_CLOSED", "retries", 0, 100)
+    retry_closed_max: int = _setting(_whole, "NOROBOTS_RETRY_CLOSED_MAX", "requests", 0, _MILLION)
+    timeout: float = _setting(_number, "NOROBOTS_TIMEOUT", "seconds", 0.001, _DAY)
+    retry_times: int = _setting(_whole, "NOROBOTS_RETRY_TIMES", "retries", 0, 100)
+    maxsize: int = _setting(_whole, "NOROBOTS_MAXSIZE", "bytes", 1, _LARGEST_FILE)
+    redirect_max: int = _setting(_whole, "NOROBOTS_REDIRECT_MAX", "redirects", 0, 100)
+    copy_meta: tuple[str, ...] = _setting(_names, "NOROBOTS_COPY_META")
+    waiting: WaitingConfig = _setting(WaitingConfig.from_settings)
+    origins_max: int = _setting(_whole, "NOROBOTS_ORIGINS_MAX", "origins", 1, _BILLION)
+    memory_max: int = _setting(_whole, "NOROBOTS_MEMORY_MAX", "bytes", 1, _TIB)
+    multivalue: bool = _setting(_flag, "NOROBOTS_MULTIVALUE")
+    also_obey: tuple[type[RobotParser], ...] = _setting(_parsers, "NOROBOTS_ALSO_OBEY")
+    crawl_delay_max: float = _setting(_number, "NOROBOTS_CRAWL_DELAY_MAX", "seconds", 0, _DAY)
+    share_robotstxt: bool = _setting(_flag, "NOROBOTS_SHARE_ROBOTSTXT")
+    store: str = _setting(_store)
+    store_max: int = _setting(_whole, "NOROBOTS_STORE_MAX", "bytes", 1, _TIB)
+    report: tuple[str, ...] = _setting(_report_paths, "NOROBOTS_REPORT")  # with placeholders
+    report_origins: int = _setting(_whole, "NOROBOTS_REPORT_ORIGINS", "origins", 1, _BILLION)
+    evidence: EvidenceConfig = _setting(EvidenceConfig.from_settings)
+    dry_run: bool = _setting(_flag, "NOROBOTS_DRY_RUN")
+
+    @property
+    def longest_download(self) -> float:
+        """The longest time that a download of a robots.txt can take, in seconds: each try of each hop."""
+        return self.timeout * (1 + self.retry_times) * (1 + self.redirect_max)
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Config:
+        """Read and check the settings of a crawler.
+
+        Raises `ValueError`, with the setting, its value and what is accepted, for an invalid value.
+        """
+        _warn_about_unknown(settings)
+        return _read(cls, settings)

@@ -9,6 +9,7 @@ certain that the site has received the request.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -41,12 +42,12 @@ _SLOTS_MAX = 1_000
 _ORIGINS_MAX = 1_000
 
 
-class _Slot:
+@dataclass(slots=True)
+class _Delayed:
     """A slot with a `Crawl-delay`, and the delays of its origins, in seconds."""
 
-    def __init__(self, slot: Any) -> None:
-        self.slot = slot
-        self.delays: dict[Origin, float] = {}
+    slot: Any
+    delays: dict[Origin, float] = field(default_factory=dict)
 
 
 class SlotDelays:
@@ -54,7 +55,7 @@ class SlotDelays:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._slots: dict[str, _Slot] = {}
+        self._slots: dict[str, _Delayed] = {}
         self._slots_max = _SLOTS_MAX
         # The delays of requests that are not in their slot yet; some requests never get there.
         self._brought: WeakKeyDictionary[Request, tuple[Origin, float]] = WeakKeyDictionary()
@@ -111,7 +112,7 @@ class SlotDelays:
             if not seconds:
                 return None
             self._forget_slots()
-            kept = self._slots[name] = _Slot(slot)
+            kept = self._slots[name] = _Delayed(slot)
         elif kept.slot is not slot:  # Scrapy has collected the previous one
             slot.lastseen = max(slot.lastseen, kept.slot.lastseen)
             set_crawl_delay(slot, crawl_delay_of(kept.slot))
@@ -125,7 +126,7 @@ class SlotDelays:
             del kept.delays[min(kept.delays, key=kept.delays.__getitem__)]
         return self._update(name, kept)
 
-    def _update(self, name: str, kept: _Slot) -> Any | None:
+    def _update(self, name: str, kept: _Delayed) -> Any | None:
         """Set the delay of a slot; return the slot if the delay is longer than before."""
         slot, before = kept.slot, crawl_delay_of(kept.slot)
         longest = max(kept.delays.values(), default=0.0)

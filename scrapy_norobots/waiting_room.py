@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy
 
-from scrapy_norobots.downloader import RobotsDownloader
+from scrapy_norobots.downloader import RobotsDownloader, Turn, no_turn
 from scrapy_norobots.internals import missing_internals
 
 if TYPE_CHECKING:
@@ -37,13 +37,9 @@ class NoWaitingRoom:
         """Do nothing."""
 
     @contextmanager
-    def hold(self, origin: Origin | None, request: Request) -> Iterator[NoWaitingRoom]:
+    def hold(self, origin: Origin | None, request: Request) -> Iterator[Turn]:
         """Do nothing."""
-        yield self
-
-    async def turn(self) -> bool:
-        """Return False at once: the request continues."""
-        return False
+        yield no_turn
 
     def set_aside(self, request: Request) -> None:
         """Return None: a request that waits would keep its place."""

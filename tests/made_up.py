@@ -9,7 +9,6 @@ from typing import Any
 
 from scrapy.http import Response
 
-from scrapy_norobots import compat
 from scrapy_norobots.access import Access, Judge, Rules, StatusPolicy
 from scrapy_norobots.evidence.answers import Answer
 from scrapy_norobots.evidence.audit import Audit, Problem
@@ -18,6 +17,7 @@ from scrapy_norobots.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
 from scrapy_norobots.evidence.writer import Writer
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.spellings import knows_aiohttp
 from scrapy_norobots.standard import Origin, RobotsTxt
 
 TOWN = Origin("http", "town.example", 80)
@@ -26,7 +26,7 @@ TIME = 1_700_000_000.0
 ABOUT = {
     POLICY: json.dumps(dict(StatusPolicy.of("koster1996").table)),
     MULTIVALUE: "False",
-    AIOHTTP: str(compat.knows_aiohttp()),
+    AIOHTTP: str(knows_aiohttp()),
 }
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from scrapy import Request
 
-from scrapy_norobots import compat
 from scrapy_norobots.access import Access
 from scrapy_norobots.commands.base import GREEN, RED, YELLOW, coloured, span, to_json
 from scrapy_norobots.commands.sources import Found
+from scrapy_norobots.spellings import forbidden, spellings_of
 from scrapy_norobots.standard import Decision, Reason, Verdict
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.names import to_name
@@ -138,28 +138,23 @@ def _answer(url: str, sent: str, found: Found, robot: str | bytes) -> Answer:
     access, other, fresh_for = found
     decision = _decide(access, sent, robot)
     word = _word(decision, access)
-    rfc9309: str | None = word
-    age = fresh = None
+    rfc9309 = age = fresh = None
     if fresh_for is not None:
         age, fresh = max(time.time() - access.snapshot.time, 0.0), fresh_for > 0
-    if other is None:
-        rfc9309 = None
-    elif decision.reason is not Reason.ROBOTS_TXT:
+    if other is not None:
         # RFC 9309, 2.2.2, also allows robots.txt itself, but its parser does not implement that.
-        rfc9309 = _word(_decide(other, sent, robot), other)
+        is_robots_txt = decision.reason is Reason.ROBOTS_TXT
+        rfc9309 = word if is_robots_txt else _word(_decide(other, sent, robot), other)
     return Answer(url, word, decision, rfc9309, age, fresh)
 
 
 def _decide(access: Access, url: str, robot: str | bytes) -> Decision:
     """Decide as the middleware does: a URL is forbidden if any spelling is that may be sent."""
-    first = access.decide(url, robot)
     origin, target = split(url)
-    if first and target is not None:
-        for other in compat.spellings(target)[1:]:
-            decision = access.decide(f"{origin}{other}", robot)
-            if not decision:
-                return decision
-    return first
+    assert origin is not None  # `address` has checked that
+    assert target is not None
+    decision = forbidden(access, url, origin, target, robot, spellings_of(target))
+    return access.decide(url, robot) if decision is None else decision
 
 
 def _word(decision: Decision, access: Access) -> str:

@@ -95,10 +95,9 @@ class RobotsCommand(ScrapyCommand):
         assert self.settings is not None  # Scrapy has set them
         for name, value in _FORCED.items():
             self.settings.set(name, value, priority="cmdline")
+        # The log file of the project is for its crawls.
         if (self.settings.getpriority("LOG_FILE") or 0) < SETTINGS_PRIORITIES["cmdline"]:
-            self.settings.set(
-                "LOG_FILE", None, priority="cmdline"
-            )  # the project's log file is for its crawls
+            self.settings.set("LOG_FILE", None, priority="cmdline")
         try:
             self.config = Config.from_settings(self.settings)
         except ValueError as exc:
@@ -108,8 +107,8 @@ class RobotsCommand(ScrapyCommand):
         """Write the answers to standard output; call `fail` if that is not possible."""
         try:
             write(lines)
-        except OSError as exc:
-            self.fail(f"standard output: {exc.strerror or exc}")
+        except CommandError as exc:
+            self.fail(str(exc))
 
     def fail(self, message: str) -> None:
         """Write a message to standard error, and set the exit status of the command to 2."""
@@ -127,6 +126,10 @@ def _end_with_2(kind: type[BaseException], error: BaseException, trace: Tracebac
         sys.exit(2)
 
 
+class CommandError(Exception):
+    """A command failed; the text is a message for the user."""
+
+
 class InputError(Exception):
     """A file or URL could not be read: `path` names it, and `problem` says why."""
 
@@ -136,23 +139,22 @@ class InputError(Exception):
         self.problem = str(problem)
 
 
-def read_input(path: str, limit: int = -1) -> bytes:
+def read_input(path: str, limit: int) -> bytes:
     """Return the bytes of a file, or of standard input for ``-``.
 
-    Raises `InputError` if it cannot be read, or has more than `limit` bytes; a negative limit is none.
+    Raises `InputError` if it cannot be read, or has more than `limit` bytes.
     """
-    most = limit if limit < 0 else limit + 1
     try:
         if path != STDIN:
             with Path(path).open("rb") as file:
-                data = file.read(most)
+                data = file.read(limit + 1)
         elif sys.stdin is None:  # closed by the parent process
             raise InputError(display_name(path), "is closed")
         else:
-            data = sys.stdin.buffer.read(most)
+            data = sys.stdin.buffer.read(limit + 1)
     except OSError as exc:
         raise InputError(display_name(path), exc.strerror or exc) from exc
-    if 0 <= limit < len(data):
+    if len(data) > limit:
         raise InputError(
             display_name(path), f"has more than {limit} bytes, the limit set by NOROBOTS_MAXSIZE"
         )
@@ -195,8 +197,8 @@ def to_json(data: dict[str, object]) -> str:
 def write(lines: Iterable[str]) -> bool:
     """Write lines to standard output, until the reader closes it, as ``| head`` does.
 
-    Returns whether it is still open. Always consumes all lines. Raises `OSError` if they cannot be written
-    for another reason.
+    Returns whether it is still open. Always consumes all lines. Raises `CommandError` if they cannot be
+    written for another reason.
     """
     lines = iter(lines)
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -209,7 +211,7 @@ def write(lines: Iterable[str]) -> bool:
         # Discard the rest of the buffer, or the interpreter would report an error when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(exc, BrokenPipeError):
-            raise
+            raise CommandError(f"standard output: {exc.strerror or exc}") from exc
         deque(lines, maxlen=0)  # the exit status depends on all lines
         return False
     return True

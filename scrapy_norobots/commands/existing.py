@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable
 from typing import TYPE_CHECKING, TypeVar
 
-from scrapy_norobots.commands.spider import CommandError
+from scrapy_norobots.commands.base import CommandError
 from scrapy_norobots.settings import expand_store
 from scrapy_norobots.stores import MEMORY, open_store, without_password
 

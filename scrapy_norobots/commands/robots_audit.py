@@ -8,7 +8,6 @@ not agree, else 0.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,9 +23,9 @@ from scrapy_norobots.commands.base import (
     InputError,
     RobotsCommand,
     coloured,
-    is_terminal,
     to_json,
 )
+from scrapy_norobots.commands.progress import Progress
 from scrapy_norobots.evidence.fields import DECISIONS_SUFFIX, OVERRIDDEN, WARC_SUFFIX
 from scrapy_norobots.parser import Reader, StrictRobotParser
 from scrapy_norobots.standard.decision import printable
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
 
 # How many problems are printed as text. JSON has all.
 _SHOWN = 100
-
-_BAR = 30
 
 
 class RobotsAudit(RobotsCommand):
@@ -74,13 +71,20 @@ class RobotsAudit(RobotsCommand):
         try:
             # A folder may be named twice, or lie in another one.
             files = {file.resolve(): file for arg in args for file in _files(Path(arg))}.values()
-            progress = _Progress(sum(file.stat().st_size for file in files))
+            size = max(sum(file.stat().st_size for file in files), 1)
         except (InputError, OSError) as exc:
             self.fail(str(exc))
             return
-        audit = Audit(files, self._reader, progress.add)
+        progress, read = Progress(), 0
+
+        def show(more: int) -> None:
+            nonlocal read
+            read += more
+            progress.show("", min(read / size, 1.0))
+
+        audit = Audit(files, self._reader, show)
         lines = self._as_json(audit) if opts.json else self._as_text(audit)
-        self.answer(progress.beside(lines))
+        self.answer(_beside(progress, lines))
 
     def _problems(self, audit: Audit) -> Iterator[Problem]:
         for problem in audit.problems():
@@ -144,6 +148,14 @@ class RobotsAudit(RobotsCommand):
             raise LookupError(str(exc)) from exc
 
 
+def _beside(progress: Progress, lines: Iterator[str]) -> Iterator[str]:
+    """Yield lines, each where the progress bar was."""
+    for line in lines:
+        progress.make_way()
+        yield line
+    progress.clear()
+
+
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
@@ -160,32 +172,3 @@ def _files(folder: Path) -> list[Path]:
     if not files:
         raise InputError(str(folder), f"has no evidence: no file ends in {WARC_SUFFIX} or {DECISIONS_SUFFIX}")
     return files
-
-
-class _Progress:
-    """A progress bar on standard error, if that is a terminal."""
-
-    def __init__(self, total: int) -> None:
-        self._total = max(total, 1)
-        self._done = 0
-        self._shown = ""
-        self._is_visible = is_terminal(sys.stderr)
-
-    def add(self, size: int) -> None:
-        """Count bytes that have been read."""
-        self._done += size
-        part = min(self._done / self._total, 1)
-        bar = ("#" * int(part * _BAR)).ljust(_BAR, ".")
-        self._show(f"[{bar}] {part:4.0%}")
-
-    def beside(self, lines: Iterator[str]) -> Iterator[str]:
-        """Yield lines, each where the bar was."""
-        for line in lines:
-            self._show("")
-            yield line
-
-    def _show(self, text: str) -> None:
-        if self._is_visible and text != self._shown:
-            sys.stderr.write(f"\r\x1b[K{text}")
-            sys.stderr.flush()
-            self._shown = text

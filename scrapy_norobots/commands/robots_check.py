@@ -17,10 +17,18 @@ from scrapy import Request
 from scrapy.exceptions import UsageError
 
 from scrapy_norobots.commands.answerer import Answerer
-from scrapy_norobots.commands.base import STDIN, InputError, RobotsCommand, display_name, read_input, write
+from scrapy_norobots.commands.base import (
+    STDIN,
+    CommandError,
+    InputError,
+    RobotsCommand,
+    display_name,
+    read_input,
+    write,
+)
 from scrapy_norobots.commands.progress import Progress
 from scrapy_norobots.commands.sources import ComparingSource, FileSource, SiteSource, Source, StoreSource
-from scrapy_norobots.commands.spider import CommandError, run_spider
+from scrapy_norobots.commands.spider import run_spider
 from scrapy_norobots.commands.stream import Stream
 from scrapy_norobots.commands.url_reader import UrlReader
 from scrapy_norobots.identity import Identity
@@ -139,7 +147,4 @@ class _Check:
 
     def _write(self, answers: list[str]) -> None:
         self._progress.make_way()
-        try:
-            write(answers)
-        except OSError as exc:
-            raise CommandError(f"standard output: {exc.strerror or exc}") from exc
+        write(answers)

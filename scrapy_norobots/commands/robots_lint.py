@@ -19,6 +19,7 @@ from scrapy_norobots.commands.base import (
     BLUE,
     RED,
     YELLOW,
+    CommandError,
     InputError,
     RobotsCommand,
     coloured,
@@ -27,7 +28,7 @@ from scrapy_norobots.commands.base import (
     to_json,
 )
 from scrapy_norobots.commands.progress import Progress
-from scrapy_norobots.commands.spider import CommandError, Pool, run_spider
+from scrapy_norobots.commands.spider import Pool, run_spider
 from scrapy_norobots.fetch import Fetcher
 from scrapy_norobots.settings import Config
 from scrapy_norobots.standard import Finding, RobotsTxt, Severity

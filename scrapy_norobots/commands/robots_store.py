@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import UsageError
 
 from scrapy_norobots.access import Access, Judge
-from scrapy_norobots.commands.base import RobotsCommand, span, to_json, write
+from scrapy_norobots.commands.base import CommandError, RobotsCommand, span, to_json, write
 from scrapy_norobots.commands.existing import ExistingStore
-from scrapy_norobots.commands.spider import CommandError
 from scrapy_norobots.report.counters import Outcome
 from scrapy_norobots.standard import Origin, RobotsTxt
 from scrapy_norobots.standard.decision import printable, quoted
@@ -162,10 +161,10 @@ async def _list(contents: _Contents, *, as_json: bool) -> int:
             more = f", {facts['size']} bytes, {contents.times(access)}" if access is not None else ""
             lines.append(f"{printable(str(origin))}: {facts['outcome']}{more}")
         if len(lines) == _LINES:
-            if not _write(lines):
+            if not write(lines):
                 return 0
             lines = []
-    _write(lines)
+    write(lines)
     return 0
 
 
@@ -176,7 +175,7 @@ async def _show(contents: _Contents, origin: Origin, *, as_json: bool) -> int:
     facts, snapshot = contents.facts(origin, access), access.snapshot
     text = to_text(snapshot.body)
     if as_json:
-        _write([to_json({**facts, "headers": dict(snapshot.headers), "body": text})])
+        write([to_json({**facts, "headers": dict(snapshot.headers), "body": text})])
         return 0
     when = datetime.fromtimestamp(snapshot.time, timezone.utc).isoformat(timespec="seconds")
     shown = {
@@ -192,7 +191,7 @@ async def _show(contents: _Contents, origin: Origin, *, as_json: bool) -> int:
     body = to_lines(text)
     if not body[-1]:
         body.pop()  # what follows the last line feed
-    _write([*lines, *([""] if body else []), *map(_escaped, body)])
+    write([*lines, *([""] if body else []), *map(_escaped, body)])
     return 0
 
 
@@ -205,27 +204,18 @@ def _escaped(line: str) -> str:
 async def _forget(contents: _Contents, origin: Origin, *, as_json: bool) -> int:
     if not await contents.store.delete(origin):
         return _not_there(origin, as_json=as_json)
-    done = "forgotten"
-    _write(
-        [
-            to_json({"origin": str(origin), "outcome": done})
-            if as_json
-            else f"{printable(str(origin))}: {done}"
-        ]
-    )
+    _tell(origin, "forgotten", as_json=as_json)
     return 0
 
 
 def _not_there(origin: Origin, *, as_json: bool) -> int:
-    what = "not in the store"
-    _write(
-        [
-            to_json({"origin": str(origin), "outcome": what})
-            if as_json
-            else f"{printable(str(origin))}: {what}"
-        ]
-    )
+    _tell(origin, "not in the store", as_json=as_json)
     return 1
+
+
+def _tell(origin: Origin, what: str, *, as_json: bool) -> None:
+    facts: dict[str, object] = {"origin": str(origin), "outcome": what}
+    write([to_json(facts) if as_json else f"{printable(str(origin))}: {what}"])
 
 
 async def _export(contents: _Contents, folder: str) -> int:
@@ -270,10 +260,3 @@ def _origin(text: str) -> Origin:
     if origin is None:
         raise ValueError(f"{text}: not an origin; expected a scheme and a host, such as http://town.example")
     return origin
-
-
-def _write(lines: list[str]) -> bool:
-    try:
-        return write(lines)
-    except OSError as exc:
-        raise CommandError(f"standard output: {exc.strerror or exc}") from exc

@@ -7,10 +7,9 @@ crawl, and keep its limits of memory.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from scrapy import signals
 from scrapy.robotstxt import ProtegoRobotParser
@@ -18,21 +17,18 @@ from scrapy.robotstxt import ProtegoRobotParser
 from scrapy_norobots import compat
 from scrapy_norobots.access import Access, Judge, StatusPolicy
 from scrapy_norobots.commands.existing import ExistingStore
-from scrapy_norobots.loader import RobotsLoader
+from scrapy_norobots.loader import RobotsLoader, read_bodies
 from scrapy_norobots.origins import OriginCache
 from scrapy_norobots.parser import Reader
 from scrapy_norobots.report import CrawlReport
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.standard.robotstxt import SMALL_BODY
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
     from scrapy_norobots.settings import Config
-
-_T = TypeVar("_T")
 
 
 class Found(NamedTuple):
@@ -121,7 +117,7 @@ class StoreSource:
         if not snapshots or not all(self._judge.freshness.has_plausible_age(one, now) for one in snapshots):
             return None
         recall = partial(self._judge.recall, snapshots, now)
-        access = await _work(self._thread, sum(len(one.body) for one in snapshots), recall)
+        access = await read_bodies(self._thread, snapshots, recall)
         self._origins.put(origin, access)
         return self.get(origin)
 
@@ -148,7 +144,7 @@ class ComparingSource:
         if found is None:
             return None
         snapshot = found.access.snapshot
-        other = await _work(self._thread, len(snapshot.body), partial(self._judge.judge, snapshot))
+        other = await read_bodies(self._thread, [snapshot], partial(self._judge.judge, snapshot))
         self._others.put(origin, other)
         return found._replace(rfc9309=other)
 
@@ -156,8 +152,3 @@ class ComparingSource:
 def _judge(crawler: Crawler, config: Config) -> Judge:
     reader = Reader(crawler, config.parser, config.also_obey, multivalue=config.multivalue)
     return Judge(config.status_policy, config.freshness, reader.read)
-
-
-async def _work(thread: Executor, size: int, work: Callable[[], _T]) -> _T:
-    """Run `work`, which reads bodies of `size` bytes in all; in a thread if it may take long."""
-    return work() if size <= SMALL_BODY else await compat.in_thread(thread, work)

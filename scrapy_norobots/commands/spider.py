@@ -15,6 +15,7 @@ from scrapy.exceptions import DontCloseSpider
 from twisted.internet.defer import Deferred
 
 from scrapy_norobots import compat
+from scrapy_norobots.commands.base import CommandError
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -23,10 +24,6 @@ _T = TypeVar("_T")
 
 # Takes the crawler, and returns the coroutine to run during the crawl.
 Prepare = Callable[["Crawler"], Coroutine[Any, Any, None]]
-
-
-class CommandError(Exception):
-    """A command failed; the text is a message for the user."""
 
 
 class CommandSpider(Spider):

@@ -22,7 +22,8 @@ from twisted.internet.defer import Deferred
 
 from scrapy_norobots import compat
 from scrapy_norobots.commands.answerer import Answerer, address
-from scrapy_norobots.commands.spider import CommandError, Pool
+from scrapy_norobots.commands.base import CommandError
+from scrapy_norobots.commands.spider import Pool
 from scrapy_norobots.commands.url_reader import LINE_MAX, DaemonThreads, LongLine, UrlReader
 from scrapy_norobots.standard import Reason
 

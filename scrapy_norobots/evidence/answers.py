@@ -89,9 +89,8 @@ class Answer(NamedTuple):
             for name, values in response.headers.items()
             for value in values
         ]
-        protocol = (
-            "HTTP/1.0" if response.protocol == "HTTP/1.0" else "HTTP/1.1"
-        )  # HTTP/2 has no form of its own
+        # HTTP/2 has no form of its own.
+        protocol = "HTTP/1.0" if response.protocol == "HTTP/1.0" else "HTTP/1.1"
         head = _Head(protocol, response.status, headers)
         if self.renewed is None:
             _write(writer, "response", response.url, head, response.body, fields)

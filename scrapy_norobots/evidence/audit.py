@@ -12,12 +12,13 @@ from __future__ import annotations
 import json
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from scrapy_norobots import compat
 from scrapy_norobots.access import ALLOW, DENY, PRESETS, Access, Judge, Rules, StatusPolicy
+from scrapy_norobots.evidence.decisions import verdict_of
 from scrapy_norobots.evidence.fields import (
     AIOHTTP,
     AND,
@@ -34,6 +35,7 @@ from scrapy_norobots.evidence.files import DamagedError, GzipFile, Stored, read_
 from scrapy_norobots.evidence.index import Index, Outcome
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.spellings import forbidden, knows_aiohttp, spellings_of
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.urls import split
 
@@ -96,7 +98,7 @@ class Audit:
         self._on_read = on_read
         self._runs: dict[str, Run] = {}
         self._index = Index()
-        self._outcomes: dict[tuple[str, str], Outcome | None] = {}
+        self._outcome = lru_cache(_OUTCOMES_MAX)(self._index.outcome)
         self._parsed = _Parsed(_PARSED_MAX)
         self.answers = 0
         self.verdicts: Counter[str] = Counter()
@@ -205,14 +207,6 @@ class Audit:
         if _facts_of(decision) != stated or sent_as != decision.url:
             raise MismatchError(f"recorded as {_text_of(stated)}; judged as {_text_of(_facts_of(decision))}")
 
-    def _outcome(self, origin: str, date: str) -> Outcome | None:
-        name = (origin, date)
-        if name not in self._outcomes:
-            if len(self._outcomes) >= _OUTCOMES_MAX:
-                self._outcomes.clear()
-            self._outcomes[name] = self._index.outcome(origin, date)
-        return self._outcomes[name]
-
     def _access(self, outcome: Outcome, facts: dict[str, Any], run: Run) -> Access:
         """Return what may be fetched by an outcome; raise `MismatchError` if its body is not stored."""
         parser, is_strict = facts["parser"] or "", facts["reason"] != Reason.PARSER.name.lower()
@@ -278,21 +272,17 @@ def _policy(text: str) -> StatusPolicy:
 def _decide(access: Access, origin: Origin, target: str, facts: dict[str, Any], run: Run) -> Decision:
     """Return the decision on a URL, in any spelling that may be sent, as the crawl makes it."""
     robot = facts["robot"].encode("utf-8", "surrogateescape")
-    decision = access.decide(facts["url"], robot)
-    for spelling in _other_spellings(target, run) if decision.allowed else ():
-        if access.forbids(origin, spelling, robot):
-            return access.decide(f"{origin}{spelling}", robot)
-    return decision
+    decision = forbidden(access, facts["url"], origin, target, robot, _spellings(target, run))
+    return access.decide(facts["url"], robot) if decision is None else decision
 
 
-def _other_spellings(target: str, run: Run) -> tuple[str, ...]:
-    """Return the other spellings of a target that the crawl checked; raise `LookupError` if not known."""
-    spellings = compat.spellings(target)[1:]
-    if not spellings or run.aiohttp == compat.knows_aiohttp():
-        return spellings
-    if run.aiohttp:
+def _spellings(target: str, run: Run) -> Iterator[str]:
+    """Yield the spellings of a target that the crawl checked; raise `LookupError` if one is not known."""
+    yield target
+    others = spellings_of(target)[1:]
+    if others and run.aiohttp and not knows_aiohttp():
         raise LookupError("the crawl checked what aiohttp would send, which is not installed here")
-    return spellings[:1]
+    yield from others if run.aiohttp else others[:1]
 
 
 def _check_bad_url(facts: Mapping[str, Any]) -> None:
@@ -319,13 +309,8 @@ def _check_exempt(facts: Mapping[str, Any]) -> None:
 
 
 def _facts_of(decision: Decision) -> tuple[str, str, int | None, str | None]:
-    if decision.allowed:
-        verdict = decision.verdict.value
-    else:
-        is_forbidden = decision.reason in (Reason.RULE, Reason.PARSER)
-        verdict = decision.verdict.value if is_forbidden else UNREACHABLE
     line, rule = decision.rule or (None, None)
-    return verdict, decision.reason.name.lower(), line, rule
+    return verdict_of(decision), decision.reason.name.lower(), line, rule
 
 
 def _text_of(facts: tuple[Any, ...]) -> str:

@@ -37,6 +37,11 @@ class Made(NamedTuple):
     decision: Decision | None = None
     exemption: Reason | None = None
 
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the request passes because it is allowed, and not because robots.txt was overridden."""
+        return self.decision is None and (self.access is not None or self.exemption is not None)
+
 
 class DecisionLines:
     """Makes lines of decisions, in the thread that writes them."""
@@ -94,13 +99,16 @@ class DecisionLines:
         return found
 
 
+def verdict_of(decision: Decision) -> str:
+    """Return the verdict on a page: "allowed", "forbidden" by rules, or "unreachable" without any."""
+    if decision.allowed or decision.reason in (Reason.RULE, Reason.PARSER):
+        return decision.verdict.value
+    return UNREACHABLE
+
+
 def _dropped(url: str, decision: Decision) -> dict[str, Any]:
-    is_forbidden = decision.reason in (Reason.RULE, Reason.PARSER)
-    facts: dict[str, Any] = {
-        "verdict": Verdict.FORBIDDEN.value if is_forbidden else UNREACHABLE,
-        "reason": decision.reason.name.lower(),
-    }
-    if is_forbidden:
+    facts: dict[str, Any] = {"verdict": verdict_of(decision), "reason": decision.reason.name.lower()}
+    if facts["verdict"] != UNREACHABLE:
         facts["parser"] = decision.parser or StrictRobotParser.__name__
     if decision.rule is not None:
         facts["line"], facts["rule"] = decision.rule

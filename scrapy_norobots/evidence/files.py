@@ -149,9 +149,8 @@ def read_record(data: bytes) -> Stored:
 def _with_body(stored: Stored, body: bytes, headers: list[tuple[str, str]]) -> Stored:
     """Add the decoded body; say so if it is not what the record's digest is of."""
     values = ",".join(value for name, value in headers if name.lower() == "content-encoding")
-    names = [name.strip().lower() for name in values.split(",")]
     try:
-        judged = decode(body, [name for name in names if name not in ("", "identity")], _RECORD_MAX)
+        judged = decode(body, values, _RECORD_MAX)
     except ValueError as exc:
         return stored._replace(problem=f"its body cannot be decoded: {exc}")
     actual = digest_of(judged)

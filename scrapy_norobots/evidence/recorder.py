@@ -22,6 +22,7 @@ from scrapy import signals
 from scrapy_norobots import compat
 from scrapy_norobots.evidence.decisions import Made
 from scrapy_norobots.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
+from scrapy_norobots.spellings import knows_aiohttp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,11 +31,10 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.internet.defer import Deferred
 
-    from scrapy_norobots.access import Access
     from scrapy_norobots.evidence.answers import AnswerRecord
     from scrapy_norobots.settings import Config
     from scrapy_norobots.snapshot import Snapshot
-    from scrapy_norobots.standard import Decision, Origin, Reason
+    from scrapy_norobots.standard import Origin
 
 logger = logging.getLogger(__name__)
 
@@ -97,17 +97,14 @@ class Evidence:
         renews. `when` is when it was received, in seconds since the epoch, if that was before now.
         """
         judged = renewed = None
-        if snapshot is not None and snapshot.status is not None and 200 <= snapshot.status < 300:
-            judged = snapshot.body
-        elif snapshot is not None and snapshot.status == 304:
-            renewed = previous
         if snapshot is not None:
             when = snapshot.time
-        elif when is None:
-            when = time.time()
+            if snapshot.status == 304:
+                renewed = previous
+            elif snapshot.status is not None and 200 <= snapshot.status < 300:
+                judged = snapshot.body
+        when = time.time() if when is None else when
         self._put(self._answers.Answer(origin, response, when, judged, renewed))
-        if snapshot is not None and snapshot.status is None:
-            self.failed(snapshot)
 
     def failed(self, snapshot: Snapshot) -> None:
         """Record a download that led to no file."""
@@ -118,27 +115,10 @@ class Evidence:
         for snapshot in snapshots:
             self._put(self._answers.Copy(snapshot))
 
-    # Of each request, `url` is the URL that is checked, and `requested` the one that is sent.
-
-    def allowed(self, url: str, robot: str | bytes, requested: str, access: Access) -> None:
-        """Record that a request passes."""
-        if self._config.allowed:
-            self._put(Made(time.time(), url, robot, requested, access))
-
-    def exempt(self, url: str, robot: str | bytes, requested: str, reason: Reason) -> None:
-        """Record that a request passes because it needs no robots.txt (U7, U9)."""
-        if self._config.allowed:
-            self._put(Made(time.time(), url, robot, requested, exemption=reason))
-
-    def dropped(
-        self, url: str, robot: str | bytes, requested: str, decision: Decision, access: Access | None
-    ) -> None:
-        """Record that a request is dropped, or would be dropped without the dry run."""
-        self._put(Made(time.time(), url, robot, requested, access, decision))
-
-    def overridden(self, url: str, robot: str | bytes) -> None:
-        """Record that a request passes without a check, because of `dont_obey_robotstxt`."""
-        self._put(Made(time.time(), url, robot, url))
+    def decided(self, made: Made) -> None:
+        """Record a decision, unless ``NOROBOTS_EVIDENCE_ALLOWED`` leaves it out."""
+        if self._config.allowed or not made.is_allowed:
+            self._put(made)
 
     def _put(self, record: AnswerRecord | Made) -> None:
         writer = self._writer
@@ -211,5 +191,5 @@ def _about(config: Config) -> dict[str, str]:
         "robots": "ignore" if config.dry_run else "obey",
         POLICY: json.dumps(dict(config.status_policy.table)),
         MULTIVALUE: str(config.multivalue),
-        AIOHTTP: str(compat.knows_aiohttp()),
+        AIOHTTP: str(knows_aiohttp()),
     }

@@ -42,8 +42,8 @@ _MEMBER = 256 * 1024
 class Writer:
     """Writes the evidence of one crawl, a *run*, into a folder.
 
-    `about` is what the `warcinfo` records say. `written` and `lost` count records; `error` is what ended the
-    writing, if anything has.
+    `about` is what the `warcinfo` records say. `answers` and `decisions` count the records that are written,
+    `lost` those that are not; `error` is what ended the writing, if anything has.
     """
 
     def __init__(

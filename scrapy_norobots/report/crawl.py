@@ -56,6 +56,22 @@ def spider_name(crawler: Crawler) -> str:
     return str(getattr(crawler.spider or crawler.spidercls, "name", None) or "spider")
 
 
+class _Named(set[Origin]):
+    """The first `_LOGGED_MAX` origins of a kind, which the log names."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the log names no further ones."""
+        return len(self) >= _LOGGED_MAX
+
+    def take(self, origin: Origin) -> bool:
+        """Add an origin if there is room; return whether it was added now."""
+        is_new = origin not in self and not self.is_full
+        if is_new:
+            self.add(origin)
+        return is_new
+
+
 class Examined(NamedTuple):
     """What a report says of one file: its rules without effect, and whether it has patterns (`*` or `$`).
 
@@ -87,10 +103,10 @@ class CrawlReport:
             for path in config.report
             if crawler.spider is not None
         ]
-        self._without_rules: set[Origin] = set()
-        self._waited_for: set[Origin] = set()
-        self._with_ineffective: set[Origin] = set()
-        self._with_odd_delay: set[Origin] = set()
+        self._without_rules = _Named()
+        self._waited_for = _Named()
+        self._with_ineffective = _Named()
+        self._with_odd_delay = _Named()
         self._start_drops = 0
         self._listings: list[Listing] = []
         self._has_logged_no_room = False
@@ -107,7 +123,7 @@ class CrawlReport:
         body = access.snapshot.body
         ineffective = None
         # The search is slow, so it is skipped if its result would not be shown.
-        if self._files or len(self._with_ineffective) < _LOGGED_MAX:
+        if self._files or not self._with_ineffective.is_full:
             ineffective = IneffectiveRules.of(body, multivalue=robots.multivalue)
         is_new = previous is None or previous.rules is None
         has_pattern = is_new and is_only_strict(access.rules) and _PATTERN.search(body) is not None
@@ -159,10 +175,8 @@ class CrawlReport:
             self._stats.inc_value("norobots/retry/waited")
         if is_first:
             # At the level of the line that says why.
-            is_news = origin in self._without_rules and origin not in self._waited_for
+            is_news = origin in self._without_rules and self._waited_for.take(origin)
             level = logging.INFO if is_news else logging.DEBUG
-            if is_news:
-                self._waited_for.add(origin)
             self._log(
                 level,
                 "Requests to %s wait until %s, when its robots.txt is downloaded again "
@@ -259,15 +273,12 @@ class CrawlReport:
         why = f" ({access.setting})" if access.setting else ""
         seconds = f"{access.lifetime:.2g}" if access.lifetime < 10 else f"{access.lifetime:.0f}"
         again = f"; robots.txt is downloaded again after {seconds} s" if access.temporary else ""
-        logged = self._without_rules
-        is_new = origin not in logged
-        if level > logging.DEBUG and len(logged) < _LOGGED_MAX:
-            logged.add(origin)
-        elif is_new:
+        is_new = level > logging.DEBUG and self._without_rules.take(origin)
+        if origin not in self._without_rules:
             level = logging.DEBUG
         shown = printable(str(origin))
         self._log(level, "%s: requests to %s %s%s%s", access.detail, shown, what, why, again)
-        if is_new and origin in logged and len(logged) == _LOGGED_MAX:
+        if is_new and self._without_rules.is_full:
             self._log(
                 logging.WARNING,
                 "%d sites without fresh rules were reported; further ones are logged at DEBUG level",
@@ -287,13 +298,11 @@ class CrawlReport:
             self._log(logging.WARNING, "Further forbidden start requests are logged at DEBUG level")
 
     def _log_ineffective(self, access: Access, ineffective: IneffectiveRules) -> None:
-        origin = access.snapshot.origin
-        if origin in self._with_ineffective or len(self._with_ineffective) >= _LOGGED_MAX:
+        if not self._with_ineffective.take(access.snapshot.origin):
             return
-        self._with_ineffective.add(origin)
         url = printable(access.snapshot.url)
         self._log(logging.WARNING, "%s has lines without effect: %s.", url, ineffective)
-        if len(self._with_ineffective) == _LOGGED_MAX:
+        if self._with_ineffective.is_full:
             self._log(
                 logging.WARNING,
                 "%d such files were reported; set NOROBOTS_REPORT to list the rest",
@@ -307,13 +316,12 @@ class CrawlReport:
         if delay.kept:
             self._stats.inc_value("norobots/crawl_delay/kept")
             self._stats.max_value("norobots/crawl_delay/longest", delay.kept)
-        level = logging.DEBUG
-        if origin not in self._with_odd_delay and len(self._with_odd_delay) < _LOGGED_MAX:
-            level = logging.WARNING
+        is_odd = delay.invalid or (delay.asked is not None and delay.asked > delay.kept)
+        level = logging.WARNING if is_odd and self._with_odd_delay.take(origin) else logging.DEBUG
         if delay.invalid:
             self._stats.inc_value("norobots/crawl_delay/invalid")
             self._log(level, "%s has an invalid Crawl-delay, %r, which is ignored", url, delay.invalid)
-        elif delay.asked is not None and delay.asked > delay.kept:
+        elif is_odd:
             self._stats.inc_value("norobots/crawl_delay/shortened")
             self._log(
                 level,
@@ -322,10 +330,6 @@ class CrawlReport:
                 delay.asked,
                 delay.kept,
             )
-        else:
-            return
-        if level == logging.WARNING:
-            self._with_odd_delay.add(origin)
 
     def _log(self, level: int, message: str, *arguments: Any) -> None:
         logger.log(level, message, *arguments, extra={"spider": self._crawler.spider})

@@ -107,7 +107,9 @@ def _list_file(access: Access, rules: Rules, robot: str | bytes, drops: Drops) -
         raw = find_record(read_records(snapshot.body, multivalue=robots.multivalue), to_name(robot))
         in_raw = {line for line, _ in raw.names} if raw else ()
         records = [record for record in robots.records if record.line in in_raw]
-        listing["applies"] = [[one.line, max(_numbers(one))] for one in records]
+        listing["applies"] = [
+            [one.line, max(line for line, _ in (*one.user_agents, *one.rules))] for one in records
+        ]
         listing["drops"] = _drops_of(shown, records, drops)
         listing["notes"] = _notes_of(shown)
         if isinstance(rules, AllRules):
@@ -123,10 +125,6 @@ def _first_lines(lines: list[str]) -> tuple[list[str], int]:
         if room < 0:
             return lines[:number], len(lines) - number
     return (lines[:-1], 0) if lines[-1] == "" else (lines, 0)
-
-
-def _numbers(record: Record) -> list[int]:
-    return [line for line, _ in (*record.user_agents, *record.rules)]
 
 
 def _drops_of(robots: RobotsTxt, applying: list[Record], drops: Drops) -> dict[str, int]:

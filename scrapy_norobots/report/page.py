@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -90,8 +90,11 @@ def _number(number: int) -> str:
     return f"{number:,}"
 
 
-def _bars(rows: Iterable[tuple[str, str, int]], most: int) -> str:
+def _bars(rows: Sequence[tuple[str, str, int]], if_empty: str) -> str:
     """Return HTML table rows from tuples of a label (HTML), the CSS class of the bar, and a count."""
+    if not rows:
+        return _empty(if_empty)
+    most = max(count for *_, count in rows)
     return "\n".join(
         f'<tr><th scope="row">{label}</th><td class="bar"><svg aria-hidden="true">'
         f'<rect class="{kind}" width="{100 * count / most:.2f}%" height="100%" rx="3"/></svg></td>'
@@ -107,14 +110,11 @@ def _waiting(requests: dict[str, int]) -> str:
 
 
 def _outcomes(facts: Facts) -> str:
-    outcomes = facts["outcomes"]
     bars = [
         (escape(outcome["text"]), "stale" if outcome["stale"] else outcome["kind"], outcome["origins"])
-        for outcome in outcomes
+        for outcome in facts["outcomes"]
     ]
-    return _bars(bars, most=max((count for *_, count in bars), default=1)) or _empty(
-        "No robots.txt was loaded."
-    )
+    return _bars(bars, "No robots.txt was loaded.")
 
 
 def _sources(facts: Facts) -> str:
@@ -138,7 +138,7 @@ def _sources(facts: Facts) -> str:
 def _rules(facts: Facts) -> str:
     causes = facts["dropped_most"][:_RULES_SHOWN]
     bars = [(_cause(cause), "rule" if cause["line"] else "closed", cause["count"]) for cause in causes]
-    rows = _bars(bars, most=max((count for *_, count in bars), default=1)) or _empty("Nothing was dropped.")
+    rows = _bars(bars, "Nothing was dropped.")
     short_by = facts["dropped_most_short_by"]
     if short_by:
         rows += "\n" + _empty(

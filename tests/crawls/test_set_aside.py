@@ -96,11 +96,14 @@ def test_the_errback_is_called_when_the_request_is_given_up(mode: str) -> None:
     assert done.stats["norobots/unreachable"] == done.stats["robotstxt/forbidden"] == 2
 
 
-def test_failures_of_an_earlier_crawl_in_a_store_use_up_no_retries(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_expired", [False, True])
+def test_failures_of_an_earlier_crawl_in_a_store_use_up_no_retries(has_expired: bool, tmp_path: Path) -> None:
     settings = {**RETRY, "NOROBOTS_STORE": f"sqlite:///{tmp_path / 'robots.sqlite'}"}
     with Site(Closed(4)) as site:
         first = crawl(f"{site.url}/1", settings=settings)
         assert waiting(first) == {"waited": 1, "given_up": 1}
+        if has_expired:
+            time.sleep(1)  # the last back-off takes 0.8 s
         second = crawl(f"{site.url}/1", settings=settings)
         assert second.pages == [f"{site.url}/1"]
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_norobots import compat
+from scrapy_norobots import spellings
 from scrapy_norobots.evidence import audit as audit_module
 from scrapy_norobots.evidence.answers import Copy, Failure
 from scrapy_norobots.evidence.audit import Audit, Problem
@@ -224,10 +224,10 @@ def line_of(url: str, folder: Path, aiohttp: str) -> list[Problem]:
 def test_a_crawl_is_audited_by_the_spellings_that_it_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compat, "_aiohttp_url", lambda: lambda _: SimpleNamespace(raw_path_qs="/wow!"))
+    monkeypatch.setattr(spellings, "_aiohttp_url", lambda: lambda _: SimpleNamespace(raw_path_qs="/wow!"))
     assert "recorded as allowed" in line_of(f"{TOWN}/wow%21;", tmp_path / "with", "True")[0].text
     assert line_of(f"{TOWN}/wow;", tmp_path / "without", "False") == []
-    monkeypatch.setattr(compat, "_aiohttp_url", lambda: None)
+    monkeypatch.setattr(spellings, "_aiohttp_url", lambda: None)
     (problem,) = line_of(f"{TOWN}/wow;", tmp_path / "missing", "True")
     assert not problem.is_readable
     assert "aiohttp" in problem.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -46,8 +47,14 @@ def test_an_origin_that_has_expired_in_a_store_is_loaded_again_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     delays: list[float] = []
-    monkeypatch.setattr(compat, "call_later", lambda seconds, function: delays.append(seconds))
-    SetAside._ask_after(MagicMock(), -5.0, MagicMock(), MagicMock())
+
+    async def sleep(seconds: float) -> None:
+        delays.append(seconds)
+        raise TimeoutError
+
+    monkeypatch.setattr(compat, "sleep", sleep)
+    with pytest.raises(TimeoutError):
+        asyncio.run(SetAside._retry(MagicMock(), MagicMock(), MagicMock(), "FooBot", -5.0))
     assert len(delays) == 1
     assert delays[0] >= 0
 
@@ -55,8 +62,8 @@ def test_an_origin_that_has_expired_in_a_store_is_loaded_again_at_once(
 @pytest.mark.parametrize(("is_new", "tries"), [(False, 0), (True, 1)])
 def test_only_a_new_download_uses_up_a_retry(is_new: bool, tries: int) -> None:
     request, access = Request("http://town.example/"), MagicMock()
-    closed = _Closed("FooBot", [_Waiting(request, Deferred(), access)])
+    closed = _Closed([_Waiting(request, Deferred(), access)])
     this = MagicMock(_may_wait=lambda *_: True)
-    SetAside._settle(this, MagicMock(), closed, MagicMock() if is_new else access)
+    assert SetAside._take_done(this, closed, MagicMock() if is_new else access) == []
     assert request.meta.get(RETRY_TIMES, 0) == tries
     assert [one.request for one in closed.waiting] == [request]

@@ -78,8 +78,8 @@ def test_a_mock_downloader_has_no_waiting_room() -> None:
     request = Request("http://town.example/")
     room = waiting_room(mock_crawler())
     assert not room.must_wait(request)
-    with room.hold(None, request) as held:
-        assert not asyncio.run(held.turn())
+    with room.hold(None, request) as turn:
+        assert not asyncio.run(turn())
 
 
 @pytest.mark.parametrize("name", ["active", "total_concurrency"])

@@ -1,14 +1,14 @@
-"""`scrapy_norobots.compat` without a crawl."""
+"""`scrapy_norobots.spellings` without a crawl."""
 
 from __future__ import annotations
 
 import pytest
 
-from scrapy_norobots import compat
+from scrapy_norobots import spellings
 
 
 @pytest.mark.parametrize(
-    ("target", "spellings"),
+    ("target", "expected"),
     [
         ("/a?b=c", {"/a?b=c"}),
         ("/a;", {"/a;", "/a"}),
@@ -17,12 +17,12 @@ from scrapy_norobots import compat
     ],
 )
 def test_spellings_include_those_that_handlers_send(
-    target: str, spellings: set[str], monkeypatch: pytest.MonkeyPatch
+    target: str, expected: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compat, "_aiohttp_url", lambda: None)
-    assert set(compat.spellings(target)) == spellings
+    monkeypatch.setattr(spellings, "_aiohttp_url", lambda: None)
+    assert set(spellings.spellings_of(target)) == expected
 
 
 def test_what_aiohttp_decodes_is_a_spelling_too() -> None:
     pytest.importorskip("yarl")
-    assert "/wow!" in compat.spellings("/wow%21")
+    assert "/wow!" in spellings.spellings_of("/wow%21")
