@@ -73,7 +73,7 @@ class Reading:
             asked = [parser.crawl_delay(self._robot) for parser in self._parsed(body)]
         else:
             asked = [Protego.parse(_as_utf8(body).decode()).crawl_delay(self._robot)]
-        return min(max((each for each in asked if each is not None), default=0), self._longest_delay)
+        return float(min(max((each for each in asked if each is not None), default=0), self._longest_delay))
 
 
 def _as_utf8(body: bytes) -> bytes:
@@ -160,7 +160,8 @@ def resource(url: str) -> str:
 class Judge:
     """Reads a log; `faults` lists its violations of what the settings of the crawl promise.
 
-    `before` is the judge of an earlier crawl with the same store, which ended at `begin`.
+    `before` is the judge of an earlier crawl with the same store. `asked` is how many times a file was
+    requested.
     """
 
     def __init__(
@@ -174,7 +175,7 @@ class Judge:
         if before is not None:
             self._asks = {origin: asks[-1:] for origin, asks in before._asks.items()}
             begin = before.end
-        self.end = log[-1].time if log else begin
+        self.end: float = log[-1].time if log else begin
         self._found: dict[str, Found] = {}
         self._arrived: dict[str, int] = defaultdict(int)
         self._sent: dict[str, list[Sent]] = {origin: [] for origin in world.files}

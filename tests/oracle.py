@@ -2,7 +2,7 @@
 
 It shares no code with the package, is not fast, and only decides: ``allowed(body, url, robot)``. Each
 function is one group of clauses. ``python -m tests.oracle --count N --seed N`` asks both about N random files
-of `tests.nasty`, and prints the answers that differ; with ``--multivalue``, both read the multi-value dialect.
+of `tests.nasty`, and prints the answers that differ. With ``--multivalue``, both read that dialect (D1).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from scrapy_norobots import middleware
 from scrapy_norobots.loader import Loaded, RobotsLoader
 from scrapy_norobots.standard import Origin, rules
 from scrapy_norobots.standard.urls import split
-from tests.spiders import Pages
+from tests.features import Items
 
 
 def _no_normal_form(_urls: list[str]) -> None:
@@ -43,7 +43,7 @@ SLIPS: dict[str, Callable[[list[str]], None]] = {
 }
 
 
-class Slipping(Pages):
+class Slipping(Items):
     """Injects a bug; the spider is created before the middleware, so this is early enough."""
 
     def __init__(self, requests: list[str | dict[str, Any]], slip: str, **kwargs: Any) -> None:

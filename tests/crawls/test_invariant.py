@@ -16,16 +16,16 @@ def test_crawls_of_random_worlds_keep_the_invariant(
     seed: int, retries: int, mode: str, tls: tuple[Path, Path]
 ) -> None:
     """``python -m tests.invariant --seed SEED --retries N --mode MODE`` repeats one."""
-    judge = invariant.run(seed, mode, tls, settings={"NOROBOTS_RETRY_CLOSED": retries}).judge
-    assert judge.pages > 5
-    assert not judge.faults
+    outcome = invariant.run(seed, mode, tls, promised={"NOROBOTS_RETRY_CLOSED": retries})
+    assert outcome.pages > 5
+    assert not outcome.faults
 
 
 def test_the_audit_agrees_with_every_decision_in_a_random_world(
     mode: str, tls: tuple[Path, Path], tmp_path: Path
 ) -> None:
     """``python -m tests.invariant --evidence`` does so with more of them."""
-    assert not invariant.run_with_evidence(3, mode, tls, tmp_path).judge.faults
+    assert not invariant.run(3, mode, tls, promised={"NOROBOTS_EVIDENCE": str(tmp_path)}).faults
 
 
 def test_crawls_of_hosts_that_are_closed_for_a_moment_keep_the_invariant(mode: str) -> None:
@@ -52,7 +52,7 @@ SLIPS = {
     "no robots.txt closes the site": ({"settings": {"NOROBOTS_STATUS_POLICY": {"404": "deny"}}}, "left out"),
     "a file never expires": ({"settings": {"NOROBOTS_TTL": 3600}}, "which had expired"),
     "a request that is retried is lost": (
-        {"settings": {"NOROBOTS_RETRY_CLOSED": 2, "NOROBOTS_RETRY_CLOSED_MAX": 0}},
+        {"promised": {"NOROBOTS_RETRY_CLOSED": 2}, "settings": {"NOROBOTS_RETRY_CLOSED_MAX": 0}},
         "left out",
     ),
     "each request downloads by itself": (with_slip("each request downloads by itself"), "requested again"),
@@ -63,5 +63,5 @@ SLIPS = {
 def test_the_invariant_finds_injected_bugs(name: str, tls: tuple[Path, Path]) -> None:
     """In one of several worlds, because a file seldom expires in such a short crawl."""
     job, words = SLIPS[name]
-    found = (invariant.run(seed, "asyncio", tls, **copy.deepcopy(job)).judge.faults for seed in range(9, 33))
+    found = (invariant.run(seed, "asyncio", tls, **copy.deepcopy(job)).faults for seed in range(9, 33))
     assert any(words in fault for faults in found for fault in faults)
