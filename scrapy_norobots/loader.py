@@ -112,9 +112,14 @@ class RobotsLoader:
             loaded = Loaded(access, Source.MEMORY)
         else:
             loaded = await self._loads.join(origin, partial(self._load, origin, request, robot))
-        while not loaded.access.is_ready(robot):
-            await self._preparations.join((origin, robot), partial(self._prepare, loaded.access, robot))
+        await self.prepare(loaded.access, robot)
         return loaded
+
+    async def prepare(self, access: Access, robot: str | bytes) -> None:
+        """Make an access ready to answer questions about `robot`."""
+        key = access.snapshot.origin, robot
+        while not access.is_ready(robot):
+            await self._preparations.join(key, partial(self._prepare, access, robot))
 
     def _examine(self, access: Access, previous: Access | None, robot: str | bytes) -> Examined:
         access.prepare(robot)  # before the cache asks for its size, which includes the rules
