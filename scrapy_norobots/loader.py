@@ -115,6 +115,18 @@ class RobotsLoader:
         await self.prepare(loaded.access, robot)
         return loaded
 
+    async def newest(self, origin: Origin, request: Request, robot: str | bytes) -> Access | None:
+        """Return the newest access to an origin, expired or not, ready for `robot`; None if it was evicted.
+
+        Starts no download, but waits for a running one.
+        """
+        if origin in self._loads:
+            return (await self.load(origin, request, robot)).access
+        access = self.origins.latest(origin)
+        if access is not None:
+            await self.prepare(access, robot)
+        return access
+
     async def prepare(self, access: Access, robot: str | bytes) -> None:
         """Make an access ready to answer questions about `robot`."""
         key = access.snapshot.origin, robot

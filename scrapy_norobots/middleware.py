@@ -227,8 +227,9 @@ class NoRobotsMiddleware:
                     break
         else:
             # They have expired again. If another request has loaded newer ones, these apply, expired or not.
-            access = self._origins.latest(question.origin) or access
-            await self._loader.prepare(access, question.robot)
+            with self._waiting_room.hold(question.origin, request):
+                newest = await self._loader.newest(question.origin, request, question.robot)
+            access = newest or access
             decision = _forbids(access, question)
         return access, decision
 

@@ -114,15 +114,12 @@ def _with_features(some: Random, world: World) -> World:
     )
 
 
-_LINES = (
-    *("Crawl-delay: 0.05", "Crawl-delay: 0.1", "Crawl-delay: 7", "crawl-delay:0.02", "Crawl-delay: soon"),
+# Some lines for each feature.
+_DELAYS = ("Crawl-delay: 0.1", "Crawl-delay: 0.1", "Crawl-delay: 7", "crawl-delay:0.05", "Crawl-delay: soon")
+_RULES = (
     *("Allow: /a", "Allow: /b/~tam", "Disallow: /*b", "Disallow: /*~tam/x.html$", "Disallow: /c*/a"),
-    *(
-        "Disallow: /a/b /b?a /c-d_e",
-        "Disallow: /A, /%7Etam;",
-        "User-agent: indri * potto",
-        "User-agent: a\tTamarin;",
-    ),
+    *("Disallow: /a/b /b?a /c-d_e", "Disallow: /A, /%7Etam;"),
+    *("User-agent: indri * potto", "User-agent: a\tTamarin;"),
 )
 
 
@@ -130,10 +127,11 @@ def _with_lines(some: Random, body: bytes) -> bytes:
     """Put lines before some of the rules of a file."""
     end = re.search(rb"\r\n?|\n", body)
 
-    def line(_: re.Match[bytes]) -> bytes:
-        return some.choice(_LINES).encode() + end[0] if end and some.random() < 0.4 else b""
+    def with_lines(rule: re.Match[bytes]) -> bytes:
+        added = [some.choice(kind) for kind in (_RULES, _DELAYS) if some.random() < 0.4]
+        return b"".join(line.encode() + end[0] for line in added if end) + rule[0]
 
-    return re.sub(rb"(?m)(?=\bDisallow:)", line, body)
+    return re.sub(rb"\bDisallow:", with_lines, body)
 
 
 def _with_tags(some: Random, robot: str, page: Page) -> Page:
