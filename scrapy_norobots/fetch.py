@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from functools import cached_property
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotSupported, StopDownload
@@ -23,7 +23,7 @@ from scrapy_norobots.body import ENCODING_HEADER, decode
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD
 from scrapy_norobots.freshness import stated_wait
 from scrapy_norobots.in_flight import BodiesInFlight, NoRoomError, free_body
-from scrapy_norobots.internals import missing_internals, slot_of
+from scrapy_norobots.internals import has_slot_of_host, missing_internals, slot_of
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
@@ -199,7 +199,7 @@ class Fetcher:
         if user_agent := page.headers.get("User-Agent"):
             headers["User-Agent"] = user_agent
         for key in self._config.copy_meta:
-            if key in page.meta and not (key == "download_slot" and _is_slot_of_host(page)):
+            if key in page.meta and not (key == "download_slot" and has_slot_of_host(page)):
                 meta[key] = page.meta[key]
         if "_scheme_proxy" in page.meta:
             # The proxy came from the environment, which may have another for the scheme of this URL.
@@ -229,15 +229,6 @@ def limit_retries(crawler: Crawler, request: Request) -> None:
         raise IgnoreRequest("the crawl is closing")
     if retries >= request.meta.get("max_retry_times", 0):
         request.meta["dont_retry"] = True
-
-
-def _is_slot_of_host(page: Request) -> bool:
-    """Return whether the download slot of a page is that of a host, as Scrapy sets it for a sent request.
-
-    A redirected request keeps the slot of the first host, which must not delay the robots.txt of the second.
-    """
-    urls = (page.url, *page.meta.get("redirect_urls", ()))
-    return page.meta["download_slot"] in {urlsplit(url).hostname for url in urls}
 
 
 def _unrendered(settings: BaseSettings) -> dict[str, object]:

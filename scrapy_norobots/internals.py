@@ -13,6 +13,7 @@ from operator import attrgetter
 from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy.core import downloader as scrapy_downloader
 from scrapy.core.downloader import Downloader
@@ -105,6 +106,15 @@ def named_slot_of(downloader: Downloader, request: Request, spider: Spider | Non
     needs_spider = _needs_spider(getattr(find, "__func__", find))
     found: tuple[str, Any] = find(request, spider) if needs_spider else find(request)
     return found
+
+
+def has_slot_of_host(request: Request) -> bool:
+    """Return whether the download slot in a request's meta is that of a host, as Scrapy sets it.
+
+    A redirected request keeps the slot of the first host.
+    """
+    urls = (request.url, *request.meta.get("redirect_urls", ()))
+    return request.meta.get("download_slot") in {urlsplit(url).hostname for url in urls}
 
 
 @cache

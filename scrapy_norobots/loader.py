@@ -125,9 +125,26 @@ class RobotsLoader:
             loaded = Loaded(access, Source.MEMORY)
         else:
             loaded = await self._loads.join(origin, partial(self._load, origin, request, robot))
-        while not loaded.access.is_ready(robot):
-            await self._preparations.join((origin, robot), partial(self._prepare, loaded.access, robot))
+        await self.prepare(loaded.access, robot)
         return loaded
+
+    async def newest(self, origin: Origin, request: Request, robot: str | bytes) -> Access | None:
+        """Return the newest access to an origin, expired or not, ready for `robot`; None if it was evicted.
+
+        Starts no download, but waits for a running one.
+        """
+        if origin in self._loads:
+            return (await self.load(origin, request, robot)).access
+        access = self.origins.latest(origin)
+        if access is not None:
+            await self.prepare(access, robot)
+        return access
+
+    async def prepare(self, access: Access, robot: str | bytes) -> None:
+        """Make an access ready to answer questions about `robot`."""
+        key = access.snapshot.origin, robot
+        while not access.is_ready(robot):
+            await self._preparations.join(key, partial(self._prepare, access, robot))
 
     def _examine(self, access: Access, previous: Access | None, robot: str | bytes) -> Examined:
         access.prepare(robot)  # before the cache asks for its size, which includes the rules

@@ -128,6 +128,8 @@ class NoRobotsMiddleware:
         `ValueError` if ``norobots_url`` in the request's meta is not an http or https URL.
         `spider` is not used: older Scrapy versions pass it.
         """
+        if self._delays is not None:
+            self._delays.use_slot_of_host(request)
         if is_overridden(request):
             await self._override(request)
             return None
@@ -233,6 +235,12 @@ class NoRobotsMiddleware:
                     break
                 if not await turn() or self._origins.peek(question.origin) is access:
                     break
+        else:
+            # They have expired again. If another request has loaded newer ones, these apply, expired or not.
+            with self._waiting_room.hold(question.origin, request):
+                newest = await self._loader.newest(question.origin, request, question.robot)
+            access = newest or access
+            decision = _forbids(access, question)
         return access, decision
 
     async def _override(self, request: Request) -> None:

@@ -119,6 +119,9 @@ class SharedLoads(Generic[_Key, _T]):
     def __len__(self) -> int:
         return len(self._loads)
 
+    def __contains__(self, key: _Key) -> bool:
+        return key in self._loads
+
     async def join(self, key: _Key, load: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         """Return the result of the load for a key; start `load` if none is running.
 

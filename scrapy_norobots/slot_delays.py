@@ -21,6 +21,7 @@ from scrapy.core.downloader import Downloader
 from scrapy_norobots import compat
 from scrapy_norobots.internals import (
     crawl_delay_of,
+    has_slot_of_host,
     missing_internals,
     named_slot_of,
     now,
@@ -74,6 +75,16 @@ class SlotDelays:
     def bring(self, request: Request, origin: Origin, seconds: float) -> None:
         """Make the slot in which a request will be sent keep the delay of an origin, once it gets there."""
         self._brought[request] = origin, seconds
+
+    @staticmethod
+    def use_slot_of_host(request: Request) -> None:
+        """Let a request be sent in the slot of its host, unless the user has chosen another slot.
+
+        Scrapy sends a redirected request in the slot of the first host, which does not keep the delay of the
+        second.
+        """
+        if "redirect_urls" in request.meta and has_slot_of_host(request):
+            del request.meta["download_slot"]
 
     @cached_property
     def _downloader(self) -> Downloader | None:

@@ -2,7 +2,7 @@
 
 It shares no code with the package, is not fast, and only decides: ``allowed(body, url, robot)``. Each
 function is one group of clauses. ``python -m tests.oracle --count N --seed N`` asks both about N random files
-of `tests.nasty`, and prints the answers that differ.
+of `tests.nasty`, and prints the answers that differ. With ``--multivalue``, both read that dialect (D1).
 """
 
 from __future__ import annotations
@@ -27,20 +27,8 @@ DIGITS = "0123456789"
 HEX = DIGITS + "ABCDEFabcdef"
 UNRESERVED = LETTERS + DIGITS + "-._~"
 NOT_ALLOWED = '"<>[\\]^`{|}'
-NO_HOST = [
-    "about",
-    "blob",
-    "data",
-    "file",
-    "ftp",
-    "gopher",
-    "javascript",
-    "mailto",
-    "news",
-    "sms",
-    "tel",
-    "urn",
-]
+NO_HOST = ["about", "blob", "data", "file", "ftp", "gopher", "javascript", "mailto", "news", "sms", "tel"]
+NO_HOST += ["urn"]
 
 
 class Record(NamedTuple):
@@ -122,8 +110,14 @@ def field_of(line: str) -> str:
     return lower(field.strip(" \t")) if colon else ""
 
 
-def read(body: bytes | str) -> list[Record]:
-    """F3 to F9, R1 to R4."""
+def values_in(value: str) -> list[str]:
+    """D1: the values in a line; a comma or semicolon at the end of one is punctuation."""
+    words = [word.rstrip(",;") for word in value.replace("\t", " ").split(" ")]
+    return [word for word in words if word != ""]
+
+
+def read(body: bytes | str, *, multivalue: bool = False) -> list[Record]:
+    """F3 to F9, R1 to R4; D1 if `multivalue` is true."""
     text = decode(body)
     records: list[Record] = []
     is_open = False
@@ -135,13 +129,14 @@ def read(body: bytes | str) -> list[Record]:
             continue
         field = field_of(line)
         value = kept.partition(":")[2].strip(" \t")
+        values = values_in(value) or [""] if multivalue else [value]
         if field == "user-agent":
             if not is_open or records[-1].rules:
                 records.append(Record([], []))
                 is_open = True
-            records[-1].names.append(value)
+            records[-1].names.extend(values)
         elif field == "disallow" and is_open:
-            records[-1].rules.append(value)
+            records[-1].rules.extend(values)
     return records
 
 
@@ -313,7 +308,7 @@ def target_of_rule(value: str, place: Place) -> str | None:
     if value.startswith("/"):
         return value
     scheme, rest = split_scheme(value)
-    if scheme in ("http", "https"):
+    if scheme in ("http", "https") and rest.startswith("//"):
         try:
             named = split_place(scheme, cleaned(rest))
         except ValueError:
@@ -324,13 +319,13 @@ def target_of_rule(value: str, place: Place) -> str | None:
     return "/" + value
 
 
-def allowed(body: bytes | str, url: str, robot: str) -> bool:
-    """U1, U6, U7, U9: return whether `robot` may fetch `url`."""
+def allowed(body: bytes | str, url: str, robot: str, *, multivalue: bool = False) -> bool:
+    """U1, U6, U7, U9: return whether `robot` may fetch `url`; by D1 too if `multivalue` is true."""
     place = place_of_url(url)
     if place is None or normal(place.target, is_rule=False) == "/robots.txt":
         return True
     asked = [written(place.target), normal(place.target, is_rule=False)]
-    for value in rules_for(read(body), robot):
+    for value in rules_for(read(body, multivalue=multivalue), robot):
         rule = target_of_rule(value, place)
         if rule is not None:
             for form in written(rule), normal(rule, is_rule=True):
@@ -352,13 +347,16 @@ def answer(ask: Callable[[], bool]) -> str:
         return "ValueError"
 
 
-def differences(case: Case) -> Iterator[str]:
+def differences(case: Case, *, multivalue: bool = False) -> Iterator[str]:
     """Ask the parser and this module the same questions, and yield the answers that differ."""
-    robots = RobotsTxt.parse(case.body)
+    robots = RobotsTxt.parse(case.body, multivalue=multivalue)
     parsed = [Record(list(record.names), [rule.value for rule in record.rules]) for record in robots.records]
-    if parsed != read(case.body):
-        yield f"records {parsed}, not {read(case.body)}: {case.body!r}"
-    expected = [answer(partial(allowed, case.body, *question)) for question in case.questions]
+    expected_records = read(case.body, multivalue=multivalue)
+    if parsed != expected_records:
+        yield f"records {parsed}, not {expected_records}: {case.body!r}"
+    expected = [
+        answer(partial(allowed, case.body, *question, multivalue=multivalue)) for question in case.questions
+    ]
     # Earlier questions must not matter, so ask everything twice.
     for ask in robots.allowed, robots.decide, robots.allowed:
         for question, answered in zip(case.questions, expected, strict=True):
@@ -374,11 +372,12 @@ def main() -> None:
     )
     parser.add_argument("--count", type=int, default=100_000, help="how many questions are asked (100000)")
     parser.add_argument("--seed", type=int, default=1, help="of the random files (1)")
+    parser.add_argument("--multivalue", action="store_true", help="read the multi-value dialect (D1)")
     options = parser.parse_args()
     some, found, start = random.Random(options.seed), 0, time.monotonic()
     files = -(-options.count // QUESTIONS)
     for _ in track(range(files), "asking", console=Console(stderr=True), disable=not sys.stderr.isatty()):
-        for difference in differences(nasty.case(some, QUESTIONS)):
+        for difference in differences(nasty.case(some, QUESTIONS), multivalue=options.multivalue):
             found += 1
             print(difference)
     seconds = time.monotonic() - start

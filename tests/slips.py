@@ -6,12 +6,22 @@ from collections.abc import Callable
 from typing import Any
 
 from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
 
-from scrapy_norobots import middleware
+from scrapy_norobots import middleware, slot_delays
+from scrapy_norobots.access import Access
+from scrapy_norobots.downloader import RobotsDownloader
+from scrapy_norobots.evidence import Evidence
 from scrapy_norobots.loader import Loaded, RobotsLoader
-from scrapy_norobots.standard import Origin, rules
+from scrapy_norobots.metatag import RobotsMetaMiddleware
+from scrapy_norobots.middleware import NoRobotsMiddleware
+from scrapy_norobots.parser import AllRules
+from scrapy_norobots.set_aside import SetAside
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import Decision, Origin, records, rules
 from scrapy_norobots.standard.urls import split
-from tests.spiders import Pages
+from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
+from tests.features import Items
 
 
 def _no_normal_form(_urls: list[str]) -> None:
@@ -36,14 +46,92 @@ def _each_for_itself(_urls: list[str]) -> None:
     RobotsLoader.load = load  # type: ignore[assignment, method-assign]
 
 
+def _lose_waiting_requests(_urls: list[str]) -> None:
+    SetAside._may_wait = lambda *_: False  # type: ignore[method-assign]
+
+
+def _no_crawl_delay(_urls: list[str]) -> None:
+    slot_delays.set_crawl_delay = lambda *_: None  # type: ignore[attr-defined]
+
+
+def _another_robot_in_the_evidence(_urls: list[str]) -> None:
+    def allowed(evidence: Evidence, url: str, robot: str | bytes, requested: str, access: Access) -> None:
+        record(evidence, url, "Potto", requested, access)
+
+    record = Evidence.allowed
+    Evidence.allowed = allowed  # type: ignore[assignment, method-assign]
+
+
+def _only_the_first_reading(_urls: list[str]) -> None:
+    AllRules.forbids = lambda self, *question: self.readings[0].forbids(*question)  # type: ignore[method-assign]
+
+
+def _do_not_split(_urls: list[str]) -> None:
+    records.to_values = lambda value: [value]  # type: ignore[attr-defined]
+
+
+def _forget_what_is_stored(_urls: list[str]) -> None:
+    async def load(_: CircuitBreaker, __: Origin) -> tuple[Snapshot, ...]:
+        return ()
+
+    CircuitBreaker.load = load  # type: ignore[assignment, method-assign]
+
+
+def _follow_nofollow(_urls: list[str]) -> None:
+    passes = RobotsMetaMiddleware._passes
+    RobotsMetaMiddleware._passes = (  # type: ignore[method-assign]
+        lambda self, each, response: isinstance(each, Request) or passes(self, each, response)
+    )
+
+
+def _keep_noindex(_urls: list[str]) -> None:
+    passes = RobotsMetaMiddleware._passes
+    RobotsMetaMiddleware._passes = (  # type: ignore[method-assign]
+        lambda self, each, response: not isinstance(each, Request) or passes(self, each, response)
+    )
+
+
+def _no_check_after_waiting_in_a_place(_urls: list[str]) -> None:
+    async def _wait(
+        self: NoRobotsMiddleware, request: Request, question: Any
+    ) -> tuple[Access, Decision | None]:
+        access, decision = await wait(self, request, question)
+        return access, decision if isinstance(self._waiting_room, RobotsDownloader) else None
+
+    wait = NoRobotsMiddleware._wait
+    NoRobotsMiddleware._wait = _wait  # type: ignore[method-assign]
+
+
+def _drop_early_what_is_closed(_urls: list[str]) -> None:
+    def _schedule(self: NoRobotsMiddleware, request: Request) -> None:
+        origin = Origin.of(request.url)
+        access = self._origins.latest(origin) if origin else None
+        if request.errback is None and access is not None and access.is_closed_for_now:
+            raise IgnoreRequest
+        schedule(self, request)
+
+    schedule = NoRobotsMiddleware._schedule
+    NoRobotsMiddleware._schedule = _schedule  # type: ignore[method-assign]
+
+
 SLIPS: dict[str, Callable[[list[str]], None]] = {
     "no normal form": _no_normal_form,
     "one file for both schemes": _one_file_for_both_schemes,
     "each request downloads by itself": _each_for_itself,
+    "requests that would wait are dropped": _lose_waiting_requests,
+    "slots keep no Crawl-delay": _no_crawl_delay,
+    "evidence has another robot": _another_robot_in_the_evidence,
+    "only the first reading decides": _only_the_first_reading,
+    "values are not split": _do_not_split,
+    "the store forgets": _forget_what_is_stored,
+    "links of nofollow pages are followed": _follow_nofollow,
+    "items of noindex pages are kept": _keep_noindex,
+    "requests that waited in a place pass": _no_check_after_waiting_in_a_place,
+    "closed origins drop requests early": _drop_early_what_is_closed,
 }
 
 
-class Slipping(Pages):
+class Slipping(Items):
     """Injects a bug; the spider is created before the middleware, so this is early enough."""
 
     def __init__(self, requests: list[str | dict[str, Any]], slip: str, **kwargs: Any) -> None:

@@ -11,6 +11,7 @@ import html
 import re
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -55,10 +56,16 @@ class File:
 
 @dataclass(frozen=True)
 class Page:
-    """A page: links, or a redirect to another."""
+    """A page: links, or a redirect to another; whether its META `tag` or its `header` lets robots follow the
+    links and index the page.
+    """
 
     links: list[str]
     redirect: bool = False
+    follow: bool = True
+    index: bool = True
+    tag: str = ""
+    header: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,10 @@ class World:
     starts: list[str]
     files: dict[str, list[File]]
     pages: dict[tuple[str, str], Page]
+
+    def page(self, origin: str, target: str) -> Page:
+        """Return the page at a target in any spelling; one without links if no link leads there."""
+        return self.pages.get((origin, oracle.normal(target, is_rule=False)), Page([]))
 
 
 def random_world(seed: int, ports: dict[str, int]) -> World:
@@ -178,6 +189,7 @@ class Arrival(NamedTuple):
 
     `time` is between the arrival of the request and its response, in monotonic seconds. `file` is the
     response, with status 304 if nothing has changed; None for a page, and for a redirect to a file elsewhere.
+    `links` and `follow` are those of the page.
     """
 
     time: float
@@ -186,21 +198,27 @@ class Arrival(NamedTuple):
     asker: str = ""
     file: File | None = None
     links: tuple[str, ...] = ()
+    follow: bool = True
 
 
 @dataclass
 class Played:
-    """A context manager: the servers of a world run inside the ``with``; `log` has the requests, in order."""
+    """A context manager: the servers of a world run inside the ``with``; `log` has the requests, in order.
+
+    `change` returns another world for the random one of the seed.
+    """
 
     seed: int
     certificate: tuple[Path, Path]
+    change: Callable[[World], World] = lambda world: world
     log: list[Arrival] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._fronts = {
             scheme: _Front(self, scheme, tls) for scheme, tls in (("http", None), ("https", self.certificate))
         }
-        self.world = random_world(self.seed, {scheme: front.port for scheme, front in self._fronts.items()})
+        ports = {scheme: front.port for scheme, front in self._fronts.items()}
+        self.world = self.change(random_world(self.seed, ports))
         self._asked = dict.fromkeys(self.world.files, 0)
         self._moved: dict[str, tuple[str, File]] = {}
         self._lock = threading.Lock()
@@ -224,15 +242,16 @@ class Played:
             path, _, query = hit.target.partition("?")
             if path == "/robots.txt":
                 return self._robots(origin, hit, query)
-            key = (origin, oracle.normal(hit.target, is_rule=False))
-            page = self.world.pages.get(key, Page([]))
-            self.log.append(Arrival(time.monotonic(), origin + hit.target, origin, links=tuple(page.links)))
+            page = self.world.page(origin, hit.target)
+            now, links = time.monotonic(), tuple(page.links)
+            self.log.append(Arrival(now, origin + hit.target, origin, links=links, follow=page.follow))
         if page.redirect:
             return Answer(status=302, headers={"Location": page.links[0], **_HANG_UP})
         anchors = "".join(f'<a href="{html.escape(link)}">x</a>' for link in page.links)
-        return Answer(
-            f"<html><body>{anchors}</body></html>", headers={"Content-Type": "text/html", **_HANG_UP}
-        )
+        headers = {"Content-Type": "text/html", **_HANG_UP}
+        if page.header:
+            headers["X-Robots-Tag"] = page.header
+        return Answer(f"<html><head>{page.tag}</head><body>{anchors}</body></html>", headers=headers)
 
     def _robots(self, origin: str, hit: Hit, query: str) -> Answer:
         def note(asker: str, file: File | None) -> None:

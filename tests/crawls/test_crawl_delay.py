@@ -17,7 +17,7 @@ import pytest
 from scrapy import signals
 
 from tests.crawling import ADDON, MODES, crawl, started, with_report
-from tests.sites import Answer, Site, page
+from tests.sites import Answer, Hit, Site, page
 
 BY_HAND = {
     "ROBOTSTXT_OBEY": True,
@@ -106,6 +106,27 @@ def test_origins_that_share_a_slot_keep_the_largest_delay(first: int) -> None:
     assert len(seen.pages) == 7
     times = sorted(hit.time for site in sites for hit in site.hits if hit.time >= since)
     assert min(later - earlier for earlier, later in pairwise(times)) >= DELAY
+
+
+@pytest.mark.parametrize("meta", [{}, {"dont_obey_robotstxt": True}])
+def test_requests_that_are_redirected_from_another_host_keep_the_delay(
+    meta: dict[str, Any], mode: str
+) -> None:
+    with Site(SLOW, host="127.0.0.2") as slow, Site() as first:
+
+        def redirect(hit: Hit) -> Answer:
+            while not slow.pages():  # until the crawl knows the delay
+                time.sleep(0.01)
+            return Answer(status=302, headers={"Location": slow.url + hit.target})
+
+        paths = [f"/{i}" for i in range(3)]
+        first.answers |= dict.fromkeys(paths, redirect)
+        redirected = [{"url": first.url + path, "meta": meta} for path in paths]
+        others = [f"{slow.url}{path}/" for path in paths]
+        settings = {**OBEY, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+        seen = crawl(*others, *redirected, mode=mode, settings=settings)
+    assert len(seen.pages) == 6
+    assert shortest(slow) >= DELAY
 
 
 def test_the_delay_changes_when_the_file_changes() -> None:

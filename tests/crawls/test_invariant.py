@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests import invariant, momentary
+from tests import features, invariant, momentary
 
 
 @pytest.mark.parametrize(("seed", "retries"), [(1, 0), (2, 0), (3, 2)])
@@ -16,16 +16,27 @@ def test_crawls_of_random_worlds_keep_the_invariant(
     seed: int, retries: int, mode: str, tls: tuple[Path, Path]
 ) -> None:
     """``python -m tests.invariant --seed SEED --retries N --mode MODE`` repeats one."""
-    judge = invariant.run(seed, mode, tls, settings={"NOROBOTS_RETRY_CLOSED": retries}).judge
-    assert judge.pages > 5
-    assert not judge.faults
+    outcome = invariant.run(seed, mode, tls, promised={"NOROBOTS_RETRY_CLOSED": retries})
+    assert outcome.pages > 5
+    assert not outcome.faults
 
 
 def test_the_audit_agrees_with_every_decision_in_a_random_world(
     mode: str, tls: tuple[Path, Path], tmp_path: Path
 ) -> None:
     """``python -m tests.invariant --evidence`` does so with more of them."""
-    assert not invariant.run_with_evidence(3, mode, tls, tmp_path).judge.faults
+    assert not invariant.run(3, mode, tls, promised={"NOROBOTS_EVIDENCE": str(tmp_path)}).faults
+
+
+@pytest.mark.parametrize("seed", [4, 6])
+def test_crawls_with_random_combinations_of_features_keep_their_promises(
+    seed: int, mode: str, tls: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """``python -m tests.invariant --features --seed SEED --mode MODE`` repeats one."""
+    with features.combination(seed, mode, tmp_path) as chosen:
+        outcome = invariant.run(seed, mode, tls, **chosen.job)
+    assert outcome.pages > 5
+    assert not outcome.faults
 
 
 def test_crawls_of_hosts_that_are_closed_for_a_moment_keep_the_invariant(mode: str) -> None:
@@ -52,7 +63,7 @@ SLIPS = {
     "no robots.txt closes the site": ({"settings": {"NOROBOTS_STATUS_POLICY": {"404": "deny"}}}, "left out"),
     "a file never expires": ({"settings": {"NOROBOTS_TTL": 3600}}, "which had expired"),
     "a request that is retried is lost": (
-        {"settings": {"NOROBOTS_RETRY_CLOSED": 2, "NOROBOTS_RETRY_CLOSED_MAX": 0}},
+        {"promised": {"NOROBOTS_RETRY_CLOSED": 2}, "settings": {"NOROBOTS_RETRY_CLOSED_MAX": 0}},
         "left out",
     ),
     "each request downloads by itself": (with_slip("each request downloads by itself"), "requested again"),
@@ -63,5 +74,36 @@ SLIPS = {
 def test_the_invariant_finds_injected_bugs(name: str, tls: tuple[Path, Path]) -> None:
     """In one of several worlds, because a file seldom expires in such a short crawl."""
     job, words = SLIPS[name]
-    found = (invariant.run(seed, "asyncio", tls, **copy.deepcopy(job)).judge.faults for seed in range(9, 33))
+    found = (invariant.run(seed, "asyncio", tls, **copy.deepcopy(job)).faults for seed in range(9, 33))
     assert any(words in fault for faults in found for fault in faults)
+
+
+FEATURE_SLIPS = {
+    "requests that would wait are dropped": ("retries", "left out"),
+    "slots keep no Crawl-delay": ("Crawl-delay", "s after another, not"),
+    "evidence has another robot": ("evidence", "the audit ended with 1"),
+    "only the first reading decides": ("second reading", "forbidden by file"),
+    "the store forgets": ("store", "requested again"),
+    "links of nofollow pages are followed": ("META tags", "no followed link led to it"),
+    "items of noindex pages are kept": ("META tags", "an item of a page that says noindex"),
+    "values are not split": ("several values", "forbidden by file"),
+    "requests that waited in a place pass": ("by hand", "forbidden by file"),
+    "closed origins drop requests early": ("early drop", "left out"),
+}
+
+
+@pytest.mark.parametrize("slip", FEATURE_SLIPS)
+def test_the_invariant_finds_a_bug_in_each_feature(slip: str, tls: tuple[Path, Path], tmp_path: Path) -> None:
+    name, words = FEATURE_SLIPS[slip]
+    found = []
+    for seed in range(9, 33):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        names = [name] if name != "early drop" else [name, "retries"]
+        with features.combination(seed, "asyncio", folder, *names) as chosen:
+            job = chosen.job | {"spider": "tests.slips.Slipping"}
+            job["arguments"] = {**job["arguments"], "slip": slip}
+            found += invariant.run(seed, "asyncio", tls, **job).faults
+        if any(words in fault for fault in found):
+            return
+    pytest.fail(f"not found: {found}")

@@ -55,6 +55,17 @@ def test_changed_rules_apply_after_the_next_refresh() -> None:
     assert len(site.robots_hits()) == 2
 
 
+def test_requests_that_wait_longer_than_rules_are_fresh_obey_the_newest_rules() -> None:
+    """Twelve pages wait in a line for more than a second; the third file forbids those that still wait."""
+    settings = {**SHORT, "NOROBOTS_TTL": 0.25, "DOWNLOAD_DELAY": 0.1, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    with Changing(Answer(RULES), Answer(RULES), Answer("User-agent: *\nDisallow: /\n")) as site:
+        seen = crawl(*(f"{site.url}/{i}" for i in range(12)), settings=settings)
+        targets = site.targets()
+    assert len(seen.pages) + len(seen.drops) == 12
+    third = [place for place, target in enumerate(targets) if target == "/robots.txt"][2]
+    assert set(targets[third:]) == {"/robots.txt"}
+
+
 def test_a_refresh_is_conditional_and_a_304_renews() -> None:
     def robots(hit: Hit) -> Answer:
         if hit.headers.get("if-none-match") == '"v1"':

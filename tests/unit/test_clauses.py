@@ -834,6 +834,8 @@ def test_a_path_with_two_slashes_is_not_a_whole_url() -> None:
         ("../help", "/help", "/"),
         ("*help", "/*help", "/help /ahelp"),
         ("http:/x", "/http:/x", "/x"),
+        ("http:x", "/http:x", "/x"),
+        ("http:\x18//garden.example/x", "/http:%18//garden.example/x", "/x"),
         ("1x://y", "/1x://y", "/y"),
     ],
 )

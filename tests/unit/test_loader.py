@@ -115,6 +115,28 @@ def test_the_result_names_its_source(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
+def test_the_newest_access_may_be_expired_and_a_running_download_is_awaited(tmp_path: Path) -> None:
+    if not can_wait_for_deferreds():
+        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
+
+    async def work() -> None:
+        async with crawls(tmp_path, 1, NOROBOTS_TTL=0) as (crawl,):
+            question = ORIGIN, REQUEST, "FooBot"
+            assert await crawl.loader.newest(*question) is None
+            first = (await crawl.loader.load(*question)).access
+            assert await crawl.loader.newest(*question) is first
+            crawl.fetcher.may_end.clear()
+            loading = asyncio.ensure_future(crawl.loader.load(*question))
+            await asyncio.sleep(0)
+            newest = asyncio.ensure_future(crawl.loader.newest(*question))
+            await asyncio.sleep(0)
+            crawl.fetcher.may_end.set()
+            assert await newest is (await loading).access is not first
+            assert crawl.downloads == 2
+
+    asyncio.run(work())
+
+
 def test_one_process_downloads_for_all(tmp_path: Path) -> None:
     async def work() -> None:
         async with crawls(tmp_path, 4) as all_of_them:

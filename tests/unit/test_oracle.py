@@ -24,6 +24,13 @@ def test_both_readings_agree_on_random_files(seed: int) -> None:
         assert not list(oracle.differences(nasty.case(some)))
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_both_readings_agree_in_the_multi_value_dialect(seed: int) -> None:
+    some = random.Random(seed)
+    for _ in range(2_000):
+        assert not list(oracle.differences(nasty.case(some), multivalue=True))
+
+
 @always
 @given(st.randoms(use_true_random=False))
 def test_both_readings_agree_on_files_of_hypothesis(some: random.Random) -> None:
@@ -36,6 +43,13 @@ def test_both_readings_agree_on_files_of_hypothesis(some: random.Random) -> None
 def test_both_readings_agree_on_other_files(body: bytes, questions: list[tuple[str, str | bytes]]) -> None:
     as_text = [(url, robot if isinstance(robot, str) else robot.decode()) for url, robot in questions]
     assert not list(oracle.differences(nasty.Case(body, as_text)))
+
+
+@pytest.mark.parametrize("value", ["http:a", "http:", "HTTP:/a", "http:\x18//garden.example/a", "http:///a"])
+def test_both_readings_agree_on_values_that_resemble_urls(value: str) -> None:
+    body = f"User-agent: *\nDisallow: {value}\n".encode()
+    questions = [(HOST + target, "Tamarin") for target in ("/", "/a", f"/{value}", f"/{value}/a")]
+    assert not list(oracle.differences(nasty.Case(body, questions)))
 
 
 # --- the oracle itself
