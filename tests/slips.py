@@ -55,11 +55,10 @@ def _no_crawl_delay(_urls: list[str]) -> None:
 
 
 def _another_robot_in_the_evidence(_urls: list[str]) -> None:
-    def allowed(evidence: Evidence, url: str, robot: str | bytes, requested: str, access: Access) -> None:
-        record(evidence, url, "Potto", requested, access)
-
-    record = Evidence.allowed
-    Evidence.allowed = allowed  # type: ignore[assignment, method-assign]
+    decided = Evidence.decided
+    Evidence.decided = (  # type: ignore[method-assign]
+        lambda self, made: decided(self, made._replace(robot="Potto") if made.is_allowed else made)
+    )
 
 
 def _only_the_first_reading(_urls: list[str]) -> None:
