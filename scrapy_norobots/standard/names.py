@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from scrapy_norobots.standard.lines import BLANKS
+
 # The User-Agent of a robot in the form of browsers: Mozilla/5.0 (compatible; FooBot/1.2; +http://…).
 _COMPATIBLE = re.compile(
     r"Mozilla/.*?[(;][ \t]*compatible;[ \t]*([^;) \t][^;)]*)", re.ASCII | re.DOTALL | re.IGNORECASE
 )
-
-# Blanks are spaces and tabs (F5); other white space is part of a name, as of any value (F6).
-_BLANKS = " \t"
 
 # The end of a name: its version, or a comment in brackets. The pattern matches one blank and not several,
 # which would take quadratic time for a long line of blanks.
@@ -38,15 +37,15 @@ def robot_name(user_agent: str) -> str:
     >>> robot_name("Mozilla/5.0 (compatible; FooBot/1.2; +http://foo.example/bot)")
     'FooBot'
     """
-    name = user_agent.strip(_BLANKS)
+    name = user_agent.strip(BLANKS)
     compatible = _COMPATIBLE.match(name)
     if compatible:
-        name = compatible[1].rstrip(_BLANKS)
+        name = compatible[1].rstrip(BLANKS)
     if end := _AFTER_NAME.search(name):
-        name = name[: end.start()].rstrip(_BLANKS)
-    last_blank = max(map(name.rfind, _BLANKS))
+        name = name[: end.start()].rstrip(BLANKS)
+    last_blank = max(map(name.rfind, BLANKS))
     if last_blank >= 0 and _DOTTED_VERSION.match(name, last_blank):
-        name = name[:last_blank].rstrip(_BLANKS)
+        name = name[:last_blank].rstrip(BLANKS)
     return name
 
 
