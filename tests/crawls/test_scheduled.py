@@ -9,7 +9,9 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from scrapy import Request
 
+from scrapy_norobots.scheduled import Scheduling
 from tests.crawling import ADDON, MODES, Crawl, crawl, with_report
 from tests.sites import Answer, Site, page
 
@@ -104,3 +106,25 @@ def test_requests_to_a_temporarily_closed_origin_are_not_dropped_early() -> None
     assert closed.pages() == []
     assert EARLY not in seen.stats
     assert seen.stats["norobots/unreachable"] == 10
+
+
+class Duplicates:
+    """A duplicate filter that compares URLs."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+
+    def request_seen(self, request: Request) -> bool:
+        is_known = request.url in self.seen
+        self.seen.add(request.url)
+        return is_known
+
+
+def test_a_request_that_is_not_filtered_leaves_no_trace_in_the_duplicate_filter() -> None:
+    scheduling = Scheduling.__new__(Scheduling)
+    scheduling._duplicates = Duplicates()  # type: ignore[assignment]
+    url = "http://town.example/"
+    assert scheduling.is_new(Request(url, dont_filter=True))
+    assert scheduling.is_new(Request(url))
+    assert not scheduling.is_new(Request(url))
+    assert scheduling.is_new(Request(url, dont_filter=True))
