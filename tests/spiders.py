@@ -119,6 +119,15 @@ class WithoutErrback(Pages):
             yield request.replace(errback=None)
 
 
+class UnfilteredFirst(WithoutErrback):
+    """Does not filter the links of its first page."""
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
+        is_first = urlsplit(response.url).path == "/"
+        for request in super().parse(response, **kwargs):
+            yield request.replace(dont_filter=is_first)
+
+
 class OrdersTheClass(Pages):
     """Lists Scrapy's robots.txt middleware with another order, by its class."""
 

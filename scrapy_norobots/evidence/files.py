@@ -16,7 +16,16 @@ from typing import NamedTuple
 from warcio.archiveiterator import ArchiveIterator
 
 from scrapy_norobots.body import decode
-from scrapy_norobots.evidence.fields import AIOHTTP, BODY_DIGEST, MULTIVALUE, ORIGIN, POLICY, RUN, digest_of
+from scrapy_norobots.evidence.fields import (
+    AIOHTTP,
+    BODY_DIGEST,
+    MULTIVALUE,
+    ORIGIN,
+    POLICY,
+    RUN,
+    SOURCE,
+    digest_of,
+)
 
 _CHUNK = 64 * 1024
 
@@ -143,17 +152,22 @@ def read_record(data: bytes) -> Stored:
         return stored
     if record.http_headers is None:  # by its URL or its type it is no answer over HTTP
         return stored._replace(problem="it has no HTTP headers")
-    return _with_body(stored, body, record.http_headers.headers)
+    # A store has bodies as they were judged.
+    return _with_body(stored, body, None if get(SOURCE) else record.http_headers.headers)
 
 
-def _with_body(stored: Stored, body: bytes, headers: list[tuple[str, str]]) -> Stored:
-    """Add the decoded body; say so if it is not what the record's digest is of."""
-    values = ",".join(value for name, value in headers if name.lower() == "content-encoding")
+def _with_body(stored: Stored, body: bytes, headers: list[tuple[str, str]] | None) -> Stored:
+    """Add the body, decoded by the headers if there are any; say so if the record's digest is of another."""
     try:
-        judged = decode(body, values, _RECORD_MAX)
+        judged = body if headers is None else _decoded(body, headers)
     except ValueError as exc:
         return stored._replace(problem=f"its body cannot be decoded: {exc}")
     actual = digest_of(judged)
     if actual != stored.digest:
         return stored._replace(problem=f"its body has the digest {actual}, not {stored.digest}")
     return stored._replace(body=judged)
+
+
+def _decoded(body: bytes, headers: list[tuple[str, str]]) -> bytes:
+    values = ",".join(value for name, value in headers if name.lower() == "content-encoding")
+    return decode(body, values, _RECORD_MAX)

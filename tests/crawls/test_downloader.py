@@ -16,7 +16,7 @@ from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.settings import default_settings
 
 from tests.crawling import ADDON, MODES, Crawl, crawl
-from tests.sites import Answer, Hit, Site
+from tests.sites import Answer, Hit, Site, page
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 SLOW_PAGES, HEALTHY_PAGES = 20, 20
@@ -450,6 +450,22 @@ def test_requests_that_wait_for_a_delay_take_no_place(slow: int, delay: float) -
     asked = "".join("f" if hit.host == fast else "s" for hit in site.hits if hit.target != "/robots.txt")
     # As long as the fast host has pages, only few of the others come in a row.
     assert len(max(asked[: asked.rindex("f")].split("f"), key=len)) <= 6
+
+
+def test_a_delay_after_robots_txt_takes_no_place_for_a_request_that_comes_later() -> None:
+    """The first request is forbidden, so only the download of robots.txt has used the slot."""
+    slow, fast = "127.0.0.1", "127.0.0.2"
+    settings = {"CONCURRENT_REQUESTS": 1, "DOWNLOAD_SLOTS": {slow: {"delay": 5}}}
+    with Site(RULES, host="0.0.0.0") as site:
+        site.answers["/links"] = page(f"{site.url_of(slow)}/late", f"{site.url_of(fast)}/late")
+        seen = crawl(
+            f"{site.url_of(slow)}/back/",
+            settings={**ADDON, **settings, "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"},
+            spider="tests.spiders.ThenAnyway",
+            arguments={"then": f"{site.url_of(fast)}/links", "follow": True},
+        )
+    assert len(seen.drops) == 1
+    assert [hit.host for hit in site.hits if hit.target == "/late"] == [fast, slow]
 
 
 def test_a_request_that_waited_is_checked_by_the_current_rules() -> None:

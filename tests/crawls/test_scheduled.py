@@ -104,3 +104,9 @@ def test_requests_to_a_temporarily_closed_origin_are_not_dropped_early() -> None
     assert closed.pages() == []
     assert EARLY not in seen.stats
     assert seen.stats["norobots/unreachable"] == 10
+
+
+def test_a_request_that_is_not_filtered_leaves_no_trace_in_the_duplicate_filter() -> None:
+    seen = follow("tests.spiders.UnfilteredFirst")
+    # Four links of the first page; then three pages once more, since the filter has not seen them.
+    assert seen.stats[EARLY] == seen.stats["robotstxt/forbidden"] == 7

@@ -98,3 +98,4 @@ def test_records_with_the_same_lines_are_equal() -> None:
     assert some != records(BODY.replace("/heap", "/hole"))
     for record in some:
         assert (record == record.names) is False
+        assert repr(record.names[0]) in repr(record)
