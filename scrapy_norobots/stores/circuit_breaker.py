@@ -1,6 +1,6 @@
 """`CircuitBreaker`: keep the crawl running when its store fails.
 
-The first failure is logged as one WARNING (as an ERROR if the setting names something that is not a store) and
+The first failure is logged as one WARNING (an ERROR if the setting names something that is not a store) and
 opens the circuit: for `PAUSE` seconds no call reaches the store, and the crawl uses memory only, as without a
 store. After each pause, one call tests the store; when it works again, that is one WARNING too. No call to
 the store takes longer than `TIMEOUT` seconds.
