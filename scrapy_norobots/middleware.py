@@ -100,7 +100,7 @@ class NoRobotsMiddleware:
             crawler.signals.connect(self._schedule, signal=signals.request_scheduled)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
         if self._evidence is not None:
-            self._evidence.open()
+            self._evidence.open(self._report.started)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NoRobotsMiddleware:

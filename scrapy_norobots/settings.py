@@ -157,7 +157,10 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceConfig:
-    """Where evidence goes (nowhere, if `folder` is empty), what of it, and whether the crawl needs it."""
+    """Where evidence goes (nowhere, if `folder` is empty), what of it, and whether the crawl needs it.
+
+    `folder` is a path with placeholders.
+    """
 
     folder: str
     allowed: bool
@@ -338,13 +341,13 @@ def expand_store(value: str) -> str:
 
 
 def _folder(settings: BaseSettings, name: str) -> str:
-    """Return a path, or an empty text if there is none."""
+    """Return a path with placeholders, or an empty text if there is none."""
     value = _value(settings, name)
     if not isinstance(value, (str, os.PathLike)) or isinstance(path := os.fspath(value or ""), bytes):
         raise _error(name, value, "must be the path of a folder")
     if "://" in path:
         raise _error(name, value, "must be the path of a folder, not a URL")
-    return os.path.expanduser(path)  # noqa: PTH111
+    return path
 
 
 def _report_paths(settings: BaseSettings, name: str) -> tuple[str, ...]:

@@ -79,11 +79,11 @@ class CrawlReport:
         self._crawl_delay_max = config.crawl_delay_max
         self._retries_closed = config.retry_closed > 0 and compat.is_own_crawl(crawler)
         self._spider_name = spider_name(crawler)
-        self._started = _now()
+        self.started = _now()
         # Each file with its renderer. The path in the setting selects it, since a symbolic link may lead to a
         # file with another extension. The shell has no spider at this point, and no crawl to report.
         self._files = [
-            (files.prepare(path, crawler.spider, self._started), RENDERERS[PurePath(path).suffix.lower()])
+            (files.prepare(path, crawler.spider, self.started), RENDERERS[PurePath(path).suffix.lower()])
             for path in config.report
             if crawler.spider is not None
         ]
@@ -223,7 +223,7 @@ class CrawlReport:
         crawl = {
             "generator": f"scrapy-norobots {__version__}",
             "spider": printable(self._spider_name),
-            "started": self._started.isoformat(),
+            "started": self.started.isoformat(),
             "finished": _now().isoformat(),
             "reason": printable(reason),
             "dry_run": self._dry_run,
@@ -232,7 +232,7 @@ class CrawlReport:
         self._log(logging.INFO, "%s", log_text(facts))
         for path, render in self._files:
             try:
-                written = files.write(path, render(facts).encode(), self._started)
+                written = files.write(path, render(facts).encode(), self.started)
             except OSError as exc:
                 self._log(logging.ERROR, "NOROBOTS_REPORT: the report %s could not be written: %s", path, exc)
             else:

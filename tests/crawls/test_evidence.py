@@ -403,6 +403,21 @@ def test_a_disk_that_takes_no_more(tmp_path: Path, required: bool, mode: str) ->
     assert audit(tmp_path).returncode == 0
 
 
+def test_placeholders_in_the_folder_are_replaced(tmp_path: Path) -> None:
+    settings = with_evidence(tmp_path / "%(name)s", NOROBOTS_REPORT=str(tmp_path / "%(name)s.json"))
+    with Site(RULES) as site:
+        seen = crawl(f"{site.url}/a", settings=settings)
+    name = next(tmp_path.glob("*.json")).stem
+    assert verdicts(decisions(tmp_path / name)) == {"a": "allowed"}
+    assert seen.log_lines(f"INFO: The evidence of this crawl is in {tmp_path / name}: ")
+
+
+def test_an_unknown_placeholder_in_the_folder_is_an_error_at_the_start(tmp_path: Path) -> None:
+    done = run_crawl("http://127.0.0.1:9/", settings=with_evidence(tmp_path / "%(_job)s"))
+    assert f"ValueError: NOROBOTS_EVIDENCE = '{tmp_path / '%(_job)s'}': unknown placeholder " in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_folder_that_cannot_be_written_is_an_error_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = run_crawl("http://127.0.0.1:9/", settings=with_evidence(tmp_path / "file"))
