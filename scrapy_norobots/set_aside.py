@@ -286,7 +286,7 @@ class SetAside:
         requests = await self._journal.recover()
         if requests:
             logger.info(
-                "%d requests that waited for closed sites when this job was killed are scheduled again",
+                "Requests that waited for closed sites when this job was killed are scheduled again: %d",
                 len(requests),
                 extra={"spider": self._crawler.spider},
             )

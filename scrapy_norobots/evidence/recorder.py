@@ -177,7 +177,7 @@ class Evidence:
             self._log_loss()
         self._log(
             logging.INFO,
-            "The evidence of this crawl is in %s: %d decisions, %d answers to requests for robots.txt",
+            "The evidence of this crawl is in %s (decisions: %d, answers to requests for robots.txt: %d)",
             self._folder,
             writer.decisions,
             writer.answers,

@@ -193,8 +193,8 @@ class CrawlReport:
             self._has_logged_no_room = True
             self._log(
                 logging.WARNING,
-                "%d requests wait for closed sites, which is the limit: further ones are dropped "
-                "(NOROBOTS_RETRY_CLOSED_MAX)",
+                "The requests that wait for closed sites have reached the limit, %d: further ones are "
+                "dropped (NOROBOTS_RETRY_CLOSED_MAX)",
                 most,
             )
 

@@ -110,7 +110,7 @@ def open_store(
         except ImportError as exc:
             raise ImportError(f"needs redis-py: pip install 'scrapy-norobots[redis]' ({exc})") from exc
         return RedisStore(value)
-    raise ValueError(f"unsupported store URL; expected {FORMS}")
+    raise ValueError(f"unsupported store URL; expected {URLS if must_exist else FORMS}")
 
 
 @asynccontextmanager

@@ -481,7 +481,9 @@ def test_a_killed_job_loses_no_request_that_waited(mode: str, tmp_path: Path) ->
         with killed(*requests, file=file, count=20, settings={**FOR_EVER, **job}, mode=mode):
             resumed = crawl(settings={**RETRY, **job}, mode=mode)
         assert sorted(resumed.pages) == sorted(urls)
-        assert resumed.log_lines("INFO: 20 requests that waited for closed sites when this job was killed")
+        assert resumed.log_lines(
+            "INFO: Requests that waited for closed sites when this job was killed are scheduled again: 20"
+        )
         assert not file.exists()
 
 
@@ -539,7 +541,9 @@ def test_a_download_by_a_spider_is_not_scheduled_after_a_kill(mode: str, tmp_pat
         done = crawl(settings={**RETRY, **job}, **{**work, "arguments": {"then": []}})
         assert closed.pages() == []
         assert other.pages() == ["/1"]
-        assert done.log_lines("INFO: 1 requests that waited for closed sites")
+        assert done.log_lines(
+            "INFO: Requests that waited for closed sites when this job was killed are scheduled again: 1"
+        )
 
 
 def test_a_media_pipeline_keeps_its_requests_out_of_the_journal(mode: str, tmp_path: Path) -> None:
