@@ -233,10 +233,14 @@ class SetAside:
                 closed.waiting.append(one._replace(access=access))
             else:
                 done.append(one)
+        seconds = None
         if access is not None and closed.waiting:
-            self._ask_after(self._seconds_left(origin, access), origin, closed)
+            seconds = self._seconds_left(origin, access)
+            self._ask_after(seconds, origin, closed)
         else:
             self._closed.pop(origin, None)
+        if access is not None and access.is_closed_for_now and not compat.is_closing(self._crawler):
+            self._report.still_closed(access, seconds)
         self._give_back(done)
 
     def _give_back(self, waiting: Sequence[_Waiting]) -> None:

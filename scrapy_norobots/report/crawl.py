@@ -88,7 +88,6 @@ class CrawlReport:
             if crawler.spider is not None
         ]
         self._without_rules: set[Origin] = set()
-        self._waited_for: set[Origin] = set()
         self._with_ineffective: set[Origin] = set()
         self._with_odd_delay: set[Origin] = set()
         self._start_drops = 0
@@ -158,19 +157,33 @@ class CrawlReport:
             self.counters.waited += 1
             self._stats.inc_value("norobots/retry/waited")
         if is_first:
-            # At the level of the line that says why.
-            is_news = origin in self._without_rules and origin not in self._waited_for
-            level = logging.INFO if is_news else logging.DEBUG
-            if is_news:
-                self._waited_for.add(origin)
             self._log(
-                level,
+                self._level(origin),
                 "Requests to %s wait until %s, when its robots.txt is downloaded again "
                 "(NOROBOTS_RETRY_CLOSED limits the retries)",
                 printable(str(origin)),
-                f"{datetime.now() + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S}",
+                _in(seconds),
             )
         logger.debug("Set aside: %s", request, extra={"spider": self._crawler.spider})
+
+    def still_closed(self, access: Access, seconds: float | None) -> None:
+        """Report a retry after which requests wait for some seconds more; None if they are given up."""
+        origin = access.snapshot.origin
+        if seconds is None:
+            self._log(
+                self._level(origin),
+                "%s: requests to %s are no longer retried, but dropped (NOROBOTS_RETRY_CLOSED)",
+                access.detail,
+                printable(str(origin)),
+            )
+            return
+        self._log(
+            self._level(origin),
+            "%s: requests to %s wait until %s, when robots.txt is downloaded again",
+            access.detail,
+            printable(str(origin)),
+            _in(seconds),
+        )
 
     def tried_again(self, *, is_given_up: bool) -> None:
         """Report a request that has waited: its origin is no longer closed, or the request is given up."""
@@ -237,6 +250,10 @@ class CrawlReport:
                 self._log(logging.ERROR, "NOROBOTS_REPORT: the report %s could not be written: %s", path, exc)
             else:
                 self._log(logging.INFO, "The robots.txt report was written to %s", written)
+
+    def _level(self, origin: Origin) -> int:
+        """Return the level of lines about a closed origin: INFO if the line that says why was a WARNING."""
+        return logging.INFO if origin in self._without_rules else logging.DEBUG
 
     def _log_outcome(self, access: Access, *, is_first: bool) -> None:
         """Log what an origin without fresh rules means for the crawl, and log when it has rules again."""
@@ -329,6 +346,11 @@ class CrawlReport:
 
     def _log(self, level: int, message: str, *arguments: Any) -> None:
         logger.log(level, message, *arguments, extra={"spider": self._crawler.spider})
+
+
+def _in(seconds: float) -> str:
+    """Return the local time in some seconds, for the log."""
+    return f"{datetime.now() + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S}"
 
 
 def _now() -> datetime:

@@ -91,7 +91,7 @@ def test_each_answer_and_each_decision_is_recorded(mode: str, tmp_path: Path) ->
     assert b"Refused" in error.body
     assert seen.stats["norobots/evidence/decisions"] == 7
     assert seen.stats["norobots/evidence/answers"] == 6
-    assert seen.log_lines(f"INFO: The evidence of this crawl is in {tmp_path} (decisions: 7, answers")
+    assert seen.log_lines(f"INFO: The evidence of this crawl is in {tmp_path} (decisions: 7, answers to")
     assert agrees(tmp_path)
     assert audit(tmp_path).stdout.endswith(": all agree, 1 not judged\n")
 
