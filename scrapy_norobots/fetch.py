@@ -71,6 +71,13 @@ _ANSWERS = "_norobots_answers"
 _CLOSING_LIMIT = 3
 
 
+class ClosingError(IgnoreRequest):
+    """The crawl is closing, so a download was stopped. Says nothing about the site."""
+
+    def __init__(self) -> None:
+        super().__init__("the crawl is closing")
+
+
 class Fetcher:
     """Downloads the robots.txt of origins for one crawler."""
 
@@ -109,7 +116,7 @@ class Fetcher:
                 meta[_ANSWERS] = answers
                 return await compat.unless(is_over, 1, self._follow(answers, url, page, previous, meta))
         except compat.LateError:
-            return _failed(origin, url, IgnoreRequest("the crawl is closing"), local_failure=True)
+            return _failed(origin, url, ClosingError(), local_failure=True)
         finally:
             answers.record()
 
@@ -222,11 +229,11 @@ def limit_retries(crawler: Crawler, request: Request) -> None:
     """Limit the retries of a download of robots.txt, and stop them while the crawl is closing.
 
     The last try is marked `dont_retry`, because Scrapy would log an ERROR when it gives up; the plugin logs
-    what the failure means for the crawl. Raises `IgnoreRequest` for a retry while the crawl is closing.
+    what the failure means for the crawl. Raises `ClosingError` for a retry while the crawl is closing.
     """
     retries = request.meta.get("retry_times", 0)
     if retries and compat.is_closing(crawler):
-        raise IgnoreRequest("the crawl is closing")
+        raise ClosingError
     if retries >= request.meta.get("max_retry_times", 0):
         request.meta["dont_retry"] = True
 
@@ -264,7 +271,7 @@ def _failed(origin: Origin, url: str, exc: Exception, *, local_failure: bool = F
         free_body(exc)
     # The frames of the traceback would keep their objects alive, half a body for example.
     exc.__traceback__ = exc.__cause__ = exc.__context__ = None
-    kind = "" if isinstance(exc, (UnreadableBodyError, NoRoomError)) else type(exc).__name__
+    kind = "" if isinstance(exc, (UnreadableBodyError, NoRoomError, ClosingError)) else type(exc).__name__
     error = ": ".join(filter(None, (kind, str(exc))))
     return Snapshot(
         origin, url, time.time(), error=printable(error), local_failure=local_failure, exception=exc

@@ -97,10 +97,10 @@ class Journal:
                 error = exc
         if error is not None:
             logger.error(
-                "%d requests that waited when this job was killed are lost, because they cannot be restored "
-                "from %s: %r",
-                len(rows) - len(requests),
+                "Requests that waited when this job was killed are lost, because they cannot be restored "
+                "from %s: %d (%r)",
                 self._path,
+                len(rows) - len(requests),
                 error,
                 extra={"spider": self._crawler.spider},
             )

@@ -21,7 +21,7 @@ from scrapy.exceptions import IgnoreRequest
 
 from scrapy_norobots import compat
 from scrapy_norobots.access import Access, Judge, Rules
-from scrapy_norobots.fetch import Fetcher
+from scrapy_norobots.fetch import ClosingError, Fetcher
 from scrapy_norobots.origins import OriginCache, SharedLoads
 from scrapy_norobots.parser import Reader, as_parser
 from scrapy_norobots.standard.robotstxt import SMALL_BODY
@@ -172,7 +172,14 @@ class RobotsLoader:
         access = loaded.access
         seconds = time.monotonic() - started
         examined = await self._work(access.snapshots, partial(self._examine, access, previous, robot))
-        self._report.loaded(access, previous, loaded.source.value, seconds, examined)
+        if isinstance(access.snapshots[-1].exception, ClosingError):
+            logger.debug(
+                "The download of %s was stopped, because the crawl is closing",
+                origin.robots_url,
+                extra={"spider": self._crawler.spider},
+            )
+        else:
+            self._report.loaded(access, previous, loaded.source.value, seconds, examined)
         if access.rules is not None and (previous is None or access.rules is not previous.rules):
             await self._announce(access.rules, request)
         self.origins.put(origin, access)

@@ -18,7 +18,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
-from scrapy_norobots.components import check_place, enabled_keys, keys_of
+from scrapy_norobots.components import check_place, enabled_keys, keys_of, unused_overrides
 from scrapy_norobots.crawl_delay import CrawlDelay
 from scrapy_norobots.downloader import ROBOTS_DOWNLOAD
 from scrapy_norobots.evidence import Evidence, Made
@@ -81,6 +81,7 @@ class NoRobotsMiddleware:
             raise NotConfigured
         assert crawler.stats is not None  # made before any middleware
         _warn_about_incomplete_setup(crawler.settings)
+        _warn_about_unused_hooks(type(self))
         self._crawler = crawler
         self._stats = crawler.stats
         self._config = config
@@ -102,7 +103,7 @@ class NoRobotsMiddleware:
             crawler.signals.connect(self._schedule, signal=signals.request_scheduled)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
         if self._evidence is not None:
-            self._evidence.open()
+            self._evidence.open(self._report.started)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NoRobotsMiddleware:
@@ -329,6 +330,17 @@ def _is_replaced_by_subclass(settings: BaseSettings) -> bool:
     for key in subclasses:
         logger.info("%s replaces scrapy_norobots.NoRobotsMiddleware", key)
     return bool(subclasses)
+
+
+def _warn_about_unused_hooks(cls: type[NoRobotsMiddleware]) -> None:
+    """Warn about a subclass that was derived from Scrapy's own middleware before."""
+    if hooks := unused_overrides(cls, NoRobotsMiddleware, RobotsTxtMiddleware):
+        logger.warning(
+            "%s overrides what only Scrapy's own robots.txt middleware calls, so this has no effect: %s. "
+            '"Moving from RobotsTxtMiddleware" in the documentation says what to use instead',
+            global_object_name(cls),
+            ", ".join(hooks),
+        )
 
 
 def _warn_about_incomplete_setup(settings: BaseSettings) -> None:

@@ -196,9 +196,12 @@ class SetAside:
             done = self._take_done(closed, access)
             if not closed.waiting:
                 break
-            self._give_back(done)
             seconds = self._seconds_left(origin, access)
+            self._report.still_closed(access, seconds)
+            self._give_back(done)
         self._closed.pop(origin, None)
+        if access.is_closed_for_now and not compat.is_closing(self._crawler):
+            self._report.still_closed(access, None)
         self._give_back(done)
 
     async def _load(self, origin: Origin, request: Request, robot: str | bytes) -> Access:
@@ -264,7 +267,7 @@ class SetAside:
         requests = await self._journal.recover()
         if requests:
             logger.info(
-                "%d requests that waited for closed sites when this job was killed are scheduled again",
+                "Requests that waited for closed sites when this job was killed are scheduled again: %d",
                 len(requests),
                 extra={"spider": self._crawler.spider},
             )

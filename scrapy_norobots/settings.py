@@ -39,6 +39,12 @@ PREFIX = "NOROBOTS_"
 # The start of a name that is probably a misspelt setting of this package.
 _SIMILAR_PREFIX = re.compile("NO_?ROBOTS?(?:TXT)?_")
 
+# How a boolean may be written.
+_FLAGS = ("true", "false", "1", "0")
+
+# What is in a list of meta keys only by mistake.
+_NO_META_KEY = re.compile(r"[\s;]|^$")
+
 # The file of the store in JOBDIR, the directory of a job that can be paused and resumed.
 _JOB_FILE = "robots.sqlite"
 
@@ -95,10 +101,15 @@ def _error(name: str, value: object, problem: str) -> ValueError:
 
 
 def _flag(settings: BaseSettings, name: str) -> bool:
+    value = settings.get(name)
     try:
-        return settings.getbool(name, bool(DEFAULTS.get(name)))
+        flag = settings.getbool(name, bool(DEFAULTS.get(name)))
     except (TypeError, ValueError, OverflowError):
-        raise _error(name, settings.get(name), "must be True or False") from None
+        flag = None
+    # Scrapy takes any number for a boolean, and may do so for its own settings.
+    if flag is None or (name in DEFAULTS and value is not None and str(value).lower() not in _FLAGS):
+        raise _error(name, value, "must be True or False")
+    return flag
 
 
 def _text(settings: BaseSettings, name: str) -> str | None:
@@ -168,6 +179,9 @@ def _names(settings: BaseSettings, name: str) -> tuple[str, ...]:
     parts = _list(settings, name)
     if parts is None or not all(isinstance(part, str) for part in parts):
         raise _error(name, _value(settings, name), "must be a list of meta keys")
+    for part in parts:
+        if _NO_META_KEY.search(part):
+            raise _error(name, _value(settings, name), f"{part!r} is not a meta key; separate keys by commas")
     return tuple(parts)
 
 
@@ -211,13 +225,13 @@ def expand_store(value: str) -> str:
 
 
 def _folder(settings: BaseSettings, name: str) -> str:
-    """Return a path, or an empty text if there is none."""
+    """Return a path with placeholders, or an empty text if there is none."""
     value = _value(settings, name)
     if not isinstance(value, (str, os.PathLike)) or isinstance(path := os.fspath(value or ""), bytes):
         raise _error(name, value, "must be the path of a folder")
     if "://" in path:
         raise _error(name, value, "must be the path of a folder, not a URL")
-    return os.path.expanduser(path)  # noqa: PTH111
+    return path
 
 
 def _report_paths(settings: BaseSettings, name: str) -> tuple[str, ...]:
@@ -273,7 +287,10 @@ def _read(cls: type[_T], settings: BaseSettings) -> _T:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceConfig:
-    """Where evidence goes (nowhere, if `folder` is empty), what of it, and whether the crawl needs it."""
+    """Where evidence goes (nowhere, if `folder` is empty), what of it, and whether the crawl needs it.
+
+    `folder` is a path with placeholders.
+    """
 
     folder: str = _setting(_folder, "NOROBOTS_EVIDENCE")
     allowed: bool = _setting(_flag, "NOROBOTS_EVIDENCE_ALLOWED")

@@ -244,6 +244,15 @@ class OurOwn(NoRobotsMiddleware):
     """A subclass of this package's middleware in a project."""
 
 
+class HalfPorted(NoRobotsMiddleware):
+    """A subclass that was derived from Scrapy's own middleware before."""
+
+    DOWNLOAD_PRIORITY = 5
+
+    def process_request_2(self, rp: object, request: Request) -> None:
+        raise AssertionError("never called")
+
+
 class UsualUserAgent:
     """A downloader middleware that sets the User-Agent of requests without one."""
 

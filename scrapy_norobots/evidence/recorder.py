@@ -22,6 +22,7 @@ from scrapy import signals
 from scrapy_norobots import compat
 from scrapy_norobots.evidence.decisions import Made
 from scrapy_norobots.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
+from scrapy_norobots.placeholders import expand
 from scrapy_norobots.spellings import knows_aiohttp
 
 if TYPE_CHECKING:
@@ -58,19 +59,21 @@ class Evidence:
         self._closing: Deferred[None] | None = None
         self._has_logged_loss = False
 
-    def open(self) -> None:
+    def open(self, start: datetime) -> None:
         """Open the files and start the thread, once nothing else can keep the crawl from starting.
 
-        Raises `ValueError`, which names the setting, if the files cannot be opened.
+        `start` is the start of the crawl, for the placeholder ``%(time)s``. Raises `ValueError`, which names
+        the setting, if a placeholder is unknown or the files cannot be opened.
         """
         config = self._crawl_config
+        self._folder = expand("NOROBOTS_EVIDENCE", self._config.folder, self._crawler.spider, start)
         try:
             from scrapy_norobots.evidence import answers  # noqa: PLC0415  # an extra
             from scrapy_norobots.evidence.writer import Writer  # noqa: PLC0415  # imports that too
 
             self._answers = answers
             self._writer = Writer(
-                Path(self._config.folder), _run_name(self._crawler), _about(config), dry_run=config.dry_run
+                Path(self._folder), _run_name(self._crawler), _about(config), dry_run=config.dry_run
             )
         except ImportError as exc:
             raise ValueError(
@@ -133,7 +136,7 @@ class Evidence:
         self._log(
             logging.ERROR,
             "NOROBOTS_EVIDENCE: evidence could not be written to %s: %s; %s",
-            self._config.folder,
+            self._folder,
             error,
             "the spider is closed, since NOROBOTS_EVIDENCE_REQUIRED is True"
             if self._config.required
@@ -154,8 +157,8 @@ class Evidence:
             self._log_loss()
         self._log(
             logging.INFO,
-            "The evidence of this crawl is in %s: %d decisions, %d answers to requests for robots.txt",
-            self._config.folder,
+            "The evidence of this crawl is in %s (decisions: %d, answers to requests for robots.txt: %d)",
+            self._folder,
             writer.decisions,
             writer.answers,
         )

@@ -95,16 +95,15 @@ class CrawlReport:
         self._crawl_delay_max = config.crawl_delay_max
         self._retries_closed = config.retry_closed > 0 and compat.is_own_crawl(crawler)
         self._spider_name = spider_name(crawler)
-        self._started = _now()
+        self.started = _now()
         # Each file with its renderer. The path in the setting selects it, since a symbolic link may lead to a
         # file with another extension. The shell has no spider at this point, and no crawl to report.
         self._files = [
-            (files.prepare(path, crawler.spider, self._started), RENDERERS[PurePath(path).suffix.lower()])
+            (files.prepare(path, crawler.spider, self.started), RENDERERS[PurePath(path).suffix.lower()])
             for path in config.report
             if crawler.spider is not None
         ]
         self._without_rules = _Named()
-        self._waited_for = _Named()
         self._with_ineffective = _Named()
         self._with_odd_delay = _Named()
         self._start_drops = 0
@@ -174,17 +173,33 @@ class CrawlReport:
             self.counters.waited += 1
             self._stats.inc_value("norobots/retry/waited")
         if is_first:
-            # At the level of the line that says why.
-            is_news = origin in self._without_rules and self._waited_for.take(origin)
-            level = logging.INFO if is_news else logging.DEBUG
             self._log(
-                level,
+                self._level(origin),
                 "Requests to %s wait until %s, when its robots.txt is downloaded again "
                 "(NOROBOTS_RETRY_CLOSED limits the retries)",
                 printable(str(origin)),
-                f"{datetime.now() + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S}",
+                _in(seconds),
             )
         logger.debug("Set aside: %s", request, extra={"spider": self._crawler.spider})
+
+    def still_closed(self, access: Access, seconds: float | None) -> None:
+        """Report a retry after which requests wait for some seconds more; None if they are given up."""
+        origin = access.snapshot.origin
+        if seconds is None:
+            self._log(
+                self._level(origin),
+                "%s: requests to %s are no longer retried, but dropped (NOROBOTS_RETRY_CLOSED)",
+                access.detail,
+                printable(str(origin)),
+            )
+            return
+        self._log(
+            self._level(origin),
+            "%s: requests to %s wait until %s, when robots.txt is downloaded again",
+            access.detail,
+            printable(str(origin)),
+            _in(seconds),
+        )
 
     def tried_again(self, *, is_given_up: bool) -> None:
         """Report a request that has waited: its origin is no longer closed, or the request is given up."""
@@ -207,8 +222,8 @@ class CrawlReport:
             self._has_logged_no_room = True
             self._log(
                 logging.WARNING,
-                "%d requests wait for closed sites, which is the limit: further ones are dropped "
-                "(NOROBOTS_RETRY_CLOSED_MAX)",
+                "The requests that wait for closed sites have reached the limit, %d: further ones are "
+                "dropped (NOROBOTS_RETRY_CLOSED_MAX)",
                 most,
             )
 
@@ -237,7 +252,7 @@ class CrawlReport:
         crawl = {
             "generator": f"scrapy-norobots {__version__}",
             "spider": printable(self._spider_name),
-            "started": self._started.isoformat(),
+            "started": self.started.isoformat(),
             "finished": _now().isoformat(),
             "reason": printable(reason),
             "dry_run": self._dry_run,
@@ -246,11 +261,15 @@ class CrawlReport:
         self._log(logging.INFO, "%s", log_text(facts))
         for path, render in self._files:
             try:
-                written = files.write(path, render(facts).encode(), self._started)
+                written = files.write(path, render(facts).encode(), self.started)
             except OSError as exc:
                 self._log(logging.ERROR, "NOROBOTS_REPORT: the report %s could not be written: %s", path, exc)
             else:
                 self._log(logging.INFO, "The robots.txt report was written to %s", written)
+
+    def _level(self, origin: Origin) -> int:
+        """Return the level of lines about a closed origin: INFO if the line that says why was a WARNING."""
+        return logging.INFO if origin in self._without_rules else logging.DEBUG
 
     def _log_outcome(self, access: Access, *, is_first: bool) -> None:
         """Log what an origin without fresh rules means for the crawl, and log when it has rules again."""
@@ -333,6 +352,11 @@ class CrawlReport:
 
     def _log(self, level: int, message: str, *arguments: Any) -> None:
         logger.log(level, message, *arguments, extra={"spider": self._crawler.spider})
+
+
+def _in(seconds: float) -> str:
+    """Return the local time in some seconds, for the log."""
+    return f"{datetime.now() + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S}"
 
 
 def _now() -> datetime:

@@ -111,8 +111,8 @@ def _longest(found: tuple[Origin, float] | None) -> dict[str, Any] | None:
 def waiting_text(requests: dict[str, int]) -> str:
     """Return the numbers of the requests that waited; some that came back may be of an earlier run."""
     return (
-        f"requests that waited for closed sites: {requests['waited']}; {requests['came_back']} came back, "
-        f"{requests['given_up']} were given up, {requests['left']} were left at the end"
+        f"requests that waited for closed sites: {requests['waited']}; came back: {requests['came_back']}, "
+        f"given up: {requests['given_up']}, left at the end: {requests['left']}"
     )
 
 

@@ -15,6 +15,8 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from scrapy_norobots.placeholders import expand
+
 if TYPE_CHECKING:
     from scrapy import Spider
 
@@ -22,41 +24,16 @@ if TYPE_CHECKING:
 def prepare(template: str, spider: Spider, start: datetime) -> Path:
     """Return the path that a template names, and create its directory.
 
-    As in Scrapy's `FEEDS`, ``%(time)s`` is the start time, and any other placeholder is an attribute of the
-    spider. Raises `ValueError`, with `NOROBOTS_REPORT` and its value, if a placeholder is unknown or a report
-    cannot be written there.
+    Raises `ValueError`, with `NOROBOTS_REPORT` and its value, if a placeholder is unknown or a report cannot
+    be written there.
     """
+    name = expand("NOROBOTS_REPORT", template, spider, start)
     try:
-        name = template % _Values(spider, start)
-    except (KeyError, TypeError, ValueError) as exc:
-        raise ValueError(
-            f"NOROBOTS_REPORT = {template!r}: unknown placeholder ({exc}); use %(time)s, an attribute of "
-            "the spider such as %(name)s, or '%%' for a '%'"
-        ) from exc
-    try:
-        path = Path(os.path.realpath(os.path.expanduser(name)))  # noqa: PTH111  # write through symbolic links
+        path = Path(os.path.realpath(name))  # write through symbolic links
         _check_writable(path)
     except (OSError, ValueError) as exc:  # ValueError: a null character
         raise ValueError(f"NOROBOTS_REPORT = {template!r}: cannot be written: {exc}") from exc
     return path
-
-
-class _Values:
-    """The values of placeholders: the attributes of a spider, which include its arguments, and the time."""
-
-    def __init__(self, spider: Spider, start: datetime) -> None:
-        self._spider = spider
-        self._time = start.isoformat().replace(":", "-")
-
-    def __getitem__(self, name: str) -> object:
-        if name == "time":
-            return self._time
-        if not hasattr(self._spider, name):
-            raise KeyError(name)
-        value = getattr(self._spider, name)
-        if isinstance(value, (int, float)):
-            return value  # for %(number)03d
-        return str(value).replace("/", "-").replace(os.sep, "-")  # the value must not add a directory
 
 
 def write(path: Path, data: bytes, started: datetime) -> Path:
@@ -101,7 +78,12 @@ def _temporary_file(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
     """Open a temporary file in the directory of a path, and delete it afterwards unless it was moved."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
-        with temporary.open("xb") as file:
+        file = temporary.open("xb")
+    except OSError as exc:
+        exc.filename = str(path)  # the user knows no other
+        raise
+    try:
+        with file:
             yield file, temporary
     finally:
         temporary.unlink(missing_ok=True)

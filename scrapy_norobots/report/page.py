@@ -164,7 +164,7 @@ def _listed(facts: Facts) -> str:
     if not facts["rows_left_out"]:
         return ""
     return (
-        f"The table has {_number(len(facts['rows']))} origins: first those with drops, errors or lines "
+        f"Origins in the table: {_number(len(facts['rows']))}. First those with drops, errors or lines "
         f"without effect, then the slowest. {_number(facts['rows_left_out'])} more are counted above, but "
         "not listed; raise NOROBOTS_REPORT_ORIGINS to list them."
     )

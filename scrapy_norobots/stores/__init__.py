@@ -27,11 +27,16 @@ _REDIS_SCHEMES = ("redis", "rediss", "unix")
 _PASSWORD = re.compile(r"(?<=://)([^:@/]*):.*@")
 _PASSWORD_IN_QUERY = re.compile(r"(?<=[?&]password=)[^&]*")
 
-FORMS = "memory, sqlite:///path or redis://host:port/db"
+URLS = "sqlite:///path or redis://host:port/db"
+FORMS = f"memory, {URLS}"
 
 # How long a lock lasts, and how often its holder extends it, in seconds; the lock of a dead process expires.
 LOCK_SECONDS = 30.0
 _EXTEND_EVERY = LOCK_SECONDS / 3
+
+
+class NotAStoreError(Exception):
+    """`NOROBOTS_STORE` names something that is not a store, and that was not changed."""
 
 
 class Store(Protocol):
@@ -105,7 +110,7 @@ def open_store(
         except ImportError as exc:
             raise ImportError(f"needs redis-py: pip install 'scrapy-norobots[redis]' ({exc})") from exc
         return RedisStore(value)
-    raise ValueError(f"unsupported store URL; expected {FORMS}")
+    raise ValueError(f"unsupported store URL; expected {URLS if must_exist else FORMS}")
 
 
 @asynccontextmanager

@@ -3,8 +3,8 @@
 All work runs in a thread, so that the event loop never waits for the disk. The file is in WAL mode: a process
 that is killed loses nothing that was committed. Only its owner can read the file. Its size is limited; the
 entries that were saved first are deleted first. A file that is damaged, or of a newer version, is renamed and
-never deleted. The file of another program is not used and not changed. With `must_exist`, no file is created,
-renamed or repaired.
+never deleted. A file that is not a database, or that of another program, is not used and not changed. With
+`must_exist`, no file is created, renamed or repaired.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 from scrapy_norobots import compat
-from scrapy_norobots.stores import entries
+from scrapy_norobots.stores import NotAStoreError, entries
 
 if sys.platform != "win32":
     import fcntl
@@ -55,13 +55,12 @@ _BUSY_TIMEOUT = 4.0
 _PAGE_ENTRIES = 1000
 _PAGE_BYTES = 1024 * 1024
 
+# How every SQLite database begins.
+_MAGIC = b"SQLite format 3\x00"
+
 _OPENING = threading.Lock()
 
 _T = TypeVar("_T")
-
-
-class NotOurFileError(Exception):
-    """The file is the database of another program, or cannot be used for another reason."""
 
 
 class UnusableFileError(Exception):
@@ -75,7 +74,7 @@ class _UnusableError(Exception):
 class SqliteStore:
     """Snapshots in the file at `path`, of about `max_bytes` at most. Missing directories are created.
 
-    With `must_exist`, the methods raise `OSError`, `NotOurFileError` or `UnusableFileError` if `path` is not
+    With `must_exist`, the methods raise `OSError`, `NotAStoreError` or `UnusableFileError` if `path` is not
     a store that can be read. Nothing is created, renamed or repaired.
     """
 
@@ -179,8 +178,9 @@ class SqliteStore:
                 # message cannot be decoded if a name in the file is damaged.
                 if type(exc) not in (sqlite3.DatabaseError, UnicodeDecodeError):
                     raise
+                self._check_is_database()
                 self._move_aside(f"is damaged ({exc})")
-        raise NotOurFileError(f"{self._path} cannot be used")
+        raise NotAStoreError(f"{self._path} cannot be used")
 
     def _open(self) -> sqlite3.Connection:
         if self._path.is_dir():
@@ -197,7 +197,10 @@ class SqliteStore:
             return self._connect()
 
     def _connect(self) -> sqlite3.Connection:
-        self._inode = self._path.stat().st_ino
+        file = self._path.stat()
+        if file.st_size == 1:  # SQLite takes such a file for an empty one
+            raise NotAStoreError(f"{self._path} is not a SQLite database")
+        self._inode = file.st_ino
         db = sqlite3.connect(self._path, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(db)
@@ -226,11 +229,20 @@ class SqliteStore:
         [version] = db.execute("PRAGMA user_version").fetchone()
         if application_id != _APPLICATION_ID:
             if db.execute("SELECT * FROM sqlite_master").fetchone():
-                raise NotOurFileError(f"{self._path} is the database of another program")
+                raise NotAStoreError(f"{self._path} is the database of another program")
             if self._must_exist:
-                raise NotOurFileError(f"{self._path} is not a store: it is empty")
+                raise NotAStoreError(f"{self._path} is not a store: it is empty")
         if version > _VERSION:
             raise _UnusableError(f"was written by a newer version (format {version}, not {_VERSION})")
+
+    def _check_is_database(self) -> None:
+        """Raise `NotAStoreError` if the file does not begin like a database: it may belong to the user."""
+        # Reading the file ends the locks that this process has on it, so this is only for a file that SQLite
+        # cannot use.
+        with suppress(FileNotFoundError), self._path.open("rb") as file:
+            if file.read(len(_MAGIC)) not in (_MAGIC, b""):
+                self._close_file()
+                raise NotAStoreError(f"{self._path} is not a SQLite database")
 
     def _move_aside(self, why: str) -> None:
         """Rename the file, unless another process has already done so."""

@@ -102,3 +102,12 @@ def test_a_spider_that_does_not_obey_wins_over_the_add_on() -> None:
     with Site("User-agent: *\nDisallow: /\n") as site:
         crawl(f"{site.url}/back/", spider="tests.spiders.Unruly")
     assert site.targets() == ["/back/"]
+
+
+def test_a_subclass_that_overrides_hooks_of_scrapys_own_middleware_is_a_warning() -> None:
+    with Site("User-agent: *\nDisallow: /back/\n") as site:
+        settings = {**ADDON, "DOWNLOADER_MIDDLEWARES": {"tests.components.HalfPorted": 100}}
+        seen = crawl(f"{site.url}/", f"{site.url}/back/", settings=settings)
+    assert seen.pages == [f"{site.url}/"]
+    [line] = seen.log_lines("WARNING", "tests.components.HalfPorted overrides")
+    assert "so this has no effect: DOWNLOAD_PRIORITY, process_request_2. " in line

@@ -69,6 +69,11 @@ def test_ctrl_c_stops_a_crawl_whose_robots_txt_hangs(mode: str, tmp_path: Path) 
         assert [drop["type"] for drop in seen["drops"]] == ["RobotsUnreachable"]
         assert "the crawl is closing" in seen["drops"][0]["text"]
         assert site.targets() == ["/robots.txt"]
+        lines = [line for line in err.splitlines() if "robots.txt was stopped" in line]
+        assert len(lines) == 1
+        assert "DEBUG" in lines[0]
+        assert "downloaded again after" not in err
+        assert not [name for name in seen["stats"] if name.startswith("norobots/origins/")]
         # The failure says nothing about the site, so the next crawl downloads the file.
         assert crawl(f"{site.url}/", settings=settings, mode=mode).pages == [f"{site.url}/"]
 
@@ -85,7 +90,10 @@ def test_a_robots_txt_that_fails_is_not_retried_while_the_crawl_is_closing(mode:
         robots.release.set()
         out, err = process.communicate(timeout=60)
     assert process.returncode == 0, log + err
-    assert json.loads(out)["stats"]["finish_reason"] == "shutdown"
+    stats = json.loads(out)["stats"]
+    assert stats["finish_reason"] == "shutdown"
+    assert "norobots/origins/closed" not in stats
+    assert "downloaded again after" not in log + err
     assert site.targets() == ["/robots.txt"]
 
 

@@ -91,7 +91,7 @@ def test_each_answer_and_each_decision_is_recorded(mode: str, tmp_path: Path) ->
     assert b"Refused" in error.body
     assert seen.stats["norobots/evidence/decisions"] == 7
     assert seen.stats["norobots/evidence/answers"] == 6
-    assert seen.log_lines(f"INFO: The evidence of this crawl is in {tmp_path}: 7 decisions, 6 answers")
+    assert seen.log_lines(f"INFO: The evidence of this crawl is in {tmp_path} (decisions: 7, answers to")
     assert agrees(tmp_path)
     assert audit(tmp_path).stdout.endswith(": all agree, 1 not judged\n")
 
@@ -401,6 +401,21 @@ def test_a_disk_that_takes_no_more(tmp_path: Path, required: bool, mode: str) ->
     # What was written before is whole.
     assert all(one.kind in ("warcinfo", "response") for one in answers(tmp_path))
     assert audit(tmp_path).returncode == 0
+
+
+def test_placeholders_in_the_folder_are_replaced(tmp_path: Path) -> None:
+    settings = with_evidence(tmp_path / "%(name)s", NOROBOTS_REPORT=str(tmp_path / "%(name)s.json"))
+    with Site(RULES) as site:
+        seen = crawl(f"{site.url}/a", settings=settings)
+    name = next(tmp_path.glob("*.json")).stem
+    assert verdicts(decisions(tmp_path / name)) == {"a": "allowed"}
+    assert seen.log_lines(f"INFO: The evidence of this crawl is in {tmp_path / name} (decisions: 1, ")
+
+
+def test_an_unknown_placeholder_in_the_folder_is_an_error_at_the_start(tmp_path: Path) -> None:
+    done = run_crawl("http://127.0.0.1:9/", settings=with_evidence(tmp_path / "%(_job)s"))
+    assert f"ValueError: NOROBOTS_EVIDENCE = '{tmp_path / '%(_job)s'}': unknown placeholder " in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_cannot_be_written_is_an_error_at_the_start(tmp_path: Path) -> None:

@@ -19,6 +19,10 @@ def damaged(path: Path) -> None:
     path.write_bytes(b"SQLite format 3\x00" + b"\xff" * 5000)
 
 
+def text(path: Path) -> None:
+    path.write_text("[settings]\ndefault = town.settings\n")
+
+
 def foreign(path: Path) -> None:
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE theirs (text)")
@@ -29,6 +33,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda _: None, "No such file or directory"),
     "a folder": (Path.mkdir, "robots.sqlite is a directory"),
     "empty": (Path.touch, "robots.sqlite is not a store: it is empty"),
+    "text": (text, "robots.sqlite is not a SQLite database"),
     "damaged": (damaged, "robots.sqlite is damaged (file is not a database)"),
     "foreign": (foreign, "robots.sqlite is the database of another program"),
 }

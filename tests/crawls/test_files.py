@@ -94,6 +94,8 @@ def test_a_tilde_means_the_home_directory(tmp_path: Path, monkeypatch: pytest.Mo
         ("folder.html", "folder.html is a directory"),
         ("full.html", "/dev/full is not a regular file"),
         (f"{300 * 'x'}.json", "cannot be written: "),
+        (f"{240 * 'x'}.json", f"/{240 * 'x'}.json'"),  # the temporary file would have a name that is too long
+        ("file/report.html", "/file'"),
         ("%(host)s.html", NO_PLACEHOLDER),
         ("100%.html", NO_PLACEHOLDER),
         ("report.pdf", "must end in .html, .htm, .json"),

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -484,7 +484,9 @@ def test_a_killed_job_loses_no_request_that_waited(mode: str, tmp_path: Path) ->
         with killed(*requests, file=file, count=20, settings={**FOR_EVER, **job}, mode=mode):
             resumed = crawl(settings={**RETRY, **job}, mode=mode)
         assert sorted(resumed.pages) == sorted(urls)
-        assert resumed.log_lines("INFO: 20 requests that waited for closed sites when this job was killed")
+        assert resumed.log_lines(
+            "INFO: Requests that waited for closed sites when this job was killed are scheduled again: 20"
+        )
         assert not file.exists()
 
 
@@ -562,7 +564,9 @@ def test_a_download_by_a_spider_is_not_scheduled_after_a_kill(mode: str, tmp_pat
         done = crawl(settings={**RETRY, **job}, **{**work, "arguments": {"then": []}})
         assert closed.pages() == []
         assert other.pages() == ["/1"]
-        assert done.log_lines("INFO: 1 requests that waited for closed sites")
+        assert done.log_lines(
+            "INFO: Requests that waited for closed sites when this job was killed are scheduled again: 1"
+        )
 
 
 def test_a_media_pipeline_keeps_its_requests_out_of_the_journal(mode: str, tmp_path: Path) -> None:
@@ -661,9 +665,32 @@ def test_the_log_says_until_when_requests_wait(mode: str) -> None:
     with Site(Closed(2)) as site:
         urls = [f"{site.url}/{number}" for number in range(5)]
         done = crawl(*urls, settings=RETRY, mode=mode)
-        [line] = done.log_lines("INFO: Requests to", "wait until")
-        assert re.search(rf"{site.url} wait until \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d,", line)
-        assert done.log_lines("requests that waited for closed sites: 5; 5 came back, 0 were given up")
+        first, second = done.log_lines("INFO: ", "wait until")
+        until = r"wait until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d, when"
+        assert re.search(rf"INFO: Requests to {site.url} {until}", first)
+        assert re.search(rf"INFO: {site.url}/robots.txt answered 503: requests to {site.url} {until}", second)
+        assert not done.log_lines("no longer retried")
+        assert done.log_lines("requests that waited for closed sites: 5; came back: 5, given up: 0")
+
+
+def test_the_log_says_that_requests_are_given_up(mode: str) -> None:
+    with Site(Closed(9)) as site:
+        done = crawl(f"{site.url}/1", f"{site.url}/2", settings=RETRY, mode=mode)
+    assert len(done.log_lines("INFO: ", "wait until")) == 2
+    [line] = done.log_lines("no longer retried")
+    assert line.endswith(
+        f"INFO: {site.url}/robots.txt answered 503: requests to {site.url} are no longer retried, but "
+        "dropped (NOROBOTS_RETRY_CLOSED)"
+    )
+
+
+def test_further_waits_are_logged_for_the_first_origins_only() -> None:
+    with ExitStack() as stack:
+        sites = [stack.enter_context(Site(Closed(9))) for _ in range(22)]
+        done = crawl(*(f"{site.url}/" for site in sites), settings={**RETRY, "CONCURRENT_REQUESTS": 30})
+    assert len(done.log_lines("INFO: ", "wait until")) == 20 * 2
+    assert len(done.log_lines("DEBUG: ", "wait until")) == 2 * 2
+    assert len(done.log_lines("INFO: ", "no longer retried")) == 20
 
 
 def test_the_reports_count_requests_that_waited(tmp_path: Path) -> None:
@@ -675,7 +702,7 @@ def test_the_reports_count_requests_that_waited(tmp_path: Path) -> None:
     assert [row["requests"] for row in report["rows"]] == [1, 1]
     counts = {"waited": 2, "came_back": 1, "given_up": 1, "left": 0}
     assert counts.items() <= requests.items()
-    assert "Requests that waited for closed sites: 2; 1 came back, 1 were given up" in files[1].read_text()
+    assert "Requests that waited for closed sites: 2; came back: 1, given up: 1" in files[1].read_text()
 
 
 # Retry-After

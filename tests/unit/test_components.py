@@ -10,7 +10,8 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import Settings
 
 from scrapy_norobots import NoRobotsMiddleware
-from scrapy_norobots.components import check_place, enabled_keys, keys_of
+from scrapy_norobots.components import check_place, enabled_keys, keys_of, unused_overrides
+from tests.components import HalfPorted
 
 OURS = "scrapy_norobots.NoRobotsMiddleware"
 OURS_IN_FULL = "scrapy_norobots.middleware.NoRobotsMiddleware"
@@ -88,3 +89,14 @@ def test_a_class_in_another_setting_is_an_error_that_names_the_right_one(setting
 )
 def test_a_class_in_its_place_is_no_error(own: dict[str, Any]) -> None:
     check_place(Settings(own), NoRobotsMiddleware, "DOWNLOADER_MIDDLEWARES")
+
+
+def test_overrides_of_methods_that_only_the_former_class_has_are_found() -> None:
+    class Both(HalfPorted, RobotsTxtMiddleware):  # type: ignore[misc]
+        pass
+
+    classes = NoRobotsMiddleware, RobotsTxtMiddleware
+    assert unused_overrides(NoRobotsMiddleware, *classes) == []
+    assert unused_overrides(Subclass, *classes) == []
+    assert unused_overrides(HalfPorted, *classes) == ["DOWNLOAD_PRIORITY", "process_request_2"]
+    assert unused_overrides(Both, *classes) == ["DOWNLOAD_PRIORITY", "process_request_2"]

@@ -134,7 +134,8 @@ def test_requests_that_waited_are_one_line() -> None:
     counters = busy()
     counters.waited, counters.came_back, counters.given_up, counters.left = 4, 2, 1, 1
     text = log_text(facts(counters))
-    assert "\n  requests that waited for closed sites: 4; 2 came back, 1 were given up, 1 were left" in text
+    waited = "requests that waited for closed sites: 4; came back: 2, given up: 1, left at the end: 1"
+    assert f"\n  {waited}" in text
 
 
 def test_several_files_with_patterns_are_files() -> None:

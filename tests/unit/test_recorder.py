@@ -10,12 +10,13 @@ from pathlib import Path
 def test_without_warcio_the_error_says_what_to_install(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['warcio'] = None\n"
+        "from datetime import datetime\n"
         "from unittest.mock import MagicMock\n"
         "from scrapy.settings import Settings\n"
         "from scrapy_norobots.evidence import Evidence\n"
         "from scrapy_norobots.settings import Config\n"
         "settings = Settings({'NOROBOTS_EVIDENCE': 'new'})\n"
-        "Evidence(MagicMock(settings=settings), Config.from_settings(settings)).open()\n"
+        "Evidence(MagicMock(settings=settings), Config.from_settings(settings)).open(datetime.now())\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False

@@ -116,6 +116,25 @@ def test_copy_meta_is_a_list_of_names(value: object) -> None:
             config(NOROBOTS_COPY_META=value)
 
 
+@pytest.mark.parametrize(
+    "value", ["proxy;bindaddress", ["proxy", "a key"], '{"a": 1}', "proxy bindaddress", [""]]
+)
+def test_copy_meta_refuses_what_is_not_a_key(value: object) -> None:
+    problem = (
+        rf"^NOROBOTS_COPY_META = {re.escape(repr(value))}: '.*' is not a meta key; separate keys by commas$"
+    )
+    with pytest.raises(ValueError, match=problem):
+        config(NOROBOTS_COPY_META=value)
+
+
+@pytest.mark.parametrize("name", FLAGS)
+@pytest.mark.parametrize("value", [2, "2", -1, 0.5])
+def test_a_number_that_is_not_a_switch_is_an_error(name: str, value: object) -> None:
+    reads = MetaConfig if name.startswith("NOROBOTS_META") else Config
+    with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}: must be True or False$"):
+        reads.from_settings(Settings({name: value}))
+
+
 @pytest.mark.parametrize("name", ["NOROBOTS_COPY_META", "NOROBOTS_ALSO_OBEY"])
 @pytest.mark.parametrize("value", ["[", "[" * 100_000, '["a" "b"]'])
 def test_a_list_in_invalid_json_is_an_error(name: str, value: str) -> None:

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import Store, entries, sqlite
-from scrapy_norobots.stores.sqlite import NotOurFileError, SqliteStore, UnusableFileError
+from scrapy_norobots.stores import NotAStoreError, Store, entries, sqlite
+from scrapy_norobots.stores.sqlite import SqliteStore, UnusableFileError
 from tests.processes import ROOT
 from tests.snapshots import FOUND, LOST, MAX_BYTES, ORIGIN, later
 
@@ -70,10 +70,29 @@ def test_a_killed_writer_loses_nothing_committed(tmp_path: Path) -> None:
     assert not aside(tmp_path / "robots.sqlite")
 
 
-@pytest.mark.parametrize("content", [b"User-agent: *\n" * 1000, b"SQLite format 3\x00" + bytes(5000)])
-def test_a_file_that_is_not_a_database_is_renamed(
+NOT_DATABASES = {
+    "long": b"User-agent: *\n" * 1000,
+    "short": b"[settings]\ndefault = town.settings\n",
+    "one byte": b"\n",
+    "half a header": b"SQLite format",
+}
+
+
+@pytest.mark.parametrize("content", NOT_DATABASES.values(), ids=NOT_DATABASES)
+def test_a_file_that_is_not_a_database_is_left_alone(
     tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
+    path = tmp_path / "scrapy.cfg"
+    path.write_bytes(content)
+    with pytest.raises(NotAStoreError, match=r"scrapy\.cfg is not a SQLite database"):
+        use(path)
+    assert path.read_bytes() == content
+    assert list(tmp_path.iterdir()) == [path]
+    assert not caplog.records
+
+
+def test_a_damaged_file_is_renamed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    content = b"SQLite format 3\x00" + bytes(5000)
     path = tmp_path / "robots.sqlite"
     path.write_bytes(content)
     use(path)
@@ -124,7 +143,7 @@ def test_the_database_of_another_program_is_not_changed(tmp_path: Path) -> None:
         db.execute("CREATE TABLE theirs (text)")
     db.close()
     before = path.read_bytes()
-    with pytest.raises(NotOurFileError, match=r"theirs\.sqlite is the database of another program"):
+    with pytest.raises(NotAStoreError, match=r"theirs\.sqlite is the database of another program"):
         use(path)
     assert path.read_bytes() == before
     assert not aside(path)
@@ -138,7 +157,7 @@ def test_two_stores_rename_a_damaged_file_once(tmp_path: Path) -> None:
         assert all(await fill(first, 50))
         assert all(await fill(second, 50))
         for file in (path, Path(f"{path}-wal")):
-            file.write_bytes(b"\xff" * file.stat().st_size)
+            file.write_bytes(b"SQLite format 3\x00".ljust(file.stat().st_size, b"\xff"))
         assert all(await fill(first, 50))
         assert all(await fill(second, 5))
         await first.save((LOST,), later())
@@ -358,7 +377,8 @@ def test_a_store_that_must_exist_is_not_created(tmp_path: Path) -> None:
 def test_a_file_that_is_not_a_store_is_not_changed(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "robots.sqlite"
     path.write_bytes(content)
-    with pytest.raises((NotOurFileError, UnusableFileError), match=r"is damaged|is not a store: it is empty"):
+    problem = r"is damaged|is not a SQLite database|is not a store: it is empty"
+    with pytest.raises((NotAStoreError, UnusableFileError), match=problem):
         look(path)
     assert path.read_bytes() == content
     assert list(tmp_path.iterdir()) == [path]
@@ -379,7 +399,7 @@ def test_a_file_of_a_newer_version_or_another_program_is_not_read(
     with sqlite3.connect(path) as db:
         db.execute(statement)
     db.close()
-    with pytest.raises((NotOurFileError, UnusableFileError), match=problem):
+    with pytest.raises((NotAStoreError, UnusableFileError), match=problem):
         look(path)
     assert not aside(path)
 
@@ -512,7 +532,7 @@ def test_any_change_of_the_file_is_a_miss_or_an_error_of_the_file(data: st.DataO
         path.write_bytes(content)
         try:
             loaded, listed = read_all(path)
-        except (sqlite3.Error, NotOurFileError):
+        except (sqlite3.Error, NotAStoreError):
             return
     assert loaded in ((), (FOUND, LOST))
     for origin, found in listed.items():

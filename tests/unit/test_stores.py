@@ -280,6 +280,12 @@ def test_an_invalid_store_is_an_error(value: str, problem: str) -> None:
         open_store(value, MAX_BYTES)
 
 
+def test_the_error_for_a_store_to_read_does_not_offer_memory() -> None:
+    problem = "unsupported store URL; expected sqlite:///path or redis://host:port/db$"
+    with pytest.raises(ValueError, match=problem):
+        open_store("robots.sqlite", MAX_BYTES, must_exist=True)
+
+
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
