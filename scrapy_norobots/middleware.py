@@ -238,9 +238,8 @@ class NoRobotsMiddleware:
                     break
         else:
             # They have expired again. If another request has loaded newer ones, these apply, expired or not.
-            with self._waiting_room.hold(question.origin, request):
-                newest = await self._loader.newest(question.origin, request, question.robot)
-            access = newest or access
+            # The request keeps its place, because it must not exceed the limit afterwards.
+            access = await self._loader.newest(question.origin, request, question.robot) or access
             decision = _forbids(access, question)
         return access, decision
 

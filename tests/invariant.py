@@ -176,7 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 early=sum(one.stats.get("norobots/forbidden_early", 0) for one in outcome.crawls),
                 files=outcome.files,
                 audited=outcome.audited,
-                failed=bool(outcome.faults),
+                failed=int(bool(outcome.faults)),
             )
             for fault in outcome.faults:
                 print(f"{name}: {fault}", flush=True)

@@ -210,7 +210,8 @@ class Judge:
         if arrival.file is not None:
             before = asks[-2].state if len(asks) > 1 else NOTHING_KNOWN
             asks[-1].state, asks[-1].since = self._after(before, arrival.file), arrival.time
-            self._sent[arrival.asker][-1].delay = self._delay(arrival.asker)
+            if arrival.file.status is not None:
+                self._sent[arrival.asker][-1].delay = self._delay(arrival.asker)
 
     def _after(self, state: State, file: File) -> State:
         """Return what applies after another response, by the default policy of the docs."""
@@ -251,7 +252,8 @@ class Judge:
             least = min(delay, *(one.delay for one in earlier))
             if seconds < least:
                 self.faults.append(f"requested {seconds:.3f} s after another, not {least} s: {arrival.url}")
-        # The delay is counted from a response, and from the request if there is no whole response.
+        # The delay is counted from the response. Without a whole one, it is counted from the request, and how
+        # long that took to arrive is unknown.
         is_cut_off = arrival.file is not None and arrival.file.status is None
         sent.append(Sent(arrival.time, 0 if is_cut_off else delay))
 

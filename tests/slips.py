@@ -1,4 +1,4 @@
-"""Inject a bug into the plugin, for tests that must detect it: `Slipping` crawls with a bug from `SLIPS`."""
+"""Inject bugs into the plugin, for tests that must detect them: `Slipping` crawls with bugs from `SLIPS`."""
 
 from __future__ import annotations
 
@@ -131,8 +131,9 @@ SLIPS: dict[str, Callable[[list[str]], None]] = {
 
 
 class Slipping(Items):
-    """Injects a bug; the spider is created before the middleware, so this is early enough."""
+    """Injects bugs; the spider is created before the middleware, so this is early enough."""
 
-    def __init__(self, requests: list[str | dict[str, Any]], slip: str, **kwargs: Any) -> None:
+    def __init__(self, requests: list[str | dict[str, Any]], slips: list[str], **kwargs: Any) -> None:
         super().__init__(requests, **kwargs)
-        SLIPS[slip]([request for request in requests if isinstance(request, str)])
+        for slip in slips:
+            SLIPS[slip]([request for request in requests if isinstance(request, str)])
