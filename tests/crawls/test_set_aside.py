@@ -506,7 +506,7 @@ def test_a_killed_job_repeats_no_request_that_has_come_back(mode: str, tmp_path:
             process.wait()
         resumed = crawl(settings={**RETRY, **job, "NOROBOTS_STORE": "memory"}, mode=mode)
         assert resumed.pages == [f"{closed.url}/2"]
-        assert resumed.log_lines("INFO: 1 requests that waited for closed sites when this job was killed")
+        assert resumed.log_lines("when this job was killed are scheduled again: 1")
         assert site.pages() == ["/1"]
 
 
