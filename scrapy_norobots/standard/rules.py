@@ -58,12 +58,15 @@ class RuleSet:
 
     def __init__(self, values: Iterable[str]) -> None:
         """Prepare the rules with these values."""
-        paths = set(values)
-        odd = [value for value in paths if not value.startswith("/")]
-        self._whole_urls = tuple(sorted(filter(WHOLE_URL.match, odd)))
-        paths.difference_update(odd)
-        paths.update(prefix[1] for value in odd if (prefix := prefix_of(value)) and prefix[0] is None)
-        self._paths = _sorted_prefixes(paths)
+        paths = sorted(values)
+        self._whole_urls: tuple[str, ...] = ()
+        if paths and not (paths[0].startswith("/") and paths[-1].startswith("/")):  # then some do not
+            odd = [value for value in paths if not value.startswith("/")]
+            self._whole_urls = tuple(filter(WHOLE_URL.match, odd))
+            paths = [value for value in paths if value.startswith("/")]
+            paths += [prefix[1] for value in odd if (prefix := prefix_of(value)) and prefix[0] is None]
+            paths.sort()
+        self._paths = _shortest_prefixes(paths)
         # Without "%" and "/.", both forms of a target differ from it only in "%XX". So if no prefix has an
         # escape, a prefix of one of the forms is a prefix of the target itself.
         self._is_plain = not self._whole_urls and "%" not in "".join(self._paths)
@@ -106,7 +109,7 @@ class RuleSet:
     def _whole_urls_of(self, origin: Origin) -> list[str]:
         """Return the prefixes of the whole URLs of an origin (U4)."""
         prefixes = map(prefix_of, self._whole_urls)
-        return _sorted_prefixes({prefix[1] for prefix in prefixes if prefix and prefix[0] == origin})
+        return _shortest_prefixes(sorted(prefix[1] for prefix in prefixes if prefix and prefix[0] == origin))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RuleSet):
@@ -121,17 +124,12 @@ def _forms(path: str) -> tuple[str, str]:
     return percent_encode(path), normal(path, is_prefix=True)
 
 
-def _sorted_prefixes(paths: set[str]) -> list[str]:
-    """Return both forms of paths, sorted, without those that another one is a prefix of."""
+def _shortest_prefixes(paths: list[str]) -> list[str]:
+    """Return both forms of sorted paths, sorted, without those that another one is a prefix of."""
     if not is_normal("".join(paths)):  # each starts with "/": if the joined text is normal, each of them is
-        paths = {form for path in paths for form in _forms(path)}
-    prefixes: list[str] = []
+        paths = sorted(form for path in paths for form in _forms(path))
     last = "\n"  # a prefix of no path
-    for path in sorted(paths):
-        if not path.startswith(last):
-            prefixes.append(path)
-            last = path
-    return prefixes
+    return [last := path for path in paths if not path.startswith(last)]
 
 
 def _find(prefixes: list[str], target: str) -> str | None:
