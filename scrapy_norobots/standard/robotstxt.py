@@ -25,6 +25,9 @@ SMALL_BODY = 32 * 1024
 # name with each request must not fill the memory.
 _ROBOTS_REMEMBERED = 64
 
+# Not equal to any robot.
+_NOBODY = object(), RuleSet(())
+
 
 class RobotsTxt:
     r"""A robots.txt file, read by the 1994 standard. It does not change.
@@ -49,6 +52,8 @@ class RobotsTxt:
         # By name of the robot: the rules for `allowed`, and the record for the reasons of `decide`.
         self._rules: dict[str, RuleSet] = {}
         self._records: dict[str, Record | None] = {}
+        # The last robot that was asked about, as given, and its rules: a crawl has one robot, or a few.
+        self._last: tuple[object, RuleSet] = _NOBODY
 
     @classmethod
     def parse(cls, body: bytes | str, *, multivalue: bool = False) -> RobotsTxt:
@@ -97,14 +102,13 @@ class RobotsTxt:
         `TypeError` if `url` is not a `str`, or `robot` neither `str` nor `bytes`; raises `ValueError` if
         `url` is neither a URL nor a path, or its port is not a number from 0 to 65535.
         """
-        rules = self._rules.get(to_name(robot)) or self._read_rules(robot)
+        rules = self._rules_of(robot)
         origin, target = split(url)
         return target is None or rules.match(origin, target) is None
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
         """Return whether `robot` must not fetch `target`, a path with its query, at the file's origin."""
-        rules = self._rules.get(to_name(robot)) or self._read_rules(robot)
-        return rules.match(origin, target) is not None
+        return self._rules_of(robot).match(origin, target) is not None
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Return whether `robot` may fetch `url`, with the line and the record that decide it.
@@ -122,8 +126,7 @@ class RobotsTxt:
         elif record is None:
             reason = Reason.NO_RECORD
         else:
-            rules = self._rules.get(to_name(robot)) or self._read_rules(robot)
-            prefix = rules.match(origin, target)
+            prefix = self._rules_of(robot).match(origin, target)
             rule = None if prefix is None else record.forbidding(prefix, origin)
             reason = Reason.RULE if rule else Reason.NO_RULE_MATCHES
         return Decision(
@@ -137,11 +140,14 @@ class RobotsTxt:
         )
 
     def _rules_of(self, robot: str | bytes) -> RuleSet:
-        name = to_name(robot)
-        return self._rules.get(name) or self._read_rules(name)
+        last, rules = self._last
+        if robot != last:
+            name = to_name(robot)
+            rules = self._rules.get(name) or self._read_rules(name)
+            self._last = robot, rules
+        return rules
 
-    def _read_rules(self, robot: str | bytes) -> RuleSet:
-        name = to_name(robot)
+    def _read_rules(self, name: str) -> RuleSet:
         record = find_record(self._read(), name)
         rules = RuleSet(record.values if record else ())
         if len(self._rules) >= _ROBOTS_REMEMBERED:

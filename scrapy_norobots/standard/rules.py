@@ -86,8 +86,9 @@ class RuleSet:
         itself may always be fetched (U7).
         """
         if self._is_plain and "%" not in target and "/." not in target:
-            place = bisect_right(self._paths, target)
-            prefix = self._paths[place - 1] if place and target.startswith(self._paths[place - 1]) else None
+            paths = self._paths
+            place = bisect_right(paths, target)
+            prefix = paths[place - 1] if place and target.startswith(paths[place - 1]) else None
         elif is_normal(target):
             prefix = self._match_form(origin, target)
         else:
