@@ -102,7 +102,9 @@ class RobotsTxt:
         `TypeError` if `url` is not a `str`, or `robot` neither `str` nor `bytes`; raises `ValueError` if
         `url` is neither a URL nor a path, or its port is not a number from 0 to 65535.
         """
-        rules = self._rules_of(robot)
+        last, rules = self._last
+        if robot != last:
+            rules = self._rules_of(robot)
         origin, target = split(url)
         return target is None or rules.match(origin, target) is None
 
