@@ -278,7 +278,8 @@ class SetAside:
                 self._crawler.engine.crawl(request)
             except Exception:  # the kill may have left a queue that Scrapy cannot read
                 logger.error(
-                    "Could not schedule %s",
+                    "Could not schedule %s, which waited when this job was killed: it is kept for the next "
+                    "run",
                     request,
                     exc_info=True,
                     extra={"spider": self._crawler.spider},

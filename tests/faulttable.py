@@ -41,11 +41,12 @@ forbid.
 - *open*: both pages were fetched.
 - *closed*: both pages were dropped, or could not be downloaded.
 
-Both middlewares had the same limits (a timeout of {timeout} s, {maxsize:,} bytes, no retries) and otherwise
-their default settings, on Scrapy {scrapy} and Python {python}. With its default limits, Scrapy's own
-middleware waits up to 180 s and accepts files of up to 1 GiB. In the log lines, `HOST` replaces the real
-host. The last column names the most important stats of each crawl. `python -m tests.faulttable` generates
-this page from the hosts in `tests/sites/faults.py`.
+Both middlewares had the same limits (a timeout of {timeout} s, {maxsize:,} bytes, no retries), on Scrapy
+{scrapy} and Python {python}. The plugin also had `NOROBOTS_RETRY_CLOSED = 0`, so that it dropped requests at
+once. All other settings had their defaults. With its default limits, Scrapy's own middleware waits up to
+180 s and accepts files of up to 1 GiB. In the log lines, `HOST` replaces the real host. The last column names
+the most important stats of each crawl. `python -m tests.faulttable` generates this page from the hosts in
+`tests/sites/faults.py`.
 
 | robots.txt | this plugin | Scrapy's own | what the plugin logs | its stats |
 |---|---|---|---|---|

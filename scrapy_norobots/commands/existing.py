@@ -23,7 +23,9 @@ class ExistingStore:
         """Raise `ValueError` if the value is invalid, or if the store cannot be used."""
         self._shown = without_password(value)
         if value == MEMORY:
-            raise ValueError("memory: ends with its process; expected a SQLite file or a Redis database")
+            raise ValueError(
+                "memory: cannot be read by a command; expected a SQLite file or a Redis database"
+            )
         try:
             self._store = open_store(expand_store(value), max_bytes, has_asyncio=has_asyncio, must_exist=True)
         except (ImportError, ValueError) as exc:

@@ -63,7 +63,7 @@ class RobotsLint(RobotsCommand):
         """Return a description with the exit status."""
         return (
             "Check robots.txt files against the 1994 standard: report lines that have no effect or do not "
-            "have its form, and suggest what was probably meant. A URL is downloaded as in a crawl; the URL "
+            "follow it, and suggest what was probably meant. A URL is downloaded as in a crawl; the URL "
             "of a site means its /robots.txt. '-' reads standard input. The exit status is 2 if a file could "
             "not be read or downloaded, else 1 if a file has an error, else 0."
         )

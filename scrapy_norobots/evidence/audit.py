@@ -188,7 +188,7 @@ class Audit:
             return
         of_url, target = split(url)
         if str(of_url) != origin or of_url is None or target is None:
-            raise MismatchError(f"is not of the origin {origin}")
+            raise MismatchError(f"does not belong to the origin {origin}")
         outcome = self._outcome(origin, facts["robots_time"])
         if outcome is None:
             raise MismatchError(
@@ -202,7 +202,7 @@ class Audit:
         decision = _decide(access, of_url, target, facts, run)
         sent_as = facts.get("sent_as", url)
         if sent_as not in (url, decision.url):
-            raise MismatchError(f"{sent_as!r} is not the spelling of it that is forbidden")
+            raise MismatchError(f"sent_as = {sent_as!r} is not the spelling that is forbidden")
         stated = tuple(facts[name] for name in ("verdict", "reason", "line", "rule"))
         if _facts_of(decision) != stated or sent_as != decision.url:
             raise MismatchError(f"recorded as {_text_of(stated)}; judged as {_text_of(_facts_of(decision))}")
@@ -281,7 +281,7 @@ def _spellings(target: str, run: Run) -> Iterator[str]:
     yield target
     others = spellings_of(target)[1:]
     if others and run.aiohttp and not knows_aiohttp():
-        raise LookupError("the crawl checked what aiohttp would send, which is not installed here")
+        raise LookupError("the crawl checked the spelling that aiohttp sends; aiohttp is not installed here")
     yield from others if run.aiohttp else others[:1]
 
 
@@ -292,7 +292,7 @@ def _check_bad_url(facts: Mapping[str, Any]) -> None:
         origin = Origin.of(facts["url"])
     except ValueError:
         return
-    raise MismatchError(f"dropped as a URL without an origin, but it is of {origin}")
+    raise MismatchError(f"dropped as a URL without an origin, but its origin is {origin}")
 
 
 def _check_exempt(facts: Mapping[str, Any]) -> None:
@@ -302,7 +302,7 @@ def _check_exempt(facts: Mapping[str, Any]) -> None:
     if reason is None or facts["reason"] != reason.name.lower():
         raise MismatchError(f"recorded as {facts['reason']}, but it needs a robots.txt")
     if facts["origin"] != (None if origin is None else str(origin)):
-        raise MismatchError(f"is not of the origin {facts['origin']}")
+        raise MismatchError(f"does not belong to the origin {facts['origin']}")
     stated = tuple(facts[name] for name in ("verdict", "reason", "line", "rule"))
     if stated != (Verdict.ALLOWED.value, facts["reason"], None, None):
         raise MismatchError(f"recorded as {_text_of(stated)}; it is always allowed")

@@ -96,20 +96,20 @@ FORGED: dict[str, tuple[Change, str]] = {
     ),
     "a line number": (of_one("/attic/", line=2), "recorded as forbidden (line 2, '/attic/'); judged as"),
     "a rule": (of_one("/attic/", rule="/"), "(line 3, '/')"),
-    "a URL": (of_one("/a", url="http://town.example/a"), "is not of the origin http://127.0.0.1:"),
+    "a URL": (of_one("/a", url="http://town.example/a"), "does not belong to the origin http://127.0.0.1:"),
     "a digest": (of_one("/a", robots_digest="sha256:" + 64 * "0"), "the digest of its robots.txt is sha256:"),
     "a time": (of_one("/a", robots_time="2020-01-01T00:00:00.000000Z"), "is stored"),
     "an allowed page by the rule for another": (
         lambda folder: of_one("/a", verdict="forbidden", reason="rule", line=2, rule="/back/",
             sent_as=decisions(folder)[0]["origin"] + "/back/")(folder),
-        "/back/' is not the spelling of it that is forbidden",
+        "/back/' is not the spelling that is forbidden",
     ),
     "a spelling of another origin": (
-        of_one("/cave;?b", sent_as="http://town.example/cave?b"), "is not the spelling of it",
+        of_one("/cave;?b", sent_as="http://town.example/cave?b"), "is not the spelling that",
     ),
     "a spelling left out": (
         of_one("/cave;?b", verdict="allowed", reason="no_rule_matches", line=None, rule=None, sent_as=None),
-        "is not the spelling of it",
+        "is not the spelling that",
     ),
     "an allowed spelling of what is forbidden": (
         lambda folder: change_decisions(folder, _as_if_allowed),

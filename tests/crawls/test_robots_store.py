@@ -167,10 +167,10 @@ BAD_INPUT = {
     "robots-store sqlite:///x show": "show: expected one ORIGIN",
     "robots-store sqlite:///x show town.example": "town.example: not an origin; expected a scheme and a host",
     "robots-store sqlite:///x forget http://a:b": "http://a:b: not an origin",
-    "robots-store memory list": "memory: ends with its process",
+    "robots-store memory list": "memory: cannot be read by a command",
     "robots-store mysql://x list": "mysql://x: ",
     "robots-store --nonsense sqlite:///x list": "no such option: --nonsense",
-    "robots-check --store memory http://a/": "memory: ends with its process",
+    "robots-check --store memory http://a/": "memory: cannot be read by a command",
     "robots-check --store sqlite:///x --file y http://a/": "--file and --store cannot be combined",
 }
 
