@@ -24,7 +24,8 @@ from tests.redisserver import RedisServer
 
 _ROOT = Path(__file__).parent.parent
 HOSTS = 300
-AT_ONCE = 60  # chains of requests, many of which wait for closed hosts
+# So many requests are always on their way: each that ends starts the next. Most wait for closed hosts.
+AT_ONCE = 60
 SETTINGS: dict[str, Any] = {
     "ADDONS": {"scrapy_norobots.Addon": 500},
     "TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor",

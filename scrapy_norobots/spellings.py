@@ -31,16 +31,27 @@ def forbidden(
 def spellings_of(target: str) -> tuple[str, ...]:
     """Return the spellings of a target that may be sent: its own, and those that download handlers produce.
 
-    Twisted's handler drops an empty ``;``. aiohttp's handler decodes more escapes than the normal form of RFC
-    3986. It can be used with a reactor too, so its spelling is included wherever aiohttp is installed.
+    Twisted's handler drops an empty ``;``. httpx's handler resolves dot segments. aiohttp's handler does so
+    too, and decodes more escapes than the normal form of RFC 3986. It can be used with a reactor too, so its
+    spelling is included wherever aiohttp is installed; then it is the last one.
     """
-    if "%" not in target and ";" not in target:
+    if "%" not in target and ";" not in target and "/." not in target:
         return (target,)
-    sent = target.replace(";?", "?").removesuffix(";")
+    spellings = target, target.replace(";?", "?").removesuffix(";"), _without_dot_segments(target)
     url_type = _aiohttp_url()
-    if url_type is None:
-        return target, sent
-    return target, sent, url_type(f"http://host{target}").raw_path_qs
+    return spellings if url_type is None else (*spellings, url_type(f"http://host{target}").raw_path_qs)
+
+
+def _without_dot_segments(target: str) -> str:
+    """Resolve dot segments as httpx does, which drops the slash before one at the end; RFC 3986 keeps it."""
+    path, mark, query = target.partition("?")
+    kept: list[str] = []
+    for segment in path.split("/"):
+        if segment not in {".", ".."}:
+            kept.append(segment)
+        elif segment == ".." and len(kept) > 1:
+            kept.pop()
+    return ("/".join(kept) or "/") + mark + query
 
 
 def knows_aiohttp() -> bool:

@@ -282,7 +282,7 @@ def _spellings(target: str, run: Run) -> Iterator[str]:
     others = spellings_of(target)[1:]
     if others and run.aiohttp and not knows_aiohttp():
         raise LookupError("the crawl checked the spelling that aiohttp sends; aiohttp is not installed here")
-    yield from others if run.aiohttp else others[:1]
+    yield from others if run.aiohttp else others[:2]
 
 
 def _check_bad_url(facts: Mapping[str, Any]) -> None:

@@ -160,7 +160,7 @@ def test_odd_spellings_of_a_forbidden_url_are_forbidden() -> None:
 TRICKS = [
     "/user%3Aadmin", "/mail%40me", "/wow%21", "/a%2Cb", "/e%3Bf", "/q?u=%2Fsecret", "/r?a=%3A", "/s?a=%3F",
     "/x;?id=1", "/y;", "/r%C3%A9sum%C3%A9", "/o%20b", "/%2e%2e/%66oo/", "/p;v=1?q", "/%zz", "/c++",
-    "/d%2B%2B", "/pa%2Fth", "/n%0Ad", "/h%23h",
+    "/d%2B%2B", "/pa%2Fth", "/n%0Ad", "/h%23h", "/x/../dots", "/x/./dots%7e", "/dot/.", "/dots/z/..",
 ]  # fmt: skip
 
 
@@ -189,6 +189,15 @@ def check_what_goes_out(mode: str, settings: dict[str, Any]) -> None:
         seen = crawl(*requests, mode=mode, settings=settings)
     assert site.pages() == []
     assert {drop.type for drop in seen.drops} == {"RobotsForbidden"}
+
+
+@pytest.mark.parametrize("trick", ["/x/../dots", "/dots/."])
+def test_a_second_reading_is_asked_about_the_url_that_is_sent(trick: str, mode: str) -> None:
+    settings = {**ADDON, "NOROBOTS_ALSO_OBEY": ["scrapy.robotstxt.ProtegoRobotParser"]}
+    with Site("User-agent: *\nDisallow: /dots$\n") as site:  # only the second reading knows the $
+        seen = crawl({"url": f"{site.url}{trick}"}, mode=mode, settings=settings)
+    assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
+    assert site.pages() == []
 
 
 def test_a_url_without_an_origin_is_dropped() -> None:

@@ -14,6 +14,10 @@ from scrapy_norobots import spellings
         ("/a;", {"/a;", "/a"}),
         ("/a;?b;", {"/a;?b;", "/a?b"}),
         ("/wow%21", {"/wow%21"}),
+        ("/x/../a", {"/x/../a", "/a"}),
+        ("/x/./%62/..?/..", {"/x/./%62/..?/..", "/x?/.."}),
+        ("/../..", {"/../..", "/"}),
+        ("/.well-known", {"/.well-known"}),
     ],
 )
 def test_spellings_include_those_that_handlers_send(
