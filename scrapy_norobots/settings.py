@@ -30,6 +30,7 @@ from scrapy_norobots.stores import FORMS, MEMORY
 if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
     from scrapy.settings import BaseSettings
+    from typing_extensions import Self
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +107,7 @@ def _flag(settings: BaseSettings, name: str) -> bool:
         flag = settings.getbool(name, bool(DEFAULTS.get(name)))
     except (TypeError, ValueError, OverflowError):
         flag = None
-    # Scrapy takes any number for a boolean, and may do so for its own settings.
+    # Scrapy accepts any number as a boolean. Only its own settings may have one here.
     if flag is None or (name in DEFAULTS and value is not None and str(value).lower() not in _FLAGS):
         raise _error(name, value, "must be True or False")
     return flag
@@ -195,7 +196,7 @@ def _parsers(settings: BaseSettings, name: str) -> tuple[type[RobotParser], ...]
 def _load_parser(name: str, value: Any) -> type[RobotParser]:
     try:
         parser: type[RobotParser] = load_object(value)
-    except Exception as exc:
+    except Exception as exc:  # the user's module may raise anything
         raise _error(name, value, f"cannot be imported: {exc}") from exc
     if not hasattr(parser, "from_crawler"):
         raise _error(name, value, "must be a RobotParser class: it has no from_crawler")
@@ -225,9 +226,9 @@ def expand_store(value: str) -> str:
 
 
 def _folder(settings: BaseSettings, name: str) -> str:
-    """Return a path with placeholders, or an empty text if there is none."""
+    """Return the path of a folder, with its placeholders; empty if no folder is set."""
     value = _value(settings, name)
-    if not isinstance(value, (str, os.PathLike)) or isinstance(path := os.fspath(value or ""), bytes):
+    if not isinstance(value, (str, os.PathLike)) or isinstance(path := os.fspath(value), bytes):
         raise _error(name, value, "must be the path of a folder")
     if "://" in path:
         raise _error(name, value, "must be the path of a folder, not a URL")
@@ -276,7 +277,7 @@ def _warn_about_unknown(settings: BaseSettings) -> None:
 
 
 def _setting(read: Callable[..., object], *arguments: object) -> Any:
-    """Return a dataclass field whose value `read` returns, given the settings and some arguments."""
+    """Return a dataclass field whose value is what `read` returns for the settings and some arguments."""
     return field(metadata={"read": lambda settings: read(settings, *arguments)})
 
 
@@ -285,39 +286,40 @@ def _read(cls: type[_T], settings: BaseSettings) -> _T:
     return cls(**{one.name: one.metadata["read"](settings) for one in fields(cls)})  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceConfig:
-    """Where evidence goes (nowhere, if `folder` is empty), what of it, and whether the crawl needs it.
+class _Section:
+    """Settings that belong together: a dataclass whose fields are made by `_setting`."""
 
-    `folder` is a path with placeholders.
+    __slots__ = ()
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Self:
+        """Read and check them. Raises `ValueError` as `Config.from_settings` does."""
+        return _read(cls, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceConfig(_Section):
+    """The settings of one crawl for evidence.
+
+    `folder` is a path with placeholders; if it is empty, nothing is recorded.
     """
 
     folder: str = _setting(_folder, "NOROBOTS_EVIDENCE")
     allowed: bool = _setting(_flag, "NOROBOTS_EVIDENCE_ALLOWED")
     required: bool = _setting(_flag, "NOROBOTS_EVIDENCE_REQUIRED")
 
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> EvidenceConfig:
-        """Read and check them. Raises `ValueError` as `Config.from_settings` does."""
-        return _read(cls, settings)
-
 
 @dataclass(frozen=True, slots=True)
-class WaitingConfig:
-    """How many requests that wait for a robots.txt, or download one, do not use up `CONCURRENT_REQUESTS`."""
+class WaitingConfig(_Section):
+    """How many requests may wait for a robots.txt, or download one, in addition to `CONCURRENT_REQUESTS`."""
 
     held_per_origin: int = _setting(_whole, "NOROBOTS_HELD_PER_ORIGIN", "requests", 0, _MILLION)
     held_max: int = _setting(_whole, "NOROBOTS_HELD_MAX", "requests", 0, _MILLION)
     concurrent_fetches: int = _setting(_whole, "NOROBOTS_CONCURRENT_FETCHES", "downloads", 0, _MILLION)
 
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> WaitingConfig:
-        """Read and check them. Raises `ValueError` as `Config.from_settings` does."""
-        return _read(cls, settings)
-
 
 @dataclass(frozen=True, slots=True)
-class MetaConfig:
+class MetaConfig(_Section):
     """The settings of one crawl for robots META tags."""
 
     obey: bool = _setting(_flag, "NOROBOTS_META")
@@ -326,14 +328,9 @@ class MetaConfig:
     dry_run: bool = _setting(_flag, "NOROBOTS_DRY_RUN")
     robot: str | None = _setting(_text, "ROBOTSTXT_USER_AGENT")
 
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> MetaConfig:
-        """Read and check them. Raises `ValueError` as `Config.from_settings` does."""
-        return _read(cls, settings)
-
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class Config(_Section):
     """The settings of one crawl. Times are in seconds, sizes in bytes."""
 
     obey: bool = _setting(_flag, "ROBOTSTXT_OBEY")
