@@ -194,7 +194,7 @@ async def download(crawler: Crawler, request: Request) -> Response:
 
 
 def is_own_crawl(crawler: Crawler) -> bool:
-    """Return whether a crawl is that of its spider, not of a command such as ``scrapy fetch`` or ``shell``.
+    """Return whether a crawl runs its spider, and not a command such as ``scrapy fetch`` or ``shell``.
 
     The shell creates no spider before its engine; the other commands replace the start of theirs.
     """

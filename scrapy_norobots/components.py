@@ -44,7 +44,7 @@ def enabled_keys(settings: BaseSettings, name: str, cls: type) -> list[Any]:
 
 
 def unused_overrides(cls: type, base: type, former: type) -> list[str]:
-    """Return the names of `former` that `cls`, a subclass of `base`, overrides, but that `base` has not."""
+    """Return the names of `former` that `base` lacks, and that `cls`, a subclass of `base`, overrides."""
     hooks = {name for name in vars(former) if not name.startswith("__") and not hasattr(base, name)}
     before = cls.__mro__[: cls.__mro__.index(base)]
     return sorted({name for one in before if one is not former for name in vars(one)} & hooks)

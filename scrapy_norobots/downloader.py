@@ -52,7 +52,7 @@ _parent: ContextVar[Request | None] = ContextVar("norobots_parent", default=None
 
 
 class _IsSetAside(IgnoreRequest):
-    """Code that calls the middleware has ignored that it returned the request; it must not be sent."""
+    """Code that called the middleware ignored its result: a request that is set aside must not be sent."""
 
 
 # Waits until a held request can be sent, and gives it a place; returns whether it had to wait.
@@ -66,7 +66,7 @@ async def no_turn() -> bool:
 
 @dataclass(slots=True, eq=False)
 class _Held:
-    """A request that waits, first for its rules, and then in the line of its slot, to be sent."""
+    """A request that waits, first for its rules, and then in the line of its slot."""
 
     origin: Origin | None
     slot: Any
@@ -80,7 +80,7 @@ class _Line:
     """The queue of a slot. A slot also has one while its delay after a robots.txt lasts."""
 
     waiting: deque[_Held] = field(default_factory=deque)
-    cancel_timer: Callable[[], object] | None = None  # of the end of a delay; the line stays until then
+    cancel_timer: Callable[[], object] | None = None  # for the end of a delay; the line stays until then
     last_turn: float = 0.0  # when the slot last admitted a request from its line, by `now`
 
 
@@ -123,7 +123,7 @@ class RobotsDownloader(Downloader):
         super().__init__(crawler)
 
     def needs_backout(self) -> bool:
-        """Return whether the engine should send no more requests for now; without a limit, it always may.
+        """Return whether the engine should send no more requests for now; False if there is no limit.
 
         For each queued request that continues, the engine may send one more, although there is no place
         yet. If its origin is new, its robots.txt is downloaded in time; if not, the request is queued.
@@ -239,7 +239,7 @@ class RobotsDownloader(Downloader):
 
     @contextmanager
     def hold(self, origin: Origin | None, request: Request) -> Iterator[Turn]:
-        """Hold a request of an origin inside the ``with``: it takes no place until the yielded turn."""
+        """Hold a request of an origin inside the ``with``: it takes no place until its `Turn` is over."""
         if request not in self.active:  # the caller only asks the middleware, and downloads nothing
             yield no_turn
             return

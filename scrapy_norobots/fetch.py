@@ -131,7 +131,7 @@ class Fetcher:
             request.meta.update(meta)
             try:
                 response = await self._download(request)
-            except Exception as exc:
+            except Exception as exc:  # components of the crawl may raise anything
                 local_failure = isinstance(exc, _OUR_OWN) or bool(request.meta.get("proxy"))
                 return _failed(origin, url, exc, local_failure=local_failure)
             target = _redirect_target(response) if hops_left else None
@@ -309,7 +309,7 @@ def _plain_body(response: Response, maxsize: int) -> bytes:
 
 
 class _Answers:
-    """Records the answers to one fetch, also those that Scrapy's retry middleware replaces by another try.
+    """Records the answers to one fetch, also those after which Scrapy's retry middleware tries again.
 
     An answer is held until the next one arrives or the fetch ends: only then is it known whether it is
     judged.
@@ -332,9 +332,10 @@ class _Answers:
         snapshot: Snapshot | None = None,
         previous: Snapshot | None = None,
     ) -> None:
-        """Record the answer that is held, and the one that all middlewares have passed on, if it differs.
+        """Record the answer that is held, unless it is `final`, and then `final`.
 
-        `snapshot` is what `final` is judged by; `previous` is the copy that a 304 renews.
+        `final` is the answer that all middlewares have passed on, and `snapshot` the outcome by which it is
+        judged; `previous` is the copy that a 304 renews.
         """
         if self._evidence is None:
             return

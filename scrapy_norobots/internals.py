@@ -1,4 +1,4 @@
-"""The internal names of Scrapy that this plugin uses, and that Scrapy may change at any time.
+"""The internal names of Scrapy that this plugin needs, and that Scrapy may change at any time.
 
 `INTERNALS` lists the names, and `missing_internals` returns those that a running crawl lacks. `compat` uses
 those of the engine; the functions below, `RobotsDownloader`, `SlotDelays` and `Fetcher` use the others.
@@ -109,7 +109,7 @@ def named_slot_of(downloader: Downloader, request: Request, spider: Spider | Non
 
 
 def has_slot_of_host(request: Request) -> bool:
-    """Return whether the download slot in a request's meta is that of a host, as Scrapy sets it.
+    """Return whether the download slot in a request's meta is a host of the request, as Scrapy sets it.
 
     A redirected request keeps the slot of the first host.
     """

@@ -30,8 +30,8 @@ logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
-# The size of the checksum before each request, in bytes. Without it, a changed bit could make another request
-# of a request.
+# The size of the checksum before each request, in bytes. Without the checksum, a changed bit could turn a
+# request into another one.
 _DIGEST_SIZE = 16
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS requests (key INTEGER PRIMARY KEY, request BLOB NOT NULL)"
@@ -75,7 +75,7 @@ class Journal:
         self._submit(lambda db: db.execute("INSERT OR REPLACE INTO requests VALUES (?, ?)", row))
 
     def keep(self, request: Request) -> None:
-        """Save a request for the next run, even if this one ends as it should."""
+        """Save a request for the next run, even if this run ends normally."""
         self._is_kept = True
         self.add(request)
 

@@ -189,7 +189,7 @@ class RobotsLoader:
         """Send the `robots_parsed` signal. If that fails, as with a mock, the request continues."""
         try:
             await compat.send_robots_parsed(self._crawler, as_parser(rules), request)
-        except Exception as exc:
+        except Exception as exc:  # a mock may raise anything
             logger.error(
                 "The robots_parsed signal could not be sent, but robots.txt is obeyed: %r",
                 exc,

@@ -158,7 +158,7 @@ class NoRobotsMiddleware:
         return self._carry_out(request, question, access, decision)
 
     def _question(self, request: Request) -> _Question | Decision:
-        """Return the question that a robots.txt answers; the decision on a URL without an origin.
+        """Return the question for a robots.txt, or the decision if the URL has no origin.
 
         Raises `ValueError` if ``norobots_url`` is not an http or https URL.
         """
@@ -177,7 +177,7 @@ class NoRobotsMiddleware:
     ) -> Request | None:
         """Let a request pass, or set it aside, or drop it, by its decision."""
         if decision is not None and self._set_aside.take(self._waiting_room, request, access, question.robot):
-            self._counters.add_requests(question.origin, -1)  # it is counted when it goes on
+            self._counters.add_requests(question.origin, -1)  # it is counted when it passes or is dropped
             return request
         restore_filter(request)
         if RETRY_TIMES in request.meta:
@@ -198,7 +198,7 @@ class NoRobotsMiddleware:
         duplicates = self._duplicates
         if request.errback is not None or duplicates is None or is_overridden(request):
             return
-        if RETRY_TIMES in request.meta:  # `_carry_out` counts it
+        if RETRY_TIMES in request.meta:  # it has waited, which `_carry_out` counts
             return
         try:
             question = self._question(request)

@@ -107,7 +107,7 @@ class Reader:
                 # Check that the parser can import its library and answer a question.
                 robot = self._crawler.settings.get("ROBOTSTXT_USER_AGENT") or b"FooBot"
                 parser.from_crawler(self._crawler, b"").allowed("http://town.example/", robot)
-            except Exception as exc:
+            except Exception as exc:  # a user's parser may raise anything
                 value = self._crawler.settings.get(setting)
                 raise ValueError(f"{setting} = {value!r}: {parser.__name__} cannot be used: {exc}") from exc
 
@@ -189,7 +189,7 @@ class AllParsers(RobotParser):
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         """Return whether all readings allow `user_agent`, a name or a whole header, to fetch `url`.
 
-        As in the crawl, a parser of the user's that fails forbids.
+        As in the crawl, a user's parser that raises an exception forbids.
         """
         return all(
             reading.allows(url, user_agent)
@@ -238,7 +238,7 @@ class ForeignRules:
         """Return an empty string if the parser allows, None if it forbids, an error message if it failed."""
         try:
             return "" if self.parser.allowed(url, _as_scrapy_gives(robot)) else None
-        except Exception as exc:
+        except Exception as exc:  # a user's parser may raise anything
             return f"{type(exc).__name__}: {exc}"
 
     def crawl_delay(self, robot: str | bytes) -> object:
@@ -246,7 +246,7 @@ class ForeignRules:
         ask = getattr(self.parser, "crawl_delay", None)  # Scrapy's own parsers have it from 2.18 on
         try:
             return ask(_as_scrapy_gives(robot)) if ask is not None else None
-        except Exception as exc:
+        except Exception as exc:  # a user's parser may raise anything
             return exc
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:

@@ -1,7 +1,7 @@
 """Expand the placeholders in a path that a setting names.
 
 As in Scrapy's `FEEDS`, ``%(time)s`` is the start of the crawl, and any other placeholder is an attribute of
-the spider. Processes that write side by side can so have a path each.
+the spider. So processes that run at the same time can each have a path of their own.
 """
 
 from __future__ import annotations

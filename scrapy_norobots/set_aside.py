@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 # The meta key of a request that was set aside: how many times robots.txt was downloaded again since.
 RETRY_TIMES = "norobots_retry_times"
 
-# The meta key of a request that went back, and that the duplicate filter would have filtered otherwise.
+# The meta key of a request that got `dont_filter`, so that it could go back to the scheduler.
 FILTERED = "norobots_filtered"
 
 # How many retries a host gets whose name did not resolve: there may be no such host.
@@ -81,7 +81,7 @@ class _Closed:
 class SetAside:
     """The requests of one crawl that are set aside, at most `NOROBOTS_RETRY_CLOSED_MAX`.
 
-    If there are no retries, none is set aside; those of an earlier run of a job are scheduled all the same.
+    Without retries, none is set aside, but requests that an earlier run of the job left are scheduled.
     """
 
     def __init__(self, crawler: Crawler, config: Config, loader: RobotsLoader, report: CrawlReport) -> None:
@@ -104,7 +104,7 @@ class SetAside:
             is_start: _gives_last_first(crawler.settings, is_start) for is_start in (True, False)
         }
         crawler.signals.connect(self._spider_idle, signals.spider_idle)
-        if self._journal is not None:  # of an earlier run, even if this one sets nothing aside
+        if self._journal is not None:  # it may have requests of an earlier run
             crawler.signals.connect(self._spider_opened, signals.spider_opened)
             crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
@@ -158,7 +158,7 @@ class SetAside:
             compat.call_when_closing(self._crawler, self._give_all_back)
 
     def _may_wait(self, request: Request, access: Access) -> bool:
-        """Whether a request is retried: neither it nor its origin has used up its retries.
+        """Return whether a request is retried: neither it nor its origin has used up its retries.
 
         An origin that stays closed does not make each new request wait, or a crawl with dead hosts would
         never end.
@@ -170,7 +170,7 @@ class SetAside:
         return self._failures(last) <= tries and request.meta.get(RETRY_TIMES, 0) < tries
 
     def _failures(self, last: Snapshot) -> int:
-        """Return how many downloads in a row have failed, without those before this crawl.
+        """Return how many downloads in a row have failed, not counting those before this crawl.
 
         A store keeps failures, but a site that was down in the last crawl must not lose its requests in this
         one.
@@ -308,7 +308,7 @@ def restore_filter(request: Request) -> None:
 
 
 def _gives_last_first(settings: BaseSettings, is_start: bool) -> bool:
-    """Whether the scheduler returns its last request first, as Scrapy's does by default.
+    """Return whether the scheduler returns its last request first, as Scrapy's does by default.
 
     Since Scrapy 2.13, start requests have a queue of their own.
     """

@@ -33,7 +33,7 @@ def spellings_of(target: str) -> tuple[str, ...]:
 
     Twisted's handler drops an empty ``;``. httpx's handler resolves dot segments. aiohttp's handler does so
     too, and decodes more escapes than the normal form of RFC 3986. It can be used with a reactor too, so its
-    spelling is included wherever aiohttp is installed; then it is the last one.
+    spelling is included, as the last one, wherever aiohttp is installed.
     """
     if "%" not in target and ";" not in target and "/." not in target:
         return (target,)

@@ -149,7 +149,7 @@ class RobotsAudit(RobotsCommand):
 
 
 def _beside(progress: Progress, lines: Iterator[str]) -> Iterator[str]:
-    """Yield lines, each where the progress bar was."""
+    """Yield lines, and hide the progress bar before each."""
     for line in lines:
         progress.make_way()
         yield line

@@ -62,7 +62,7 @@ class CommandSpider(Spider):
     async def _run(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except Exception as exc:
+        except Exception as exc:  # `run_spider` raises it
             self.failure = exc
         finally:
             self._has_finished = True
@@ -123,7 +123,7 @@ class Pool(Generic[_T]):
                     await self._work(item)
                 finally:
                     self._unfinished -= 1
-        except Exception as exc:
+        except Exception as exc:  # `join` raises it
             self._failure = self._failure or exc
             self.clear()
         finally:

@@ -4,7 +4,7 @@ A `response` record holds an answer as Scrapy received it: the status, the heade
 Content-Encoding. A 304 that renews a copy is a `revisit`. A download without an answer is a `metadata`
 record. A copy from a store is a `response` with the date of its download; a store keeps some headers only.
 The record's fields `Norobots-Origin` and, where the body was judged, `Norobots-Body-Digest` link it with
-decisions. Whatever a URL or a header has in it, it stays in its line of the record.
+decisions. Whatever a URL or a header contains, it stays in its own line of the record.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 # How Scrapy marks an answer that was cut off, and the word for it in a WARC-Truncated field.
 _CUT_OFF = {"dataloss": "disconnect", "download_stopped": "length"}
 
-# Headers by the names that a record has them by: that of a transfer which was undone must not be undone
-# again, and that of the body was put away.
+# Headers that have another name in a record. Scrapy has already decoded the transfer, so readers must not do
+# so again; and `fetch` has renamed the Content-Encoding.
 _OTHER_NAMES = {
     b"transfer-encoding": b"X-Orig-Transfer-Encoding",
     ENCODING_HEADER.lower().encode(): b"Content-Encoding",
@@ -61,7 +61,7 @@ class AnswerRecord(Protocol):
 class Answer(NamedTuple):
     """An answer over the network.
 
-    `judged` is the decoded body by which pages are judged, if it is; `renewed` the copy that a 304 renews.
+    `judged` is the decoded body, if pages are judged by it; `renewed` is the copy that a 304 renews.
     """
 
     origin: Origin
@@ -89,7 +89,7 @@ class Answer(NamedTuple):
             for name, values in response.headers.items()
             for value in values
         ]
-        # HTTP/2 has no form of its own.
+        # HTTP/2 has no text form, so its answers have that of HTTP/1.1.
         protocol = "HTTP/1.0" if response.protocol == "HTTP/1.0" else "HTTP/1.1"
         head = _Head(protocol, response.status, headers)
         if self.renewed is None:

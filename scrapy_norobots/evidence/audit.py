@@ -3,8 +3,8 @@
 It reads the WARC files first: each body must have the digest that its record states. Each decision names an
 answer by origin and time. The page must be of that origin, the digest must be that of the file, and the
 file, read by the same parsers, must give the same verdict, reason, line and rule for all spellings in which
-the URL may be sent. If there is no file, the policy that the crawl has stated must. Whether an answer was
-still fresh is not checked. Overridden requests cannot be judged.
+the URL may be sent. If there is no file, the status policy that the crawl recorded must give them. The audit
+does not check whether an answer was still fresh. Overridden requests cannot be judged.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from scrapy_norobots.standard.urls import split
 _PARSED_MAX = 64 * 1024 * 1024
 _OUTCOMES_MAX = 50_000
 
-# Why a request needs no robots.txt. The second may also be decided by a file.
+# The reasons why a request needs no robots.txt. A decision by a file may also have the second one.
 _EXEMPTIONS = (Reason.NOT_WEB.name.lower(), Reason.ROBOTS_TXT.name.lower())
 
 _NO_TIMES = Freshness(0, 0, 0, 0)  # freshness is not checked
@@ -277,7 +277,7 @@ def _decide(access: Access, origin: Origin, target: str, facts: dict[str, Any], 
 
 
 def _spellings(target: str, run: Run) -> Iterator[str]:
-    """Yield the spellings of a target that the crawl checked; raise `LookupError` if one is not known."""
+    """Yield the spellings of a target that the crawl checked; raise `LookupError` if one is unknown here."""
     yield target
     others = spellings_of(target)[1:]
     if others and run.aiohttp and not knows_aiohttp():

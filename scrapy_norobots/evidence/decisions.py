@@ -24,9 +24,9 @@ class Made(NamedTuple):
     """A decision, as it is made.
 
     `url` is checked, and `requested` is sent; they differ if the request has `norobots_url`. `robot` is the
-    name or whole User-Agent header by which it was made. `decision` is there if the request is dropped; then
-    there is no `access` if the URL has no origin. Neither is there if the request needs no robots.txt, for an
-    `exemption`, or if robots.txt was overridden.
+    name or whole User-Agent header by which it was made. If the request is dropped, there is a `decision`,
+    and an `access` unless the URL has no origin. There is neither if the request needs no robots.txt, which
+    `exemption` explains, or if robots.txt was overridden.
     """
 
     time: float
@@ -118,7 +118,7 @@ def _dropped(url: str, decision: Decision) -> dict[str, Any]:
 
 
 def _allowed(url: str, robot: str | bytes, access: Access) -> dict[str, Any]:
-    """Return why a request passes, without asking other parsers again: they are the crawl's thread's."""
+    """Return why a request passes. Users' parsers are not asked: they belong to the crawl's thread."""
     robots = strict_reading(access.rules)
     if robots is not None:
         reason = robots.decide(url, robot).reason

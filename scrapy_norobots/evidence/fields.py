@@ -22,10 +22,10 @@ AIOHTTP = "norobots-aiohttp"  # whether the spellings that aiohttp sends are che
 # Verdicts that `standard.Verdict` does not have.
 UNREACHABLE, OVERRIDDEN = "unreachable", "overridden"
 
-# The reason of the second.
+# The reason of an overridden decision.
 OVERRIDE = "dont_obey_robotstxt"
 
-# The last second that a date can have.
+# The last time that can be a date, in seconds since the epoch.
 _LAST_TIME = 253_402_300_799.0
 
 # Between the names of parsers that all allowed a request.
@@ -40,7 +40,7 @@ def digest_of(body: bytes) -> str:
 def date_of(time: float) -> str:
     """Return seconds since the epoch as a date in UTC, to the microsecond (WARC 1.1, WARC-Date).
 
-    Other times than those from 1970 to 9999, which only a damaged store has, become the nearest one.
+    Times before 1970 or after 9999, which only a damaged store has, become the nearest valid date.
     """
     date = datetime.fromtimestamp(min(max(time, 0.0), _LAST_TIME), timezone.utc)
     return date.isoformat(timespec="microseconds")[:-6] + "Z"

@@ -143,21 +143,21 @@ def read_record(data: bytes) -> Stored:
             status=None if record.http_headers is None else int(record.http_headers.get_statuscode()),
             digest=get(BODY_DIGEST),
         )
-    except Exception as exc:  # whatever warcio makes of what is no record
+    except Exception as exc:  # warcio may raise anything for what is not a record
         raise DamagedError(f"not a WARC record ({type(exc).__name__}: {exc})") from exc
     if record.digest_checker is not None and record.digest_checker.passed is False:
         problem = "; ".join(map(str, record.digest_checker.problems))
         return stored._replace(problem=f"its WARC digest is wrong: {problem}")
     if kind != "response" or stored.digest is None:
         return stored
-    if record.http_headers is None:  # by its URL or its type it is no answer over HTTP
+    if record.http_headers is None:  # its URL or its type is not that of an HTTP answer
         return stored._replace(problem="it has no HTTP headers")
-    # A store has bodies as they were judged.
+    # Bodies from a store are decoded already.
     return _with_body(stored, body, None if get(SOURCE) else record.http_headers.headers)
 
 
 def _with_body(stored: Stored, body: bytes, headers: list[tuple[str, str]] | None) -> Stored:
-    """Add the body, decoded by the headers if there are any; say so if the record's digest is of another."""
+    """Add the body, decoded by the headers if there are any, or the problem if its digest is wrong."""
     try:
         judged = body if headers is None else _decoded(body, headers)
     except ValueError as exc:

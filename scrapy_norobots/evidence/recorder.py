@@ -183,7 +183,7 @@ def _run_name(crawler: Crawler) -> str:
 
 
 def _about(config: Config) -> dict[str, str]:
-    """Return what a `warcinfo` record says of a crawl; the audit needs the last four."""
+    """Return what a `warcinfo` record says about a crawl; the audit needs the last three."""
     from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
 
     return {

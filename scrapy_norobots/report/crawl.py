@@ -183,7 +183,7 @@ class CrawlReport:
         logger.debug("Set aside: %s", request, extra={"spider": self._crawler.spider})
 
     def still_closed(self, access: Access, seconds: float | None) -> None:
-        """Report a retry after which requests wait for some seconds more; None if they are given up."""
+        """Report a retry that failed: requests wait `seconds` more, or are given up if that is None."""
         origin = access.snapshot.origin
         if seconds is None:
             self._log(

@@ -74,7 +74,7 @@ def list_files(accesses: Iterable[Access], robot: str | bytes, drops: Mapping[st
     room = TEXT_MAX
     for access in islice((one for one in accesses if one.rules is not None), FILES_MAX):
         if min(len(access.snapshot.body), _FILE_MAX) > room:
-            continue  # to list it would take time for nothing
+            continue  # there would be no room for its listing
         assert access.rules is not None
         listing = _list_file(access, access.rules, robot, drops.get(str(access.snapshot.origin), {}))
         text = json.dumps(listing)

@@ -80,9 +80,10 @@ class Record:
             self._first = origin, first_of_prefixes((value for _, value in self._rules), origin)
 
     def forbidding(self, prefix: str, origin: Origin | None) -> Rule:
-        """Return the first rule that forbids targets with a prefix, as `RuleSet.match` returns it.
+        """Return the first rule that forbids targets with `prefix`, which `RuleSet.match` has returned.
 
-        `origin` is the origin of the targets; None for bare paths. Raises `KeyError` if there is none.
+        `origin` is the origin of the targets; None for bare paths. Raises `KeyError` if no rule has this
+        prefix.
         """
         self.prepare(origin)
         assert self._first is not None
@@ -122,7 +123,7 @@ class Record:
 
 
 class RawRecord(NamedTuple):
-    """A record as in the file, or the default record from several (R5).
+    """A record as in the file, or the default record, joined from several (R5).
 
     `names` are its numbered names. `texts` has, for each part, the line of its last name and the text below.
     """
@@ -185,9 +186,11 @@ def find_record(records: Iterable[RawRecord], robot: str) -> RawRecord | None:
                 is_default = True
             elif names_robot(name, folded):
                 return record
-        if is_default and default is None:
+        if not is_default:
+            continue
+        if default is None:
             default = record
-        elif is_default and default is not None:
+        else:
             default.names.extend(record.names)
             default.texts.extend(record.texts)
     return default

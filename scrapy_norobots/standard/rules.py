@@ -60,7 +60,7 @@ class RuleSet:
         """Prepare the rules with these values."""
         paths = sorted(values)
         self._whole_urls: tuple[str, ...] = ()
-        if paths and not (paths[0].startswith("/") and paths[-1].startswith("/")):  # then some do not
+        if paths and not (paths[0].startswith("/") and paths[-1].startswith("/")):  # sorted, so not all do
             odd = [value for value in paths if not value.startswith("/")]
             self._whole_urls = tuple(filter(WHOLE_URL.match, odd))
             paths = [value for value in paths if value.startswith("/")]
@@ -86,7 +86,7 @@ class RuleSet:
         itself may always be fetched (U7).
         """
         if self._is_plain and "%" not in target and "/." not in target:
-            paths = self._paths
+            paths = self._paths  # the usual case, as in `_find`, but without a call
             place = bisect_right(paths, target)
             prefix = paths[place - 1] if place and target.startswith(paths[place - 1]) else None
         elif is_normal(target):
@@ -126,7 +126,7 @@ def _forms(path: str) -> tuple[str, str]:
 
 
 def _shortest_prefixes(paths: list[str]) -> list[str]:
-    """Return both forms of sorted paths, sorted, without those that another one is a prefix of."""
+    """Return both forms of sorted paths, sorted, without those that begin with another one."""
     if not is_normal("".join(paths)):  # each starts with "/": if the joined text is normal, each of them is
         paths = sorted(form for path in paths for form in _forms(path))
     last = "\n"  # a prefix of no path
@@ -134,6 +134,6 @@ def _shortest_prefixes(paths: list[str]) -> list[str]:
 
 
 def _find(prefixes: list[str], target: str) -> str | None:
-    """Return which of sorted prefixes is a prefix of `target`; None if there is none."""
+    """Return the one of sorted prefixes with which `target` begins; None if there is none."""
     place = bisect_right(prefixes, target)
     return prefixes[place - 1] if place and target.startswith(prefixes[place - 1]) else None

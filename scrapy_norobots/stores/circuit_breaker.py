@@ -82,7 +82,7 @@ class CircuitBreaker:
         self._is_closed = True
         try:
             await compat.within(TIMEOUT, self._store.close())
-        except Exception as exc:
+        except Exception as exc:  # each library has its own errors
             logger.info("%s could not be closed: %s", self._name, _describe(exc))
 
     async def _try(self, method: str, call: Callable[[], Coroutine[Any, Any, _T]], fallback: _T) -> _T:
@@ -98,7 +98,7 @@ class CircuitBreaker:
             self._open_until = self._clock() + TIMEOUT + PAUSE
             result = await compat.within(TIMEOUT, call())
             self._succeeded(method)
-        except Exception as exc:
+        except Exception as exc:  # each library has its own errors
             self._failed(method, exc)
             return fallback
         else:
