@@ -53,6 +53,15 @@ def journal_at(path: Path, **settings: Any) -> Journal:
     return Journal(path, crawler)
 
 
+def killed_at(path: Path) -> Journal:
+    """Return a journal that has saved all requests, and ends as if its process was killed."""
+    killed = journal_at(path)
+    for request in REQUESTS:
+        killed.add(request)
+    killed._thread.shutdown()
+    return killed
+
+
 def run(work: Callable[[], Awaitable[None]]) -> None:
     async def in_time() -> None:
         await asyncio.wait_for(work(), 60)
@@ -133,10 +142,7 @@ def test_an_unreadable_request_does_not_affect_others(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def work() -> None:
-        killed = journal_at(tmp_path / "waiting.sqlite")
-        for request in REQUESTS:
-            killed.add(request)
-        killed._thread.shutdown()
+        killed_at(tmp_path / "waiting.sqlite")
         with closing(sqlite3.connect(tmp_path / "waiting.sqlite")) as db, db:
             db.execute("UPDATE requests SET request = ? WHERE key in (2, 3)", (b"nonsense",))
         journal = journal_at(tmp_path / "waiting.sqlite")
@@ -153,10 +159,7 @@ def test_requests_are_recovered_from_a_file_in_which_nothing_can_be_deleted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def work() -> None:
-        killed = journal_at(tmp_path / "waiting.sqlite")
-        for request in REQUESTS:
-            killed.add(request)
-        killed._thread.shutdown()
+        killed_at(tmp_path / "waiting.sqlite")
         with closing(sqlite3.connect(tmp_path / "waiting.sqlite")) as db, db:
             db.execute(
                 "CREATE TRIGGER full BEFORE DELETE ON requests "
@@ -200,10 +203,7 @@ def waiting() -> tuple[Crawler, bytes, list[tuple[int, bytes]]]:
     """Return a crawler, and the file and the rows that it leaves if it is killed."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "waiting.sqlite"
-        killed = journal_at(path)
-        for request in REQUESTS:
-            killed.add(request)
-        killed._thread.shutdown()
+        killed = killed_at(path)
         with closing(sqlite3.connect(path)) as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             rows = db.execute("SELECT key, request FROM requests").fetchall()
