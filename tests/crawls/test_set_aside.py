@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,7 @@ def test_failures_of_an_earlier_crawl_in_a_store_use_up_no_retries(has_expired: 
         first = crawl(f"{site.url}/1", settings=settings)
         assert waiting(first) == {"waited": 1, "given_up": 1}
         if has_expired:
-            time.sleep(1)  # the last back-off takes 0.8 s
+            time.sleep(1)  # longer than the last back-off, 0.8 s
         second = crawl(f"{site.url}/1", settings=settings)
         assert second.pages == [f"{site.url}/1"]
 
@@ -369,6 +369,15 @@ def read_until(process: subprocess.Popen[str], text: str, times: int = 1) -> str
     return log
 
 
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    """Wait for something that the log of a crawl does not show."""
+    limit = time.monotonic() + 60
+    while not condition():
+        assert process.poll() is None
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+
+
 def test_ctrl_c_ends_the_wait(mode: str) -> None:
     with Site(Closed(9)) as site, running(f"{site.url}/1", settings=FOR_EVER, mode=mode) as process:
         log = read_until(process, "Set aside")
@@ -403,14 +412,13 @@ def test_a_request_that_waits_for_its_rules_survives_a_stop(mode: str, tmp_path:
     def robots(hit: Hit) -> Answer:
         hits.append(hit)
         if len(hits) == 1:
-            time.sleep(2)
+            time.sleep(2)  # so that the crawl is stopped during the download
             return Answer(status=503)
         return Answer(ROBOTS)
 
     with Site(robots) as site:
         with running(f"{site.url}/1", settings={**FOR_EVER, **job}, mode=mode) as process:
-            while not hits:
-                time.sleep(0.01)
+            wait_until(lambda: bool(hits), process)
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
             assert process.returncode == 0, err
@@ -443,7 +451,7 @@ def test_a_stop_while_a_retry_hangs_drops_no_request(mode: str, tmp_path: Path) 
         ) as process:
             # The late request waits for the retry, which does not end.
             log = read_until(process, f"Crawled (200) <GET {healthy.url}/>")
-            time.sleep(1)
+            time.sleep(1)  # the log does not say when it begins to wait
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
             assert process.returncode == 0, log + err
@@ -459,9 +467,7 @@ def test_a_stop_while_a_retry_hangs_drops_no_request(mode: str, tmp_path: Path) 
 def killed(*requests: Any, file: Path, count: int, **job: Any) -> Iterator[None]:
     """Run a crawl, and kill it when this many requests are in its journal."""
     with running(*requests, **job) as process:
-        while not file.exists() or rows(file) < count:
-            assert process.poll() is None
-            time.sleep(0.01)
+        wait_until(lambda: rows(file) >= count, process)
         process.send_signal(signal.SIGKILL)
         process.wait()
     yield
@@ -498,10 +504,7 @@ def test_a_killed_job_repeats_no_request_that_has_come_back(mode: str, tmp_path:
         settings = {**RETRY, "NOROBOTS_ERROR_TTL": 1, **job}
         with running(*requests, settings=settings, mode=mode) as process:
             read_until(process, f"Crawled (200) <GET {site.url}/1>")
-            for _ in range(3000):
-                if rows(file) == 1:
-                    break
-                time.sleep(0.01)
+            wait_until(lambda: rows(file) == 1, process)
             process.send_signal(signal.SIGKILL)
             process.wait()
         resumed = crawl(settings={**RETRY, **job, "NOROBOTS_STORE": "memory"}, mode=mode)
@@ -525,12 +528,9 @@ def test_a_job_that_is_killed_while_it_closes_loses_no_request(mode: str, tmp_pa
         urls = [f"{closed.url}/{number}" for number in range(5)]
         with running(f"{slow.url}/", *urls, settings={**FOR_EVER, **job}, mode=mode) as process:
             read_until(process, "Set aside", times=5)
-            while not slow.pages() or rows(file) < 5:
-                time.sleep(0.01)
+            wait_until(lambda: bool(slow.pages()) and rows(file) == 5, process)
             process.send_signal(signal.SIGTERM)
-            while not any(queue.is_file() for queue in queues.rglob("*")):
-                assert process.poll() is None
-                time.sleep(0.01)
+            wait_until(lambda: any(queue.is_file() for queue in queues.rglob("*")), process)
             process.send_signal(signal.SIGKILL)
             process.wait()
         release.set()
@@ -541,7 +541,7 @@ def test_a_job_that_is_killed_while_it_closes_loses_no_request(mode: str, tmp_pa
 
 
 @pytest.mark.skipif(
-    not hasattr(ExecutionEngine, "download_async"), reason="only then is it known which request caused it"
+    not hasattr(ExecutionEngine, "download_async"), reason="older versions do not show its cause"
 )
 def test_a_download_by_a_spider_is_not_scheduled_after_a_kill(mode: str, tmp_path: Path) -> None:
     job = {"JOBDIR": str(tmp_path / "job")}
@@ -556,8 +556,7 @@ def test_a_download_by_a_spider_is_not_scheduled_after_a_kill(mode: str, tmp_pat
         with running(f"{healthy.url}/", f"{other.url}/1", settings=settings, **work) as process:
             log = read_until(process, "Set aside", times=2)
             assert "/inline" in log
-            while not file.exists() or not rows(file):
-                time.sleep(0.01)
+            wait_until(lambda: rows(file) > 0, process)
             process.send_signal(signal.SIGKILL)
             process.wait()
         assert rows(file) == 1
