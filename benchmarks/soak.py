@@ -24,7 +24,7 @@ from tests.redisserver import RedisServer
 
 _ROOT = Path(__file__).parent.parent
 HOSTS = 300
-# So many requests are always on their way: each that ends starts the next. Most wait for closed hosts.
+# How many requests are always in progress: when one ends, the next one starts. Most wait for closed hosts.
 AT_ONCE = 60
 SETTINGS: dict[str, Any] = {
     "ADDONS": {"scrapy_norobots.Addon": 500},
@@ -44,7 +44,7 @@ SETTINGS: dict[str, Any] = {
 }
 # Every host always forbids this.
 NEVER = "/never/"
-_RESTART, _DOWN = 300, 15  # seconds between kills of Redis, and for which it is gone
+_RESTART, _DOWN = 300, 15  # seconds between two kills of Redis, and until it is started again
 
 
 class Town(asyncio.Protocol):

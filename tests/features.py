@@ -38,8 +38,8 @@ BY_HAND = {
     },
     "SPIDER_MIDDLEWARES": {"scrapy_norobots.RobotsMetaMiddleware": 100},
 }
-# Requests may wait for a delay longer than the files of other worlds are fresh. And a second crawl starts
-# while the files in the store are fresh.
+# Longer than in other worlds: requests may wait for a delay meanwhile, or a second crawl must begin while the
+# files in the store are fresh.
 SLOWER = {"NOROBOTS_TTL": 1.5}
 
 # {folder} is an empty folder, {redis} the URL of an empty server.
@@ -148,7 +148,7 @@ def _with_tags(some: Random, robot: str, page: Page) -> Page:
 
 
 class Items(Pages):
-    """Yields an item for each page, and notes those that pass; with `errbacks` false, links have none."""
+    """Yields an item for each page, and notes the items that pass; if not `errbacks`, links have none."""
 
     def __init__(self, requests: list[str | dict[str, Any]], errbacks: bool = True, **kwargs: Any) -> None:
         super().__init__(requests, **kwargs)

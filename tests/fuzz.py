@@ -91,7 +91,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=1, help="total time (1)")
     parser.add_argument("--target", choices=TARGETS, action="append", help="target to run (all)")
     options = parser.parse_args()
-    logging.disable()  # damage is logged, which is as it should be
+    logging.disable()  # the plugin logs the damage that the tests do
     # Before the import of the tests, whose own settings start from this profile.
     settings.register_profile("long", max_examples=EXAMPLES_A_TURN, database=None, deadline=None)
     settings.load_profile("long")

@@ -66,7 +66,7 @@ def run(
 ) -> Outcome:
     """Crawl the world of a seed, changed by `change`, and judge the log by the settings that are `promised`.
 
-    `settings` and the rest of the job are for injected bugs: the crawl has them, and the judge does not know.
+    `settings` and the rest of the job are for injected bugs: the crawl gets them, but the judge does not.
     """
     with Played(seed, certificate, change) as played:
         promises: dict[str, Any] = {
@@ -101,13 +101,12 @@ def run(
 
 
 def _wrong_items(world: World, done: Crawl) -> Iterator[str]:
-    """Yield the items that the pages of a crawl should have had or not."""
+    """Yield a fault for each item that was lost, and for each that its page forbids."""
     expected: Counter[str] = Counter()
     for url in done.pages:
-        target = url.partition("#")[0].removeprefix(
-            origin_of(url)
-        )  # some download handlers keep the fragment
-        expected[url] += world.page(origin_of(url), target).index
+        origin = origin_of(url)
+        target = url.partition("#")[0].removeprefix(origin)  # some download handlers keep the fragment
+        expected[url] += world.page(origin, target).index
     items = Counter(done.notes.get("items", []))
     yield from (f"an item of a page that says noindex: {url}" for url in items - expected)
     yield from (f"an item was lost: {url}" for url in expected - items)

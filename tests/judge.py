@@ -51,7 +51,7 @@ class Reading:
         """Return whether one of the further parsers raises an exception on a file."""
         try:
             self._parsed(body)
-        except Exception:
+        except Exception:  # a parser may raise anything
             return True
         return False
 
@@ -61,7 +61,7 @@ class Reading:
             return oracle.allowed(body, url, self._robot, multivalue=self._multivalue) and all(
                 parser.allowed(url, self._robot) for parser in self._parsed(body)
             )
-        except Exception:
+        except Exception:  # a parser may raise anything
             return False
 
     def delay(self, body: bytes) -> float:
@@ -85,7 +85,7 @@ def _as_utf8(body: bytes) -> bytes:
 
 
 class State(NamedTuple):
-    """What applies at an origin: the rules of a body or, without rules, everything or nothing is allowed."""
+    """What applies at an origin: the rules of `body`. If it is None, `is_open` allows or denies all."""
 
     body: bytes | None
     is_open: bool
@@ -113,7 +113,7 @@ class Ask:
 
 @dataclass
 class Found:
-    """The URLs that are one resource (`resource`), by Scrapy's fingerprints, and when each was found."""
+    """The URLs of one resource, by their fingerprints, and when each fingerprint was found first."""
 
     urls: dict[str, set[str]] = field(default_factory=dict)
     times: dict[str, float] = field(default_factory=dict)

@@ -360,7 +360,7 @@ def differences(case: Case, *, multivalue: bool = False) -> Iterator[str]:
     # Earlier questions must not matter, so ask everything twice.
     for ask in robots.allowed, robots.decide, robots.allowed:
         for question, answered in zip(case.questions, expected, strict=True):
-            given = answer(lambda: bool(ask(*question)))  # noqa: B023
+            given = answer(lambda: bool(ask(*question)))  # noqa: B023  # called at once
             if given != answered:
                 yield f"{ask.__name__} {given}, not {answered}: {case.body!r}, {question}"
 

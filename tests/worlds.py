@@ -56,8 +56,9 @@ class File:
 
 @dataclass(frozen=True)
 class Page:
-    """A page: links, or a redirect to another; whether its META `tag` or its `header` lets robots follow the
-    links and index the page.
+    """A page with links, or a redirect to another page.
+
+    Its META `tag` or its `header` says whether robots may `follow` the links and `index` the page.
     """
 
     links: list[str]
@@ -205,7 +206,7 @@ class Arrival(NamedTuple):
 class Played:
     """A context manager: the servers of a world run inside the ``with``; `log` has the requests, in order.
 
-    `change` returns another world for the random one of the seed.
+    `change` changes the random world of the seed.
     """
 
     seed: int

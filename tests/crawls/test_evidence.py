@@ -360,7 +360,7 @@ def wait_for_decisions(folder: Path, count: int) -> None:
     limit = time.monotonic() + 60
     while not (folder.exists() and files(folder, ".jsonl.gz") and len(decisions(folder)) >= count):
         assert time.monotonic() < limit
-        time.sleep(0.05)
+        time.sleep(0.05)  # the log does not say when decisions are written
 
 
 def test_a_killed_process_leaves_files_that_can_be_read(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ FEATURE_SLIPS: list[tuple[list[str], dict[str, str], int]] = [
 def test_the_invariant_finds_injected_bugs_in_each_feature(
     names: list[str], slips: dict[str, str], first: int, tls: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """In one of several worlds, because not each world shows each bug."""
+    """In one of several worlds, because a single world does not show every bug."""
     missing = set(slips.values())
     for seed in range(first, first + 24):
         folder = tmp_path / str(seed)

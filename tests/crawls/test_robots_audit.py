@@ -239,7 +239,7 @@ def test_problems_as_json(evidence: Path) -> None:
 
 
 def test_several_folders_are_audited_together(evidence: Path, tmp_path: Path) -> None:
-    """As where the files of a fleet were sorted by kind."""
+    """For example if the files of a fleet were sorted by kind."""
     (tmp_path / "decisions").mkdir()
     for path in files(evidence, ".jsonl.gz"):
         path.rename(tmp_path / "decisions" / path.name)
@@ -288,7 +288,7 @@ def test_text_of_a_forger_is_escaped(evidence: Path) -> None:
 
 
 def test_a_parser_of_the_settings_is_known(tmp_path: Path) -> None:
-    """And one that is not is never imported by its name in the evidence."""
+    """A parser that only the evidence names is never imported."""
     (tmp_path / "town.py").write_text(
         "from scrapy.robotstxt import RobotParser\n"
         "class TownParser(RobotParser):\n"

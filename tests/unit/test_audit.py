@@ -212,7 +212,7 @@ def test_memory_is_bounded_however_many_decisions_there_are(
 
 
 def line_of(url: str, folder: Path, aiohttp: str) -> list[Problem]:
-    """Return what is wrong with a page that was allowed, by a file that forbids how aiohttp would send it."""
+    """Return the problems with an allowed page whose file forbids the spelling that aiohttp sends."""
     by = access(b"User-agent: *\nDisallow: /wow!\n")
     writer = Writer(folder, "town-1", {**ABOUT, AIOHTTP: aiohttp})
     writer.put(answer(by))

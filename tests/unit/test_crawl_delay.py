@@ -113,8 +113,8 @@ def test_a_value_that_another_thread_forgets_is_still_returned() -> None:
     delay = ProtegoDelay(FILE.encode())
     assert delay.value("FooBot") == 2.5
     delay._values = Forgetful(delay._values)
-    assert delay.value("FooBot") == 2.5  # remembered when it is looked up
-    assert delay.value("QuxBot") == 10.0  # and not
+    assert delay.value("FooBot") == 2.5  # it was remembered when it was looked up
+    assert delay.value("QuxBot") == 10.0  # it was not
 
 
 PIECES = st.sampled_from(

@@ -70,7 +70,7 @@ def test_both_answers_occur() -> None:
     some = random.Random(0)
     cases = [nasty.case(some) for _ in range(1_000)]
     answers = [
-        oracle.answer(lambda: oracle.allowed(body, url, robot))  # noqa: B023
+        oracle.answer(lambda: oracle.allowed(body, url, robot))  # noqa: B023  # called at once
         for body, questions in cases
         for url, robot in questions
     ]
