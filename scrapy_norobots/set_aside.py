@@ -201,7 +201,7 @@ class SetAside:
             self._give_back(done)
         self._closed.pop(origin, None)
         if access.is_closed_for_now and not compat.is_closing(self._crawler):
-            self._report.still_closed(access, None)
+            self._report.no_longer_retried(access)
         self._give_back(done)
 
     async def _load(self, origin: Origin, request: Request, robot: str | bytes) -> Access:

@@ -182,23 +182,23 @@ class CrawlReport:
             )
         logger.debug("Set aside: %s", request, extra={"spider": self._crawler.spider})
 
-    def still_closed(self, access: Access, seconds: float | None) -> None:
-        """Report a retry that failed: requests wait `seconds` more, or are given up if that is None."""
-        origin = access.snapshot.origin
-        if seconds is None:
-            self._log(
-                self._level(origin),
-                "%s: requests to %s are no longer retried, but dropped (NOROBOTS_RETRY_CLOSED)",
-                access.detail,
-                printable(str(origin)),
-            )
-            return
+    def still_closed(self, access: Access, seconds: float) -> None:
+        """Report a retry that failed, after which requests wait for some seconds more."""
         self._log(
-            self._level(origin),
+            self._level(access.snapshot.origin),
             "%s: requests to %s wait until %s, when robots.txt is downloaded again",
             access.detail,
-            printable(str(origin)),
+            printable(str(access.snapshot.origin)),
             _in(seconds),
+        )
+
+    def no_longer_retried(self, access: Access) -> None:
+        """Report the last retry of an origin: it failed, and requests are dropped."""
+        self._log(
+            self._level(access.snapshot.origin),
+            "%s: requests to %s are no longer retried, but dropped (NOROBOTS_RETRY_CLOSED)",
+            access.detail,
+            printable(str(access.snapshot.origin)),
         )
 
     def tried_again(self, *, is_given_up: bool) -> None:
