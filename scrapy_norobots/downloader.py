@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from scrapy import signals
 from scrapy.core.downloader import Downloader
@@ -145,7 +144,7 @@ class RobotsDownloader(Downloader):
         is_robots = self.is_in_use and ROBOTS_DOWNLOAD in request.meta
         self._robots_downloads += is_robots
         if is_robots:
-            self._make_room_for_connections(urlsplit(request.url).scheme)
+            self._make_room_for_connections(request.url.partition(":")[0])
         elif (parent := _parent.get()) in self.active:
             self._nested.add(request)
         elif parent is not None:
