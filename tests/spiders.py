@@ -336,6 +336,10 @@ class Asking(Pages):
                 results.append("passed")
 
 
+class ListeningAndAsking(Listening, Asking):
+    """Does what both do."""
+
+
 class Then(Pages):
     """Fetches one more URL, from the first page."""
 

@@ -128,6 +128,20 @@ def test_with_limits_of_zero_held_requests_take_places() -> None:
     assert seen.notes["most active"] <= 4 + 1  # a download through the engine does not ask for room
 
 
+def test_downloads_of_robots_txt_above_the_limit_take_places() -> None:
+    robots = Answer(RULES, before=lambda: threading.Event().wait(0.5))
+    with Site(robots, host="0.0.0.0") as site:
+        seen = crawl(
+            "data:,",
+            settings={**ADDON, "CONCURRENT_REQUESTS": 4, "NOROBOTS_CONCURRENT_FETCHES": 2, **QUEUE},
+            spider="tests.spiders.Watching",
+            arguments={"then": [f"{site.url_of(f'127.0.0.{host}')}/" for host in range(1, 31)]},
+        )
+    assert len(seen.pages) == 1 + 30
+    # Each download has one held request. One more may start before the engine asks for room.
+    assert seen.notes["most active"] <= 2 * (4 + 2 + 1)
+
+
 @pytest.mark.parametrize("queue", [default_settings.SCHEDULER_PRIORITY_QUEUE, PLAIN_QUEUE])
 def test_the_order_of_requests_is_kept(queue: str) -> None:
     def order(settings: dict[str, Any]) -> list[str]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from scrapy import signals
+
 from tests.crawling import ADDON, Crawl, crawl
 from tests.sites import Answer, Hit, Site
 
@@ -53,6 +56,21 @@ def test_changed_rules_apply_after_the_next_refresh() -> None:
         )
     assert seen.notes["results"] == [FORBIDDEN, "passed", "passed", FORBIDDEN]
     assert len(site.robots_hits()) == 2
+
+
+@pytest.mark.skipif(not hasattr(signals, "robots_parsed"), reason="this version of Scrapy has no such signal")
+def test_robots_parsed_is_sent_for_a_changed_file_and_not_for_a_304() -> None:
+    first = Answer(RULES, headers={"ETag": '"1"'})
+    with Changing(first, Answer(status=304), Answer(OTHER_RULES)) as site, Site() as start:
+        plan = [(pause, f"{site.url}/") for pause in (0, LONGER_THAN_TTL, LONGER_THAN_TTL)]
+        seen = crawl(
+            f"{start.url}/",
+            spider="tests.spiders.ListeningAndAsking",
+            settings=SHORT,
+            arguments={"plan": plan},
+        )
+        assert len(site.robots_hits()) == 3
+    assert [allowed for _, _, allowed in seen.notes["parsed"]] == [False, True]
 
 
 def test_requests_that_wait_longer_than_rules_are_fresh_obey_the_newest_rules() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from urllib.parse import unquote
 import pytest
 
 from tests.crawling import ADDON, MODES, Crawl, crawl, with_report
+from tests.crawls.test_refresh import SHORT, Changing
 from tests.sites import Answer, Site, page
 
 RULES = "User-agent: *\nDisallow: /back/\n"
@@ -104,6 +107,22 @@ def test_requests_to_a_temporarily_closed_origin_are_not_dropped_early() -> None
     assert closed.pages() == []
     assert EARLY not in seen.stats
     assert seen.stats["norobots/unreachable"] == 10
+
+
+def test_requests_that_stale_rules_forbid_are_not_dropped_early() -> None:
+    """The first page takes longer than the rules are fresh, and the next download fails."""
+    with Changing(Answer(RULES), Answer(status=503)) as site:
+        site.answers["/"] = replace(page("/1"), before=lambda: threading.Event().wait(1))
+        site.answers["/1"] = page("/back/1")
+        seen = crawl(
+            f"{site.url}/",
+            spider="tests.spiders.WithoutErrback",
+            arguments={"follow": True},
+            settings={**SHORT, "NOROBOTS_TTL": 0.5, "NOROBOTS_ERROR_TTL": 3600},
+        )
+        assert site.targets() == ["/robots.txt", "/", "/robots.txt", "/1"]
+    assert EARLY not in seen.stats
+    assert seen.stats["robotstxt/forbidden"] == 1
 
 
 def test_a_request_that_is_not_filtered_leaves_no_trace_in_the_duplicate_filter() -> None:

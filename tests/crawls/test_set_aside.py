@@ -169,6 +169,14 @@ def test_filters_apply_to_the_redirects_of_a_request_that_waited(mode: str) -> N
         assert done.stats["dupefilter/filtered"] == 1
 
 
+def test_a_request_that_is_redirected_comes_back_once(mode: str) -> None:
+    with Site(Closed(1)) as site:
+        site.answers["/moved"] = Answer(status=302, headers={"Location": "/1"})
+        done = crawl(f"{site.url}/moved", settings=RETRY, mode=mode)
+        assert done.pages == [f"{site.url}/1"]
+        assert waiting(done) == {"waited": 1, "came_back": 1}
+
+
 # Order
 
 
