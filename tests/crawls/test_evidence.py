@@ -191,6 +191,18 @@ def test_a_copy_from_a_store_that_a_304_renews_is_recorded_too(tmp_path: Path) -
     assert agrees(tmp_path / "second")
 
 
+def test_a_stale_copy_from_a_store_is_recorded_with_the_failure(tmp_path: Path) -> None:
+    store = {"NOROBOTS_STORE": f"sqlite:///{tmp_path / 'robots.sqlite'}"}
+    with Changing(Answer(RULES), Answer(status=503)) as site:
+        asking(tmp_path / "first", site, (0, "/a"), (LONGER_THAN_TTL, "/a"), **store)
+        asking(tmp_path / "second", site, (LONGER_THAN_TTL, "/back/"), **store)
+        assert len(site.robots_hits()) == 2
+    copies = [one for one in answers(tmp_path / "second") if one.headers.get("Norobots-Origin") == site.url]
+    assert kinds(copies) == [("response", "200"), ("response", "503")]
+    assert decisions(tmp_path / "second")[-1]["robots_time"] == copies[0].headers["WARC-Date"]
+    assert agrees(tmp_path / "second")
+
+
 ODD_FILES = {
     "compressed": Answer(gzip.compress(RULES.encode()), headers={"Content-Encoding": "gzip"}),
     "compressed twice": Answer(

@@ -88,6 +88,15 @@ def _as_if_allowed(decision: dict[str, Any]) -> None:
         decision.update(verdict="allowed", reason="no_rule_matches", line=None, rule=None)
 
 
+def _without_the_spelling(decision: dict[str, Any]) -> None:
+    decision.pop("sent_as", None)
+
+
+def _with_a_digest_of_no_file(decision: dict[str, Any]) -> None:
+    if decision["robots_digest"] is None:
+        decision["robots_digest"] = "sha256:" + 64 * "0"
+
+
 FORGED: dict[str, tuple[Change, str]] = {
     "a verdict": (of_one("/back/", verdict="allowed"), "recorded as allowed (line 2"),
     "a whole decision": (
@@ -114,6 +123,14 @@ FORGED: dict[str, tuple[Change, str]] = {
     "an allowed spelling of what is forbidden": (
         lambda folder: change_decisions(folder, _as_if_allowed),
         "recorded as allowed (no_rule_matches); judged as forbidden (line 4, '/cave?b')",
+    ),
+    "a spelling that is not named": (
+        lambda folder: change_decisions(folder, _without_the_spelling),
+        "judged as forbidden (line 4, '/cave?b')",
+    ),
+    "a digest of no file": (
+        lambda folder: change_decisions(folder, _with_a_digest_of_no_file),
+        "the digest of its robots.txt is None, not sha256:",
     ),
     "a bad URL": (
         of_one("/back/", verdict="allowed", reason="bad_url", url="http://town.example:99999/"),

@@ -7,7 +7,8 @@ import json
 import random
 import tracemalloc
 from collections.abc import Iterator, Mapping
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -16,20 +17,22 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scrapy.http import Response
 
 from scrapy_norobots import spellings
+from scrapy_norobots.access import StatusPolicy
 from scrapy_norobots.evidence import audit as audit_module
-from scrapy_norobots.evidence.answers import Copy, Failure
+from scrapy_norobots.evidence.answers import Answer, Copy, Failure
 from scrapy_norobots.evidence.audit import Audit, Problem
 from scrapy_norobots.evidence.decisions import Made
-from scrapy_norobots.evidence.fields import AIOHTTP, date_of, digest_of
+from scrapy_norobots.evidence.fields import AIOHTTP, MULTIVALUE, POLICY, date_of, digest_of
 from scrapy_norobots.evidence.files import GzipFile
 from scrapy_norobots.evidence.writer import Writer
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Reason, RobotsTxt
 from scrapy_norobots.standard.urls import is_robots_txt, split
 from tests import nasty
-from tests.made_up import ABOUT, FILE, TIME, TOWN, access, answer, end, made, problems, strict, write
+from tests.made_up import ABOUT, FILE, JUDGE, TIME, TOWN, access, answer, end, made, problems, strict, write
 
 
 @cache
@@ -188,10 +191,10 @@ def test_decisions_by_nasty_files_agree(tmp_path: Path) -> None:
     for number, body in enumerate(nasty_files(300)):
         by = access(body, TOWN._replace(host=f"{number}.example"))
         writer.put(answer(by))
-        for path in ("/", "/a", "/b/c/d", "/~", "/%7E", "/a/../b/c", "/robots.txt"):
+        for path in ("/", "/a", "/b/c/d", "/~", "/%7E", "/a/../b/c", "/robots.txt", "/%72obots.txt"):
             writer.put(made(f"{by.snapshot.origin}{path}", by))
     end(writer)
-    assert writer.decisions == 2_100
+    assert writer.decisions == 2_400
     assert problems(tmp_path) == []
 
 
@@ -231,3 +234,35 @@ def test_a_crawl_is_audited_by_the_spellings_that_it_checked(
     (problem,) = line_of(f"{TOWN}/wow;", tmp_path / "missing", "True")
     assert not problem.is_readable
     assert "aiohttp" in problem.text
+
+
+def test_each_crawl_is_audited_by_its_own_settings(tmp_path: Path) -> None:
+    crawls = (("koster1996", False), ("koster1996", True), ("allow", True))
+    for number, (preset, multivalue) in enumerate(crawls, 1):
+        policy = StatusPolicy.of(preset)
+        judge = replace(JUDGE, policy=policy, parse=partial(RobotsTxt.parse, multivalue=multivalue))
+        about = {**ABOUT, POLICY: json.dumps(dict(policy.table)), MULTIVALUE: str(multivalue)}
+        writer = Writer(tmp_path, f"town-{number}", about)
+        for status, host in ((200, "file.example"), (503, "shut.example")):
+            origin = TOWN._replace(host=host)
+            snapshot = Snapshot(
+                origin, origin.robots_url, TIME, status, body=b"User-agent: *\nDisallow: /a /b\n"
+            )
+            by = judge.judge(snapshot)
+            response = Response(snapshot.url, status, body=snapshot.body)
+            writer.put(Answer(origin, response, TIME, judged=snapshot.body if status == 200 else None))
+            writer.put(made(f"{origin}/b", by))
+        end(writer)
+    audit = Audit(tmp_path.iterdir(), strict)
+    assert list(audit.problems()) == []
+    assert audit.verdicts == {"allowed": 2, "forbidden": 2, "unreachable": 2}
+
+
+@pytest.mark.parametrize("policy", ["{}", '{"4xx": "allow"}', "7", "koster1996"])
+def test_a_crawl_without_a_whole_policy_is_a_problem(policy: str, tmp_path: Path) -> None:
+    writer = Writer(tmp_path, "town-1", {**ABOUT, POLICY: policy})
+    writer.put(answer(access()))
+    end(writer)
+    problem = problems(tmp_path)[0]
+    assert problem.text == "its warcinfo record does not state the crawl's settings"
+    assert not problem.is_readable

@@ -198,6 +198,19 @@ def can_wait_for_deferreds() -> bool:
     return True
 
 
+def test_closing_a_store_may_take_a_while(circuit: Circuit) -> None:
+    has_ended = False
+
+    async def slowly() -> None:
+        nonlocal has_ended
+        await asyncio.sleep(0.05)
+        has_ended = True
+
+    circuit.store.mood = slowly
+    asyncio.run(circuit.breaker.close())
+    assert has_ended
+
+
 def test_a_closed_store_is_not_called(circuit: Circuit) -> None:
     async def work() -> None:
         await circuit.breaker.close()

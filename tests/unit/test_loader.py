@@ -318,6 +318,42 @@ def test_a_file_saved_during_the_wait_is_used_even_if_expired(
     asyncio.run(work())
 
 
+def test_only_failures_before_the_crawl_are_earlier_failures(tmp_path: Path) -> None:
+    """Those of other processes during the crawl use up its retries."""
+
+    async def work() -> None:
+        for age, earlier in ((-1, {}), (60, {ORIGIN: 3})):
+            async with crawls(tmp_path, 1) as [crawl]:
+                failed = replace(found(b"", age=age), status=503, failures=3)
+                await crawl.store.save((failed,), time.time() + 60)
+                await crawl.load()
+                assert crawl.loader.earlier_failures == earlier
+
+    asyncio.run(work())
+
+
+def test_an_expired_copy_is_not_used_while_another_process_downloads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work() -> None:
+        async with crawls(tmp_path, 2) as (first, second):
+            await second.store.save((found(OPEN, age=700),), time.time() + 60)
+            assert await second.store.acquire_lock(ORIGIN, 60)
+            tried = tells_of_locks(first, monkeypatch)
+            loading = asyncio.create_task(first.load())
+            for _ in range(2):
+                tried.clear()
+                await asyncio.wait_for(tried.wait(), 30)
+            await second.store.save((found(SHUT),), time.time() + 60)
+            await second.store.release_lock(ORIGIN)
+            access, source = await loading
+            assert source is Source.STORE
+            assert is_shut(access)
+            assert first.downloads == 0
+
+    asyncio.run(work())
+
+
 def test_a_local_failure_is_not_saved(tmp_path: Path) -> None:
     async def work() -> None:
         async with crawls(tmp_path, 1) as [crawl]:
