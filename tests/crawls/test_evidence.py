@@ -415,6 +415,20 @@ def test_a_disk_that_takes_no_more(tmp_path: Path, required: bool, mode: str) ->
     assert audit(tmp_path).returncode == 0
 
 
+@pytest.mark.skipif("COVERAGE_RUN" in os.environ, reason="the limit applies to coverage's own file too")
+def test_a_loss_at_the_end_of_a_crawl_is_logged(tmp_path: Path, mode: str) -> None:
+    """Nothing is recorded after the write that fails."""
+    with Site(LARGE) as large:
+        seen = crawl(
+            f"{large.url}/",
+            spider="tests.spiders.OnASmallDisk",
+            settings=with_evidence(tmp_path, LOG_LEVEL="INFO"),
+            arguments={"until": "NOROBOTS_EVIDENCE: "},
+            mode=mode,
+        )
+    assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE: evidence could not be written to", "File too large")
+
+
 def test_placeholders_in_the_folder_are_replaced(tmp_path: Path) -> None:
     settings = with_evidence(tmp_path / "%(name)s", NOROBOTS_REPORT=str(tmp_path / "%(name)s.json"))
     with Site(RULES) as site:

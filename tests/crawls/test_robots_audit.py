@@ -136,6 +136,17 @@ FORGED: dict[str, tuple[Change, str]] = {
         of_one("/back/", verdict="allowed", reason="bad_url", url="http://town.example:99999/"),
         "recorded as allowed, but a URL without an origin is unreachable",
     ),
+    "a URL that is called bad": (
+        of_one("/back/", verdict="unreachable", reason="bad_url"),
+        "dropped as a URL without an origin, but its origin is http://127.0.0.1:",
+    ),
+    "a robots.txt of another origin": (
+        lambda folder: of_one(
+            "/back/", verdict="allowed", reason="robots_txt", line=None, rule=None, robots_time=None,
+            url=decisions(folder)[0]["origin"] + "/robots.txt", origin="http://town.example",
+        )(folder),
+        "does not belong to the origin http://town.example",
+    ),
     "a robots.txt that is none": (
         of_one("/back/", verdict="allowed", reason="robots_txt", line=None, rule=None, robots_time=None),
         "recorded as robots_txt, but it needs a robots.txt",

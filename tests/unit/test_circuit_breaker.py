@@ -108,6 +108,7 @@ def test_a_failing_store_is_reported_once_and_not_called(
         assert not await circuit.breaker.acquire_lock(ORIGIN, 60)
         await circuit.breaker.save((FOUND,), 0)
         await circuit.breaker.release_lock(ORIGIN)
+        assert circuit.store.calls == 3 + 4
 
     with caplog.at_level(logging.INFO):
         asyncio.run(work())
@@ -157,6 +158,39 @@ def test_a_read_only_store_recovers_when_it_can_be_written(
         "works",
     ]
     assert circuit.failures == 5
+
+
+def test_a_store_is_in_use_again_when_each_method_works(
+    circuit: Circuit, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work() -> None:
+        circuit.store.mood = fail
+        await circuit.breaker.save((FOUND,), 0)
+        circuit.now += PAUSE
+        assert await circuit.breaker.load(ORIGIN) == ()
+        circuit.now += PAUSE
+        circuit.store.mood = None
+        assert await circuit.breaker.load(ORIGIN) == (FOUND,)
+        assert len(caplog.records) == 1
+        await circuit.breaker.save((FOUND,), 0)
+        assert len(caplog.records) == 2
+
+    asyncio.run(work())
+
+
+def test_queued_calls_do_not_reach_a_store_that_fails_meanwhile(
+    circuit: Circuit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not can_wait_for_deferreds():
+        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
+    monkeypatch.setattr(circuit_breaker, "TIMEOUT", 0.05)
+
+    async def work() -> None:
+        circuit.store.mood = hang
+        await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(100)))
+
+    asyncio.run(work())
+    assert circuit.store.calls == circuit_breaker._CONCURRENT_CALLS
 
 
 def test_queued_calls_do_not_time_out(circuit: Circuit) -> None:
