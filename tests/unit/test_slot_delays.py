@@ -116,6 +116,19 @@ def test_a_request_brings_the_delay_to_the_slot_in_which_it_is_sent(
     assert "town.example" not in downloader.slots
     # A request that was not checked, such as a download of robots.txt, does not change the delay.
     assert crawl_delay_of(send(delays, downloader, page(download_slot="a proxy"))) == 2.0
+    later = page(download_slot="a proxy")
+    delays.bring(later, PLAIN, 0.0)
+    assert crawl_delay_of(send(delays, downloader, later)) == 0.0
+
+
+def test_a_redirected_request_leaves_the_slot_of_the_first_host_but_not_one_of_the_user() -> None:
+    def slot_after_redirect(slot: str) -> object:
+        request = page(redirect_urls=["http://first.example/"], download_slot=slot)
+        SlotDelays.use_slot_of_host(request)
+        return request.meta.get("download_slot")
+
+    assert slot_after_redirect("first.example") is None
+    assert slot_after_redirect("a proxy") == "a proxy"
 
 
 def test_a_new_slot_continues_the_delay_of_a_collected_one(delays: SlotDelays, downloader: SlotsOnly) -> None:
