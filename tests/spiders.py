@@ -19,6 +19,7 @@ from scrapy import Request, Spider, signals
 from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.dupefilters import RFPDupeFilter
 from scrapy.exceptions import CloseSpider, IgnoreRequest, ScrapyDeprecationWarning, StopDownload
 from scrapy.http import Response, TextResponse
 from scrapy.resolver import CachingThreadedResolver
@@ -100,6 +101,16 @@ class Pages(Spider):
             if isinstance(middleware, NoRobotsMiddleware):
                 return middleware
         raise LookupError("the middleware is not enabled")
+
+
+class WritesAtOnce(RFPDupeFilter):
+    """Writes each request to its file at once. Scrapy's own may lose the last requests at a SIGKILL."""
+
+    def request_seen(self, request: Request) -> bool:
+        is_seen = super().request_seen(request)
+        assert self.file is not None  # there is a JOBDIR
+        self.file.flush()
+        return is_seen
 
 
 class WithoutErrback(Pages):

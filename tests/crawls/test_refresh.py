@@ -104,6 +104,13 @@ def test_a_refresh_is_conditional_and_a_304_renews() -> None:
     assert not seen.log_lines("[scrapy_norobots", "WARNING", " requests to http")
 
 
+def test_a_refresh_after_a_404_is_not_conditional() -> None:
+    with Changing(Answer(status=404, headers={"ETag": '"none"'}), Answer(RULES)) as site:
+        seen = ask(site, (0, "/back/"), (LONGER_THAN_TTL, "/back/"), (0, "/back/"))
+    assert seen.notes["results"][-1] == FORBIDDEN
+    assert ["if-none-match" in hit.headers for hit in site.robots_hits()] == [False, False]
+
+
 def test_the_freshness_headers_of_the_response_apply() -> None:
     with Site(Answer(RULES, headers={"Cache-Control": "max-age=3600"})) as site:
         ask(site, (0, "/"), (LONGER_THAN_TTL, "/"), NOROBOTS_TTL=7200)

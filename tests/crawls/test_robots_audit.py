@@ -111,22 +111,20 @@ FORGED: dict[str, tuple[Change, str]] = {
     "an allowed page by the rule for another": (
         lambda folder: of_one("/a", verdict="forbidden", reason="rule", line=2, rule="/back/",
             sent_as=decisions(folder)[0]["origin"] + "/back/")(folder),
-        "/back/' is not the spelling that is forbidden",
+        "recorded as forbidden (line 2, '/back/'); judged as allowed",
     ),
     "a spelling of another origin": (
-        of_one("/cave;?b", sent_as="http://town.example/cave?b"), "is not the spelling that",
+        of_one("/cave;?b", sent_as="http://town.example/cave?b"),
+        "/cave?b', not about 'http://town.example/cave?b' (sent_as)",
     ),
-    "a spelling left out": (
-        of_one("/cave;?b", verdict="allowed", reason="no_rule_matches", line=None, rule=None, sent_as=None),
-        "is not the spelling that",
-    ),
+    "a spelling that is null": (of_one("/cave;?b", sent_as=None), "/cave?b', not about None (sent_as)"),
     "an allowed spelling of what is forbidden": (
         lambda folder: change_decisions(folder, _as_if_allowed),
         "recorded as allowed (no_rule_matches); judged as forbidden (line 4, '/cave?b')",
     ),
     "a spelling that is not named": (
         lambda folder: change_decisions(folder, _without_the_spelling),
-        "judged as forbidden (line 4, '/cave?b')",
+        "/cave?b', not about 'http://127.0.0.1:",
     ),
     "a digest of no file": (
         lambda folder: change_decisions(folder, _with_a_digest_of_no_file),

@@ -495,7 +495,8 @@ def test_a_killed_job_loses_no_request_that_waited(mode: str, tmp_path: Path) ->
         urls = [f"{site.url}/{number}" for number in range(20)]
         requests = [{"url": url, "meta": {"mark": url}, "priority": 3} for url in urls]
         file = tmp_path / "job" / "robots-waiting.sqlite"
-        with killed(*requests, file=file, count=20, settings={**FOR_EVER, **job}, mode=mode):
+        settings = {**FOR_EVER, **job, "DUPEFILTER_CLASS": "tests.spiders.WritesAtOnce"}
+        with killed(*requests, file=file, count=20, settings=settings, mode=mode):
             resumed = crawl(settings={**RETRY, **job}, mode=mode)
         assert sorted(resumed.pages) == sorted(urls)
         assert resumed.log_lines(
