@@ -252,7 +252,7 @@ FILES: dict[str, Callable[[int], bytes]] = {
 
 
 @pytest.mark.parametrize("why", [True, False])
-@pytest.mark.parametrize("lines", [0, 10, 300, 5_000])
+@pytest.mark.parametrize("lines", [0, 10, 300, 1_500])
 @pytest.mark.parametrize("file", FILES)
 def test_size_is_close_to_the_memory_use(file: str, lines: int, why: bool) -> None:
     body = FILES[file](lines)
@@ -278,7 +278,7 @@ def test_many_robots_take_no_more_memory_than_one() -> None:
     robots = RobotsTxt.parse(BODY)
 
     def ask() -> None:
-        for number in range(5_000):
+        for number in range(1_000):
             robots.allowed(HOST + "/nest", f"Potto{number}")
             robots.decide(HOST + "/nest", b"Tamarin%d" % number)
 
