@@ -413,6 +413,23 @@ def test_requests_survive_a_stop(mode: str, tmp_path: Path) -> None:
         assert sorted(resumed.pages) == sorted(request["url"] for request in requests)
 
 
+def test_a_request_that_waited_at_a_stop_has_all_its_retries_in_the_next_run(tmp_path: Path) -> None:
+    job = {"JOBDIR": str(tmp_path / "job")}
+    closed, closed_for_long = Answer(status=503), Answer(status=503, headers={"Retry-After": "3600"})
+    coming = [closed, closed_for_long, closed, closed]
+    with Site(lambda hit: coming.pop(0) if coming else Answer(ROBOTS)) as site:
+        with running(f"{site.url}/1", settings={**RETRY, **job}) as process:
+            wait_until(lambda: len(coming) == 2, process)
+            time.sleep(1)  # the log does not say that the first retry has failed
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+            assert process.returncode == 0, err
+            assert json.loads(out)["stats"]["norobots/retry/left"] == 1
+        resumed = crawl(settings={**RETRY, **job, "NOROBOTS_STORE": "memory"})
+        assert resumed.pages == [f"{site.url}/1"]
+        assert coming == []
+
+
 def test_a_request_that_waits_for_its_rules_survives_a_stop(mode: str, tmp_path: Path) -> None:
     job = {"JOBDIR": str(tmp_path / "job")}
     hits: list[Hit] = []
