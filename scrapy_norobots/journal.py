@@ -141,15 +141,22 @@ class Journal:
 
     def _with_file(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         if self._connection is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            # Only one thread uses it, but at exit Python may take another thread for it.
-            db = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+            self._connection = self._connect()
+        return work(self._connection)
+
+    def _connect(self) -> sqlite3.Connection:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        # Only one thread uses it, but at exit Python may take another thread for it.
+        db = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        try:
             db.execute("PRAGMA journal_mode = WAL")
             # A killed process loses nothing; a power failure may lose requests, as with Scrapy's own files.
             db.execute("PRAGMA synchronous = OFF")
             db.execute(_SCHEMA)
-            self._connection = db
-        return work(self._connection)
+        except BaseException:
+            db.close()
+            raise
+        return db
 
     def _take_all(self) -> list[tuple[bytes]]:
         if not self._path.exists():

@@ -77,7 +77,7 @@ class RuleSet:
     def size(self) -> int:
         """Approximate memory use, in bytes."""
         texts = (*self._paths, *self._whole_urls)
-        return 65 * len(texts) + 150 * len(self._whole_urls) + sum(map(len, texts))
+        return 65 * len(texts) + 90 * len(self._whole_urls) + sum(map(len, texts))
 
     def match(self, origin: Origin | None, target: str) -> str | None:
         """Return the prefix by which a rule forbids `target` at `origin`; None if no rule forbids it.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
-from collections.abc import Awaitable, Callable
-from contextlib import closing
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +16,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scrapy import Request, Spider
-from scrapy.crawler import Crawler
 from scrapy.utils.test import get_crawler
 
 from scrapy_norobots.journal import Journal
@@ -53,13 +53,22 @@ def journal_at(path: Path, **settings: Any) -> Journal:
     return Journal(path, crawler)
 
 
-def killed_at(path: Path) -> Journal:
-    """Return a journal that has saved all requests, and ends as if its process was killed."""
-    killed = journal_at(path)
-    for request in REQUESTS:
-        killed.add(request)
-    killed._thread.shutdown()
-    return killed
+@contextmanager
+def killed(path: Path) -> Iterator[Journal]:
+    """Yield a journal. After the ``with``, the files are as if its process was killed there."""
+    with TemporaryDirectory() as name:
+        folder = Path(name) / "new"
+        journal = journal_at(folder / path.name)
+        yield journal
+        journal._thread.shutdown()  # waits until all is saved
+        shutil.copytree(folder, path.parent, dirs_exist_ok=True)
+        journal._close_file()
+
+
+def kill_with_requests(path: Path) -> None:
+    with killed(path) as journal:
+        for request in REQUESTS:
+            journal.add(request)
 
 
 def run(work: Callable[[], Awaitable[None]]) -> None:
@@ -71,11 +80,10 @@ def run(work: Callable[[], Awaitable[None]]) -> None:
 
 def test_requests_that_were_not_removed_are_recovered_in_order(tmp_path: Path) -> None:
     async def work() -> None:
-        killed = journal_at(tmp_path / "new" / "waiting.sqlite")
-        for request in REQUESTS:
-            killed.add(request)
-        killed.remove([REQUESTS[1], REQUESTS[3], Request("http://other.example/")])
-        killed._thread.shutdown()  # as if it was killed
+        with killed(tmp_path / "new" / "waiting.sqlite") as before:
+            for request in REQUESTS:
+                before.add(request)
+            before.remove([REQUESTS[1], REQUESTS[3], Request("http://other.example/")])
         journal = journal_at(tmp_path / "new" / "waiting.sqlite")
         recovered = await journal.recover()
         assert [request.to_dict() for request in recovered] == [REQUESTS[i].to_dict() for i in (0, 2, 4)]
@@ -103,10 +111,9 @@ def test_a_kept_request_is_there_for_the_next_run(tmp_path: Path) -> None:
 
 def test_callbacks_are_recovered(tmp_path: Path) -> None:
     async def work() -> None:
-        killed = journal_at(tmp_path / "waiting.sqlite")
-        spider: Any = killed._crawler.spider
-        killed.add(Request("http://town.example/", callback=spider.house))
-        killed._thread.shutdown()
+        with killed(tmp_path / "waiting.sqlite") as before:
+            spider: Any = before._crawler.spider
+            before.add(Request("http://town.example/", callback=spider.house))
         journal = journal_at(tmp_path / "waiting.sqlite")
         [request] = await journal.recover()
         assert request.callback == journal._crawler.spider.house  # type: ignore[union-attr]
@@ -142,7 +149,7 @@ def test_an_unreadable_request_does_not_affect_others(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def work() -> None:
-        killed_at(tmp_path / "waiting.sqlite")
+        kill_with_requests(tmp_path / "waiting.sqlite")
         with closing(sqlite3.connect(tmp_path / "waiting.sqlite")) as db, db:
             db.execute("UPDATE requests SET request = ? WHERE key in (2, 3)", (b"nonsense",))
         journal = journal_at(tmp_path / "waiting.sqlite")
@@ -159,7 +166,7 @@ def test_requests_are_recovered_from_a_file_in_which_nothing_can_be_deleted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def work() -> None:
-        killed_at(tmp_path / "waiting.sqlite")
+        kill_with_requests(tmp_path / "waiting.sqlite")
         with closing(sqlite3.connect(tmp_path / "waiting.sqlite")) as db, db:
             db.execute(
                 "CREATE TRIGGER full BEFORE DELETE ON requests "
@@ -199,22 +206,22 @@ def test_requests_that_cannot_be_serialized_are_counted(
 
 
 @cache
-def waiting() -> tuple[Crawler, bytes, list[tuple[int, bytes]]]:
-    """Return a crawler, and the file and the rows that it leaves if it is killed."""
+def waiting() -> tuple[bytes, list[tuple[int, bytes]]]:
+    """Return the file and the rows that a killed process leaves."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "waiting.sqlite"
-        killed = killed_at(path)
+        kill_with_requests(path)
         with closing(sqlite3.connect(path)) as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             rows = db.execute("SELECT key, request FROM requests").fetchall()
-        return killed._crawler, path.read_bytes(), rows
+        return path.read_bytes(), rows
 
 
 def recovered_from(path: Path) -> list[dict[str, Any]]:
     found: list[Request] = []
 
     async def work() -> None:
-        journal = Journal(path, waiting()[0])
+        journal = journal_at(path)
         found.extend(await journal.recover())
         await journal.close()
 
@@ -230,7 +237,7 @@ WRITTEN = [request.to_dict() for request in REQUESTS]
 @FUZZ
 @given(st.data())
 def test_any_change_of_a_row_loses_one_request_and_changes_none(data: st.DataObject) -> None:
-    _, content, rows = waiting()
+    content, rows = waiting()
     key, row = data.draw(st.sampled_from(rows))
     start = data.draw(st.integers(0, len(row)))
     changed = row[:start] + data.draw(st.binary(max_size=3)) + row[start + data.draw(st.integers(0, 3)) :]
@@ -248,7 +255,7 @@ def test_any_change_of_a_row_loses_one_request_and_changes_none(data: st.DataObj
 @FUZZ
 @given(st.data())
 def test_any_change_of_the_file_loses_requests_and_changes_none(data: st.DataObject) -> None:
-    content = bytearray(waiting()[1])
+    content = bytearray(waiting()[0])
     for _ in range(data.draw(st.integers(1, 4))):
         start = data.draw(st.integers(0, len(content)))
         change = data.draw(st.binary(min_size=1, max_size=20))
