@@ -292,6 +292,9 @@ class RobotsDownloader(Downloader):
         is_free = slot not in self._lines and self._has_place() and self._seconds_until_free(slot) == 0
         if held.is_nested or is_free:
             self._count(held, is_counted=False)
+            if is_free and least_delay(slot):  # it may be sent only later; the next one must not pass too
+                self._lines[slot] = _Line(last_turn=now())
+                self._look_at(slot)
             return False
         line = self._lines.setdefault(slot, _Line())
         held.waiter = Deferred()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -76,7 +77,8 @@ def test_robots_parsed_is_sent_for_a_changed_file_and_not_for_a_304() -> None:
 def test_requests_that_wait_longer_than_rules_are_fresh_obey_the_newest_rules() -> None:
     """Twelve pages wait in a line for more than a second; the third file forbids those that still wait."""
     settings = {**SHORT, "NOROBOTS_TTL": 0.25, "DOWNLOAD_DELAY": 0.1, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
-    with Changing(Answer(RULES), Answer(RULES), Answer("User-agent: *\nDisallow: /\n")) as site:
+    first = Answer(RULES, before=lambda: time.sleep(1))  # so that all pages wait for it
+    with Changing(first, Answer(RULES), Answer("User-agent: *\nDisallow: /\n")) as site:
         seen = crawl(*(f"{site.url}/{i}" for i in range(12)), settings=settings)
         targets = site.targets()
     assert len(seen.pages) + len(seen.drops) == 12
