@@ -573,6 +573,9 @@ class DownloaderWithoutSlots(RobotsDownloader):
             raise AttributeError(name)
         return super().__getattribute__(name)
 
+    def _slot_gc(self, age: float = 60) -> None:
+        """Do nothing: there are no slots. Scrapy 2.14 calls this when the crawl starts."""
+
     def close(self) -> None:
         pass
 

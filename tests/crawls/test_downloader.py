@@ -138,8 +138,8 @@ def test_downloads_of_robots_txt_above_the_limit_take_places() -> None:
             arguments={"then": [f"{site.url_of(f'127.0.0.{host}')}/" for host in range(1, 31)]},
         )
     assert len(seen.pages) == 1 + 30
-    # Each download has one held request. One more may start before the engine asks for room.
-    assert seen.notes["most active"] <= 2 * (4 + 2 + 1)
+    # Each download has one held request. One or two more may start before the engine asks for room.
+    assert seen.notes["most active"] <= 2 * (4 + 2 + 2)
 
 
 @pytest.mark.parametrize("queue", [default_settings.SCHEDULER_PRIORITY_QUEUE, PLAIN_QUEUE])
