@@ -122,7 +122,7 @@ class RobotsDownloader(Downloader):
         super().__init__(crawler)
 
     def needs_backout(self) -> bool:
-        """Return whether the engine should send no more requests for now; False if there is no limit.
+        """Return True if the engine should send no more requests for now. Without a limit, return False.
 
         For each queued request that continues, the engine may send one more, although there is no place
         yet. If its origin is new, its robots.txt is downloaded in time; if not, the request is queued.

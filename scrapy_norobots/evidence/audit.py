@@ -3,8 +3,8 @@
 It reads the WARC files first: each body must have the digest that its record states. Each decision names an
 answer by origin and time. The page must be of that origin, the digest must be that of the file, and the
 file, read by the same parsers, must give the same verdict, reason, line and rule for all spellings in which
-the URL may be sent. If there is no file, the status policy that the crawl recorded must give them. The audit
-does not check whether an answer was still fresh. Overridden requests cannot be judged.
+the URL may be sent. An answer without a file is judged by the status policy that the crawl recorded. The
+audit does not check whether an answer was still fresh. Overridden requests cannot be judged.
 """
 
 from __future__ import annotations

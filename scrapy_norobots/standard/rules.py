@@ -134,6 +134,6 @@ def _shortest_prefixes(paths: list[str]) -> list[str]:
 
 
 def _find(prefixes: list[str], target: str) -> str | None:
-    """Return the one of sorted prefixes with which `target` begins; None if there is none."""
+    """Return the prefix with which `target` begins, or None. The prefixes are sorted."""
     place = bisect_right(prefixes, target)
     return prefixes[place - 1] if place and target.startswith(prefixes[place - 1]) else None

@@ -236,6 +236,15 @@ def test_a_crawl_is_audited_by_the_spellings_that_it_checked(
     assert "aiohttp" in problem.text
 
 
+def test_a_crawl_without_aiohttp_is_audited_by_the_spellings_of_other_handlers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(spellings, "_aiohttp_url", lambda: lambda _: SimpleNamespace(raw_path_qs="/wow!"))
+    run = audit_module._DEFAULT_RUN  # without aiohttp
+    checked = set(audit_module._spellings("/x/../wow%21;", run))
+    assert checked == {"/x/../wow%21;", "/x/../wow%21", "/wow%21;"}
+
+
 def test_each_crawl_is_audited_by_its_own_settings(tmp_path: Path) -> None:
     crawls = (("koster1996", False), ("koster1996", True), ("allow", True))
     for number, (preset, multivalue) in enumerate(crawls, 1):

@@ -299,6 +299,16 @@ def test_a_known_access_is_not_replaced_by_an_older_one(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
+async def uses_the_file_of(other: Crawl, crawl: Crawl, loading: asyncio.Task[Any]) -> None:
+    """End the download of another crawl, and check that the waiting crawl uses its file."""
+    await other.store.save((found(SHUT),), time.time() + 60)
+    await other.store.release_lock(ORIGIN)
+    access, source = await loading
+    assert source is Source.STORE
+    assert is_shut(access)
+    assert crawl.downloads == 0
+
+
 def test_a_file_saved_during_the_wait_is_used_even_if_expired(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -308,12 +318,7 @@ def test_a_file_saved_during_the_wait_is_used_even_if_expired(
             tried = tells_of_locks(first, monkeypatch)
             loading = asyncio.create_task(first.load())
             await asyncio.wait_for(tried.wait(), 30)
-            await second.store.save((found(SHUT),), time.time() + 60)
-            await second.store.release_lock(ORIGIN)
-            access, source = await loading
-            assert source is Source.STORE
-            assert is_shut(access)
-            assert first.downloads == 0
+            await uses_the_file_of(second, first, loading)
 
     asyncio.run(work())
 
@@ -344,12 +349,7 @@ def test_an_expired_copy_is_not_used_while_another_process_downloads(
             for _ in range(2):
                 tried.clear()
                 await asyncio.wait_for(tried.wait(), 30)
-            await second.store.save((found(SHUT),), time.time() + 60)
-            await second.store.release_lock(ORIGIN)
-            access, source = await loading
-            assert source is Source.STORE
-            assert is_shut(access)
-            assert first.downloads == 0
+            await uses_the_file_of(second, first, loading)
 
     asyncio.run(work())
 
