@@ -10,6 +10,10 @@ PYENV := $(wildcard $(HOME)/.pyenv/versions/3.1[0-9].*/bin/python)
 # The oldest supported Python that is installed and runs: 10 is Python 3.10.
 OLDEST = $(firstword $(foreach minor,10 11 12 13,$(shell for python in python3.$(minor) \
 	$(HOME)/.pyenv/versions/3.$(minor).*/bin/python; do "$$python" -c "" 2>/dev/null && echo $(minor) && break; done)))
+# Tests of one group share what they build.
+XDIST = -n $(WORKERS) --dist loadgroup
+# Otherwise, each of these workers compiles all tests in each run.
+unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 BIN := $(VENV)/bin
 TOX = $(BIN)/tox $(if $(PYENV),--discover $(PYENV))
@@ -30,21 +34,21 @@ demo: $(DEMO_READY) ## Crawl the example site and show what its robots.txt forbi
 	@$(BIN)/python example_project/demo.py
 
 test: $(READY) ## Run all tests
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest $(XDIST)
 
 test-select: $(READY) ## Run the crawl tests with another reactor than asyncio's
-	CRAWL_MODES=select $(BIN)/python -m pytest -n $(WORKERS) $(ARGS) tests/crawls
+	CRAWL_MODES=select $(BIN)/python -m pytest $(XDIST) $(ARGS) tests/crawls
 
 test-no-reactor: $(READY) ## Run the crawl tests without a reactor
-	CRAWL_MODES="no reactor" $(BIN)/python -m pytest -n $(WORKERS) $(ARGS) tests/crawls
+	CRAWL_MODES="no reactor" $(BIN)/python -m pytest $(XDIST) $(ARGS) tests/crawls
 
 test-oldest: $(READY) ## Run the crawl tests on the oldest Scrapy and the oldest installed Python
 	@echo "Testing the oldest Scrapy on Python 3.$(OLDEST), the oldest that is installed; 3.10 is the oldest supported."
-	$(TOX) -e py3$(OLDEST)-scrapy211 -- -n $(WORKERS) $(ARGS) tests/crawls
+	$(TOX) -e py3$(OLDEST)-scrapy211 -- $(XDIST) $(ARGS) tests/crawls
 
 coverage: $(READY) ## Run all tests, and fail if they cover less of the package than before
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n $(WORKERS)
+	$(BIN)/coverage run -m pytest $(XDIST)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 

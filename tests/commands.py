@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,9 +58,7 @@ def options_of(mode: str) -> list[str]:
 class Conversation:
     """A running ``robots-check -``, which answers questions of a test; `errors` is set when it has ended."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
+    def __init__(self, process: processes.Piped) -> None:
         self.process = process
         self.questions = process.stdin
         self.answers = process.stdout
@@ -90,26 +87,14 @@ class Conversation:
 @contextmanager
 def conversation(cwd: Path, *args: str, mode: str = "") -> Iterator[Conversation]:
     """Run ``robots-check ARGS -`` with pipes for standard input and output; kill it at the end."""
-    arguments = command("robots-check", *options_of(mode), *args, "-")
-    with (
-        tempfile.TemporaryFile("w+") as stderr,
-        subprocess.Popen(
-            arguments,
-            cwd=cwd,
-            env=environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            encoding="utf-8",
-        ) as process,
-    ):
+    arguments = ("scrapy", "robots-check", *options_of(mode), *args, "-")
+    with processes.Piped(*arguments, cwd=cwd, env=environment()) as process:
         talk = Conversation(process)
         try:
             yield talk
         finally:
             process.kill()
-            stderr.seek(0)
-            talk.errors = stderr.read()
+            talk.errors = process.stderr.read()
         assert "Traceback" not in talk.errors, talk.errors
 
 

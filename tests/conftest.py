@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,11 @@ except RuntimeError:
     if not hasattr(default_settings, "TWISTED_REACTOR_ENABLED"):
         # Scrapy 2.13 and 2.14 need a reactor, but no longer install one if there is none.
         from twisted.internet import reactor  # noqa: F401
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector skip all tests and modules."""
+    gc.freeze()
 
 
 @pytest.fixture(params=MODES)

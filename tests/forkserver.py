@@ -1,8 +1,9 @@
 """The process from which `tests.processes` forks others: ``python -m tests.forkserver CONTROL``.
 
 It imports what crawls import, then forks for each `Job` from the socket CONTROL. A job has four file
-descriptors: a connection, and the standard files of the fork. The connection returns the exit status; if the
-other side closes it, the fork is killed. If the other side closes CONTROL, all forks are killed.
+descriptors: a connection, and the standard files of the fork. A byte from the connection is the number of a
+signal for the fork. The connection returns the exit status; if the other side closes it, the fork is killed.
+If the other side closes CONTROL, all forks are killed.
 
 The server runs one thread and installs no reactor. A fork returns from `Server.serve` and runs its module as
 the main program of its process, so that it ends as any Python does: threads, `atexit`, exit status.
@@ -10,6 +11,7 @@ the main program of its process, so that it ends as any Python does: threads, `a
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import io
@@ -23,6 +25,7 @@ import socket
 import sys
 import threading
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,11 @@ class Server:
         while True:
             ready, _, _ = select.select([self.control, self._woken, *self._running], [], [])
             for connection in self._running.keys() & set(ready):
-                os.kill(self._running[connection], signal.SIGKILL)
-                self._reap(connection, 0)
+                if number := connection.recv(1):
+                    os.kill(self._running[connection], number[0])
+                else:
+                    os.kill(self._running[connection], signal.SIGKILL)
+                    self._reap(connection, 0)
             if self._woken in ready:
                 self._woken.recv(4096)
                 for connection in list(self._running):
@@ -156,7 +162,23 @@ def begin(job: Job) -> None:
     open_standard_files()
     sys.argv = job.arguments
     sys.path[0] = job.cwd
-    runpy.run_module(job.arguments[0], run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(job.arguments[0], run_name="__main__", alter_sys=True)
+    except SystemExit as exc:
+        if not isinstance(exc.code, int | None):
+            raise
+        end(exc.code or 0)
+    end(0)
+
+
+def end(status: int) -> NoReturn:
+    """Exit as Python does, except that the modules are not cleared: that takes as long as a small crawl."""
+    threading._shutdown()  # type: ignore[attr-defined]  # what Python itself calls
+    atexit._run_exitfuncs()
+    gc.collect()
+    for file in (sys.stdout, sys.stderr):
+        file.flush()
+    os._exit(status)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Python processes that start quickly, forked from a process that has Scrapy and this package imported.
 
-`run` is like `subprocess.run` for ``python -m MODULE``; a `Process` runs while the test continues. Imports
-take most of the time of a small crawl, and `tests.forkserver` does them once. Each process has its own
-environment, working directory, standard files and signal handlers, has no reactor, and exits like any Python
-process. It is killed when its `Process` is closed. All are killed when the process of the tests ends.
+`run` is like `subprocess.run` for ``python -m MODULE``; a `Process` runs while the test continues, and has
+pipes if it is `Piped`. Imports take most of the time of a small crawl, and `tests.forkserver` does them once.
+Each process has its own environment, working directory, standard files and signal handlers, has no reactor,
+and exits like any Python process. It is killed when its `Process` is closed. All are killed when the process
+of the tests ends.
 
 What Python reads when it starts (the hash seed, PYTHONWARNINGS, PYTHONPATH) comes from the fork server. Two
 servers take turns, so that consecutive processes have different hash seeds.
@@ -17,15 +18,16 @@ import itertools
 import json
 import os
 import shlex
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
@@ -73,9 +75,9 @@ class Process:
     def __init__(
         self,
         *arguments: str,
-        stdin: IO[bytes],
-        stdout: IO[bytes],
-        stderr: IO[bytes],
+        stdin: IO[Any],
+        stdout: IO[Any],
+        stderr: IO[Any],
         cwd: Path = ROOT,
         env: Mapping[str, str] | None = None,
     ) -> None:
@@ -95,6 +97,17 @@ class Process:
             self._status = int.from_bytes(status, "big", signed=True)
         return self._status
 
+    def poll(self) -> int | None:
+        """Return the exit status if the process has ended, without waiting."""
+        try:
+            return self.wait(0)
+        except BlockingIOError:
+            return None
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process."""
+        self._connection.send(bytes([number]))
+
     def kill(self) -> None:
         """Kill the process with SIGKILL, unless it has ended, and wait until it is gone."""
         with contextlib.suppress(OSError):  # the server has closed the connection of an ended process
@@ -104,13 +117,42 @@ class Process:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         try:
             self.kill()
         finally:
             self._connection.close()
+
+
+class Piped(Process):
+    """``python -m ARGUMENTS`` with a pipe for each standard file: `stdin`, `stdout` and `stderr`."""
+
+    def __init__(self, *arguments: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> None:
+        stdin, write = os.pipe()
+        read, stdout = os.pipe()
+        read_errors, stderr = os.pipe()
+        self.stdin = os.fdopen(write, "w", encoding="utf-8")
+        self.stdout = os.fdopen(read, encoding="utf-8")
+        self.stderr = os.fdopen(read_errors, encoding="utf-8")
+        with os.fdopen(stdin) as one, os.fdopen(stdout, "w") as two, os.fdopen(stderr, "w") as three:
+            super().__init__(*arguments, stdin=one, stdout=two, stderr=three, cwd=cwd, env=env)
+
+    def communicate(self, timeout: float) -> tuple[str, str]:
+        """Close standard input, wait for the end, and return the rest of standard output and error."""
+        self.stdin.close()
+        with ThreadPoolExecutor() as executor:
+            reads = [executor.submit(file.read) for file in (self.stdout, self.stderr)]
+            try:
+                self.wait(timeout)
+            finally:
+                self.kill()  # so that the reads end
+            return reads[0].result(), reads[1].result()
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        for file in (self.stdin, self.stdout, self.stderr):
+            with contextlib.suppress(BrokenPipeError):  # what was written last is no longer wanted
+                file.close()
 
 
 class _Server:

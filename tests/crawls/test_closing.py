@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests import processes
 from tests.crawling import ADDON, as_input, crawl
-from tests.processes import ROOT
 from tests.sites import Answer, Hit, Site
 
 # Longer than any test runs.
@@ -21,24 +19,12 @@ PATIENT = {**ADDON, "NOROBOTS_TIMEOUT": 600}
 
 
 @contextmanager
-def running(*requests: str, **job: Any) -> Iterator[subprocess.Popen[str]]:
-    """Run a crawl in a process that can receive signals."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.crawler"],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdin is not None
+def running(*requests: str, **job: Any) -> Iterator[processes.Piped]:
+    """Run a crawl whose log can be read, and which can receive signals."""
+    with processes.Piped("tests.crawler") as process:
         process.stdin.write(as_input(*requests, **job))
         process.stdin.close()
-        process.stdin = None
-        try:
-            yield process
-        finally:
-            process.kill()
+        yield process
 
 
 class Hanging:
@@ -63,7 +49,7 @@ def test_ctrl_c_stops_a_crawl_whose_robots_txt_hangs(mode: str, tmp_path: Path) 
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)  # the crawl ends before robots.txt arrives
         robots.release.set()
-        assert process.returncode == 0, err
+        assert process.wait() == 0, err
         seen = json.loads(out)
         assert seen["stats"]["finish_reason"] == "shutdown"
         assert [drop["type"] for drop in seen["drops"]] == ["RobotsUnreachable"]
@@ -83,13 +69,12 @@ def test_a_robots_txt_that_fails_is_not_retried_while_the_crawl_is_closing(mode:
     with Site(robots) as site, running(f"{site.url}/", settings=PATIENT, mode=mode) as process:
         assert robots.asked.wait(60)
         process.send_signal(signal.SIGINT)
-        assert process.stderr is not None
         log = ""
         while "Closing spider" not in log and (line := process.stderr.readline()):
             log += line
         robots.release.set()
         out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, log + err
+    assert process.wait() == 0, log + err
     stats = json.loads(out)["stats"]
     assert stats["finish_reason"] == "shutdown"
     assert "norobots/origins/closed" not in stats
@@ -105,6 +90,6 @@ def test_pages_finish_if_robots_txt_arrives_in_time(mode: str) -> None:
         process.send_signal(signal.SIGINT)
         robots.release.set()
         out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
+    assert process.wait() == 0, err
     assert json.loads(out)["pages"] == [f"{site.url}/"]
     assert site.targets() == ["/robots.txt", "/"]

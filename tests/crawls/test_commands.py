@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import pty
 import re
@@ -219,13 +220,25 @@ def test_a_closed_pipe_is_not_an_error(tmp_path: Path, name: str) -> None:
     assert (tmp_path / "err").read_text() == ""
 
 
-def on_terminal(cwd: Path, *command: str, **variables: str) -> str:
-    """Run a command on a terminal, and return what it wrote."""
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        command, cwd=cwd, env=environment(**variables), stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs
-    ):
-        os.close(theirs)
+def on_terminal(
+    cwd: Path, *arguments: str, urls: str = os.devnull, answers: str = "", **variables: str
+) -> str:
+    """Run a command on a terminal, and return what it wrote; its answers may go to a file."""
+    ours, terminal = pty.openpty()
+    with contextlib.ExitStack() as files:
+        theirs = files.enter_context(os.fdopen(terminal, "wb", 0))
+        stdout = files.enter_context((cwd / answers).open("wb")) if answers else theirs
+        stdin = files.enter_context((cwd / urls).open("rb"))
+        process = processes.Process(
+            "scrapy",
+            *arguments,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=theirs,
+            cwd=cwd,
+            env=environment(**variables),
+        )
+    with process:
         seen = b""
         while True:
             try:
@@ -242,11 +255,11 @@ def on_terminal(cwd: Path, *command: str, **variables: str) -> str:
 def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("hm\n")
     with Site("User-agent: *\nDisallow: /x") as one, Site(Answer(status=503)) as two:
-        check = command("robots-check", f"{one.url}/", f"{one.url}/x", f"{two.url}/")
+        check = ("robots-check", f"{one.url}/", f"{one.url}/x", f"{two.url}/")
         seen = on_terminal(tmp_path, *check)
         (tmp_path / "urls").write_text("".join(f"{one.url}/{n}\n" for n in range(5000)))
-        shell = f"{shlex.join(command('robots-check', '--file', 'robots.txt', '-'))} < urls > answers"
-        bulk = on_terminal(tmp_path, "sh", "-c", shell)
+        options = ("--file", "robots.txt", "-")
+        bulk = on_terminal(tmp_path, "robots-check", *options, urls="urls", answers="answers")
         plain = on_terminal(tmp_path, *check, NO_COLOR="1")
         no_ansi = on_terminal(tmp_path, *check, TERM="dumb")
     assert re.findall("\x1b\\[(\\d+)m(\\w+) *\x1b\\[0m", seen) == [
@@ -260,7 +273,7 @@ def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
     assert len((tmp_path / "answers").read_text().splitlines()) == 5000
     assert "\x1b[3" not in plain + no_ansi
     assert "\x1b" not in no_ansi
-    lint = command("robots-lint", "robots.txt")
+    lint = ("robots-lint", "robots.txt")
     assert ": \x1b[31merror\x1b[0m: " in on_terminal(tmp_path, *lint)
     assert "\x1b" not in on_terminal(tmp_path, *lint, NO_COLOR="1")
 

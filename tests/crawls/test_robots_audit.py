@@ -17,6 +17,7 @@ import pytest
 from warcio.recordloader import ArcWarcRecord
 
 from scrapy_norobots.evidence.writer import Writer
+from tests import processes
 from tests.commands import command, environment, run
 from tests.crawling import ADDON, crawl
 from tests.evidence import answers, audit, change_answers, change_decisions, decisions, files
@@ -326,33 +327,13 @@ def test_a_parser_of_the_settings_is_known(tmp_path: Path) -> None:
     spider = "import scrapy\nclass S(scrapy.Spider):\n    name = 's'\n    start_urls = ['URL/', 'URL/x']\n"
     with Site(RULES) as site:
         (tmp_path / "s.py").write_text(spider.replace("URL", site.url))
-        crawled = subprocess.run(
-            [
-                *command("runspider", "s.py"),
-                *(
-                    "-s",
-                    setting,
-                    "-s",
-                    f"ADDONS={json.dumps(ADDON['ADDONS'])}",
-                    "-s",
-                    "NOROBOTS_EVIDENCE=here",
-                ),
-            ],
-            cwd=tmp_path,
-            env=environment(PYTHONPATH=str(tmp_path)),
-            capture_output=True,
-            check=False,
-        )
+        settings = (setting, f"ADDONS={json.dumps(ADDON['ADDONS'])}", "NOROBOTS_EVIDENCE=here")
+        options = [f"--set={one}" for one in settings]
+        crawled = processes.run("scrapy", "runspider", "s.py", *options, cwd=tmp_path, env=environment())
     assert crawled.returncode == 0, crawled.stderr
     assert [one["verdict"] for one in decisions(tmp_path / "here")].count("forbidden") == 1
     for arguments, status in (([], 2), (["-s", setting], 0)):
-        done = subprocess.run(
-            command("robots-audit", *arguments, "here"),
-            cwd=tmp_path,
-            env=environment(PYTHONPATH=str(tmp_path)),
-            capture_output=True,
-            check=False,
-        )
+        done = run(tmp_path, "robots-audit", *arguments, "here")
         assert done.returncode == status, done.stdout
 
 

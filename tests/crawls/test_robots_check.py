@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import signal
-import subprocess
 import threading
 from pathlib import Path
 
@@ -259,22 +258,19 @@ def test_an_interrupted_check_prints_the_answers_so_far(tmp_path: Path) -> None:
 
     with Site(Answer(ROBOTS, before=wait)) as slow, Site(ROBOTS) as other:
         args = ["-s", "CONCURRENT_REQUESTS=1", f"{slow.url}/", f"{other.url}/"]
-        with subprocess.Popen(
-            command("robots-check", *args, "-L", "INFO"),
-            cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        ) as process:  # fmt: skip
+        command = ("scrapy", "robots-check", *args, "-L", "INFO")
+        with processes.Piped(*command, cwd=tmp_path, env=environment()) as process:
             assert asked.wait(60)
             process.send_signal(signal.SIGINT)
-            assert process.stderr is not None
             log = ""
             while "Closing spider" not in log and (line := process.stderr.readline()):
                 log += line
             release.set()
             out, _ = process.communicate(timeout=60)
+            assert process.wait() == 2
     assert "SIGINT" in log
     assert [line.split()[0] for line in out.splitlines()] == ["allowed", "unknown"]
     assert "the crawl was stopped before robots.txt was downloaded" in out
-    assert process.returncode == 2
     assert other.hits == []
 
 

@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import sqlite3
-import subprocess
 import threading
 import time
 from collections import Counter
@@ -25,6 +24,7 @@ from tests.components import make_project
 from tests.crawling import ADDON, Crawl, crawl, run_crawl, with_report
 from tests.crawls.test_closing import running
 from tests.crawls.test_components import scrapy
+from tests.processes import Piped
 from tests.redisserver import RedisServer
 from tests.sites import Answer, Hit, Site, page
 
@@ -366,9 +366,8 @@ def test_an_item_limit_ends_the_wait(mode: str) -> None:
         assert done.stats["finish_reason"] == "closespider_itemcount"
 
 
-def read_until(process: subprocess.Popen[str], text: str, times: int = 1) -> str:
+def read_until(process: Piped, text: str, times: int = 1) -> str:
     """Read the log of a crawl until a text has appeared this many times."""
-    assert process.stderr is not None
     log = ""
     while log.count(text) < times:
         line = process.stderr.readline()
@@ -377,7 +376,7 @@ def read_until(process: subprocess.Popen[str], text: str, times: int = 1) -> str
     return log
 
 
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+def wait_until(condition: Callable[[], bool], process: Piped) -> None:
     """Wait for something that the log of a crawl does not show."""
     limit = time.monotonic() + 60
     while not condition():
@@ -392,7 +391,7 @@ def test_ctrl_c_ends_the_wait(mode: str) -> None:
         time.sleep(1)  # Scrapy's signal handler logs too, so a signal during a log call can be lost
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
-        assert process.returncode == 0, log + err
+        assert process.wait() == 0, log + err
         assert json.loads(out)["stats"]["finish_reason"] == "shutdown"
         assert json.loads(out)["stats"]["norobots/retry/left"] == 1
 
@@ -423,7 +422,7 @@ def test_a_request_that_waited_at_a_stop_has_all_its_retries_in_the_next_run(tmp
             time.sleep(1)  # the log does not say that the first retry has failed
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
-            assert process.returncode == 0, err
+            assert process.wait() == 0, err
             assert json.loads(out)["stats"]["norobots/retry/left"] == 1
         resumed = crawl(settings={**RETRY, **job, "NOROBOTS_STORE": "memory"})
         assert resumed.pages == [f"{site.url}/1"]
@@ -446,7 +445,7 @@ def test_a_request_that_waits_for_its_rules_survives_a_stop(mode: str, tmp_path:
             wait_until(lambda: bool(hits), process)
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
-            assert process.returncode == 0, err
+            assert process.wait() == 0, err
             assert json.loads(out)["drops"] == []
         assert crawl(settings={**RETRY, **job}, mode=mode).pages == [f"{site.url}/1"]
 
@@ -479,7 +478,7 @@ def test_a_stop_while_a_retry_hangs_drops_no_request(mode: str, tmp_path: Path) 
             time.sleep(1)  # the log does not say when it begins to wait
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
-            assert process.returncode == 0, log + err
+            assert process.wait() == 0, log + err
         release.set()
         seen = json.loads(out)
         assert seen["drops"] == []
@@ -493,8 +492,7 @@ def killed(*requests: Any, file: Path, count: int, **job: Any) -> Iterator[None]
     """Run a crawl, and kill it when this many requests are in its journal."""
     with running(*requests, **job) as process:
         wait_until(lambda: rows(file) >= count, process)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.kill()
     yield
 
 
@@ -531,8 +529,7 @@ def test_a_killed_job_repeats_no_request_that_has_come_back(mode: str, tmp_path:
         with running(*requests, settings=settings, mode=mode) as process:
             read_until(process, f"Crawled (200) <GET {site.url}/1>")
             wait_until(lambda: rows(file) == 1, process)
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+            process.kill()
         resumed = crawl(settings={**RETRY, **job, "NOROBOTS_STORE": "memory"}, mode=mode)
         assert resumed.pages == [f"{closed.url}/2"]
         assert resumed.log_lines("when this job was killed are scheduled again: 1")
@@ -557,8 +554,7 @@ def test_a_job_that_is_killed_while_it_closes_loses_no_request(mode: str, tmp_pa
             wait_until(lambda: bool(slow.pages()) and rows(file) == 5, process)
             process.send_signal(signal.SIGTERM)
             wait_until(lambda: any(queue.is_file() for queue in queues.rglob("*")), process)
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+            process.kill()
         release.set()
         assert rows(file) == 5
         shutil.rmtree(queues)  # the kill has left it without an index, or damaged
@@ -583,8 +579,7 @@ def test_a_download_by_a_spider_is_not_scheduled_after_a_kill(mode: str, tmp_pat
             log = read_until(process, "Set aside", times=2)
             assert "/inline" in log
             wait_until(lambda: rows(file) > 0, process)
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+            process.kill()
         assert rows(file) == 1
         done = crawl(settings={**RETRY, **job}, **{**work, "arguments": {"then": []}})
         assert closed.pages() == []

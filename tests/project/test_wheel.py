@@ -19,6 +19,8 @@ import scrapy_norobots
 from tests.processes import ROOT
 from tests.sites import Site, page
 
+pytestmark = pytest.mark.xdist_group("wheel")  # it is built and installed once
+
 SPIDER = """
 import scrapy
 
