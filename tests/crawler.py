@@ -29,7 +29,7 @@ QUIET = {
     "LOG_LEVEL": "DEBUG",
     "TELNETCONSOLE_ENABLED": False,
     "REMOTE_CONTROL_ENABLED": False,
-    # These two take a fifth of the time of a small crawl.
+    # These two take a tenth of the time of a small crawl.
     "LOG_VERSIONS": [],
     "WARN_ON_GENERATOR_RETURN_VALUE": False,
 }
