@@ -174,12 +174,16 @@ def test_requests_are_recovered_from_a_file_in_which_nothing_can_be_deleted(
             )
         journal = journal_at(tmp_path / "waiting.sqlite")
         assert [request.priority for request in await journal.recover()] == [0, 1, 2, 3, 4]
-        journal.add(REQUESTS[0])
+        journal.keep(Request("http://town.example/new"))
         await journal.close()
+        later = journal_at(tmp_path / "waiting.sqlite")
+        urls = [request.url for request in await later.recover()]
+        assert urls == ["http://town.example/new", *(request.url for request in REQUESTS[1:])]
+        await later.close()
         assert not list(tmp_path.iterdir())
 
     run(work)
-    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
 
 
 @pytest.mark.parametrize("debug", [False, True])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
-from unittest.mock import MagicMock
+from unittest.mock import AsyncMock, MagicMock
 
 import pytest
 from scrapy import Request
@@ -43,6 +43,12 @@ def test_the_order_of_a_queue_is_known(
     assert _gives_last_first(Settings({**settings, **job}), is_start) is expected
 
 
+def test_only_the_queue_on_disk_counts_in_a_job() -> None:
+    fifo_in_memory = {"SCHEDULER_MEMORY_QUEUE": FIFO["SCHEDULER_MEMORY_QUEUE"]}
+    assert not _gives_last_first(Settings(fifo_in_memory), False)
+    assert _gives_last_first(Settings({**fifo_in_memory, "JOBDIR": "job"}), False)
+
+
 def test_an_origin_that_has_expired_in_a_store_is_loaded_again_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -67,3 +73,24 @@ def test_only_a_new_download_uses_up_a_retry(is_new: bool, tries: int) -> None:
     assert SetAside._take_done(this, closed, MagicMock() if is_new else access) == []
     assert request.meta.get(RETRY_TIMES, 0) == tries
     assert [one.request for one in closed.waiting] == [request]
+
+
+def test_an_error_of_a_retry_gives_all_requests_back() -> None:
+    closed = _Closed([_Waiting(Request("http://town.example/"), Deferred(), MagicMock())])
+    origin = MagicMock()
+    this = MagicMock(_closed={origin: closed}, _load=AsyncMock(side_effect=RuntimeError("a bug")))
+    with pytest.raises(RuntimeError, match="a bug"):
+        asyncio.run(SetAside._retry(this, origin, closed, "FooBot", 0.0))
+    this._give_back.assert_called_once_with(closed.waiting)
+    assert this._closed == {}
+
+
+@pytest.mark.parametrize(("is_in_memory", "seconds"), [(True, 3.0), (False, 5.0)])
+def test_an_origin_that_was_evicted_waits_as_long_as_its_access_says(
+    is_in_memory: bool, seconds: float
+) -> None:
+    access = MagicMock(lifetime=5.0)
+    this = MagicMock()
+    this._loader.origins.remaining.return_value = 3.0
+    this._loader.origins.latest.return_value = access if is_in_memory else None
+    assert SetAside._seconds_left(this, MagicMock(), access) == seconds
