@@ -1,7 +1,8 @@
 """``memory``: the memory of 200,000 origins with the default limits.
 
-They pass through the cache as in a broad crawl, each with its own robots.txt, which is judged like a download
-and asked about one URL. Memory is that of the process, minus its memory before the first origin.
+They pass through the cache as in a broad crawl, each with its own robots.txt, which is judged and prepared
+like a download, and asked about one URL. Memory is that of the process, minus its memory before the first
+origin.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ def fill(origins_max: int, memory_max: int) -> list[list[str]]:
         origin = Origin("http", f"{number}.town.example", 80)
         snapshot = Snapshot(origin, origin.robots_url, time.time(), 200, body=a_file(some))
         access = judge.judge(snapshot)
+        access.prepare(ROBOT)
         cache.put(origin, access)
         access.forbids(origin, target, ROBOT)
         if number % STEP == 0:

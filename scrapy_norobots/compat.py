@@ -1,4 +1,4 @@
-"""The only module that knows the differences between Scrapy's versions and between event loops.
+"""The differences between Scrapy's versions, except those of internal names, and between event loops.
 
 Coroutines of Scrapy's components may await an `asyncio.Future` where asyncio runs (with its reactor, or
 without a reactor) and a Twisted `Deferred` with any other reactor. Callers of this module write one coroutine
@@ -259,7 +259,7 @@ def dupefilter(crawler: Crawler) -> BaseDupeFilter | None:
 def look_for_next_request(crawler: Crawler) -> None:
     """Make the engine ask the scheduler for a request now, and not only at its next heartbeat."""
     slot = engine_slot(crawler)
-    if slot is not None and slot.closing is None:
+    if slot is not None and hasattr(slot, "nextcall") and slot.closing is None:
         slot.nextcall.schedule()
 
 

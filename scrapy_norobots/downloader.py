@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 ROBOTS_DOWNLOAD = "norobots_download"
 
 # A request with a place may wait for a queued one, in a way that this module cannot see: a middleware may
-# download a page for each page. So if nothing has moved or been sent for this many seconds, one queued
-# request continues without a place.
+# download a page for each page. So if for this many seconds nothing has moved, and no page is being sent, one
+# queued request continues without a place.
 _STANDSTILL = 1.0
 
 # The request on behalf of which the current code runs: the code of its middlewares while it is in the
@@ -96,7 +96,7 @@ class RobotsDownloader(Downloader):
         self.is_in_use = False
         self._config = WaitingConfig.from_settings(crawler.settings)
         self._robots_downloads = 0
-        # Held requests in total, by origin and by slot; and how many are free by the limit per origin.
+        # Held requests in total, by origin and by slot; and how many the limit per origin does not count.
         self._held_in_all = 0
         self._held: Counter[Origin | None] = Counter()
         self._held_in: Counter[Any] = Counter()
@@ -124,8 +124,8 @@ class RobotsDownloader(Downloader):
     def needs_backout(self) -> bool:
         """Return True if the engine should send no more requests for now. Without a limit, return False.
 
-        For each queued request that continues, the engine may send one more, although there is no place
-        yet. If its origin is new, its robots.txt is downloaded in time; if not, the request is queued.
+        For each queued request that continues, the engine may take one more from the scheduler before there
+        is a place. If that one is of a new origin, its robots.txt is downloaded meanwhile; else it is queued.
         """
         _parent.set(None)  # the next request comes from the scheduler
         if not self.is_in_use:
@@ -277,7 +277,7 @@ class RobotsDownloader(Downloader):
         """Return whether a request must wait although its rules are known.
 
         It must if its slot has a queue, so that it overtakes none; while the delay of the slot after a
-        download of robots.txt lasts; and if the engine has sent it before there was a place.
+        download of robots.txt lasts; and if the engine took it from the scheduler before there was a place.
         """
         if not self._lines or request in self._nested:
             return False

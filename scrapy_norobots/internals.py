@@ -1,7 +1,8 @@
 """The internal names of Scrapy that this plugin needs, and that Scrapy may change at any time.
 
-`INTERNALS` lists the names, and `missing_internals` returns those that a running crawl lacks. `compat` uses
-those of the engine; the functions below, `RobotsDownloader`, `SlotDelays` and `Fetcher` use the others.
+`INTERNALS` lists the names that requests need to wait, and `missing_internals` returns those that a running
+crawl lacks. `compat` uses those of the engine; the functions below, `RobotsDownloader`, `SlotDelays` and
+`Fetcher` use the others.
 """
 
 from __future__ import annotations
@@ -55,6 +56,12 @@ INTERNALS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
     }
 )
+
+# Other internal names are looked for each time they are used, because less is lost without them:
+# - `downloader.middleware.middlewares` and `engine._slot.scheduler.df`, in `compat`: without them, no request
+#   is dropped when it is scheduled;
+# - `slot.jitter`: without it, as until Scrapy 2.18, a delay is taken to vary by half;
+# - those of `_POOLS`: without them, a download of robots.txt may wait for a connection.
 
 # The limit of connections of download handlers that need no reactor: path and name of the attribute. Other
 # handlers have no limit of their own.
@@ -131,12 +138,18 @@ def crawl_delay_of(slot: Any) -> float:
 
 
 def least_delay(slot: Any) -> float:
-    """Return the shortest possible delay between two requests of a slot, in seconds.
+    """Return the shortest possible delay between two requests of a slot, in seconds."""
+    return max(least_own_delay(slot), crawl_delay_of(slot))
 
-    Scrapy waits for 0.5 to 1.5 times `Slot.delay`.
+
+def least_own_delay(slot: Any) -> float:
+    """Return the shortest delay that Scrapy may choose for a slot, in seconds, without a `Crawl-delay`.
+
+    Scrapy varies `Slot.delay` at random, up or down, by at most the fraction `Slot.jitter` of it. Until
+    Scrapy 2.18, the fraction is 0.5, or 0 without `RANDOMIZE_DOWNLOAD_DELAY`.
     """
     delay: float = slot.delay
-    return max(delay / 2, crawl_delay_of(slot))
+    return max(0.0, delay * (1 - getattr(slot, "jitter", 0.5)))
 
 
 def set_crawl_delay(slot: Any, seconds: float) -> None:

@@ -22,6 +22,7 @@ from scrapy_norobots import compat
 from scrapy_norobots.internals import (
     crawl_delay_of,
     has_slot_of_host,
+    least_own_delay,
     missing_internals,
     named_slot_of,
     now,
@@ -167,8 +168,8 @@ class SlotDelays:
 def _count_from_now(slot: Any) -> None:
     """Start the `Crawl-delay` of a slot again now.
 
-    The slot's own delay is still counted from the last request. If even half of it, the shortest delay that
-    Scrapy may choose, is longer than the `Crawl-delay`, it decides.
+    The slot's own delay is still counted from the last request. It decides if it is longer than the
+    `Crawl-delay`, even if Scrapy chooses the shortest possible one.
     """
-    longer = max(0.0, slot.delay / 2 - crawl_delay_of(slot))
+    longer = max(0.0, least_own_delay(slot) - crawl_delay_of(slot))
     slot.lastseen = max(slot.lastseen, now() - longer)

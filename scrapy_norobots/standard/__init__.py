@@ -1,8 +1,9 @@
 """The 1994 Standard for Robot Exclusion: bytes in, verdicts out.
 
 The package does no input or output, and imports neither scrapy nor twisted. The clauses cited in its modules
-(F1 to M4) are explained in ``docs/standard.md``. Imports run one way: lines, names <- records, urls <- rules,
-and `robotstxt` joins them. `meta` reads META tags and headers of pages.
+(F1 to M4) are explained in ``docs/standard.md``. `lines`, `names` and `urls` read the parts of a file and of
+a question, `records` and `rules` build on them, and `robotstxt` joins all. `findings` and `hints` are about
+lines that do not follow the standard. `meta` reads META tags and headers of pages.
 """
 
 from scrapy_norobots.standard.decision import Decision, Reason, Verdict

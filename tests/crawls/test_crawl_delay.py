@@ -56,6 +56,7 @@ def test_requests_are_at_least_the_crawl_delay_apart(setup: dict[str, Any], mode
     [
         pytest.param({"DOWNLOAD_DELAY": 0.1}, id="a shorter DOWNLOAD_DELAY"),
         pytest.param({"DOWNLOAD_DELAY": 0.5}, id="a longer DOWNLOAD_DELAY, of which Scrapy may choose half"),
+        pytest.param({"DOWNLOAD_DELAY": 0.5, "DOWNLOAD_DELAY_JITTER": 1}, id="one that Scrapy may leave out"),
         pytest.param({"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.1}, id="AutoThrottle"),
         pytest.param(
             {"DOWNLOAD_SLOTS": {"127.0.0.1": {"concurrency": 1, "delay": 0.1}}}, id="DOWNLOAD_SLOTS"

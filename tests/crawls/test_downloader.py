@@ -158,7 +158,7 @@ def test_the_order_of_requests_is_kept(queue: str) -> None:
         return reached
 
     ours, plain = order(ADDON), order({})
-    # Those that wait at the gate are overtaken by some that need not, but do not come last, 36 places late.
+    # Held requests are overtaken by some that need not wait, but do not come last, 36 places late.
     assert max(place - plain.index(target) for place, target in enumerate(ours)) <= 28
 
 

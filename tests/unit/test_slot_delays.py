@@ -11,7 +11,7 @@ from scrapy import Request
 from scrapy.core.downloader import Downloader, Slot
 
 from scrapy_norobots import slot_delays
-from scrapy_norobots.internals import crawl_delay_of, least_delay, now, set_crawl_delay
+from scrapy_norobots.internals import crawl_delay_of, least_delay, least_own_delay, now, set_crawl_delay
 from scrapy_norobots.slot_delays import SlotDelays
 from scrapy_norobots.standard import Origin
 
@@ -83,6 +83,25 @@ def test_a_slot_keeps_at_least_its_crawl_delay_and_at_least_its_own_delay() -> N
     set_crawl_delay(slot, 0.0)
     assert type(slot) is Slot
     assert crawl_delay_of(slot) == 0.0
+
+
+@pytest.mark.parametrize(("jitter", "least"), [(0, 10.0), (0.5, 5.0), (1, 0.0), (1.5, 0.0), (None, 5.0)])
+def test_the_shortest_delay_depends_on_the_jitter(jitter: float | None, least: float) -> None:
+    slot = SimpleNamespace(delay=10.0, **({} if jitter is None else {"jitter": jitter}))
+    assert least_own_delay(slot) == least
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.5, 0.75, 1.0])
+def test_a_crawl_delay_counts_from_the_response_whatever_the_jitter(jitter: float) -> None:
+    slot = Slot(1, 10.0, jitter)
+    if not hasattr(slot, "jitter"):
+        pytest.skip("this version of Scrapy varies all delays by half")
+    set_crawl_delay(slot, 3.0)
+    slot.lastseen = now() - 8  # the request
+    slot_delays._count_from_now(slot)
+    response = now()
+    random.seed(1994)
+    assert min(slot.lastseen + slot.download_delay() for _ in range(1000)) > response + 2.9
 
 
 def test_a_slot_keeps_the_largest_delay_of_its_origins(delays: SlotDelays, downloader: SlotsOnly) -> None:
