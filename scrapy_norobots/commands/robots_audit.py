@@ -101,6 +101,7 @@ class RobotsAudit(RobotsCommand):
                 "answers": audit.answers,
                 "decisions": dict(audit.verdicts.most_common()),
                 "not_judged": audit.verdicts[OVERRIDDEN],
+                "dry_run": audit.dry_run,
                 "cut_off": audit.cut_off,
                 "problems": problems,
             }
@@ -124,6 +125,7 @@ class RobotsAudit(RobotsCommand):
             f"{_counted(audit.answers, 'answer')}, {_counted(audit.verdicts.total(), 'decision')}"
             f"{f' ({verdicts})' if verdicts else ''}: {result}"
             f"{f', {not_judged:,} not judged' if not_judged else ''}"
+            f"{f', {audit.dry_run:,} sent in a dry run although not allowed' if audit.dry_run else ''}"
         )
         if audit.cut_off:
             yield f"{_counted(audit.cut_off, 'file')} cut off in the middle; read up to there"

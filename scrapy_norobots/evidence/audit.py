@@ -86,7 +86,11 @@ class MismatchError(Exception):
 
 
 class Audit:
-    """Audits evidence files. `answers`, `verdicts` and `cut_off` (files) count what has been read."""
+    """Audits evidence files.
+
+    `answers`, `verdicts` and `cut_off` (files) count what has been read; `dry_run` counts the requests that a
+    dry run has sent although they were not allowed.
+    """
 
     def __init__(
         self, files: Iterable[Path], readers: Readers, on_read: Callable[[int], object] = lambda _: None
@@ -103,6 +107,7 @@ class Audit:
         self.answers = 0
         self.verdicts: Counter[str] = Counter()
         self.cut_off = 0
+        self.dry_run = 0
 
     def problems(self) -> Iterator[Problem]:
         """Read all files, and yield what is wrong."""
@@ -163,6 +168,7 @@ class Audit:
             try:
                 facts = json.loads(line)
                 self.verdicts[str(facts["verdict"])] += 1
+                self.dry_run += facts.get("dry_run") is True
                 self._check(facts, run)
             except MismatchError as exc:
                 yield Problem(f"{path.name}: line {number}", f"{facts['url']}: {exc}")

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from warcio.archiveiterator import ArchiveIterator
+from warcio.recordloader import ArcWarcRecord
 
 from scrapy_norobots.body import decode
 from scrapy_norobots.evidence.fields import (
@@ -125,35 +126,46 @@ class Stored(NamedTuple):
 
 
 def read_record(data: bytes) -> Stored:
-    """Read one WARC record; raise `DamagedError` for what is none."""
+    """Read the WARC record of a gzip member; raise `DamagedError` for what is none, or is more than one."""
     try:
-        record = next(iter(ArchiveIterator(BytesIO(data), check_digests=True)))
+        records = iter(ArchiveIterator(BytesIO(data), check_digests=True))
+        record = next(records)
         body = record.raw_stream.read()
-        kind = str(record.rec_type)
-        get = record.rec_headers.get_header
-        if kind == "warcinfo":
-            lines = (line.partition(": ") for line in body.decode("utf-8", "replace").splitlines())
-            wanted = (RUN, POLICY, MULTIVALUE, AIOHTTP)
-            return Stored(kind, about={name: value for name, _, value in lines if name in wanted})
-        stored = Stored(
-            kind,
-            url=get("WARC-Target-URI") or "",
-            origin=get(ORIGIN) or "",
-            date=get("WARC-Date") or "",
-            status=None if record.http_headers is None else int(record.http_headers.get_statuscode()),
-            digest=get(BODY_DIGEST),
-        )
+        stored = _fields_of(record, body)
+        is_alone = next(records, None) is None
     except Exception as exc:  # warcio may raise anything for what is not a record
         raise DamagedError(f"not a WARC record ({type(exc).__name__}: {exc})") from exc
+    if not is_alone:
+        raise DamagedError("has several records in one gzip member; 'warcio recompress' separates them")
+    if stored.kind == "warcinfo":
+        return stored
     if record.digest_checker is not None and record.digest_checker.passed is False:
         problem = "; ".join(map(str, record.digest_checker.problems))
         return stored._replace(problem=f"its WARC digest is wrong: {problem}")
-    if kind != "response" or stored.digest is None:
+    if stored.kind != "response" or stored.digest is None:
         return stored
     if record.http_headers is None:  # its URL or its type is not that of an HTTP answer
         return stored._replace(problem="it has no HTTP headers")
     # Bodies from a store are decoded already.
-    return _with_body(stored, body, None if get(SOURCE) else record.http_headers.headers)
+    is_from_store = bool(record.rec_headers.get_header(SOURCE))
+    return _with_body(stored, body, None if is_from_store else record.http_headers.headers)
+
+
+def _fields_of(record: ArcWarcRecord, body: bytes) -> Stored:
+    kind = str(record.rec_type)
+    if kind == "warcinfo":
+        lines = (line.partition(": ") for line in body.decode("utf-8", "replace").splitlines())
+        wanted = (RUN, POLICY, MULTIVALUE, AIOHTTP)
+        return Stored(kind, about={name: value for name, _, value in lines if name in wanted})
+    get = record.rec_headers.get_header
+    return Stored(
+        kind,
+        url=get("WARC-Target-URI") or "",
+        origin=get(ORIGIN) or "",
+        date=get("WARC-Date") or "",
+        status=None if record.http_headers is None else int(record.http_headers.get_statuscode()),
+        digest=get(BODY_DIGEST),
+    )
 
 
 def _with_body(stored: Stored, body: bytes, headers: list[tuple[str, str]] | None) -> Stored:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pty
@@ -224,7 +225,16 @@ def test_a_file_that_is_cut_off_is_read_up_to_there(evidence: Path) -> None:
     assert done.returncode == 1  # decisions are there, an answer is not
 
 
+def in_one_member(folder: Path) -> None:
+    for path in files(folder, ".warc.gz"):
+        path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes())))
+
+
 UNREADABLE: dict[str, tuple[Change, str]] = {
+    "records that were compressed together": (
+        in_one_member,
+        ".warc.gz: has several records in one gzip member",
+    ),
     "a damaged WARC file": (damage(".warc.gz"), "damaged at byte"),
     "damaged decisions": (damage(".jsonl.gz"), "damaged at byte"),
     "no settings": (
@@ -260,9 +270,17 @@ def test_problems_as_json(evidence: Path) -> None:
         "answers": 3,
         "decisions": {"allowed": 4, "forbidden": 3, "unreachable": 1},
         "not_judged": 0,
+        "dry_run": 0,
         "cut_off": 0,
         "problems": 1,
     }
+
+
+def test_what_a_dry_run_has_sent_is_counted(evidence: Path) -> None:
+    of_one("/back/", dry_run=True)(evidence)
+    done = audit(evidence)
+    assert done.stdout.endswith(": all agree, 1 sent in a dry run although not allowed\n")
+    assert json.loads(audit("--json", evidence).stdout)["dry_run"] == 1
 
 
 def test_several_folders_are_audited_together(evidence: Path, tmp_path: Path) -> None:
