@@ -49,6 +49,10 @@ _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
 _LONG_WAIT = 5.0
 
+# A file of more than this many bytes is examined in a thread: to search 32 KiB for lines without effect can
+# take 0.1 s.
+_SMALL_TO_EXAMINE = 8 * 1024
+
 
 class Source(Enum):
     """The source of an access."""
@@ -68,9 +72,11 @@ class Loaded(NamedTuple):
     source: Source
 
 
-async def read_bodies(thread: Executor, snapshots: Sequence[Snapshot], work: Callable[[], _T]) -> _T:
-    """Run `work`, which reads the bodies of `snapshots`; in a thread if it may take long."""
-    if sum(len(snapshot.body) for snapshot in snapshots) <= SMALL_BODY:
+async def read_bodies(
+    thread: Executor, snapshots: Sequence[Snapshot], work: Callable[[], _T], small: int = SMALL_BODY
+) -> _T:
+    """Run `work`, which reads the bodies of `snapshots`; in a thread if they have more than `small` bytes."""
+    if sum(len(snapshot.body) for snapshot in snapshots) <= small:
         return work()
     return await compat.in_thread(thread, work)
 
@@ -171,7 +177,8 @@ class RobotsLoader:
             self._stats.inc_value("norobots/store/hits" if is_hit else "norobots/store/misses")
         access = loaded.access
         seconds = time.monotonic() - started
-        examined = await self._work(access.snapshots, partial(self._examine, access, previous, robot))
+        examine = partial(self._examine, access, previous, robot)
+        examined = await read_bodies(self._thread, access.snapshots, examine, _SMALL_TO_EXAMINE)
         if isinstance(access.snapshots[-1].exception, ClosingError):
             logger.debug(
                 "The download of %s was stopped, because the crawl is closing",
