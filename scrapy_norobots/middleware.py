@@ -76,8 +76,9 @@ class NoRobotsMiddleware:
         config = Config.from_settings(crawler.settings)
         if not config.obey:
             logger.info("Spider %s does not obey robots.txt: ROBOTSTXT_OBEY is False", spider_name(crawler))
-            if config.evidence.folder:
-                logger.warning("NOROBOTS_EVIDENCE has no effect: ROBOTSTXT_OBEY is False")
+            for name, value in (("EVIDENCE", config.evidence.folder), ("REPORT", config.report)):
+                if value:
+                    logger.warning("NOROBOTS_%s has no effect: ROBOTSTXT_OBEY is False", name)
             raise NotConfigured
         assert crawler.stats is not None  # made before any middleware
         _warn_about_incomplete_setup(crawler.settings)

@@ -72,7 +72,7 @@ class IneffectiveRules:
         lines = "line" if self.rules == 1 else "lines"
         return (
             f"{self.idle} of {self.rules} Disallow {lines}{beginning}, "
-            f"so the crawl may fetch pages that the site meant to forbid ({self.details})"
+            f"so the strict reading allows pages that the site meant to forbid ({self.details})"
         )
 
 

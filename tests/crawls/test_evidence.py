@@ -455,11 +455,17 @@ def test_a_folder_that_cannot_be_written_is_an_error_at_the_start(tmp_path: Path
 
 
 def test_a_spider_that_does_not_obey_has_no_evidence_and_a_warning(tmp_path: Path) -> None:
-    settings = {**ADDON, "ROBOTSTXT_OBEY": False, "NOROBOTS_EVIDENCE": str(tmp_path / "evidence")}
+    settings = {
+        **ADDON,
+        "ROBOTSTXT_OBEY": False,
+        "NOROBOTS_EVIDENCE": str(tmp_path / "evidence"),
+        "NOROBOTS_REPORT": str(tmp_path / "report.json"),
+    }
     with Site() as site:
         seen = crawl(f"{site.url}/", settings=settings)
     assert seen.log_lines("WARNING", "NOROBOTS_EVIDENCE has no effect: ROBOTSTXT_OBEY is False")
-    assert not (tmp_path / "evidence").exists()
+    assert seen.log_lines("WARNING", "NOROBOTS_REPORT has no effect: ROBOTSTXT_OBEY is False")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_crawl_that_another_setting_keeps_from_starting_leaves_no_files(tmp_path: Path) -> None:

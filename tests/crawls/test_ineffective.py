@@ -16,7 +16,7 @@ def test_lines_without_effect_are_one_warning(mode: str) -> None:
     with Site(FAULTY) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/attic/", f"{site.url}/cellar/", mode=mode)
     (line,) = seen.log_lines("WARNING: ", "without effect")
-    assert f"{site.url}/robots.txt has lines without effect: 2 of 3 Disallow lines, so the crawl" in line
+    assert f"{site.url}/robots.txt has lines without effect: 2 of 3 Disallow lines, so the strict" in line
     assert "(line 3, " in line
     assert "'Disalow: /attic/'" in line
     assert "line 5, 'Disallow: /cellar/'" in line

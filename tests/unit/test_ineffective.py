@@ -48,7 +48,7 @@ def said(body: str, *, multivalue: bool = False) -> str:
     return str(IneffectiveRules.of(body.encode(), multivalue=multivalue)).partition(" (")[0]
 
 
-ALL = "so the crawl may fetch pages that the site meant to forbid"
+ALL = "so the strict reading allows pages that the site meant to forbid"
 STRAY = "User-agent: *\nDisallow: /a\n\nDisallow: /b\n"
 
 
