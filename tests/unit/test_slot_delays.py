@@ -95,7 +95,7 @@ def test_the_shortest_delay_depends_on_the_jitter(jitter: float | None, least: f
 def test_a_crawl_delay_counts_from_the_response_whatever_the_jitter(jitter: float) -> None:
     slot = Slot(1, 10.0, jitter)
     if not hasattr(slot, "jitter"):
-        pytest.skip("this version of Scrapy varies all delays by half")
+        pytest.skip("this version of Scrapy has no jitter")
     set_crawl_delay(slot, 3.0)
     slot.lastseen = now() - 8  # the request
     slot_delays._count_from_now(slot)
