@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,6 +21,7 @@ from scrapy_norobots import loader, stores
 from scrapy_norobots.access import Access
 from scrapy_norobots.loader import Loaded, RobotsLoader, Source
 from scrapy_norobots.report import CrawlReport
+from scrapy_norobots.report.crawl import Examined
 from scrapy_norobots.settings import Config
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
@@ -113,6 +115,30 @@ def test_the_result_names_its_source(tmp_path: Path) -> None:
             assert (first.downloads, second.downloads) == (1, 0)
 
     asyncio.run(work())
+
+
+@pytest.mark.parametrize(("size", "is_thread"), [(8_000, False), (9_000, True)])
+def test_a_file_of_more_than_8_kib_is_examined_in_a_thread(
+    size: int, is_thread: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not can_wait_for_deferreds():
+        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
+    seen: list[bool] = []
+    original = CrawlReport.examine
+
+    def examine(*arguments: Any) -> Examined:
+        seen.append(threading.current_thread() is not threading.main_thread())
+        return original(*arguments)
+
+    monkeypatch.setattr(CrawlReport, "examine", examine)
+
+    async def work() -> None:
+        async with crawls(tmp_path, 1) as (crawl,):
+            crawl.fetcher.snapshot = found(SHUT.ljust(size, b"#"))
+            await crawl.loader.load(ORIGIN, REQUEST, "FooBot")
+
+    asyncio.run(work())
+    assert seen == [is_thread]
 
 
 def test_the_newest_access_may_be_expired_and_a_running_download_is_awaited(tmp_path: Path) -> None:
