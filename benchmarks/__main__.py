@@ -1,8 +1,9 @@
-"""``python -m benchmarks NAME [FOLDER] [--rounds N]``."""
+"""``python -m benchmarks NAME [FOLDER] [--rounds N] [--before CHECKOUT]``."""
 
 from __future__ import annotations
 
 import argparse
+from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks import (
@@ -24,6 +25,7 @@ from benchmarks import (
     stores,
     throttled,
 )
+from benchmarks.crawl import comparing_with
 
 BENCHMARKS = {
     "broad": broad,
@@ -41,6 +43,8 @@ BENCHMARKS = {
     "memory": memory,
     "evidence": evidence,
 }
+# These run each handler in turn, so they can run the package in another checkout, too.
+OF_HANDLERS = ("broad", "single", "hosts", "hostile", "polite", "throttled")
 OTHERS = {"ask": ask, "readings": readings, "soak": soak}
 
 
@@ -64,6 +68,13 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=3, help="number of rounds (3)")
     parser.add_argument("--minutes", type=float, default=60, help="for soak: length of the crawl (60)")
+    parser.add_argument(
+        "--before",
+        type=Path,
+        metavar="CHECKOUT",
+        help="also measure the package in another checkout, in the same rounds "
+        f"(for {', '.join(OF_HANDLERS)})",
+    )
     options = parser.parse_args()
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
@@ -71,6 +82,17 @@ def main() -> None:
         parser.error(f"{options.name} does not use files")
     if options.folder is not None and not options.folder.is_dir():
         parser.error(f"{options.folder} is not a directory")
+    if options.before is not None and options.name not in OF_HANDLERS:
+        parser.error(f"{options.name} does not use --before")
+    if options.before is not None and not (options.before / "scrapy_norobots").is_dir():
+        parser.error(f"{options.before} is not a checkout: it has no directory scrapy_norobots")
+    with ExitStack() as stack:
+        if options.before is not None:
+            stack.enter_context(comparing_with(options.before))
+        _run(options)
+
+
+def _run(options: argparse.Namespace) -> None:
     if options.name == "soak":
         soak.run(options.minutes)
     elif options.name == "readings":

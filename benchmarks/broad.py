@@ -71,10 +71,9 @@ def draw(medians: dict[tuple[int, str], float]) -> None:
     plt.rcParams["svg.hashsalt"] = "broad"  # makes the file reproducible
     figure, axes = plt.subplots(figsize=(7, 4))
     styles = {"none": ("0.5", ":"), "scrapy": ("tab:red", "--"), "norobots": ("tab:blue", "-")}
-    for handler, name in NAMES.items():
-        color, line = styles[handler]
+    for handler, (color, line) in styles.items():
         values = [medians[dead, handler] for dead in DEAD]
-        axes.plot(range(len(DEAD)), values, line, color=color, marker="o", label=name)
+        axes.plot(range(len(DEAD)), values, line, color=color, marker="o", label=NAMES[handler])
     axes.set_xticks(range(len(DEAD)), [str(dead) for dead in DEAD])
     axes.set_xlabel("hosts whose robots.txt never answers")
     axes.set_ylabel("median page of the other 200 hosts [s]")

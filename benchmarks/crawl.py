@@ -1,7 +1,7 @@
 """Measure one crawl in a separate process; `measure` starts it, with the hosts of `benchmarks.server`.
 
-Handlers: ``none`` (no robots.txt handling), ``scrapy`` (Scrapy's own middleware) and ``norobots`` (this
-package).
+Handlers: ``none`` (no robots.txt handling), ``scrapy`` (Scrapy's own middleware), ``norobots`` (this
+package) and, if `comparing_with` adds it, ``before`` (this package in another checkout).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ HANDLERS: dict[str, dict[str, Any]] = {
 }
 NAMES = {"none": "no robots.txt handling", "scrapy": "Scrapy's own middleware", "norobots": "scrapy-norobots"}
 _ROOT = Path(__file__).parent.parent
+# The directory from which a handler's crawl imports this package.
+ROOTS = dict.fromkeys(HANDLERS, _ROOT)
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,22 @@ def serving(hosts: str = "benchmarks.server") -> Iterator[int]:
             server.stdin.close()
 
 
+@contextmanager
+def comparing_with(folder: Path) -> Iterator[None]:
+    """Add the handler ``before``: the package in another checkout, such as the one of the last release.
+
+    Its crawls import this checkout's benchmarks together with that package.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        (root / "scrapy_norobots").symlink_to((folder / "scrapy_norobots").resolve(strict=True))
+        (root / "benchmarks").symlink_to(_ROOT / "benchmarks")
+        HANDLERS["before"] = HANDLERS["norobots"]
+        NAMES["before"] = "scrapy-norobots before"
+        ROOTS["before"] = root
+        yield
+
+
 def measure(
     handler: str, urls: list[str], settings: dict[str, Any], timeout: float = 1200, healthy: str = ""
 ) -> Measured:
@@ -77,7 +96,7 @@ def measure(
         text=True,
         timeout=timeout,
         check=False,
-        cwd=_ROOT,
+        cwd=ROOTS[handler],
     )
     if done.returncode != 0:
         raise RuntimeError(f"the crawl with {handler!r} failed:\n{done.stderr[-2000:]}")

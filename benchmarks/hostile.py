@@ -15,11 +15,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.crawl import HANDLERS, NAMES
+from benchmarks.crawl import HANDLERS, NAMES, ROOTS
 from benchmarks.linear import KINDS, SIZE, of_size
 from benchmarks.report import progress, table
 
@@ -30,7 +29,6 @@ SETTINGS = {
     "NOROBOTS_RETRY_CLOSED": 0,
     "DOWNLOAD_WARNSIZE": 0,
 }
-_ROOT = Path(__file__).parent.parent
 _PAGE = b"<html><title>A page</title><p>Some words.</html>"
 
 
@@ -95,7 +93,7 @@ def longest_standstill(handler: str, robots: bytes, page: bytes = _PAGE, **setti
             capture_output=True,
             text=True,
             check=False,
-            cwd=_ROOT,
+            cwd=ROOTS[handler],
         )
     if done.returncode != 0:
         raise RuntimeError(f"the crawl with {handler!r} failed:\n{done.stderr[-2000:]}")
@@ -114,7 +112,7 @@ def run(rounds: int) -> None:
             for handler in HANDLERS:
                 with tempfile.TemporaryDirectory() as folder:
                     store = {"NOROBOTS_STORE": f"sqlite:///{folder}/robots.sqlite"} if is_stored else {}
-                    if is_stored and handler == "norobots":
+                    if is_stored:
                         longest_standstill(handler, robots, page, **store)
                     took = longest_standstill(handler, robots, page, **store)
                 seen.setdefault(case, {}).setdefault(handler, []).append(took)
