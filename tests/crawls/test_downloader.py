@@ -424,9 +424,9 @@ def test_hosts_take_turns() -> None:
         urls = [site.url_of(f"127.0.0.{host}") + f"/{host}/{number}" for host in hosts for number in range(6)]
         seen = crawl(*urls, settings={**ADDON, "CONCURRENT_REQUESTS": 1, **QUEUE})
     assert len(seen.pages) == len(urls)
-    asked = [target for target in site.targets() if target != "/robots.txt"]
-    firsts, fourths = ([asked.index(f"/{host}/{number}") for host in hosts] for number in (0, 3))
-    assert max(firsts) < min(fourths)
+    asked = [hit.host for hit in site.hits if hit.target != "/robots.txt"]
+    turns = [[turn for turn, one in enumerate(asked) if one == host] for host in set(asked)]
+    assert max(of_host[0] for of_host in turns) < min(of_host[3] for of_host in turns)
 
 
 @pytest.mark.parametrize(
