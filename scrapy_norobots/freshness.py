@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timezone
 from email.utils import parsedate_to_datetime
 
 from scrapy_norobots.snapshot import Snapshot
@@ -119,7 +120,9 @@ def _span(date: str, headers: Mapping[str, str], received: float) -> float:
 
 
 def _epoch(date: str) -> float:
-    return parsedate_to_datetime(date).timestamp()
+    when = parsedate_to_datetime(date)
+    # A date without a time zone is in UTC (RFC 9110, 5.6.7).
+    return (when if when.tzinfo else when.replace(tzinfo=timezone.utc)).timestamp()
 
 
 def _seconds(text: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -127,6 +128,18 @@ def test_retry_after_is_read_as_seconds_or_date(status: int | None, value: str, 
 def test_a_retry_after_date_is_relative_to_the_clock_of_the_server() -> None:
     headers = {"retry-after": "Sat, 06 Nov 2004 08:51:37 GMT", "date": "Sat, 06 Nov 2004 08:49:37 GMT"}
     assert stated_wait(503, headers, CAME) == 120
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles"])
+def test_dates_without_a_time_zone_are_in_utc(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", zone)
+        time.tzset()
+        for date in ("Sun Nov  6 08:59:37 1994", "Sun, 06 Nov 1994 08:59:37"):
+            assert stated_wait(503, {"retry-after": date}, CAME) == 600
+            snapshot = Snapshot(ORIGIN, ORIGIN.robots_url, CAME, 200, headers={"expires": date})
+            assert replace(TIMES, ttl_min=0).lifetime(snapshot) == 600
+    time.tzset()
 
 
 def test_the_longer_of_back_off_and_retry_after_applies() -> None:
