@@ -227,14 +227,14 @@ class Judge:
     def judge(self, snapshot: Snapshot, previous: Access | None = None) -> Access:
         """Return the access that a download leads to; `previous` is the origin's last access, if any.
 
-        Only the body of a 2xx response is parsed. A 304 renews the previous rules. After a temporary
-        failure, previous rules stay in use until `Freshness.may_stay` is false. The lifetime of a temporary
+        Only the body of a 2xx response is parsed. A 304 renews the previous rules if it answers a conditional
+        request. After a temporary failure, previous rules stay in use until `Freshness.may_stay` is false. The lifetime of a temporary
         outcome doubles with each failure in a row.
         """
         failures = previous.snapshots[-1].failures if previous is not None else 0
         if previous is None or previous.rules is None:
             return self._judge(snapshot, failures)
-        if snapshot.status == 304:
+        if snapshot.status == 304 and previous.snapshot.conditions(snapshot.url):
             return self._renewed(previous, snapshot)
         access = self._judge(snapshot, failures)
         if not access.temporary or not self.freshness.may_stay(previous.snapshot, snapshot.time):

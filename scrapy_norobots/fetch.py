@@ -47,8 +47,6 @@ _KEPT_HEADERS = (
 )  # fmt: skip
 
 # For each header of a response, the request header that revalidates it (RFC 9110, 13.1).
-_CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
-
 _NOT_SENT = ("Cookie", "Referer")
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -196,12 +194,8 @@ class Fetcher:
         headers: dict[str, str | bytes | None] = {"Accept-Encoding": "identity"}
         # None keeps out the values of DEFAULT_REQUEST_HEADERS.
         headers |= dict.fromkeys(_NOT_SENT)
-        if previous is not None and previous.url == url:
-            headers |= {
-                name: previous.headers[validator]
-                for validator, name in _CONDITIONS.items()
-                if validator in previous.headers
-            }
+        if previous is not None:
+            headers |= previous.conditions(url)
         # If the page has none yet, the middleware that sets the page's User-Agent sets this one too.
         if user_agent := page.headers.get("User-Agent"):
             headers["User-Agent"] = user_agent

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 
 from scrapy_norobots.standard import Origin
 
+# The headers that make a later download conditional, and the headers of that download that repeat them.
+_CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -39,6 +42,17 @@ class Snapshot:
     local_failure: bool = False
     exception: Exception | None = field(default=None, compare=False, repr=False)
     from_site: bool = field(default=False, compare=False, repr=False)
+
+    def conditions(self, url: str) -> dict[str, str]:
+        """Return the headers for a download of `url` that make it conditional; none if this is another file.
+
+        Only a response to such a download may be a 304 (RFC 9110, 15.4.5).
+        """
+        if url != self.url:
+            return {}
+        return {
+            name: self.headers[header] for header, name in _CONDITIONS.items() if header in self.headers
+        }
 
     @property
     def is_unknown_host(self) -> bool:

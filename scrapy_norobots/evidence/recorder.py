@@ -102,7 +102,7 @@ class Evidence:
         judged = renewed = None
         if snapshot is not None:
             when = snapshot.time
-            if snapshot.status == 304:
+            if snapshot.status == 304 and previous is not None and previous.conditions(snapshot.url):
                 renewed = previous
             elif snapshot.status is not None and 200 <= snapshot.status < 300:
                 judged = snapshot.body

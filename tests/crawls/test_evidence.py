@@ -153,11 +153,13 @@ def test_a_304_is_a_revisit_of_the_file_that_it_renews(tmp_path: Path) -> None:
     assert agrees(tmp_path)
 
 
-def test_a_stale_copy_is_what_the_decision_names(tmp_path: Path) -> None:
-    with Changing(Answer(RULES), Answer(status=503)) as site:
+@pytest.mark.parametrize("status", [503, 304])
+def test_a_stale_copy_is_what_the_decision_names(status: int, tmp_path: Path) -> None:
+    """Without a validator, the site was not asked whether the copy has changed, so a 304 is a failure."""
+    with Changing(Answer(RULES), Answer(status=status)) as site:
         asking(tmp_path, site, (0, "/a"), (LONGER_THAN_TTL, "/back/"))
     original, failed = (one for one in answers(tmp_path) if one.headers.get("Norobots-Origin") == site.url)
-    assert failed.status == "503"
+    assert (failed.kind, failed.status) == ("response", str(status))
     assert decisions(tmp_path)[-1]["robots_time"] == original.headers["WARC-Date"]
     assert agrees(tmp_path)
 

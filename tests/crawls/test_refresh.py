@@ -106,6 +106,14 @@ def test_a_refresh_is_conditional_and_a_304_renews() -> None:
     assert not seen.log_lines("[scrapy_norobots", "WARNING", " requests to http")
 
 
+def test_a_304_that_was_not_asked_for_does_not_renew() -> None:
+    with Changing(Answer(RULES), Answer(status=304)) as site:
+        seen = ask(site, (0, "/back/"), (LONGER_THAN_TTL, "/back/"), (0, "/"))
+    assert seen.notes["results"] == [FORBIDDEN, FORBIDDEN, "passed"]
+    assert seen.stats["norobots/stale"] == 1
+    assert seen.log_lines("[scrapy_norobots", "WARNING", "robots.txt answered 304")
+
+
 def test_a_refresh_after_a_404_is_not_conditional() -> None:
     with Changing(Answer(status=404, headers={"ETag": '"none"'}), Answer(RULES)) as site:
         seen = ask(site, (0, "/back/"), (LONGER_THAN_TTL, "/back/"), (0, "/back/"))

@@ -151,8 +151,9 @@ def test_an_error_ttl_over_an_hour_is_kept() -> None:
         [LOST],
         [LOST, LOST, LOST],
         [FOUND, replace(LOST, time=60.0)],
-        [FOUND, replace(FOUND, status=304, time=100.0, headers={"cache-control": "max-age=700"})],
-        [FOUND, LOST, replace(FOUND, status=304, time=100.0)],
+        [ANSWER, replace(FOUND, status=304, time=100.0, headers={"cache-control": "max-age=700"})],
+        [ANSWER, LOST, replace(FOUND, status=304, time=100.0)],
+        [FOUND, replace(FOUND, status=304, time=100.0)],
         [FOUND, LOST, replace(FOUND, status=503, time=120.0)],
         [FOUND, LOST, replace(FOUND, status=403, time=10.0)],
         [FOUND, replace(LOST, time=8 * 86_400.0)],
@@ -223,6 +224,22 @@ def test_a_redirect_that_cannot_be_followed_allows_only_by_rfc_9309() -> None:
 def test_a_304_without_previous_rules_gives_no_rules() -> None:
     assert judge(replace(FOUND, status=304)).outcome == "3xx"
     assert judge(replace(FOUND, status=304), judge(replace(FOUND, status=404))).outcome == "3xx"
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        pytest.param(FOUND, id="a file without a validator"),
+        pytest.param(replace(ANSWER, url="http://other.example/robots.txt"), id="a file after a redirect"),
+    ],
+)
+def test_a_304_to_a_request_without_a_condition_is_a_failure(known: Snapshot) -> None:
+    access = judge(replace(FOUND, status=304, time=HOUR), judge(known))
+    assert access.stale
+    assert access.failure is not None
+    assert access.failure.failures == 1
+    assert access.snapshot == known
+    assert not judge(replace(FOUND, status=304, time=TIMES.stale_ttl + 1), judge(known)).stale
 
 
 def test_an_origin_is_closed_for_now_if_that_may_change() -> None:
