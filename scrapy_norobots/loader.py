@@ -85,7 +85,7 @@ class RobotsLoader:
     """Loads the robots.txt of origins, for one crawler.
 
     `origins` is the cache in memory. `earlier_failures` has, for origins whose failures came from a store,
-    how many downloads in a row had failed before this crawl.
+    how many downloads in a row had failed before this crawl; of the latest `NOROBOTS_ORIGINS_MAX` of them.
     """
 
     def __init__(
@@ -176,6 +176,8 @@ class RobotsLoader:
             is_hit = loaded.source is Source.STORE
             self._stats.inc_value("norobots/store/hits" if is_hit else "norobots/store/misses")
         access = loaded.access
+        if not access.temporary:
+            self.earlier_failures.pop(origin, None)
         seconds = time.monotonic() - started
         examine = partial(self._examine, access, previous, robot)
         examined = await read_bodies(self._thread, access.snapshots, examine, _SMALL_TO_EXAMINE)
@@ -241,6 +243,8 @@ class RobotsLoader:
         last = snapshots[-1]
         if last.failures and last.time < self._started:
             self.earlier_failures[origin] = last.failures
+            if len(self.earlier_failures) > self._config.origins_max:
+                del self.earlier_failures[next(iter(self.earlier_failures))]
         if previous is not None and last.time <= previous.snapshots[-1].time:
             return None
         if self._evidence is not None:

@@ -363,6 +363,33 @@ def test_only_failures_before_the_crawl_are_earlier_failures(tmp_path: Path) -> 
     asyncio.run(work())
 
 
+def test_earlier_failures_are_forgotten_when_a_download_succeeds(tmp_path: Path) -> None:
+    if not can_wait_for_deferreds():
+        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
+
+    async def work() -> None:
+        async with crawls(tmp_path, 1) as [crawl]:
+            failed = replace(found(b"", age=600), status=503, failures=1)
+            await crawl.store.save((failed,), time.time() + 60)
+            await crawl.loader.load(ORIGIN, REQUEST, "FooBot")
+            assert crawl.loader.earlier_failures == {}
+
+    asyncio.run(work())
+
+
+def test_earlier_failures_of_a_limited_number_of_origins_are_remembered(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with crawls(tmp_path, 1, NOROBOTS_ORIGINS_MAX=2) as [crawl]:
+            origins = [Origin("http", f"{number}.town.example", 80) for number in range(3)]
+            for origin in origins:
+                failed = replace(found(b"", age=1), origin=origin, status=503, failures=2)
+                await crawl.store.save((failed,), time.time() + 60)
+                await crawl.loader._load_shared(crawl.store, origin, REQUEST, None)
+            assert crawl.loader.earlier_failures == dict.fromkeys(origins[1:], 2)
+
+    asyncio.run(work())
+
+
 def test_an_expired_copy_is_not_used_while_another_process_downloads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
