@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -49,7 +50,7 @@ class Journal:
         self._keys: dict[Request, int] = {}
         self._last_key = 0
         self._has_failed = False
-        self._is_kept = False
+        self._kept: set[Request] = set()
         self._thread = ThreadPoolExecutor(1, "norobots-journal")
         self._connection: sqlite3.Connection | None = None
 
@@ -76,7 +77,7 @@ class Journal:
 
     def keep(self, request: Request) -> None:
         """Save a request for the next run, even if this run ends normally."""
-        self._is_kept = True
+        self._kept.add(request)
         self.add(request)
 
     def remove(self, requests: Sequence[Request]) -> None:
@@ -113,9 +114,10 @@ class Journal:
         return request_from_dict(pickle.loads(data), spider=self._crawler.spider)  # noqa: S301  # as Scrapy does
 
     async def close(self) -> None:
-        """Delete the file, unless it has a request for the next run, and end the thread."""
+        """Delete the file, or all requests in it but those for the next run, and end the thread."""
+        others = [(key,) for request, key in self._keys.items() if request not in self._kept]
         try:
-            await compat.in_thread(self._thread, self._end)
+            await compat.in_thread(self._thread, partial(self._end, others))
         finally:
             self._thread.shutdown(wait=False)
 
@@ -177,9 +179,14 @@ class Journal:
             self._failed(exc)  # the file is readable, and rows of this run replace the old ones
         return rows
 
-    def _end(self) -> None:
+    def _end(self, others: Sequence[tuple[int]]) -> None:
+        if self._kept and others:
+            try:
+                self._with_file(lambda db: db.executemany("DELETE FROM requests WHERE key = ?", others))
+            except sqlite3.Error as exc:
+                self._failed(exc)  # the scheduler has these requests too, so none is lost
         self._close_file()
-        if self._is_kept:
+        if self._kept:
             return
         for suffix in ("", "-wal", "-shm"):
             with suppress(OSError):
