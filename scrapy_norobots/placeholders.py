@@ -34,7 +34,7 @@ class _Values:
 
     def __init__(self, spider: Spider | None, start: datetime) -> None:
         self._spider = spider
-        self._time = start.isoformat().replace(":", "-")
+        self._time = start.isoformat(timespec="seconds").replace(":", "-")
 
     def __getitem__(self, name: str) -> object:
         if name == "time":

@@ -95,7 +95,7 @@ class CrawlReport:
         self._crawl_delay_max = config.crawl_delay_max
         self._retries_closed = config.retry_closed > 0 and compat.is_own_crawl(crawler)
         self._spider_name = spider_name(crawler)
-        self.started = _now()
+        self.started = datetime.now(timezone.utc)
         # Each file with its renderer. The path in the setting selects it, since a symbolic link may lead to a
         # file with another extension. The shell has no spider at this point, and no crawl to report.
         self._files = [
@@ -252,8 +252,8 @@ class CrawlReport:
         crawl = {
             "generator": f"scrapy-norobots {__version__}",
             "spider": printable(self._spider_name),
-            "started": self.started.isoformat(),
-            "finished": _now().isoformat(),
+            "started": self.started.isoformat(timespec="seconds"),
+            "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "reason": printable(reason),
             "dry_run": self._dry_run,
         }
@@ -357,7 +357,3 @@ class CrawlReport:
 def _in(seconds: float) -> str:
     """Return the local time in some seconds, for the log."""
     return f"{datetime.now() + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S}"
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc).replace(microsecond=0)

@@ -71,6 +71,15 @@ def test_a_report_from_before_the_crawl_is_replaced(tmp_path: Path) -> None:
     assert json.loads(path.read_text())["origins"] == 0
 
 
+def test_a_report_of_a_moment_before_the_crawl_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    with Site(RULES) as site:
+        for number in range(1, 4):  # at least two of these crawls start within one second
+            crawl(*[f"{site.url}/{page}" for page in range(number)], settings=with_report(path))
+            assert json.loads(path.read_text())["requests"]["passed"] == number
+    assert [file.name for file in tmp_path.iterdir()] == ["report.json"]
+
+
 def test_the_shell_starts_with_any_placeholders(tmp_path: Path) -> None:
     with Site(RULES) as site:
         options = ["-s", "NOROBOTS_REPORT=%(_job)s.html", "-c", "response.status"]
