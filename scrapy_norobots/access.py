@@ -228,8 +228,8 @@ class Judge:
         """Return the access that a download leads to; `previous` is the origin's last access, if any.
 
         Only the body of a 2xx response is parsed. A 304 renews the previous rules if it answers a conditional
-        request. After a temporary failure, previous rules stay in use until `Freshness.may_stay` is false. The lifetime of a temporary
-        outcome doubles with each failure in a row.
+        request. After a temporary failure, previous rules stay in use until `Freshness.may_stay` is false.
+        The lifetime of a temporary outcome doubles with each failure in a row.
         """
         failures = previous.snapshots[-1].failures if previous is not None else 0
         if previous is None or previous.rules is None:

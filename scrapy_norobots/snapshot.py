@@ -50,9 +50,7 @@ class Snapshot:
         """
         if url != self.url:
             return {}
-        return {
-            name: self.headers[header] for header, name in _CONDITIONS.items() if header in self.headers
-        }
+        return {name: self.headers[header] for header, name in _CONDITIONS.items() if header in self.headers}
 
     @property
     def is_unknown_host(self) -> bool:
