@@ -207,18 +207,18 @@ def test_requests_come_back_in_order(mode: str, queue: str, has_job: bool, tmp_p
 
 @pytest.mark.parametrize("has_job", [False, True], ids=["in memory", "with JOBDIR"])
 def test_start_requests_come_back_with_their_priority(mode: str, has_job: bool, tmp_path: Path) -> None:
+    priorities = {f"/{number}": priority for number, priority in enumerate([0, 5, 0, -5, 5, 0])}
     with Site(Closed(1)) as site:
         requests = [
-            {"url": f"{site.url}/{number}", "priority": priority, "meta": {}}
-            for number, priority in enumerate([0, 5, 0, -5, 5, 0])
+            {"url": site.url + target, "priority": priority, "meta": {}}
+            for target, priority in priorities.items()
         ]
         job = {"JOBDIR": str(tmp_path / "job")} if has_job else {}
         settings = {**RETRY, "NOROBOTS_ERROR_TTL": 2, "CONCURRENT_REQUESTS": 1, **job}
         done = crawl(*requests, settings=settings, mode=mode)
         order = set_aside(done)
-        assert sorted(order) == [f"/{number}" for number in range(6)]
+        assert sorted(order) == list(priorities)
         targets = site.targets()[2:]
-        priorities = {f"/{number}": request["priority"] for number, request in enumerate(requests)}
         assert [priorities[target] for target in targets] == [5, 5, 0, 0, 0, -5]
         if hasattr(default_settings, "SCHEDULER_START_MEMORY_QUEUE"):  # else the last may come first
             assert targets == sorted(order, key=lambda target: -priorities[target])
