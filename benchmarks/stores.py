@@ -14,6 +14,7 @@ from benchmarks.report import progress, table
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import Store, open_store
+from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
 from tests.redisserver import NoRedisError, RedisServer
 
 ENTRIES = 5_000
@@ -49,7 +50,8 @@ async def rate(work: Callable[[int], Awaitable[object]], at_once: int) -> float:
 
 async def measure(value: str) -> dict[str, float]:
     """Return the entries per second for each operation."""
-    store = open_store(value, 2**30)
+    failures: list[None] = []
+    store = CircuitBreaker(open_store(value, 2**30), value, lambda: failures.append(None))
     origins = [Origin("http", f"{number}.town.example", 80) for number in range(ENTRIES)]
     snapshots = [Snapshot(origin, origin.robots_url, time.time(), 200, body=BODY) for origin in origins]
     until = time.time() + 3600
@@ -73,6 +75,7 @@ async def measure(value: str) -> dict[str, float]:
         for name, work in works.items():
             for at_once in (1, AT_ONCE):
                 rates[f"{name}, {at_once} at a time"] = await rate(work, at_once)
+        assert not failures
         return rates
     finally:
         await store.close()

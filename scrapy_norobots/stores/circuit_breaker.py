@@ -32,7 +32,7 @@ PAUSE = 5.0
 
 # How many calls may run at once. The timeout of further calls starts only when they run, because a disk that
 # is slow under the load of a crawl has not failed.
-_CONCURRENT_CALLS = 32
+CONCURRENT_CALLS = 32
 
 _T = TypeVar("_T")
 
@@ -55,7 +55,7 @@ class CircuitBreaker:
         self._name = name
         self._on_failure = on_failure
         self._clock = clock
-        self._slots = DeferredSemaphore(_CONCURRENT_CALLS)
+        self._slots = DeferredSemaphore(CONCURRENT_CALLS)
         # The methods that fail. A full disk can still be read, so a successful load does not clear "save".
         self._failing: set[str] = set()
         self._open_until = 0.0

@@ -18,7 +18,7 @@ from redis.asyncio.lock import Lock
 from redis.exceptions import ConnectionError, LockError  # noqa: A004  # not the built-in one
 
 from scrapy_norobots.stores import entries
-from scrapy_norobots.stores.circuit_breaker import TIMEOUT
+from scrapy_norobots.stores.circuit_breaker import CONCURRENT_CALLS, TIMEOUT
 
 if TYPE_CHECKING:
     from scrapy_norobots.snapshot import Snapshot
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 _SNAPSHOTS = "norobots:snapshots:"
 _LOCK = "norobots:claim:"  # not "lock": processes of version 0.1 may use the same database
-
-# The largest number of connections per crawl; enough for any rate of robots.txt downloads.
-_CONNECTIONS = 16
 
 # How many keys a step of SCAN looks at, including those of other programs; how many entries are read at once.
 _SCAN_COUNT = 1000
@@ -114,7 +111,9 @@ def _pool(url: str) -> BlockingConnectionPool:
     try:
         pool = BlockingConnectionPool.from_url(
             url,
-            max_connections=_CONNECTIONS,
+            # One for each call, so that none waits for a connection: the pool does not serve calls in order,
+            # and one that waits for too long fails.
+            max_connections=CONCURRENT_CALLS,
             timeout=TIMEOUT,
             # After a restart of the server all open connections are dead, although the server works.
             retry_on_error=[ConnectionError],  # once

@@ -190,7 +190,7 @@ def test_queued_calls_do_not_reach_a_store_that_fails_meanwhile(
         await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(100)))
 
     asyncio.run(work())
-    assert circuit.store.calls == circuit_breaker._CONCURRENT_CALLS
+    assert circuit.store.calls == circuit_breaker.CONCURRENT_CALLS
 
 
 def test_queued_calls_do_not_time_out(circuit: Circuit) -> None:
@@ -216,7 +216,7 @@ def test_queued_calls_do_not_time_out(circuit: Circuit) -> None:
 
     asyncio.run(work())
     assert circuit.store.calls == 300
-    assert most == circuit_breaker._CONCURRENT_CALLS
+    assert most == circuit_breaker.CONCURRENT_CALLS
 
 
 def can_wait_for_deferreds() -> bool:

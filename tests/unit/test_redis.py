@@ -9,6 +9,7 @@ import pytest
 
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import open_store
+from scrapy_norobots.stores.circuit_breaker import CONCURRENT_CALLS, CircuitBreaker
 from tests.redisserver import RedisServer
 from tests.snapshots import FOUND, MAX_BYTES, ORIGIN, later
 
@@ -30,6 +31,23 @@ def test_a_restart_of_redis_does_not_fail_a_call(redis_server: RedisServer) -> N
         await store.close()
 
     asyncio.run(work())
+
+
+def test_no_call_of_a_crawl_waits_for_a_connection(redis_server: RedisServer) -> None:
+    """redis-py does not serve calls that wait in order, so one of them could time out."""
+    pytest.importorskip("redis")
+    from scrapy_norobots.stores.redis import RedisStore
+
+    async def work() -> None:
+        store = RedisStore(redis_server.url)
+        store._redis.connection_pool.timeout = 0  # a call that waits at all fails
+        breaker = CircuitBreaker(store, "the store", lambda: failures.append(None))
+        await asyncio.gather(*(breaker.load(ORIGIN) for _ in range(CONCURRENT_CALLS)))
+        await breaker.close()
+
+    failures: list[None] = []
+    asyncio.run(work())
+    assert not failures
 
 
 def test_a_missing_redis_fails() -> None:
