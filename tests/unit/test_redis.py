@@ -35,12 +35,14 @@ def test_a_restart_of_redis_does_not_fail_a_call(redis_server: RedisServer) -> N
 
 def test_no_call_of_a_crawl_waits_for_a_connection(redis_server: RedisServer) -> None:
     """redis-py does not serve calls that wait in order, so one of them could time out."""
-    pytest.importorskip("redis")
+    asyncio_redis = pytest.importorskip("redis.asyncio")
     from scrapy_norobots.stores.redis import RedisStore
 
     async def work() -> None:
         store = RedisStore(redis_server.url)
-        store._redis.connection_pool.timeout = 0  # a call that waits at all fails
+        pool = store._redis.connection_pool
+        assert isinstance(pool, asyncio_redis.BlockingConnectionPool)
+        pool.timeout = 0  # a call that waits at all fails
         breaker = CircuitBreaker(store, "the store", lambda: failures.append(None))
         await asyncio.gather(*(breaker.load(ORIGIN) for _ in range(CONCURRENT_CALLS)))
         await breaker.close()
