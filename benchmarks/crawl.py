@@ -82,6 +82,7 @@ def comparing_with(folder: Path) -> Iterator[None]:
         NAMES["before"] = "scrapy-norobots before"
         ROOTS["before"] = root
         yield
+        del HANDLERS["before"], NAMES["before"], ROOTS["before"]
 
 
 def measure(

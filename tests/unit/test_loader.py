@@ -121,8 +121,6 @@ def test_the_result_names_its_source(tmp_path: Path) -> None:
 def test_a_file_of_more_than_8_kib_is_examined_in_a_thread(
     size: int, is_thread: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not can_wait_for_deferreds():
-        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
     seen: list[bool] = []
     original = CrawlReport.examine
 
@@ -135,7 +133,7 @@ def test_a_file_of_more_than_8_kib_is_examined_in_a_thread(
     async def work() -> None:
         async with crawls(tmp_path, 1) as (crawl,):
             crawl.fetcher.snapshot = found(SHUT.ljust(size, b"#"))
-            await crawl.loader.load(ORIGIN, REQUEST, "FooBot")
+            await crawl.loader._load(ORIGIN, REQUEST, "FooBot")
 
     asyncio.run(work())
     assert seen == [is_thread]
@@ -364,14 +362,11 @@ def test_only_failures_before_the_crawl_are_earlier_failures(tmp_path: Path) -> 
 
 
 def test_earlier_failures_are_forgotten_when_a_download_succeeds(tmp_path: Path) -> None:
-    if not can_wait_for_deferreds():
-        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
-
     async def work() -> None:
         async with crawls(tmp_path, 1) as [crawl]:
             failed = replace(found(b"", age=600), status=503, failures=1)
             await crawl.store.save((failed,), time.time() + 60)
-            await crawl.loader.load(ORIGIN, REQUEST, "FooBot")
+            await crawl.loader._load(ORIGIN, REQUEST, "FooBot")
             assert crawl.loader.earlier_failures == {}
 
     asyncio.run(work())
