@@ -14,11 +14,12 @@ from scrapy_norobots.standard import Decision, RobotsTxt
 
 if TYPE_CHECKING:
     from scrapy_norobots.addon import Addon
-    from scrapy_norobots.downloader import RobotsDownloader
     from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
     from scrapy_norobots.metatag import RobotsMetaMiddleware
     from scrapy_norobots.middleware import NoRobotsMiddleware
     from scrapy_norobots.parser import StrictRobotParser
+    from scrapy_norobots.waiting.downloader import RobotsDownloader
+    from scrapy_norobots.waiting.scheduler import RobotsScheduler
 
 __all__ = [
     "Addon",
@@ -27,6 +28,7 @@ __all__ = [
     "RobotsDownloader",
     "RobotsForbidden",
     "RobotsMetaMiddleware",
+    "RobotsScheduler",
     "RobotsTxt",
     "RobotsUnreachable",
     "StrictRobotParser",
@@ -37,9 +39,10 @@ __version__ = "0.1.0"
 _LAZY = {
     "Addon": "addon",
     "NoRobotsMiddleware": "middleware",
-    "RobotsDownloader": "downloader",
+    "RobotsDownloader": "waiting.downloader",
     "RobotsForbidden": "exceptions",
     "RobotsMetaMiddleware": "metatag",
+    "RobotsScheduler": "waiting.scheduler",
     "RobotsUnreachable": "exceptions",
     "StrictRobotParser": "parser",
 }

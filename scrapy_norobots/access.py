@@ -23,6 +23,9 @@ from scrapy_norobots.standard.urls import is_robots_txt, split
 
 ALLOW, DENY = "allow", "deny"
 
+# If more proxies than this fail at the same site, the site itself is taken to fail.
+_PROXIES_MAX = 10
+
 # Statuses of class 4xx that say nothing about the site's wishes: proxy authentication required (407), request
 # timeout (408), misdirected request (421), too early (425), too many requests (429), headers too large (431).
 NOT_NOW = ("407", "408", "421", "425", "429", "431")
@@ -136,6 +139,8 @@ class Access:
     - `temporary` means that the outcome does not show what the site wants, so `lifetime` is short.
     - `stale` means that the rules have expired and stay in use because a refresh failed; `failure` is the
       snapshot of that refresh.
+    - `proxies` are the proxies that failed, if nothing but a proxy has closed the origin: it is then closed
+      only to requests that use one of them.
     """
 
     kind: AccessKind
@@ -146,7 +151,12 @@ class Access:
     stale: bool = False
     rules: Rules | None = None
     failure: Snapshot | None = None
+    proxies: frozenset[str] = frozenset()
     note: str = ""
+
+    def applies_to(self, proxy: str) -> bool:
+        """Return whether the access applies to requests that use a proxy (empty: none)."""
+        return not self.proxies or proxy in self.proxies
 
     @property
     def detail(self) -> str:
@@ -233,7 +243,7 @@ class Judge:
         """
         failures = previous.snapshots[-1].failures if previous is not None else 0
         if previous is None or previous.rules is None:
-            return self._judge(snapshot, failures)
+            return self._judge_of_proxy(snapshot, failures, previous)
         if snapshot.status == 304 and previous.snapshot.conditions(snapshot.url):
             return self._renewed(previous, snapshot)
         access = self._judge(snapshot, failures)
@@ -260,6 +270,19 @@ class Judge:
         assert access is not None  # there is at least one
         left = self.freshness.remaining(access.lifetime, snapshots[-1], now)
         return replace(access, lifetime=left)
+
+    def _judge_of_proxy(self, snapshot: Snapshot, failures: int, previous: Access | None) -> Access:
+        """Return the access after a download without previous rules, which a proxy may have prevented.
+
+        Proxies that fail one after another count as one failure, so that they do not double the back-off.
+        """
+        failed = previous.proxies if previous is not None else frozenset()
+        is_another = bool(failed) and bool(snapshot.proxy) and snapshot.proxy not in failed
+        access = self._judge(snapshot, failures - is_another)
+        if not access.is_closed_for_now or not snapshot.proxy:
+            return access
+        proxies = frozenset({snapshot.proxy}) | (failed if is_another else frozenset())
+        return replace(access, proxies=proxies if len(proxies) <= _PROXIES_MAX else frozenset())
 
     def _renewed(self, previous: Access, answer: Snapshot) -> Access:
         snapshot = replace(

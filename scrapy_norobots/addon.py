@@ -1,11 +1,12 @@
 """`Addon`: enables the plugin with one line in ``settings.py``.
 
 The add-on replaces Scrapy's own robots.txt middleware by `NoRobotsMiddleware`, at the same order; sets
-`ROBOTSTXT_OBEY` to True and `DOWNLOADER` to `RobotsDownloader`, unless the user has set them; and lists
-`RobotsMetaMiddleware`. The last one disables itself unless `NOROBOTS_META` is true; it is always listed,
-because another add-on may still set `NOROBOTS_META` after this one. The user's settings win: the order of a
-middleware, `None` for one of the plugin's middlewares, `ROBOTSTXT_OBEY = False`. To apply the add-on twice
-has the same effect as to apply it once.
+`ROBOTSTXT_OBEY` to True and `DOWNLOADER` to `RobotsDownloader`, unless the user has set them; puts
+`RobotsScheduler` around the user's `SCHEDULER`; and lists `RobotsMetaMiddleware`. The last one disables
+itself unless `NOROBOTS_META` is true; it is always listed, because another add-on may still set
+`NOROBOTS_META` after this one. The user's settings win: the order of a middleware, `None` for one of the
+plugin's middlewares, `ROBOTSTXT_OBEY = False`. To apply the add-on twice has the same effect as to apply it
+once.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy_norobots.components import check_place, keys_of
 from scrapy_norobots.metatag import RobotsMetaMiddleware
 from scrapy_norobots.middleware import NoRobotsMiddleware
+from scrapy_norobots.waiting.scheduler import RobotsScheduler
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -28,6 +30,7 @@ _PATH = "scrapy_norobots.NoRobotsMiddleware"
 _META_SETTING = "SPIDER_MIDDLEWARES"
 _META_PATH = "scrapy_norobots.RobotsMetaMiddleware"
 _DOWNLOADER = "scrapy_norobots.RobotsDownloader"
+_SCHEDULER = "scrapy_norobots.RobotsScheduler"
 _DEFAULT_ORDER = 100  # of both middlewares
 
 
@@ -41,7 +44,7 @@ class Addon:
         return cls()
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Enable `NoRobotsMiddleware`, `RobotsMetaMiddleware` and `RobotsDownloader` in a crawler's settings.
+        """Enable the plugin's middlewares, its downloader and its scheduler in a crawler's settings.
 
         Scrapy's own robots.txt middleware is disabled, and ``ROBOTSTXT_OBEY`` becomes True. Settings of the
         project and the spider take precedence.
@@ -54,6 +57,7 @@ class Addon:
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         if (settings.getpriority("DOWNLOADER") or 0) <= SETTINGS_PRIORITIES["default"]:
             settings.set("DOWNLOADER", _DOWNLOADER, priority="addon")
+        _wrap_scheduler(settings)
         base = settings.getdict(f"{_SETTING}_BASE")
         builtin = keys_of(RobotsTxtMiddleware, base)
         orders = [middlewares.pop(key) for key in keys_of(RobotsTxtMiddleware, middlewares)]
@@ -65,6 +69,20 @@ class Addon:
         # Use the same key as Scrapy: until 2.14, a class and its import path are two components.
         middlewares.update(dict.fromkeys(builtin))
         settings.set(_SETTING, middlewares, priority=settings.getpriority(_SETTING) or 0)
+
+
+def _wrap_scheduler(settings: BaseSettings) -> None:
+    """Put `RobotsScheduler` around the scheduler of the project or the spider, with the same priority."""
+    priority = max(settings.getpriority("SCHEDULER") or 0, SETTINGS_PRIORITIES["addon"])
+    scheduler = settings["SCHEDULER"]
+    if scheduler == RobotsScheduler.wrapped:
+        settings.set("SCHEDULER", _SCHEDULER, priority)
+    elif scheduler != _SCHEDULER and not _is_ours(scheduler):
+        settings.set("SCHEDULER", RobotsScheduler.around(scheduler), priority)
+
+
+def _is_ours(scheduler: object) -> bool:
+    return isinstance(scheduler, type) and RobotsScheduler in scheduler.__mro__  # see `from_crawler` there
 
 
 def _list_meta(settings: BaseSettings) -> None:

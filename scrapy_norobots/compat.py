@@ -165,22 +165,6 @@ def is_closing(crawler: Crawler) -> bool:
     return isinstance(getattr(engine_slot(crawler), "closing", None), Deferred)
 
 
-def call_when_closing(crawler: Crawler, function: Callable[[], None]) -> None:
-    """Call a function when the crawl begins to close, before the scheduler does.
-
-    No signal says so, so this wraps the method by which the engine begins.
-    """
-    slot = engine_slot(crawler)
-    assert slot is not None  # requests come from a running engine
-    close = slot.close
-
-    def close_and_call() -> Any:
-        call_later(0, function)  # `is_closing` is true by then
-        return close()
-
-    slot.close = close_and_call
-
-
 async def download(crawler: Crawler, request: Request) -> Response:
     """Download a request through the engine and all downloader middlewares.
 
@@ -242,6 +226,19 @@ def downloader(crawler: Crawler) -> Any:
 def downloader_middlewares(crawler: Crawler) -> tuple[Any, ...]:
     """Return the downloader middlewares of a running crawl in order; empty if it does not have them."""
     return tuple(getattr(getattr(downloader(crawler), "middleware", None), "middlewares", ()))
+
+
+def downloader_middleware(crawler: Crawler, cls: type[_T]) -> _T | None:
+    """Return the downloader middleware of a class or its subclass in a running crawl, or None."""
+    return next((one for one in downloader_middlewares(crawler) if isinstance(one, cls)), None)
+
+
+def build(cls: type, crawler: Crawler) -> Any:
+    """Return a component of a crawler, made as Scrapy makes one."""
+    for name, source in (("from_crawler", crawler), ("from_settings", crawler.settings)):
+        if hasattr(cls, name):
+            return getattr(cls, name)(source)
+    return cls()
 
 
 def dupefilter(crawler: Crawler) -> BaseDupeFilter | None:

@@ -9,6 +9,7 @@ an error.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
@@ -20,7 +21,6 @@ from w3lib.url import safe_url_string
 
 from scrapy_norobots import compat
 from scrapy_norobots.body import ENCODING_HEADER, decode
-from scrapy_norobots.downloader import ROBOTS_DOWNLOAD
 from scrapy_norobots.freshness import stated_wait
 from scrapy_norobots.in_flight import BodiesInFlight, NoRoomError, free_body
 from scrapy_norobots.internals import has_slot_of_host, missing_internals, slot_of
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
     from scrapy_norobots.evidence import Evidence
     from scrapy_norobots.settings import Config
+
+# The meta key that marks a download of robots.txt; its value is the origin.
+ROBOTS_DOWNLOAD = "norobots_download"
 
 # Higher than any page's, as in Scrapy's own middleware.
 DOWNLOAD_PRIORITY = 1000
@@ -131,15 +134,22 @@ class Fetcher:
                 response = await self._download(request)
             except Exception as exc:  # components of the crawl may raise anything
                 local_failure = isinstance(exc, _OUR_OWN) or bool(request.meta.get("proxy"))
-                return _failed(origin, url, exc, local_failure=local_failure)
+                return self._of_proxy(page, _failed(origin, url, exc, local_failure=local_failure))
             target = _redirect_target(response) if hops_left else None
             if target is None:
                 snapshot = _of_response(origin, response, self._config.maxsize)
                 answers.record(response, snapshot, previous)
-                return snapshot
+                return self._of_proxy(page, snapshot)
             answers.record(response)
             url, hops_left = target, hops_left - 1
             del response  # frees its body while the next hop is downloaded
+
+    def proxy_of(self, page: Request) -> str:
+        """Return the proxy that a request shares with its download of robots.txt; empty if there is none."""
+        return str(page.meta.get("proxy") or "") if "proxy" in self._config.copy_meta else ""
+
+    def _of_proxy(self, page: Request, snapshot: Snapshot) -> Snapshot:
+        return replace(snapshot, proxy=self.proxy_of(page)) if snapshot.local_failure else snapshot
 
     @cached_property
     def _shows_slots(self) -> bool:

@@ -1,8 +1,8 @@
 """The internal names of Scrapy that this plugin needs, and that Scrapy may change at any time.
 
-`INTERNALS` lists the names that requests need to wait, and `missing_internals` returns those that a running
-crawl lacks. `compat` uses those of the engine; the functions below, `RobotsDownloader`, `SlotDelays` and
-`Fetcher` use the others.
+`INTERNALS` lists the names that show when a download slot can send a request, and `missing_internals` returns
+those that a running crawl lacks. `compat` uses those of the engine; the functions below, `RobotsDownloader`,
+`SlotDelays` and `Fetcher` use the others.
 """
 
 from __future__ import annotations
@@ -25,25 +25,19 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
-# Names by owner. If one of these is missing, requests that wait count against CONCURRENT_REQUESTS.
+# Names by owner. If one of these is missing, requests go on before their slot can send them, and wait there.
 INTERNALS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "engine": ("downloader",),
         "engine._slot": (  # `engine.slot` before Scrapy 2.13
-            "close",  # called when the crawl begins to close
             "closing",
             "nextcall.schedule",
         ),
         "downloader": (
             "active",  # requests that have entered and not left
             "handlers._get_handler",
-            "needs_backout",  # whether the engine should send no more requests for now
             "slots",
-            "total_concurrency",
             "_get_slot",
-        ),
-        "Downloader": (
-            "_enqueue_request",  # called for each request that is sent
         ),
         "slot": (
             "active",  # requests that DownloaderAwarePriorityQueue counts as in progress
@@ -82,7 +76,6 @@ def missing_internals(crawler: Crawler) -> list[str]:
         "engine": crawler.engine,
         "engine._slot": compat.engine_slot(crawler),
         "downloader": downloader if isinstance(downloader, Downloader) else None,
-        "Downloader": Downloader,
         "slot": _any_slot(),
     }
     missing = []
@@ -172,6 +165,16 @@ def _slot_class(own: type[Any], seconds: float) -> type[Any]:
             return max(float(super().download_delay()), self.norobots_crawl_delay)
 
     return CrawlDelaySlot
+
+
+def open_files_max() -> int | None:
+    """Return how many files this process may open; None if there is no limit, or none is known."""
+    try:
+        import resource  # noqa: PLC0415  # not on Windows
+    except ImportError:
+        return None
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def widen_pool(downloader: Downloader, scheme: str, by: int) -> None:

@@ -12,9 +12,8 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
@@ -54,24 +53,6 @@ _LONG_WAIT = 5.0
 _SMALL_TO_EXAMINE = 8 * 1024
 
 
-class Source(Enum):
-    """The source of an access."""
-
-    MEMORY = "memory"
-    STORE = "store"
-    NETWORK = "network"
-
-
-class Loaded(NamedTuple):
-    """The access to an origin, and its source.
-
-    If `access.stale` is true, robots.txt could not be downloaded and a cached copy stays in use.
-    """
-
-    access: Access
-    source: Source
-
-
 async def read_bodies(
     thread: Executor, snapshots: Sequence[Snapshot], work: Callable[[], _T], small: int = SMALL_BODY
 ) -> _T:
@@ -82,11 +63,7 @@ async def read_bodies(
 
 
 class RobotsLoader:
-    """Loads the robots.txt of origins, for one crawler.
-
-    `origins` is the cache in memory. `earlier_failures` has, for origins whose failures came from a store,
-    how many downloads in a row had failed before this crawl; of the latest `NOROBOTS_ORIGINS_MAX` of them.
-    """
+    """Loads the robots.txt of origins, for one crawler. `origins` is the cache in memory."""
 
     def __init__(
         self, crawler: Crawler, config: Config, report: CrawlReport, evidence: Evidence | None = None
@@ -113,37 +90,25 @@ class RobotsLoader:
             memory_max=config.memory_max,
             on_leave=report.counters.add_requests,
         )
-        self.earlier_failures: dict[Origin, int] = {}
-        self._started = time.time()
-        self._loads: SharedLoads[Origin, Loaded] = SharedLoads()
+        self._loads: SharedLoads[Origin, Access] = SharedLoads()
         self._preparations: SharedLoads[tuple[Origin, str | bytes], None] = SharedLoads()
         self._thread = ThreadPoolExecutor(1, "norobots-reader")
         crawler.signals.connect(self._close, signals.spider_closed)
 
-    async def load(self, origin: Origin, request: Request, robot: str | bytes) -> Loaded:
+    def proxy_of(self, request: Request) -> str:
+        """Return the proxy through which a robots.txt is downloaded for a request; empty if there is none."""
+        return self._fetcher.proxy_of(request)
+
+    async def load(self, origin: Origin, request: Request, robot: str | bytes) -> Access:
         """Return the access to an origin, ready to answer questions about `robot`.
 
         `robot` is a name or a whole User-Agent header. A download uses the proxy, the User-Agent and the
         like of `request`.
         """
-        access = self.origins.peek(origin)
-        if access is not None:
-            loaded = Loaded(access, Source.MEMORY)
-        else:
-            loaded = await self._loads.join(origin, partial(self._load, origin, request, robot))
-        await self.prepare(loaded.access, robot)
-        return loaded
-
-    async def newest(self, origin: Origin, request: Request, robot: str | bytes) -> Access | None:
-        """Return the newest access to an origin, expired or not, ready for `robot`; None if it was evicted.
-
-        Starts no download, but waits for a running one.
-        """
-        if origin in self._loads:
-            return (await self.load(origin, request, robot)).access
-        access = self.origins.latest(origin)
-        if access is not None:
-            await self.prepare(access, robot)
+        access, proxy = self.origins.peek(origin), self.proxy_of(request)
+        while access is None or not access.applies_to(proxy):
+            access = await self._loads.join(origin, partial(self._load, origin, request, robot))
+        await self.prepare(access, robot)
         return access
 
     async def prepare(self, access: Access, robot: str | bytes) -> None:
@@ -165,19 +130,16 @@ class RobotsLoader:
     def _close(self) -> None:
         self._thread.shutdown(wait=False)
 
-    async def _load(self, origin: Origin, request: Request, robot: str | bytes) -> Loaded:
+    async def _load(self, origin: Origin, request: Request, robot: str | bytes) -> Access:
         """Load an origin that is not in memory, and cache it."""
         started = time.monotonic()
         previous = self.origins.latest(origin)
         if self._store is None:
-            loaded = Loaded(await self._download(origin, request, previous), Source.NETWORK)
+            access, source = await self._download(origin, request, previous), "network"
         else:
-            loaded = await self._load_shared(self._store, origin, request, previous)
-            is_hit = loaded.source is Source.STORE
+            access, is_hit = await self._load_shared(self._store, origin, request, previous)
+            source = "store" if is_hit else "network"
             self._stats.inc_value("norobots/store/hits" if is_hit else "norobots/store/misses")
-        access = loaded.access
-        if not access.temporary:
-            self.earlier_failures.pop(origin, None)
         seconds = time.monotonic() - started
         examine = partial(self._examine, access, previous, robot)
         examined = await read_bodies(self._thread, access.snapshots, examine, _SMALL_TO_EXAMINE)
@@ -188,11 +150,11 @@ class RobotsLoader:
                 extra={"spider": self._crawler.spider},
             )
         else:
-            self._report.loaded(access, previous, loaded.source.value, seconds, examined)
+            self._report.loaded(access, previous, source, seconds, examined)
         if access.rules is not None and (previous is None or access.rules is not previous.rules):
             await self._announce(access.rules, request)
         self.origins.put(origin, access)
-        return loaded
+        return access
 
     async def _announce(self, rules: Rules, request: Request) -> None:
         """Send the `robots_parsed` signal. If that fails, as with a mock, the request continues."""
@@ -208,25 +170,27 @@ class RobotsLoader:
 
     async def _load_shared(
         self, store: Store, origin: Origin, request: Request, previous: Access | None
-    ) -> Loaded:
-        """Return the access from the store, or download it for all processes that share the store."""
+    ) -> tuple[Access, bool]:
+        """Return the access, and whether it is from the store.
+
+        If it is not, it was downloaded for all processes that share the store.
+        """
         waited, pause, has_logged = 0.0, _FIRST_PAUSE, False
         while True:
             stored = await self._recall(store, origin, previous)
             # An access that another process saved during the wait is used even if it has expired since.
             if stored is not None and (stored.lifetime > 0 or waited):
-                return Loaded(stored, Source.STORE)
+                return stored, True
             previous = stored or previous
             if waited >= self._config.longest_download or compat.is_closing(self._crawler):
-                return Loaded(await self._download(origin, request, previous), Source.NETWORK)
+                return await self._download(origin, request, previous), False
             async with hold_lock(store, origin) as is_held:
                 if is_held:
                     # Another process may have saved it after the look into the store and before the lock.
                     stored = await self._recall(store, origin, previous)
                     if stored is not None and stored.lifetime > 0:
-                        return Loaded(stored, Source.STORE)
-                    access = await self._download(origin, request, stored or previous)
-                    return Loaded(access, Source.NETWORK)
+                        return stored, True
+                    return await self._download(origin, request, stored or previous), False
             if waited >= _LONG_WAIT and not has_logged:
                 has_logged = True
                 logger.info("Waiting for another process to download the robots.txt of %s", origin)
@@ -241,10 +205,6 @@ class RobotsLoader:
         if not snapshots or not all(self.judge.freshness.has_plausible_age(one, now) for one in snapshots):
             return None
         last = snapshots[-1]
-        if last.failures and last.time < self._started:
-            self.earlier_failures[origin] = last.failures
-            if len(self.earlier_failures) > self._config.origins_max:
-                del self.earlier_failures[next(iter(self.earlier_failures))]
         if previous is not None and last.time <= previous.snapshots[-1].time:
             return None
         if self._evidence is not None:

@@ -1,8 +1,11 @@
 """`NoRobotsMiddleware`: make each request wait for its origin's robots.txt, and drop it if that forbids it.
 
 The steps for a request: the overrides in its meta, the URL to check, the access to its origin, the verdict;
-then the request passes, is set aside, or is dropped. For an origin in memory, nothing is awaited. A request
-that passes is not changed; a forbidden one raises `RobotsForbidden`.
+then the request passes or is dropped. For an origin in memory, nothing is awaited. A request that passes is
+not changed; a forbidden one raises `RobotsForbidden`.
+
+With `RobotsScheduler`, most requests have waited before they come here, and a request whose site is closed
+for now goes back to wait there. Without it, a request waits here, in its place.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import logging
 import time
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
@@ -18,28 +21,25 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
+from scrapy_norobots import compat
 from scrapy_norobots.components import check_place, enabled_keys, keys_of, unused_overrides
 from scrapy_norobots.crawl_delay import CrawlDelay
-from scrapy_norobots.downloader import ROBOTS_DOWNLOAD
 from scrapy_norobots.evidence import Evidence, Made
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
-from scrapy_norobots.fetch import limit_retries
+from scrapy_norobots.fetch import ROBOTS_DOWNLOAD, limit_retries
 from scrapy_norobots.identity import Identity
 from scrapy_norobots.loader import RobotsLoader
 from scrapy_norobots.metatag import RobotsMetaMiddleware
 from scrapy_norobots.overrides import checked_url, is_overridden
 from scrapy_norobots.parser import crawl_delays
+from scrapy_norobots.question import Question, question_of
 from scrapy_norobots.report import CrawlReport, spider_name
 from scrapy_norobots.scheduled import duplicates_filter
 from scrapy_norobots.serving import answer, can_be_answered
-from scrapy_norobots.set_aside import RETRY_TIMES, SetAside, restore_filter
 from scrapy_norobots.settings import Config, MetaConfig
 from scrapy_norobots.slot_delays import SlotDelays
 from scrapy_norobots.spellings import forbidden, spellings_of
-from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
-from scrapy_norobots.standard.names import to_name
-from scrapy_norobots.standard.urls import split
-from scrapy_norobots.waiting_room import waiting_room
+from scrapy_norobots.standard import Decision, Origin, Reason
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -49,19 +49,9 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_norobots.access import Access
-    from scrapy_norobots.downloader import RobotsDownloader
-    from scrapy_norobots.waiting_room import NoWaitingRoom
+    from scrapy_norobots.waiting.parking import Parking
 
 logger = logging.getLogger(__name__)
-
-
-class _Question(NamedTuple):
-    """A URL, split once, and the robot that wants to fetch it: a name or a whole User-Agent header."""
-
-    url: str
-    origin: Origin
-    target: str
-    robot: str | bytes
 
 
 class NoRobotsMiddleware:
@@ -85,17 +75,21 @@ class NoRobotsMiddleware:
         _warn_about_unused_hooks(type(self))
         self._crawler = crawler
         self._stats = crawler.stats
-        self._config = config
+        self.config = config
         self._identity = Identity(crawler, config.robot)
-        self._report = CrawlReport(crawler, config)
-        self._counters = self._report.counters
+        self.report = CrawlReport(crawler, config)
+        self._counters = self.report.counters
         # The shell has no spider yet, and no crawl to record.
         is_recorded = config.evidence.folder and crawler.spider is not None
         self._evidence = Evidence(crawler, config) if is_recorded else None
-        self._loader = RobotsLoader(crawler, config, self._report, self._evidence)
-        self._origins = self._loader.origins
+        self.loader = RobotsLoader(crawler, config, self.report, self._evidence)
+        self._origins = self.loader.origins
         self._delays = SlotDelays(crawler) if config.crawl_delay_max else None
-        self._set_aside = SetAside(crawler, config, self._loader, self._report)
+        # The user of a command that fetches one page, such as `scrapy fetch`, waits for the result.
+        is_retried = compat.is_own_crawl(crawler) and not config.dry_run
+        self.retries = config.retry_closed if is_retried else 0
+        self._parking: Parking | None = None
+        self._has_warned = False
         if config.dry_run:
             logger.warning(
                 "NOROBOTS_DRY_RUN is on: forbidden requests are logged and counted, but not dropped"
@@ -104,7 +98,7 @@ class NoRobotsMiddleware:
             crawler.signals.connect(self._schedule, signal=signals.request_scheduled)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
         if self._evidence is not None:
-            self._evidence.open(self._report.started)
+            self._evidence.open(self.report.started)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NoRobotsMiddleware:
@@ -124,8 +118,8 @@ class NoRobotsMiddleware:
         """Return None if the request may be sent; return the response if it asks for a robots.txt itself.
 
         Waits until the robots.txt of the request's origin is loaded; if it is in memory, nothing is awaited.
-        Returns the request if it is set aside, because its origin is closed for now; a subclass must return
-        it too, and `RobotsDownloader` never sends it. Raises `RobotsForbidden` if robots.txt forbids the
+        Returns the request if it must wait in the scheduler, because its origin is closed for now; a subclass
+        must return it too. Raises `RobotsForbidden` if robots.txt forbids the
         request, `RobotsUnreachable` if robots.txt could not be downloaded and the policy denies, and
         `ValueError` if ``norobots_url`` in the request's meta is not an http or https URL.
         `spider` is not used: older Scrapy versions pass it.
@@ -133,63 +127,61 @@ class NoRobotsMiddleware:
         if self._delays is not None:
             self._delays.use_slot_of_host(request)
         if is_overridden(request):
-            await self._override(request)
+            self._override(request)
             return None
-        question = self._question(request)
+        question = question_of(request, self._identity)
         if isinstance(question, Decision):
             if question.allowed:
                 self._record(request, question.url, exemption=question.reason)
-                await self._take_turn(request)
             else:
                 self._drop(request, question)
             return None
-        if question.target == "/robots.txt":
+        if question.is_robots_txt:
             self._record(request, question.url, exemption=Reason.ROBOTS_TXT)
             return await self._answer(question.origin, request)
         access = self._origins.get(question.origin)
         if access is None:
-            access, decision = await self._wait(request, question)
             self._counters.add_requests(question.origin, 1)
-        elif self._waiting_room.must_wait(request) or not access.is_ready(question.robot):
-            access, decision = await self._wait(request, question)
-        else:
-            decision = _forbids(access, question)
+        if access is None or not access.is_ready(question.robot) or access.proxies:
+            access = await self._wait(request, question)
+        decision = _forbids(access, question)
         if self._delays is not None:
             self._delays.bring(request, question.origin, self._crawl_delay(access, question))
-        return self._carry_out(request, question, access, decision)
-
-    def _question(self, request: Request) -> _Question | Decision:
-        """Return the question for a robots.txt, or the decision if the URL has no origin.
-
-        Raises `ValueError` if ``norobots_url`` is not an http or https URL.
-        """
-        url, robot = checked_url(request), self._identity.robot(request)
-        try:
-            origin, target = split(url)
-        except ValueError as exc:
-            detail = f"the URL is invalid: {exc}"
-            return Decision(Verdict.FORBIDDEN, request.url, to_name(robot), Reason.BAD_URL, detail=detail)
-        if origin is None or target is None:  # U9: no robots.txt applies
-            return Decision(Verdict.ALLOWED, url, to_name(robot), Reason.NOT_WEB)
-        return _Question(url, origin, target, robot)
-
-    def _carry_out(
-        self, request: Request, question: _Question, access: Access, decision: Decision | None
-    ) -> Request | None:
-        """Let a request pass, or set it aside, or drop it, by its decision."""
-        if decision is not None and self._set_aside.take(self._waiting_room, request, access, question.robot):
-            self._counters.add_requests(question.origin, -1)  # it is counted when it passes or is dropped
-            return request
-        restore_filter(request)
-        if RETRY_TIMES in request.meta:
-            del request.meta[RETRY_TIMES]
-            self._report.tried_again(is_given_up=decision is not None and access.is_closed_for_now)
         if decision is not None:
+            if access.is_closed_for_now and self._goes_back(request, access):
+                self._counters.add_requests(question.origin, -1)  # it is counted when it passes or is dropped
+                return request
             self._drop(request, decision, access)
             return None
         self._counters.passed += 1
         self._record(request, question.url, access)
         return None
+
+    # For `RobotsScheduler`
+
+    def wait_in(self, parking: Parking) -> None:
+        """Let requests to closed sites wait there."""
+        self._parking = parking
+
+    def waits_for(self, request: Request) -> Question | None:
+        """Return the question to which a request needs the answer; None if it needs no robots.txt."""
+        if self._delays is not None:
+            self._delays.use_slot_of_host(request)
+        if is_overridden(request):
+            return None
+        try:
+            question = question_of(request, self._identity)
+        except ValueError:
+            return None  # `process_request` raises it
+        if isinstance(question, Decision) or (question.is_robots_txt and not self._can_answer(request)):
+            return None
+        return question
+
+    def has_rules(self, request: Request, question: Question) -> None:
+        """Let the slot of a request keep the `Crawl-delay` of its origin, which has been loaded."""
+        access = self._origins.latest(question.origin)
+        if self._delays is not None and access is not None and access.is_ready(question.robot):
+            self._delays.keep(request, question.origin, self._crawl_delay(access, question))
 
     def _schedule(self, request: Request) -> None:
         """Drop a request without an errback that rules in memory forbid, as `process_request` would later.
@@ -199,10 +191,8 @@ class NoRobotsMiddleware:
         duplicates = self._duplicates
         if request.errback is not None or duplicates is None or is_overridden(request):
             return
-        if RETRY_TIMES in request.meta:  # it has waited, which `_carry_out` counts
-            return
         try:
-            question = self._question(request)
+            question = question_of(request, self._identity)
         except ValueError:
             return
         if isinstance(question, Decision):
@@ -221,53 +211,38 @@ class NoRobotsMiddleware:
         """The scheduler's filter; None if requests cannot be dropped when they are scheduled."""
         return duplicates_filter(self._crawler, self)
 
-    async def _wait(self, request: Request, question: _Question) -> tuple[Access, Decision | None]:
-        """Hold a request until its origin is loaded and, if it may pass, until it can be sent."""
-        # Rules can expire while the request waits to be sent. They are loaded again once, not each time:
-        # with a lifetime of 0, that would never end.
-        for _ in range(2):
-            with self._waiting_room.hold(question.origin, request) as turn:
-                access, _ = await self._loader.load(question.origin, request, question.robot)
-                if self._delays is not None:
-                    seconds = self._crawl_delay(access, question)
-                    if slot := self._delays.keep(request, question.origin, seconds):
-                        self._waiting_room.line_up(slot)
-                decision = _forbids(access, question)
-                if decision is not None and not self._config.dry_run:
-                    break
-                if not await turn() or self._origins.peek(question.origin) is access:
-                    break
-        else:
-            # They have expired again. If another request has loaded newer ones, these apply, expired or not.
-            # The request keeps its place, because it must not exceed the limit afterwards.
-            access = await self._loader.newest(question.origin, request, question.robot) or access
-            decision = _forbids(access, question)
-        return access, decision
+    async def _wait(self, request: Request, question: Question) -> Access:
+        """Return the access to an origin, loaded if it is not in memory, and ready for the robot."""
+        if self._parking is None:
+            self._warn_about_places()
+        elif (access := self._parking.access_of(request)) is not None:
+            return access
+        return await self.loader.load(question.origin, request, question.robot)
 
-    async def _override(self, request: Request) -> None:
+    def _override(self, request: Request) -> None:
         """Let a request with `dont_obey_robotstxt` pass: the user's, or a download of robots.txt."""
         if ROBOTS_DOWNLOAD in request.meta:
             limit_retries(self._crawler, request)
             return
-        self._report.overridden()
+        self.report.overridden()
         self._record(request, request.url)
-        await self._take_turn(request)
 
-    def _crawl_delay(self, access: Access, question: _Question) -> float:
+    def _crawl_delay(self, access: Access, question: Question) -> float:
         """Return the `Crawl-delay` that the crawl keeps for a robot, in seconds."""
         values = crawl_delays(access.rules, question.robot)
-        return CrawlDelay.of(values, self._config.crawl_delay_max).kept
+        return CrawlDelay.of(values, self.config.crawl_delay_max).kept
+
+    def _goes_back(self, request: Request, access: Access) -> bool:
+        return self._parking is not None and self._parking.gives_back(request, access)
+
+    def _can_answer(self, request: Request) -> bool:
+        return self.config.share_robotstxt and can_be_answered(request, self._crawler.spider)
 
     async def _answer(self, origin: Origin, request: Request) -> Response | None:
         """Return a response to a spider's request for a robots.txt (always allowed, U7); None to send it."""
-        if not self._config.share_robotstxt or not can_be_answered(request, self._crawler.spider):
-            await self._take_turn(request)
+        if not self._can_answer(request):
             return None
-        with self._waiting_room.hold(origin, request) as turn:
-            access, _ = await self._loader.load(origin, request, self._identity.robot(request))
-            response = answer(access, request)
-            if response is None:
-                await turn()
+        response = answer(await self.loader.load(origin, request, self._identity.robot(request)), request)
         if response is not None:
             self._stats.inc_value("norobots/shared")
         return response
@@ -286,16 +261,15 @@ class NoRobotsMiddleware:
             made = Made(time.time(), url, robot, request.url, access, decision, exemption)
             self._evidence.decided(made)
 
-    async def _take_turn(self, request: Request) -> None:
-        """Queue a request without a robots.txt if its slot has a queue, so that it overtakes no other."""
-        if self._waiting_room.must_wait(request):
-            with self._waiting_room.hold(None, request) as turn:
-                await turn()
-
-    @cached_property
-    def _waiting_room(self) -> RobotsDownloader | NoWaitingRoom:
-        """The object in which requests wait. It needs the engine, which exists from the first request on."""
-        return waiting_room(self._crawler)
+    def _warn_about_places(self) -> None:
+        if self._has_warned or self._crawler.engine is None:
+            return
+        self._has_warned = True
+        logger.warning(
+            "Requests that wait for robots.txt count against CONCURRENT_REQUESTS, so a slow host can stall "
+            "the crawl of other hosts: SCHEDULER is not scrapy_norobots.RobotsScheduler",
+            extra={"spider": self._crawler.spider},
+        )
 
     def _drop(self, request: Request, decision: Decision, access: Access | None = None) -> None:
         """Report a forbidden request, and raise its exception unless this is a dry run."""
@@ -307,18 +281,18 @@ class NoRobotsMiddleware:
             retry_after = self._origins.remaining(access.snapshot.origin) if access.temporary else None
             error = RobotsUnreachable(decision, retry_after)
             error.__cause__ = access.snapshot.exception
-        self._report.dropped(request, error, access)
+        self.report.dropped(request, error, access)
         self._record(request, checked_url(request), access, decision)
-        if not self._config.dry_run:
+        if not self.config.dry_run:
             raise error
 
     async def _spider_closed(self, reason: str) -> None:
-        await self._report.list_files(self._origins.latest, self._identity.default)
+        await self.report.list_files(self._origins.latest, self._identity.default)
         self._origins.clear()  # reports its counts of requests
-        self._report.finish(reason)
+        self.report.finish(reason)
 
 
-def _forbids(access: Access, question: _Question) -> Decision | None:
+def _forbids(access: Access, question: Question) -> Decision | None:
     """Return the decision that forbids a URL; None if it may pass."""
     return forbidden(access, *question, spellings_of(question.target))
 

@@ -69,8 +69,6 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_MAXSIZE": 2 * 1024 * 1024,
         "NOROBOTS_REDIRECT_MAX": 5,
         "NOROBOTS_COPY_META": ("proxy", "bindaddress", "download_slot"),
-        "NOROBOTS_HELD_PER_ORIGIN": 8,
-        "NOROBOTS_HELD_MAX": 1_000,
         "NOROBOTS_CONCURRENT_FETCHES": 500,
         "NOROBOTS_ORIGINS_MAX": 50_000,
         "NOROBOTS_MEMORY_MAX": 64 * 1024 * 1024,
@@ -90,6 +88,15 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_META_FOLLOW": True,
         "NOROBOTS_META_INDEX": True,
     }
+)
+
+
+# What replaces a setting of earlier versions.
+_REMOVED: Mapping[str, str] = MappingProxyType(
+    dict.fromkeys(
+        ("NOROBOTS_HELD_PER_ORIGIN", "NOROBOTS_HELD_MAX"),
+        "requests that wait for robots.txt now stay in the scheduler, which needs no such limit",
+    )
 )
 
 
@@ -273,6 +280,7 @@ def _warn_about_unknown(settings: BaseSettings) -> None:
             names = [setting.removeprefix(PREFIX) for setting in DEFAULTS]
             nearest = get_close_matches(_SIMILAR_PREFIX.sub("", name), names, n=1)
             hint = f"; did you mean {PREFIX}{nearest[0]}?" if nearest else ""
+            hint = f": {_REMOVED[name]}" if name in _REMOVED else hint
             logger.warning("Unknown setting %s is ignored%s", name, hint)
 
 
@@ -311,10 +319,8 @@ class EvidenceConfig(_Section):
 
 @dataclass(frozen=True, slots=True)
 class WaitingConfig(_Section):
-    """How many requests may wait for a robots.txt, or download one, in addition to `CONCURRENT_REQUESTS`."""
+    """How many robots.txt files may be downloaded at a time, in addition to `CONCURRENT_REQUESTS`."""
 
-    held_per_origin: int = _setting(_whole, "NOROBOTS_HELD_PER_ORIGIN", "requests", 0, _MILLION)
-    held_max: int = _setting(_whole, "NOROBOTS_HELD_MAX", "requests", 0, _MILLION)
     concurrent_fetches: int = _setting(_whole, "NOROBOTS_CONCURRENT_FETCHES", "downloads", 0, _MILLION)
 
 

@@ -28,6 +28,7 @@ class Snapshot:
     - `failures` is the number of failed downloads in a row, including this one.
     - `local_failure` is true if this process or its proxy failed, and not the site; stores do not keep such a
       snapshot.
+    - `proxy` is the proxy of the page request, if the download failed because of it; stores do not keep it.
     - `from_site` is true if this process received `body` from the site; False for a snapshot from a store.
     """
 
@@ -40,6 +41,7 @@ class Snapshot:
     body: bytes = b""
     failures: int = 0
     local_failure: bool = False
+    proxy: str = field(default="", compare=False, repr=False)
     exception: Exception | None = field(default=None, compare=False, repr=False)
     from_site: bool = field(default=False, compare=False, repr=False)
 

@@ -20,11 +20,6 @@ from tldextract import TLDExtract
 
 from scrapy_norobots import RobotsDownloader
 
-# Attributes of `RobotsDownloader` that must be empty after a crawl.
-EMPTY_AT_THE_END = (
-    "_robots_downloads", "_held_in_all", "_held", "_held_in", "_free", "_slots_of", "_ready", "_set_aside",
-    "_nested", "_awaited",
-)  # fmt: skip
 QUIET = {
     "LOG_LEVEL": "DEBUG",
     "TELNETCONSOLE_ENABLED": False,
@@ -43,9 +38,12 @@ def check_that_all_was_given_back(crawler: scrapy.crawler.Crawler) -> None:
         assert downloader.total_concurrency == limit, f"{downloader.total_concurrency} and not {limit}"
         assert not [slot for slot in downloader.slots.values() if slot.active], downloader.slots
     if isinstance(downloader, RobotsDownloader):
-        assert downloader.under_way() == 0
-        left = [name for name, value in vars(downloader).items() if name in EMPTY_AT_THE_END and value]
-        assert not left, left
+        assert not downloader.active
+        assert downloader._robots_downloads == 0
+        parking = downloader.parking
+        assert not parking or not any(
+            (len(parking), parking._recent, parking._places, parking._lines, parking._lines._coming)
+        ), vars(parking)
 
 
 def main() -> None:

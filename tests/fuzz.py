@@ -40,10 +40,6 @@ TARGETS = {
         "test_sqlite.test_any_values_in_the_rows_are_entries_or_misses",
         "test_sqlite.test_any_change_of_the_file_is_a_miss_or_an_error_of_the_file",
     ),
-    "journal": (
-        "test_journal.test_any_change_of_a_row_loses_one_request_and_changes_none",
-        "test_journal.test_any_change_of_the_file_loses_requests_and_changes_none",
-    ),
     "audit": (
         "test_audit.test_any_value_in_a_decision_is_a_problem_or_none",
         "test_audit.test_a_wrong_decision_is_a_problem",

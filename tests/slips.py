@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_norobots import middleware, slot_delays
-from scrapy_norobots.access import Access
-from scrapy_norobots.downloader import RobotsDownloader
+from scrapy_norobots import question, slot_delays
+from scrapy_norobots.access import Access, AccessKind
 from scrapy_norobots.evidence import Evidence
-from scrapy_norobots.loader import Loaded, RobotsLoader
+from scrapy_norobots.loader import RobotsLoader
 from scrapy_norobots.metatag import RobotsMetaMiddleware
 from scrapy_norobots.middleware import NoRobotsMiddleware
 from scrapy_norobots.parser import AllRules
-from scrapy_norobots.set_aside import SetAside
 from scrapy_norobots.snapshot import Snapshot
-from scrapy_norobots.standard import Decision, Origin, records, rules
+from scrapy_norobots.standard import Origin, records, rules
 from scrapy_norobots.standard.urls import split
 from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
+from scrapy_norobots.waiting.sites import Sites
 from tests.features import Items
 
 
@@ -36,18 +36,18 @@ def _one_file_for_both_schemes(urls: list[str]) -> None:
         origin, target = split(url)
         return (plain.get(origin.host, origin) if origin else None), target
 
-    middleware.split = split_carelessly  # type: ignore[attr-defined]
+    question.split = split_carelessly  # type: ignore[attr-defined]
 
 
 def _each_for_itself(_urls: list[str]) -> None:
-    async def load(loader: RobotsLoader, origin: Origin, request: Request, robot: str | bytes) -> Loaded:
+    async def load(loader: RobotsLoader, origin: Origin, request: Request, robot: str | bytes) -> Access:
         return await loader._load(origin, request, robot)
 
     RobotsLoader.load = load  # type: ignore[assignment, method-assign]
 
 
 def _lose_waiting_requests(_urls: list[str]) -> None:
-    SetAside._may_wait = lambda *_: False  # type: ignore[method-assign]
+    Sites.is_retried = lambda *_: False  # type: ignore[method-assign]
 
 
 def _no_crawl_delay(_urls: list[str]) -> None:
@@ -91,14 +91,13 @@ def _keep_noindex(_urls: list[str]) -> None:
 
 
 def _no_check_after_waiting_in_a_place(_urls: list[str]) -> None:
-    async def _wait(
-        self: NoRobotsMiddleware, request: Request, question: Any
-    ) -> tuple[Access, Decision | None]:
-        access, decision = await wait(self, request, question)
-        return access, decision if isinstance(self._waiting_room, RobotsDownloader) else None
+    async def _wait(self: NoRobotsMiddleware, request: Request, question: Any) -> Access:
+        access = await wait(self, request, question)
+        return access if self._parking else replace(access, kind=AccessKind.OPEN, rules=None)
 
     wait = NoRobotsMiddleware._wait
     NoRobotsMiddleware._wait = _wait  # type: ignore[method-assign]
+
 
 
 def _drop_early_what_is_closed(_urls: list[str]) -> None:

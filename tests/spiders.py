@@ -10,17 +10,23 @@ import time
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial, partialmethod
+from functools import partialmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 from protego import Protego
 from scrapy import Request, Spider, signals
 from scrapy.core.downloader import Downloader
+from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-from scrapy.dupefilters import RFPDupeFilter
-from scrapy.exceptions import CloseSpider, IgnoreRequest, ScrapyDeprecationWarning, StopDownload
+from scrapy.exceptions import (
+    CloseSpider,
+    DontCloseSpider,
+    IgnoreRequest,
+    ScrapyDeprecationWarning,
+    StopDownload,
+)
 from scrapy.http import Response, TextResponse
 from scrapy.resolver import CachingThreadedResolver
 from scrapy.robotstxt import PythonRobotParser, RobotParser
@@ -101,16 +107,6 @@ class Pages(Spider):
             if isinstance(middleware, NoRobotsMiddleware):
                 return middleware
         raise LookupError("the middleware is not enabled")
-
-
-class WritesAtOnce(RFPDupeFilter):
-    """Writes each request to its file at once. Scrapy's own may lose the last requests at a SIGKILL."""
-
-    def request_seen(self, request: Request) -> bool:
-        is_seen = super().request_seen(request)
-        assert self.file is not None  # there is a JOBDIR
-        self.file.flush()
-        return is_seen
 
 
 class WithoutErrback(Pages):
@@ -417,23 +413,6 @@ class StopsWhenIdle(Pages):
             self.crawler.stop()
 
 
-class DownloadsItself(Pages):
-    """Downloads URLs itself in its first callback, and notes their statuses or exceptions."""
-
-    def __init__(self, then: list[str], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._then = then
-
-    async def parse(self, response: Response, **kwargs: Any) -> None:  # type: ignore[override]
-        for url in self._then:
-            try:
-                answer = await compat.download(self.crawler, Request(url))
-            except IgnoreRequest as exc:
-                self.notes.setdefault("told", []).append(type(exc).__name__)
-            else:
-                self.notes.setdefault("told", []).append(answer.status)
-
-
 class IgnoresTheResult(NoRobotsMiddleware):
     """A user's subclass that only expects exceptions."""
 
@@ -473,13 +452,6 @@ class WithFiles(Pages):
 
     def scraped(self, item: dict[str, Any]) -> None:
         self.notes["files"] = [file["url"] for file in item["files"]]
-
-
-class Unserializable(Pages):
-    """Makes requests whose callbacks cannot be serialized."""
-
-    def request(self, url: str, **kwargs: Any) -> Request:
-        return Request(url, callback=partial(self.parse), errback=self.dropped, **kwargs)
 
 
 class Patient(Pages):
@@ -753,3 +725,122 @@ class _Watcher(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self._look(record)
+
+
+class AwaitsADownload(Pages):
+    """Downloads a URL itself, in its first callback or at its start, and notes the status or the exception.
+
+    After `seconds` it cancels the download.
+    """
+
+    def __init__(self, then: str, place: str = "callback", seconds: float = 0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._then = then
+        self._place = place
+        self._seconds = seconds
+
+    async def start(self) -> AsyncIterator[Request]:
+        if self._place == "start":
+            await self._download()
+        for request in self.start_requests():
+            yield request
+
+    async def parse(self, response: Response, **kwargs: Any) -> None:  # type: ignore[override]
+        if self._place == "callback":
+            await self._download()
+
+    async def _download(self) -> None:
+        told = self.notes.setdefault("told", [])
+        download = compat.download(self.crawler, Request(self._then))
+        try:
+            answer = await (asyncio.wait_for(download, self._seconds) if self._seconds else download)
+        except (IgnoreRequest, asyncio.TimeoutError) as exc:
+            told.append([type(exc).__name__, getattr(exc, "retry_after", None)])
+        else:
+            told.append([answer.status, None])
+
+
+class DropsRepeated:
+    """A downloader middleware that drops a request which it sees again, and lets others wait for a while."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._pause = crawler.settings.getfloat("PAUSE")
+        self._seen: set[str] = set()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if request.url.endswith("/robots.txt"):
+            return
+        if request.url in self._seen:
+            raise IgnoreRequest("seen before")
+        self._seen.add(request.url)
+        await compat.sleep(self._pause)
+
+
+class RepeatsTheRequest(Pages):
+    """Yields the object of each start request three times."""
+
+    def start_requests(self) -> Iterator[Request]:
+        for request in super().start_requests():
+            request.dont_filter = True
+            yield from (request, request, request)
+
+
+class FeedsWhenIdle(Pages):
+    """Adds one request each time when the crawl is idle, and closes the spider when it has no more."""
+
+    def __init__(self, then: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._then = list(then)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.idle, signal=signals.spider_idle)
+        return spider
+
+    def idle(self) -> None:
+        if not self._then:
+            raise CloseSpider("all fed")
+        engine = self.crawler.engine
+        assert engine is not None
+        engine.crawl(self.request(self._then.pop(0)))
+        raise DontCloseSpider
+
+
+class LooksAtItsScheduler(StopsWhenIdle):
+    """Stops the crawl when requests only wait, and notes what can be seen of the scheduler."""
+
+    def idle(self) -> None:
+        if "scheduler" not in self.notes:
+            slot: Any = compat.engine_slot(self.crawler)
+            scheduler = slot.scheduler
+            dupefilter = getattr(scheduler, "df", None)
+            self.notes["scheduler"] = {
+                "class": type(scheduler).__name__,
+                "wrapped": type(getattr(scheduler, "_source", slot).scheduler).__name__,
+                "filter": dupefilter and type(dupefilter).__name__,
+                "missing": getattr(scheduler, "no_such_attribute", None),
+                "length": len(scheduler),
+                "is empty": not scheduler,
+            }
+        super().idle()
+
+
+class HasItsOwnScheduler(LooksAtItsScheduler):
+    """Sets a scheduler in its own settings."""
+
+    custom_settings = {"SCHEDULER": "tests.components.OtherScheduler"}  # noqa: RUF012  # as users write it
+
+
+class OwnScheduler(Scheduler):
+    """A scheduler of a project, derived from Scrapy's."""
+
+
+class HasAClassOfScheduler(LooksAtItsScheduler):
+    """Sets a scheduler in its own settings, by its class."""
+
+    custom_settings = {"SCHEDULER": OwnScheduler}  # noqa: RUF012  # as users write it

@@ -71,7 +71,7 @@ class SiteSource:
 
     async def load(self, origin: Origin, request: Request) -> Found:
         """Download the robots.txt of an origin."""
-        return Found((await self._loader.load(origin, request, self._robot)).access)
+        return Found(await self._loader.load(origin, request, self._robot))
 
 
 class FileSource:

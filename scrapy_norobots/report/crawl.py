@@ -162,16 +162,13 @@ class CrawlReport:
         else:
             self._stats.inc_value(f"norobots/forbidden_by/{decision.parser or StrictRobotParser.__name__}")
 
-    def set_aside(
-        self, request: Request, origin: Origin, seconds: float, *, is_new: bool, is_first: bool
-    ) -> None:
+    def set_aside(self, request: Request, origin: Origin, seconds: float, *, is_first: bool) -> None:
         """Report a request that waits for a closed origin, for some seconds.
 
-        `is_new` is true if it waits for the first time, `is_first` if no other waits for this origin.
+        `is_first` is true if no other waits for this origin.
         """
-        if is_new:
-            self.counters.waited += 1
-            self._stats.inc_value("norobots/retry/waited")
+        self.counters.waited += 1
+        self._stats.inc_value("norobots/retry/waited")
         if is_first:
             self._log(
                 self._level(origin),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ BY_HAND = {
     },
 }
 PLAIN_QUEUE = "scrapy.pqueues.ScrapyPriorityQueue"
+QUEUE = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue"}
 PROTEGO = "scrapy.robotstxt.ProtegoRobotParser"
 DELAY = 0.4
 SLOW = f"User-agent: *\nDisallow: /back/\nCrawl-delay: {DELAY}\n"
@@ -155,28 +155,22 @@ def test_other_hosts_are_crawled_while_a_site_keeps_its_delay() -> None:
         assert slow.targets() == ["/robots.txt"]
 
 
-def test_pages_wait_in_line_even_if_the_first_request_of_a_site_is_forbidden() -> None:
-    settings = {
-        **ADDON,
-        "NOROBOTS_CRAWL_DELAY_MAX": 3600,
-        "CONCURRENT_REQUESTS": 2,
-        "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE,
-    }
+def test_a_site_whose_only_request_so_far_was_forbidden_takes_at_most_one_place() -> None:
+    settings = {**ADDON, "NOROBOTS_CRAWL_DELAY_MAX": 3600, "CONCURRENT_REQUESTS": 2, **QUEUE}
     with Site(SLOW.replace(str(DELAY), "3600")) as slow, Site(host="127.0.0.2") as other:
-
-        def wait_for_robots() -> None:
-            while not slow.robots_hits():
-                time.sleep(0.05)
-            time.sleep(0.5)  # long enough, most likely, for it to be in memory
-
         # The last comes first.
         links = [f"{other.url}/{i}" for i in range(1, 20)] + [f"{slow.url}/{i}" for i in range(5)]
-        other.answers["/0"] = replace(page(*links), before=wait_for_robots)
-        urls = [f"{slow.url}/back/", f"{other.url}/0"]
-        with started(*urls, settings=settings, arguments={"follow": True}):
-            while len(other.pages()) < 20:
-                time.sleep(0.05)
+        other.answers["/links"] = page(*links)
+        settings["CLOSESPIDER_PAGECOUNT"] = 1 + 19
+        seen = crawl(
+            f"{slow.url}/back/",
+            settings=settings,
+            spider="tests.spiders.ThenAnyway",
+            arguments={"then": f"{other.url}/links", "follow": True},
+        )
         assert slow.targets() == ["/robots.txt"]
+    assert len(seen.drops) == 1
+    assert len(seen.pages) == 1 + 19
 
 
 def test_crawl_delay_is_ignored_by_default() -> None:

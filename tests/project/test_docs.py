@@ -13,9 +13,9 @@ import scrapy
 from scrapy.settings import Settings
 
 from scrapy_norobots.access import NOT_NOW, PRESETS, StatusPolicy
-from scrapy_norobots.downloader import ROBOTS_DOWNLOAD
-from scrapy_norobots.set_aside import FILTERED, RETRY_TIMES
+from scrapy_norobots.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.settings import DEFAULTS, Config, MetaConfig
+from scrapy_norobots.waiting.source import FILTERED
 from tests.processes import ROOT
 
 DOCS = ROOT / "docs"
@@ -103,7 +103,7 @@ def test_the_docs_have_every_preset() -> None:
 
 
 def test_the_docs_have_every_meta_key_of_the_plugin() -> None:
-    used = {ROBOTS_DOWNLOAD, RETRY_TIMES, FILTERED}
+    used = {ROBOTS_DOWNLOAD, FILTERED}
     for file in SOURCES:
         text = file.read_text()
         used.update(re.findall(r'\bmeta(?:\.get\(|\.pop\(|\[)"(\w+)"', text))

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-from scrapy.settings import Settings
+from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
-from scrapy_norobots import Addon, NoRobotsMiddleware, RobotsMetaMiddleware
+from scrapy_norobots import Addon, NoRobotsMiddleware, RobotsMetaMiddleware, RobotsScheduler
 
 OURS = "scrapy_norobots.NoRobotsMiddleware"
 
@@ -48,10 +48,11 @@ def applied(times: int = 1, **own: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_it_changes_four_settings_and_no_more(times: int) -> None:
+def test_it_changes_five_settings_and_no_more(times: int) -> None:
     assert applied(times) == {
         "ROBOTSTXT_OBEY": True,
         "DOWNLOADER": "scrapy_norobots.RobotsDownloader",
+        "SCHEDULER": "scrapy_norobots.RobotsScheduler",
         "DOWNLOADER_MIDDLEWARES": {OURS: 100, BUILTIN: None},
         "SPIDER_MIDDLEWARES": {META: 100},
     }
@@ -130,3 +131,36 @@ def test_it_comes_first_among_equal_orders() -> None:
     settings = Settings({"DOWNLOADER_MIDDLEWARES": {"my.Middleware": 100}})
     Addon().update_settings(settings)
     assert next(iter(settings.getdict("DOWNLOADER_MIDDLEWARES"))) == OURS
+
+
+class TheirScheduler:
+    """A scheduler of a project."""
+
+
+@pytest.mark.parametrize("own", ["my.Scheduler", TheirScheduler], ids=["a path", "a class"])
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
+def test_the_scheduler_of_the_user_is_wrapped_once(own: type | str, times: int, priority: str) -> None:
+    settings = Settings()
+    settings.set("SCHEDULER", own, priority)
+    for _ in range(times):
+        Addon().update_settings(settings)
+    scheduler = settings["SCHEDULER"]
+    assert issubclass(scheduler, RobotsScheduler)
+    assert scheduler.wrapped == own
+    assert settings.getpriority("SCHEDULER") == SETTINGS_PRIORITIES[priority]
+
+
+def test_a_subclass_of_the_plugins_scheduler_is_not_wrapped() -> None:
+    theirs = RobotsScheduler.around("my.Scheduler")
+    assert applied(SCHEDULER=theirs).get("SCHEDULER", theirs) is theirs
+
+
+@pytest.mark.parametrize("name", ["SCHEDULER", "DOWNLOADER"])
+def test_the_scheduler_and_the_downloader_stay_if_the_plugin_is_switched_off(name: str) -> None:
+    own = {name: "my.Own", "DOWNLOADER_MIDDLEWARES": {OURS: None}}
+    assert name not in applied(**own)
+
+
+def test_a_downloader_of_the_user_stays() -> None:
+    assert "DOWNLOADER" not in applied(DOWNLOADER="my.Downloader")

@@ -1,32 +1,30 @@
-"""Requests to sites that are closed for a moment are set aside and retried."""
+"""Requests to sites that are closed for now wait in the scheduler until robots.txt is downloaded again."""
 
 from __future__ import annotations
 
 import json
 import re
-import shutil
 import signal
-import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy.core.engine import ExecutionEngine
+from scrapy import Spider
 from scrapy.settings import default_settings
 
 from tests.commands import run, words
 from tests.components import make_project
-from tests.crawling import ADDON, Crawl, crawl, run_crawl, with_report
+from tests.crawling import ADDON, Crawl, crawl, with_report
 from tests.crawls.test_closing import running
 from tests.crawls.test_components import scrapy
 from tests.processes import Piped
 from tests.redisserver import RedisServer
-from tests.sites import Answer, Hit, Site, page
+from tests.sites import Answer, ForwardProxy, Hit, Site, page
 
 ROBOTS = "User-agent: *\nDisallow: /back/\n"
 RETRY = {**ADDON, "NOROBOTS_RETRY_CLOSED": 2, "NOROBOTS_ERROR_TTL": 0.2, "NOROBOTS_RETRY_TIMES": 0}
@@ -52,8 +50,8 @@ def waiting(done: Crawl) -> dict[str, int]:
     return {name.removeprefix(start): n for name, n in done.stats.items() if name.startswith(start)}
 
 
-def set_aside(done: Crawl) -> list[str]:
-    """Return the paths of the requests that were set aside, in order."""
+def told_to_wait(done: Crawl) -> list[str]:
+    """Return the paths of the requests that have waited, in order."""
     return re.findall(r"Set aside: <GET http://[^/]+(/\S+)>", done.log)
 
 
@@ -164,7 +162,7 @@ def test_filters_apply_to_the_redirects_of_a_request_that_waited(mode: str) -> N
         closed.answers["/moved"] = Answer(status=302, headers={"Location": f"{healthy.url}/known"})
         urls = [f"{healthy.url}/known", f"{closed.url}/moved"]
         done = crawl(*urls, settings=RETRY, mode=mode)
-        assert set_aside(done) == ["/moved"]
+        assert told_to_wait(done) == ["/moved"]
         assert done.pages == [f"{healthy.url}/known"]
         assert done.stats["dupefilter/filtered"] == 1
 
@@ -175,6 +173,85 @@ def test_a_request_that_is_redirected_comes_back_once(mode: str) -> None:
         done = crawl(f"{site.url}/moved", settings=RETRY, mode=mode)
         assert done.pages == [f"{site.url}/1"]
         assert waiting(done) == {"waited": 1, "came_back": 1}
+
+
+# Only failures in a row use up retries
+
+
+class InTurn:
+    """A robots.txt that gives these answers in turn, and then rules for ever."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self._answers = list(answers)
+
+    def __call__(self, hit: Hit) -> Answer:
+        return self._answers.pop(0) if self._answers else Answer(ROBOTS)
+
+
+CLOSED = Answer(status=503)
+# Rules expire soon, so that robots.txt is downloaded again during the crawl.
+SHORT_LIVED = {
+    **RETRY,
+    "NOROBOTS_ERROR_TTL": 0.05,
+    "NOROBOTS_TTL": 0.3,
+    "NOROBOTS_TTL_MIN": 0,
+    "DOWNLOAD_DELAY": 0.1,
+}
+
+
+def test_a_site_that_has_been_open_has_all_its_retries_again(mode: str) -> None:
+    with Site(InTurn(CLOSED, CLOSED, Answer(status=404), CLOSED, CLOSED)) as site:
+        urls = [f"{site.url}/{number}" for number in range(12)]
+        done = crawl(*urls, settings=SHORT_LIVED, mode=mode)
+        assert sorted(done.pages) == sorted(urls)
+        assert done.drops == []
+        assert len(site.robots_hits()) > 5
+        assert waiting(done)["waited"] == waiting(done)["came_back"]
+
+
+def test_failures_of_a_stale_copy_use_up_no_retries(mode: str) -> None:
+    copy_ends = 2.0
+
+    def until_copy_ends() -> None:
+        time.sleep(max(0.0, site.robots_hits()[0].time + copy_ends + 0.5 - time.monotonic()))
+
+    with Site() as site:
+        late = Answer(status=503, before=until_copy_ends)
+        site.answers["/robots.txt"] = InTurn(Answer(ROBOTS), CLOSED, CLOSED, CLOSED, late, CLOSED)
+        urls = [f"{site.url}/{number}" for number in range(20)]
+        done = crawl(*urls, settings={**SHORT_LIVED, "NOROBOTS_STALE_TTL": copy_ends}, mode=mode)
+        assert done.drops == []
+        assert sorted(done.pages) == sorted(urls)
+        assert len(site.robots_hits()) > 6
+        assert done.stats["norobots/stale"] == 3
+        assert 0 < waiting(done)["waited"] == waiting(done)["came_back"]
+
+
+def test_a_request_is_given_up_if_its_site_refuses_access_after_the_wait(mode: str) -> None:
+    with Site(InTurn(CLOSED, Answer(status=403))) as site:
+        done = crawl(f"{site.url}/1", settings=RETRY, mode=mode)
+        assert [drop.type for drop in done.drops] == ["RobotsUnreachable"]
+        assert waiting(done) == {"waited": 1, "given_up": 1}
+
+
+# Proxies
+
+
+@pytest.mark.parametrize("settings", [RETRY, FOR_EVER], ids=["short back-off", "long back-off"])
+def test_a_dead_proxy_closes_the_site_to_no_request_with_another_proxy(
+    mode: str, settings: dict[str, Any]
+) -> None:
+    with Site(ROBOTS) as site, ForwardProxy() as proxy:
+        urls = [f"{site.url}/{number}" for number in range(5)]
+        proxies = ["http://127.0.0.1:1", *[proxy.url] * 4]
+        requests = [
+            {"url": url, "meta": {"proxy": one}, "priority": -number}
+            for number, (url, one) in enumerate(zip(urls, proxies, strict=True))
+        ]
+        done = crawl(*requests, settings={**settings, "RETRY_TIMES": 0}, mode=mode)
+        assert sorted(done.pages) == urls[1:]
+        assert {drop.url for drop in done.drops} == {urls[0]}
+        assert set(told_to_wait(done)) <= {"/0"}
 
 
 # Order
@@ -198,7 +275,7 @@ def test_requests_come_back_in_order(mode: str, queue: str, has_job: bool, tmp_p
         settings = {**RETRY, **QUEUES[queue], "NOROBOTS_ERROR_TTL": 1, "CONCURRENT_REQUESTS": 1}
         job = {"JOBDIR": str(tmp_path / "job")} if has_job else {}
         done = crawl(f"{healthy.url}/", settings={**settings, **job}, mode=mode, arguments={"follow": True})
-        order = set_aside(done)
+        order = told_to_wait(done)
         # On a busy machine, the last ones may have arrived only when the site was open again.
         assert len(order) > 1
         assert closed.pages() == LINKS
@@ -216,7 +293,7 @@ def test_start_requests_come_back_with_their_priority(mode: str, has_job: bool, 
         job = {"JOBDIR": str(tmp_path / "job")} if has_job else {}
         settings = {**RETRY, "NOROBOTS_ERROR_TTL": 2, "CONCURRENT_REQUESTS": 1, **job}
         done = crawl(*requests, settings=settings, mode=mode)
-        order = set_aside(done)
+        order = told_to_wait(done)
         assert sorted(order) == list(priorities)
         targets = site.targets()[2:]
         assert [priorities[target] for target in targets] == [5, 5, 0, 0, 0, -5]
@@ -227,34 +304,40 @@ def test_start_requests_come_back_with_their_priority(mode: str, has_job: bool, 
 # Requests that wait do not delay others
 
 
-def test_waiting_requests_take_no_place(mode: str) -> None:
+@pytest.mark.parametrize("places", [1, 4])
+def test_requests_to_a_closed_site_take_no_place(mode: str, places: int) -> None:
+    count = 40 * places
     with Site(Closed(9)) as closed, Site(ROBOTS) as healthy:
-        # If the engine did not notice that one has left, it would take the next one only 5 seconds later.
-        urls = [f"{site.url}/{number}" for number in range(10, 50) for site in (closed, healthy)]
-        done = crawl(
-            *urls,
-            settings={**FOR_EVER, "CONCURRENT_REQUESTS": 1},
-            spider="tests.spiders.StopsWhenIdle",
-            mode=mode,
-        )
-        assert sorted(done.pages) == [f"{healthy.url}/{number}" for number in range(10, 50)]
-        assert done.notes == {"active": 0, "in slots": 0}
+        urls = [f"{site.url}/{number}" for number in range(count) for site in (closed, healthy)]
+        settings = {**FOR_EVER, "CONCURRENT_REQUESTS": places}
+        # If each request kept its place for a second, the crawl would take longer than that.
+        done = crawl(*urls, settings=settings, spider="tests.spiders.StopsWhenIdle", mode=mode, timeout=30)
+        assert sorted(done.pages) == sorted(f"{healthy.url}/{number}" for number in range(count))
+        assert done.notes["active"] == 0
         assert done.stats["finish_reason"] == "shutdown"
-        assert waiting(done) == {"waited": 40, "left": 40}
+        assert waiting(done) == {"waited": count, "left": count}
         assert done.drops == []
 
 
 def test_no_more_requests_wait_than_allowed(mode: str) -> None:
-    with Site(Closed(9)) as site:
-        urls = [f"{site.url}/{number}" for number in range(5)]
-        settings = {**RETRY, "NOROBOTS_RETRY_CLOSED_MAX": 2}
-        done = crawl(*urls, settings=settings, mode=mode)
-        assert len(done.drops) == 5
-        assert waiting(done) == {"waited": 2, "given_up": 2, "no_room": 3}
+    with Site(Closed(9)) as one, Site(Closed(9)) as other:
+        urls = [f"{site.url}/{number}" for number in range(5) for site in (one, other)]
+        done = crawl(*urls, settings={**RETRY, "NOROBOTS_RETRY_CLOSED_MAX": 3}, mode=mode)
+        assert len(done.drops) == 10
+        assert waiting(done) == {"waited": 3, "given_up": 3, "no_room": 7}
         assert len(done.log_lines("WARNING", "NOROBOTS_RETRY_CLOSED_MAX")) == 1
 
 
-def test_nothing_is_set_aside_in_a_dry_run(mode: str) -> None:
+def test_the_number_of_waiting_requests_leaves_other_sites_alone(mode: str) -> None:
+    with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
+        urls = [f"{site.url}/{number}" for number in range(5) for site in (closed, healthy)]
+        done = crawl(*urls, settings={**RETRY, "NOROBOTS_RETRY_CLOSED_MAX": 2}, mode=mode)
+        assert {f"{healthy.url}/{number}" for number in range(5)} <= set(done.pages)
+        assert len(done.pages) + len(done.drops) == 10
+        assert waiting(done)["waited"] == waiting(done)["came_back"] == 2
+
+
+def test_no_request_waits_in_a_dry_run(mode: str) -> None:
     with Site(Closed(9)) as site:
         done = crawl(f"{site.url}/1", settings={**FOR_EVER, "NOROBOTS_DRY_RUN": True}, mode=mode)
         assert done.pages == [f"{site.url}/1"]
@@ -268,56 +351,70 @@ def test_custom_settings_of_a_spider_apply(mode: str) -> None:
         assert done.pages == [f"{site.url}/1"]
 
 
-def test_requests_are_dropped_if_they_would_take_places() -> None:
-    with Site(Closed(1)) as site:
-        settings = {**FOR_EVER, "DOWNLOADER": "scrapy.core.downloader.Downloader"}
-        done = crawl(f"{site.url}/1", settings=settings)
+BY_HAND: dict[str, Any] = {
+    **{name: value for name, value in FOR_EVER.items() if name != "ADDONS"},
+    "ROBOTSTXT_OBEY": True,
+    "DOWNLOADER_MIDDLEWARES": {
+        "scrapy_norobots.NoRobotsMiddleware": 100,
+        "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+    },
+}
+
+
+def test_without_the_addons_scheduler_requests_to_closed_sites_are_dropped(mode: str) -> None:
+    with Site(Closed(9)) as site:
+        done = crawl(f"{site.url}/1", settings=BY_HAND, mode=mode)
         assert [drop.type for drop in done.drops] == ["RobotsUnreachable"]
+        assert done.drops[0].retry_after
+        assert waiting(done) == {}
 
 
-# Requests that other code waits for
+def test_requests_wait_with_a_downloader_of_the_user(mode: str) -> None:
+    with Site(Closed(1)) as site:
+        settings = {**RETRY, "DOWNLOADER": "scrapy.core.downloader.Downloader"}
+        done = crawl(f"{site.url}/1", settings=settings, mode=mode)
+        assert done.pages == [f"{site.url}/1"]
+        assert waiting(done) == {"waited": 1, "came_back": 1}
 
 
-def test_a_spider_that_downloads_a_page_itself_waits_for_it(mode: str) -> None:
-    with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
-        arguments = {"then": [f"{closed.url}/1", f"{closed.url}/back/"]}
-        done = crawl(
-            f"{healthy.url}/",
-            settings=RETRY,
-            spider="tests.spiders.DownloadsItself",
-            arguments=arguments,
-            mode=mode,
-        )
-        assert done.notes["told"] == [200, "RobotsForbidden"]
+# Downloads that other code awaits do not wait for a closed site
 
 
-def test_a_download_by_a_spider_fails_when_the_crawl_closes(mode: str) -> None:
+@pytest.mark.parametrize("place", ["callback", "start"])
+def test_a_download_that_a_spider_awaits_fails_at_once(mode: str, place: str) -> None:
+    if place == "start" and not hasattr(Spider, "start"):
+        pytest.skip("in this version of Scrapy, the start of a spider cannot await anything")
     with Site(Closed(9)) as closed, Site(ROBOTS) as healthy:
         done = crawl(
             f"{healthy.url}/",
-            settings={**FOR_EVER, "CLOSESPIDER_TIMEOUT": 1},
-            spider="tests.spiders.DownloadsItself",
-            arguments={"then": [f"{closed.url}/1"]},
+            settings=FOR_EVER,
+            spider="tests.spiders.AwaitsADownload",
+            arguments={"then": f"{closed.url}/1", "place": place},
             mode=mode,
         )
-        assert done.notes["told"] == ["RobotsUnreachable"]
-        assert closed.targets() == ["/robots.txt"]
+        [[error, retry_after]] = done.notes["told"]
+        assert error == "RobotsUnreachable"
+        assert 0 < retry_after <= 3600
+        assert waiting(done) == {}
+        assert done.stats["finish_reason"] == "finished"
 
 
-def test_a_media_pipeline_waits_for_its_files(mode: str, tmp_path: Path) -> None:
-    with Site(Closed(1)) as closed, Site() as healthy:
-        files = [f"{closed.url}/{number}" for number in range(3)]
-        healthy.answers["/"] = page(*files)
-        settings = {
-            **RETRY,
-            "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
-            "FILES_STORE": str(tmp_path),
-        }
-        done = crawl(f"{healthy.url}/", settings=settings, spider="tests.spiders.WithFiles", mode=mode)
-        assert done.notes["files"] == files
+def test_a_download_that_a_spider_cancels_does_not_keep_the_spider_open(mode: str) -> None:
+    if mode == "select":
+        pytest.skip("asyncio.wait_for needs asyncio")
+    with Site(Closed(9)) as closed, Site(ROBOTS) as healthy:
+        done = crawl(
+            f"{healthy.url}/",
+            settings=FOR_EVER,
+            spider="tests.spiders.AwaitsADownload",
+            arguments={"then": f"{closed.url}/1", "seconds": 0.5},
+            mode=mode,
+        )
+        assert [error for error, _ in done.notes["told"]] == ["RobotsUnreachable"]
+        assert done.stats["finish_reason"] == "finished"
 
 
-def test_a_download_by_a_middleware_does_not_wait_in_the_place_of_another_request(mode: str) -> None:
+def test_a_download_that_a_middleware_awaits_fails_at_once(mode: str) -> None:
     with Site(Closed(9)) as closed, Site(ROBOTS) as healthy:
         done = crawl(
             f"{healthy.url}/1",
@@ -329,7 +426,32 @@ def test_a_download_by_a_middleware_does_not_wait_in_the_place_of_another_reques
             mode=mode,
         )
         assert [drop.type for drop in done.drops] == ["RobotsUnreachable"]
+        assert done.drops[0].retry_after
         assert waiting(done) == {}
+
+
+def test_files_of_a_closed_site_fail_at_once_and_stop_no_pages(mode: str, tmp_path: Path) -> None:
+    with Site(Closed(9, headers={"Retry-After": "3000"})) as closed, Site(ROBOTS) as healthy:
+        urls = [f"{healthy.url}/{number}" for number in range(20)]
+        files = [f"{closed.url}/{number}" for number in range(3)]
+        settings = {
+            **RETRY,
+            "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
+            "FILES_STORE": str(tmp_path),
+        }
+        done = crawl(
+            *urls,
+            settings=settings,
+            spider="tests.components.Items",
+            arguments={"item": {"file_urls": files}},
+            mode=mode,
+        )
+        assert sorted(done.pages) == sorted(urls)
+        assert done.notes["item"] == {"file_urls": files, "files": []}
+        assert done.stats["item_scraped_count"] == 20
+        assert done.stats["finish_reason"] == "finished"
+        assert waiting(done) == {}
+        assert closed.targets() == ["/robots.txt"]
 
 
 # Code of users
@@ -342,6 +464,56 @@ def test_a_subclass_that_ignores_the_result_sends_no_forbidden_request(mode: str
         assert site.pages() == ["/1"]
         assert [drop.type for drop in done.drops] == ["RobotsForbidden"]
         assert waiting(done) == {"waited": 2, "came_back": 2}
+
+
+@pytest.mark.parametrize("expires", [False, True])
+def test_a_middleware_that_drops_repeated_requests_breaks_no_counts(mode: str, expires: bool) -> None:
+    """If the rules expire inside that middleware, the request passes it twice."""
+    before = [Answer(ROBOTS, headers={"Cache-Control": "no-cache"})] if expires else []
+    with Site(InTurn(*before, CLOSED)) as site:
+        settings = {
+            **RETRY,
+            "NOROBOTS_TTL_MIN": 0.3,
+            "NOROBOTS_STALE_TTL": 0,
+            "PAUSE": 0.6 if expires else 0,
+            "DOWNLOADER_MIDDLEWARES": {"tests.spiders.DropsRepeated": 50},
+        }
+        done = crawl(f"{site.url}/1", settings=settings, mode=mode)
+        assert waiting(done) == {"waited": 1, "came_back": 1}
+        assert [drop.type for drop in done.drops] == ["IgnoreRequest"] * expires
+        assert done.pages == [f"{site.url}/1"] * (not expires)
+
+
+def test_the_same_request_object_can_wait_several_times(mode: str) -> None:
+    with Site(Closed(1)) as site:
+        done = crawl(f"{site.url}/1", settings=RETRY, spider="tests.spiders.RepeatsTheRequest", mode=mode)
+        assert done.pages == [f"{site.url}/1"] * 3
+        assert "KeyError" not in done.log
+        assert "Error while removing request from slot" not in done.log
+        assert waiting(done) == {"waited": 3, "came_back": 3}
+
+
+def test_an_idle_handler_can_close_the_spider_while_requests_wait(mode: str) -> None:
+    with Site(Closed(9)) as site:
+        done = crawl(f"{site.url}/1", settings=FOR_EVER, spider="tests.spiders.FeedsWhenIdle", mode=mode)
+        assert done.stats["finish_reason"] == "all fed"
+        assert waiting(done) == {"waited": 1, "left": 1}
+        assert done.drops == []
+
+
+def test_an_idle_handler_can_add_requests_while_others_wait(mode: str) -> None:
+    with Site(Closed(9)) as closed, Site(ROBOTS) as healthy:
+        fed = [f"{healthy.url}/{number}" for number in range(3)]
+        done = crawl(
+            f"{closed.url}/1",
+            settings=FOR_EVER,
+            spider="tests.spiders.FeedsWhenIdle",
+            arguments={"then": fed},
+            mode=mode,
+        )
+        assert done.pages == fed
+        assert done.stats["finish_reason"] == "all fed"
+        assert waiting(done) == {"waited": 1, "left": 1}
 
 
 # The end of a crawl
@@ -408,26 +580,25 @@ def test_requests_survive_a_stop(mode: str, tmp_path: Path) -> None:
             *requests, settings={**FOR_EVER, **job}, spider="tests.spiders.StopsWhenIdle", mode=mode
         )
         assert waiting(stopped) == {"waited": 20, "left": 20}
-        assert not list((tmp_path / "job").glob("robots-waiting*"))
         resumed = crawl(settings={**RETRY, **job}, mode=mode)
         assert sorted(resumed.pages) == sorted(request["url"] for request in requests)
 
 
 def test_a_request_that_waited_at_a_stop_has_all_its_retries_in_the_next_run(tmp_path: Path) -> None:
     job = {"JOBDIR": str(tmp_path / "job")}
-    closed, closed_for_long = Answer(status=503), Answer(status=503, headers={"Retry-After": "3600"})
-    coming = [closed, closed_for_long, closed, closed]
-    with Site(lambda hit: coming.pop(0) if coming else Answer(ROBOTS)) as site:
+    for_long = Answer(status=503, headers={"Retry-After": "3600"})
+    with Site(InTurn(CLOSED, for_long, CLOSED, CLOSED)) as site:
         with running(f"{site.url}/1", settings={**RETRY, **job}) as process:
-            wait_until(lambda: len(coming) == 2, process)
-            time.sleep(1)  # the log does not say that the first retry has failed
+            log = read_until(process, "wait until", times=2)  # the first retry has failed
+            time.sleep(1)  # Scrapy's signal handler logs too, so a signal during a log call can be lost
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
-            assert process.wait() == 0, err
+            assert process.wait() == 0, log + err
             assert json.loads(out)["stats"]["norobots/retry/left"] == 1
+            assert json.loads(out)["drops"] == []
         resumed = crawl(settings={**RETRY, **job, "NOROBOTS_STORE": "memory"})
         assert resumed.pages == [f"{site.url}/1"]
-        assert coming == []
+        assert len(site.robots_hits()) == 5
 
 
 def test_a_request_that_waits_for_its_rules_survives_a_stop(mode: str, tmp_path: Path) -> None:
@@ -488,169 +659,6 @@ def test_a_stop_while_a_retry_hangs_drops_no_request(mode: str, tmp_path: Path) 
         assert sorted(resumed.pages) == [f"{closed.url}/early", f"{closed.url}/late"]
 
 
-@contextmanager
-def killed(*requests: Any, file: Path, count: int, **job: Any) -> Iterator[None]:
-    """Run a crawl, and kill it when this many requests are in its journal."""
-    with running(*requests, **job) as process:
-        wait_until(lambda: rows(file) >= count, process)
-        process.kill()
-    yield
-
-
-def rows(file: Path) -> int:
-    try:
-        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as db:
-            return int(db.execute("SELECT count(*) FROM requests").fetchone()[0])
-    except sqlite3.OperationalError:  # the process is creating it
-        return 0
-
-
-def test_a_killed_job_loses_no_request_that_waited(mode: str, tmp_path: Path) -> None:
-    job = {"JOBDIR": str(tmp_path / "job")}
-    with Site(Closed(1)) as site:
-        urls = [f"{site.url}/{number}" for number in range(20)]
-        requests = [{"url": url, "meta": {"mark": url}, "priority": 3} for url in urls]
-        file = tmp_path / "job" / "robots-waiting.sqlite"
-        settings = {**FOR_EVER, **job, "DUPEFILTER_CLASS": "tests.spiders.WritesAtOnce"}
-        with killed(*requests, file=file, count=20, settings=settings, mode=mode):
-            resumed = crawl(settings={**RETRY, **job}, mode=mode)
-        assert sorted(resumed.pages) == sorted(urls)
-        assert resumed.log_lines(
-            "INFO: Requests that waited for closed sites when this job was killed are scheduled again: 20"
-        )
-        assert not file.exists()
-
-
-def test_a_killed_job_repeats_no_request_that_has_come_back(mode: str, tmp_path: Path) -> None:
-    job = {"JOBDIR": str(tmp_path / "job")}
-    file = tmp_path / "job" / "robots-waiting.sqlite"
-    with Site(Closed(1)) as site, Site(Closed(1, headers={"Retry-After": "3600"})) as closed:
-        requests = [f"{site.url}/1", f"{closed.url}/2"]
-        settings = {**RETRY, "NOROBOTS_ERROR_TTL": 1, **job}
-        with running(*requests, settings=settings, mode=mode) as process:
-            read_until(process, f"Crawled (200) <GET {site.url}/1>")
-            wait_until(lambda: rows(file) == 1, process)
-            process.kill()
-        resumed = crawl(settings={**RETRY, **job, "NOROBOTS_STORE": "memory"}, mode=mode)
-        assert resumed.pages == [f"{closed.url}/2"]
-        assert resumed.log_lines("when this job was killed are scheduled again: 1")
-        assert site.pages() == ["/1"]
-
-
-def test_a_job_that_is_killed_while_it_closes_loses_no_request(mode: str, tmp_path: Path) -> None:
-    job = {"JOBDIR": str(tmp_path / "job")}
-    file = tmp_path / "job" / "robots-waiting.sqlite"
-    queues = tmp_path / "job" / "requests.queue"
-    release = threading.Event()
-
-    def hang(hit: Hit) -> Answer:
-        release.wait(60)
-        return Answer()
-
-    with Site(Closed(1)) as closed, Site(ROBOTS) as slow:
-        slow.answers["/"] = hang
-        urls = [f"{closed.url}/{number}" for number in range(5)]
-        with running(f"{slow.url}/", *urls, settings={**FOR_EVER, **job}, mode=mode) as process:
-            read_until(process, "Set aside", times=5)
-            wait_until(lambda: bool(slow.pages()) and rows(file) == 5, process)
-            process.send_signal(signal.SIGTERM)
-            wait_until(lambda: any(queue.is_file() for queue in queues.rglob("*")), process)
-            process.kill()
-        release.set()
-        assert rows(file) == 5
-        shutil.rmtree(queues)  # the kill has left it without an index, or damaged
-        resumed = crawl(settings={**RETRY, **job}, mode=mode)
-        assert sorted(resumed.pages) == urls
-
-
-@pytest.mark.skipif(
-    not hasattr(ExecutionEngine, "download_async"), reason="older versions do not show its cause"
-)
-def test_a_download_by_a_spider_is_not_scheduled_after_a_kill(mode: str, tmp_path: Path) -> None:
-    job = {"JOBDIR": str(tmp_path / "job")}
-    file = tmp_path / "job" / "robots-waiting.sqlite"
-    with Site(Closed(1)) as closed, Site(Closed(1)) as other, Site(ROBOTS) as healthy:
-        work: dict[str, Any] = {
-            "spider": "tests.spiders.DownloadsItself",
-            "arguments": {"then": [f"{closed.url}/inline"]},
-            "mode": mode,
-        }
-        settings = {**FOR_EVER, **job}
-        with running(f"{healthy.url}/", f"{other.url}/1", settings=settings, **work) as process:
-            log = read_until(process, "Set aside", times=2)
-            assert "/inline" in log
-            wait_until(lambda: rows(file) > 0, process)
-            process.kill()
-        assert rows(file) == 1
-        done = crawl(settings={**RETRY, **job}, **{**work, "arguments": {"then": []}})
-        assert closed.pages() == []
-        assert other.pages() == ["/1"]
-        assert done.log_lines(
-            "INFO: Requests that waited for closed sites when this job was killed are scheduled again: 1"
-        )
-
-
-def test_a_media_pipeline_keeps_its_requests_out_of_the_journal(mode: str, tmp_path: Path) -> None:
-    with Site(Closed(1)) as closed, Site() as healthy:
-        healthy.answers["/"] = page(f"{closed.url}/1")
-        settings = {
-            **RETRY,
-            "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
-            "FILES_STORE": str(tmp_path / "files"),
-            "JOBDIR": str(tmp_path / "job"),
-        }
-        done = crawl(f"{healthy.url}/", settings=settings, spider="tests.spiders.WithFiles", mode=mode)
-        assert done.notes["files"] == [f"{closed.url}/1"]
-        assert waiting(done) == {"waited": 1, "came_back": 1}
-
-
-@pytest.mark.parametrize("off", [{"NOROBOTS_RETRY_CLOSED": 0}, {"NOROBOTS_DRY_RUN": True}])
-def test_a_killed_job_continues_without_retries(off: dict[str, Any], tmp_path: Path) -> None:
-    job = {"JOBDIR": str(tmp_path / "job")}
-    with Site(Closed(1)) as site:
-        file = tmp_path / "job" / "robots-waiting.sqlite"
-        with killed(f"{site.url}/1", file=file, count=1, settings={**FOR_EVER, **job}):
-            resumed = crawl(settings={**RETRY, **job, **off, "NOROBOTS_STORE": "memory"})
-        assert resumed.pages == [f"{site.url}/1"]
-        assert not file.exists()
-
-
-def test_filters_apply_to_the_redirects_of_a_request_of_a_killed_job(mode: str, tmp_path: Path) -> None:
-    job = {"JOBDIR": str(tmp_path / "job")}
-    with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
-        closed.answers["/moved"] = Answer(status=302, headers={"Location": f"{healthy.url}/known"})
-        file = tmp_path / "job" / "robots-waiting.sqlite"
-        with killed(f"{closed.url}/moved", file=file, count=1, settings={**FOR_EVER, **job}, mode=mode):
-            resumed = crawl(f"{healthy.url}/known", settings={**RETRY, **job}, mode=mode)
-        assert "/moved" in closed.targets()
-        assert healthy.pages() == ["/known"]
-        assert resumed.stats["dupefilter/filtered"] == 1
-
-
-def test_a_damaged_journal_does_not_stop_the_crawl(tmp_path: Path) -> None:
-    job = tmp_path / "job"
-    job.mkdir()
-    (job / "robots-waiting.sqlite").write_bytes(b"what is this?" * 1000)
-    with Site(Closed(1)) as site:
-        done = crawl(f"{site.url}/1", settings={**RETRY, "JOBDIR": str(job)})
-        assert done.pages == [f"{site.url}/1"]
-        assert done.log_lines("ERROR: Requests that wait for closed sites may be lost if this job is killed")
-
-
-@pytest.mark.parametrize("debug", [False, True])
-def test_requests_that_cannot_be_serialized_are_logged_as_scrapy_does(debug: bool, tmp_path: Path) -> None:
-    with Site(Closed(1)) as site:
-        settings = {**RETRY, "JOBDIR": str(tmp_path / "job"), "SCHEDULER_DEBUG": debug}
-        urls = [f"{site.url}/{number}" for number in range(3)]
-        # This line shows a traceback, as Scrapy's does.
-        done = run_crawl(*urls, settings=settings, spider="tests.spiders.Unserializable")
-        assert done.returncode == 0, done.stderr
-        seen = json.loads(done.stdout)
-        assert sorted(seen["pages"]) == urls
-        assert seen["stats"]["norobots/retry/unserializable"] == 3
-        assert done.stderr.count("it waits in memory only") == debug
-
-
 # scrapy-redis
 
 
@@ -677,6 +685,79 @@ def test_processes_that_share_a_queue_retry_requests(redis_server: RedisServer) 
         assert stopped.drops == []
         done = crawl(settings=settings, timeout=120, **work)
         assert sorted(stopped.pages + done.pages) == sorted(urls)
+
+
+# The wrapped scheduler
+
+
+def scheduled(done: Crawl) -> tuple[int, int]:
+    """Return how many requests went into the scheduler, and how many came out, by its stats."""
+    return done.stats.get("scheduler/enqueued", 0), done.stats.get("scheduler/dequeued", 0)
+
+
+@pytest.mark.parametrize("has_job", [False, True], ids=["in memory", "with JOBDIR"])
+def test_the_stats_of_the_scheduler_count_each_request_once(mode: str, has_job: bool, tmp_path: Path) -> None:
+    job = {"JOBDIR": str(tmp_path / "job")} if has_job else {}
+    with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
+        urls = [f"{site.url}/{number}" for number in range(6) for site in (closed, healthy)]
+        done = crawl(*urls, settings={**RETRY, **job}, mode=mode)
+        assert waiting(done)["came_back"] > 0
+        assert scheduled(done) == (12, 12)
+        kind = "disk" if has_job else "memory"
+        assert done.stats[f"scheduler/enqueued/{kind}"] == done.stats[f"scheduler/dequeued/{kind}"] == 12
+
+
+@pytest.mark.parametrize("has_job", [False, True], ids=["in memory", "with JOBDIR"])
+def test_the_stats_of_the_scheduler_count_each_request_once_after_a_stop(
+    mode: str, has_job: bool, tmp_path: Path
+) -> None:
+    job = {"JOBDIR": str(tmp_path / "job")} if has_job else {}
+    with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
+        urls = [f"{site.url}/{number}" for number in range(6) for site in (closed, healthy)]
+        stopped = crawl(*urls, settings={**FOR_EVER, **job}, spider="tests.spiders.StopsWhenIdle", mode=mode)
+        assert waiting(stopped) == {"waited": 6, "left": 6}
+        assert scheduled(stopped) == (12, 6)
+        if has_job:
+            resumed = crawl(settings={**RETRY, **job}, mode=mode)
+            assert sorted(stopped.pages + resumed.pages) == sorted(urls)
+            assert scheduled(resumed) == (0, 6)
+            assert resumed.stats["scheduler/dequeued/disk"] == 6
+
+
+def test_attributes_of_the_wrapped_scheduler_can_be_read(mode: str) -> None:
+    with Site(Closed(9)) as site:
+        urls = [f"{site.url}/{number}" for number in range(3)]
+        done = crawl(*urls, settings=FOR_EVER, spider="tests.spiders.LooksAtItsScheduler", mode=mode)
+        assert done.notes["scheduler"] == {
+            "class": "RobotsScheduler",
+            "wrapped": "Scheduler",
+            "filter": "RFPDupeFilter",
+            "missing": None,
+            "length": 3,
+            "is empty": False,
+        }
+
+
+@pytest.mark.parametrize("where", ["settings", "custom_settings"])
+def test_a_scheduler_of_the_user_is_wrapped(mode: str, where: str) -> None:
+    own = {"SCHEDULER": "tests.components.OtherScheduler"} if where == "settings" else {}
+    spider = "LooksAtItsScheduler" if own else "HasItsOwnScheduler"
+    with Site(Closed(9)) as site:
+        urls = [f"{site.url}/{number}" for number in range(3)]
+        done = crawl(*urls, settings={**FOR_EVER, **own}, spider=f"tests.spiders.{spider}", mode=mode)
+        seen = done.notes["scheduler"]
+        assert (seen["class"], seen["wrapped"]) == ("RobotsScheduler", "OtherScheduler")
+        assert (seen["filter"], seen["length"]) == (None, 3)
+        assert waiting(done) == {"waited": 3, "left": 3}
+
+
+def test_a_scheduler_of_the_user_is_wrapped_if_it_is_set_by_its_class(mode: str) -> None:
+    with Site(Closed(9)) as site:
+        spider = "tests.spiders.HasAClassOfScheduler"
+        done = crawl(f"{site.url}/1", settings=FOR_EVER, spider=spider, mode=mode)
+        seen = done.notes["scheduler"]
+        assert (seen["class"], seen["wrapped"]) == ("RobotsScheduler", "OwnScheduler")
+        assert waiting(done) == {"waited": 1, "left": 1}
 
 
 # Log and reports

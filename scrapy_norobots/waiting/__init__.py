@@ -1,0 +1,7 @@
+"""Where requests wait for robots.txt, and until when: in a scheduler around the user's own.
+
+`scheduler` gives the engine only requests whose robots.txt is known and whose site is not closed for a
+while. `sites` loads the files that requests wait for, `lines` keeps the requests that may go on until their
+download slot can send them, `slots` says when that is, and `downloader` leaves downloads of robots.txt out
+of the count of `CONCURRENT_REQUESTS`. May import everything but the middleware, the add-on and the commands.
+"""

@@ -1,0 +1,111 @@
+"""`RobotsDownloader`: Scrapy's downloader, but downloads of robots.txt do not count.
+
+In Scrapy, each request in the downloader counts against `CONCURRENT_REQUESTS`: it takes one of the *places*
+of the crawl. Here, up to `NOROBOTS_CONCURRENT_FETCHES` downloads of robots.txt take none. Scrapy's limits and
+delays are never changed. The downloader tells `RobotsScheduler` when a request has left.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy.core.downloader import Downloader
+from scrapy.exceptions import IgnoreRequest
+
+from scrapy_norobots.fetch import ROBOTS_DOWNLOAD
+from scrapy_norobots.internals import open_files_max, widen_pool
+from scrapy_norobots.settings import WaitingConfig
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from twisted.internet.defer import Deferred
+
+    from scrapy_norobots.waiting.parking import Parking
+
+logger = logging.getLogger(__name__)
+
+# How many files a crawl opens beside its connections: logs, stores, queues on disk, pipes.
+_OTHER_FILES = 50
+
+
+class RobotsDownloader(Downloader):
+    """Scrapy's downloader, in which downloads of robots.txt do not count against ``CONCURRENT_REQUESTS``.
+
+    The add-on sets ``DOWNLOADER = "scrapy_norobots.RobotsDownloader"``. Without `NoRobotsMiddleware` it does
+    what Scrapy's downloader does. Raises `ValueError` if a setting is invalid.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        # How many downloads of robots.txt take no place.
+        self.free_max = self._free_max(crawler)
+        self.parking: Parking | None = None  # `RobotsScheduler` sets it when it opens
+        self._robots_downloads = 0
+        self._widened: set[str] = set()
+        super().__init__(crawler)
+
+    def needs_backout(self) -> bool:
+        """Return True if the engine should send no more requests for now. Without a limit, return False.
+
+        If there is no place, the engine may still ask the scheduler, which then only looks ahead.
+        """
+        if self.parking is not None:
+            return self.parking.has_nothing_to_do(self.places_left())
+        return self.places_left() == 0
+
+    def places_left(self) -> int | None:
+        """Return how many more requests may be sent; None if there is no limit."""
+        if not self.total_concurrency:
+            return None
+        under_way = len(self.active) - min(self._robots_downloads, self.free_max)
+        return max(0, self.total_concurrency - under_way)
+
+    def fetch(self, request: Request, *args: Any) -> Deferred[Any]:
+        """Download a request like Scrapy's downloader. Until Scrapy 2.13, `args` has the spider."""
+        is_robots = ROBOTS_DOWNLOAD in request.meta
+        self._robots_downloads += is_robots
+        if is_robots:
+            self._make_room_for_connections(request.url.partition(":")[0])
+        done: Deferred[Any] = super().fetch(request, *args)
+        return done.addBoth(self._leave, request, is_robots)
+
+    def _enqueue_request(self, request: Request, *args: Any, **kwargs: Any) -> Any:
+        """Send a request, unless the middleware has given it back and a subclass has ignored that."""
+        if self.parking is not None and self.parking.is_given_back(request):
+            raise IgnoreRequest("the request waits until robots.txt is downloaded again")
+        return super()._enqueue_request(request, *args, **kwargs)
+
+    def _leave(self, result: Any, request: Request, is_robots: bool) -> Any:
+        self._robots_downloads -= is_robots
+        if self.parking is not None:
+            self.parking.has_left(request)
+        return result
+
+    def _make_room_for_connections(self, scheme: str) -> None:
+        """Let a download handler open more connections, so that no robots.txt waits for one and times out.
+
+        Some download handlers open at most `CONCURRENT_REQUESTS` connections.
+        """
+        if scheme not in self._widened:
+            self._widened.add(scheme)
+            widen_pool(self, scheme, self.free_max)
+
+    @staticmethod
+    def _free_max(crawler: Crawler) -> int:
+        """Return `NOROBOTS_CONCURRENT_FETCHES`, lowered if the process may not open so many files."""
+        wanted = WaitingConfig.from_settings(crawler.settings).concurrent_fetches
+        files = open_files_max()
+        if files is None:
+            return wanted
+        free = max(1, files - _OTHER_FILES - crawler.settings.getint("CONCURRENT_REQUESTS"))
+        if free >= wanted:
+            return wanted
+        logger.info(
+            "At most %d robots.txt files are downloaded at a time, and not %d "
+            "(NOROBOTS_CONCURRENT_FETCHES), because this process may open only %d files (ulimit -n)",
+            free,
+            wanted,
+            files,
+        )
+        return free

@@ -1,0 +1,380 @@
+"""`Parking`: the requests of one crawl that wait for robots.txt, and which request is the next to be sent.
+
+A request whose robots.txt is being loaded keeps a place of the crawl for a second, as if it were being sent.
+So requests that come later do not overtake it, as long as its file comes soon. Beyond that, the crawl looks
+ahead, within a bound, for requests of further origins, so that their files are loaded meanwhile. As soon as
+a request is found that can only wait for others, it pauses until something has moved.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakSet
+
+from scrapy_norobots import compat
+from scrapy_norobots.waiting.downloader import RobotsDownloader
+from scrapy_norobots.waiting.lines import Lines, Parked
+from scrapy_norobots.waiting.sites import Sites
+from scrapy_norobots.waiting.slots import Slots
+from scrapy_norobots.waiting.turns import Turns
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_norobots.access import Access
+    from scrapy_norobots.middleware import NoRobotsMiddleware
+    from scrapy_norobots.question import Question
+    from scrapy_norobots.standard import Origin
+    from scrapy_norobots.waiting.source import Source
+
+logger = logging.getLogger(__name__)
+
+# For so many seconds, the crawl keeps a place for a request whose robots.txt is being loaded, and takes no
+# more requests of that origin. Most files come earlier; if one does not, nothing else waits for it.
+_PATIENCE = 1.0
+
+# How many requests may have begun to wait in that time without a place, for each place but one. With one
+# place, the order of requests counts, so the crawl does not look ahead.
+_AHEAD = 20
+
+# How many requests may wait in all, beside those of closed sites.
+_WAITING_MAX = 1_000
+
+
+class Parking:
+    """The requests that wait. `source` is the scheduler that they come from."""
+
+    def __init__(self, crawler: Crawler, middleware: NoRobotsMiddleware, source: Source) -> None:
+        self._crawler = crawler
+        self._middleware = middleware
+        self._source = source
+        assert crawler.engine is not None  # it opens the scheduler
+        downloader = crawler.engine.downloader
+        self._downloader = downloader if isinstance(downloader, RobotsDownloader) else None
+        config = middleware.config
+        if self._downloader is None:
+            logger.warning(
+                "Downloads of robots.txt count against CONCURRENT_REQUESTS, so a slow host can stall the "
+                "crawl of other hosts: DOWNLOADER is not scrapy_norobots.RobotsDownloader",
+                extra={"spider": crawler.spider},
+            )
+        self._slots = Slots(crawler)
+        self._lines = Lines(self._slots)
+        self._turns = Turns(
+            self._slots,
+            self._downloader.free_max if self._downloader else config.waiting.concurrent_fetches,
+            self._lines.__contains__,
+        )
+        self._sites = Sites(
+            middleware.loader,
+            middleware.report,
+            self._turns,
+            self._release,
+            closes=self._forget_recent,
+            tries=middleware.retries,
+            closed_max=config.retry_closed_max,
+        )
+        self._parked: set[Request] = set()
+        self._number = 0
+        # Requests that began to wait in the last `_PATIENCE` seconds, and whether they have a place.
+        self._recent: dict[Parked, bool] = {}
+        self._places = 0
+        self._ahead_max = _AHEAD * max(0, crawler.settings.getint("CONCURRENT_REQUESTS") - 1)
+        self._line_max = crawler.settings.getint("CONCURRENT_REQUESTS")
+        self._keeps_crawl_delays = config.crawl_delay_max > 0
+        self._paused_until = 0.0
+        self._alarm: tuple[float, Callable[[], object]] | None = None
+        # Requests that the engine has got, and those of them that the middleware has given back.
+        self._given: WeakSet[Request] = WeakSet()
+        self._given_back: WeakSet[Request] = WeakSet()
+        # Accesses that have expired, by requests that waited for them; and origins where one request has gone
+        # by such an access, and others must not.
+        self._used_up: set[Origin] = set()
+        self._vouched: WeakKeyDictionary[Request, Access] = WeakKeyDictionary()
+
+    def __len__(self) -> int:
+        return len(self._parked)
+
+    @property
+    def is_only_for_closed_sites(self) -> bool:
+        """Whether requests wait, and all of them for sites that are closed for now."""
+        return 0 < len(self._parked) == self._sites.closed_count
+
+    # For the scheduler
+
+    def next(self) -> Request | None:
+        """Return the next request to be sent; None if there is none for now."""
+        places = self._places_left()
+        ready = None if places == 0 else self._first()
+        if ready is None or not (self._has_place(ready) or ready.priority >= self._source.highest_priority):
+            pulled = self._pull(places)
+            ready = None if places == 0 else self._first()
+            if pulled is not None:
+                if ready is None or pulled.priority > ready.priority:
+                    self._given.add(pulled)
+                    return pulled
+                self._join(pulled)
+        if ready is None:
+            self._set_alarm()
+            return None
+        self._leave(ready)
+        self._lines.take(ready)
+        self._turns.page_has_gone(ready.slot)
+        self._given.add(ready.request)
+        return ready.request
+
+    def take_back(self, request: Request) -> bool:
+        """Park a request that the middleware has given back; return whether it has."""
+        if request not in self._given_back:
+            return False
+        self._given_back.discard(request)
+        question = self._middleware.waits_for(request)
+        assert question is not None  # it was given back because of its origin
+        if compat.is_closing(self._crawler):
+            parked = self._enter(request, question, is_held_up=False)
+            parked.is_closed = True
+            self._middleware.report.set_aside(request, question.origin, 0, is_first=False)
+            self._lines.add(parked, has_place=False)
+        else:
+            self._park(request, question)
+        return True
+
+    def clear(self) -> list[Parked]:
+        """Let nothing wait any longer, because the crawl closes; return all requests, in order."""
+        if self._alarm is not None:
+            self._alarm[1]()
+        waiting = sorted(self._sites.clear() + self._lines.clear(), key=lambda parked: parked.number)
+        for parked in waiting:
+            self._leave(parked)
+            if parked.is_closed:
+                self._middleware.report.left_waiting()
+        return waiting
+
+    # For the downloader
+
+    def has_nothing_to_do(self, places: int | None) -> bool:
+        """Return whether the engine need not ask for a request; it has so many places left (None: any)."""
+        self._forget_old()
+        if places != 0 and self._lines.first() is not None:
+            return False
+        if self._is_paused:
+            self._set_alarm()
+            return True
+        if places is None or places > self._places:
+            return False
+        if self._ahead >= self._ahead_max:
+            self._set_alarm()
+            return True
+        return places == 0 and not self._source.may_have_more
+
+    def has_moved(self, request: Request) -> None:
+        """Take note that a request has reached its slot, or has left the downloader."""
+        self._paused_until = 0.0
+        if not self._lines.is_idle:
+            self._lines.moved(request, self._slots.of(request))
+
+    def has_left(self, request: Request) -> None:
+        """Take note that a request has left the downloader."""
+        self._given.discard(request)
+        self.has_moved(request)
+
+    # For the middleware
+
+    def gives_back(self, request: Request, access: Access) -> bool:
+        """Return whether a request to a closed site waits here; if so, the middleware returns it to Scrapy.
+
+        Only a request that the engine got from here may wait; other code waits for any other one.
+        """
+        if request not in self._given:
+            return False
+        if not compat.is_closing(self._crawler):
+            if not self._sites.is_retried(access):
+                return False
+            if not self._sites.has_room():
+                self._middleware.report.no_room_to_wait(self._middleware.config.retry_closed_max)
+                return False
+        self._given.discard(request)  # if it is sent again at once, other code waits for it after all
+        self._given_back.add(request)
+        return True
+
+    def is_given_back(self, request: Request) -> bool:
+        """Return whether the middleware has given a request back, so that it must not be sent."""
+        return request in self._given_back
+
+    def access_of(self, request: Request) -> Access | None:
+        """Return the access, expired or not, by which a request may be judged that has waited for it."""
+        return self._vouched.pop(request, None)
+
+    # Requests that wait
+
+    def _places_left(self) -> int | None:
+        return self._downloader.places_left() if self._downloader else None
+
+    def _pull(self, places: int | None) -> Request | None:
+        """Return the first request of the source that need not wait; park those before it."""
+        while self._may_pull(places):
+            request = self._source.take()
+            if request is None:
+                return None
+            if request in self._given or request in self._parked:
+                request = request.copy()  # a spider may yield the same object twice
+            question = self._middleware.waits_for(request)
+            if question is not None and self._must_wait(request, question):
+                self._park(request, question, places)
+            elif question is not None and self._has_line(request):
+                self._join(request, question)
+            elif places == 0:
+                self._join(request, question)
+                self._paused_until = math.inf
+            else:
+                return request
+        return None
+
+    def _has_line(self, request: Request) -> bool:
+        """Return whether requests wait for the slot of a request, or for a Crawl-delay that it keeps."""
+        if self._lines.is_idle and not self._keeps_crawl_delays:
+            return False
+        slot = self._slots.of(request)
+        return slot in self._lines or self._must_keep_delay(slot)
+
+    def _must_keep_delay(self, slot: Any | None) -> bool:
+        return (
+            self._keeps_crawl_delays and self._slots.has_crawl_delay(slot) and not self._lines.can_send(slot)
+        )
+
+    def _may_pull(self, places: int | None) -> bool:
+        if self._is_paused or len(self._parked) - self._sites.closed_count >= _WAITING_MAX:
+            return False
+        return places is None or places > self._places or self._ahead < self._ahead_max
+
+    def _must_wait(self, request: Request, question: Question) -> bool:
+        """Return whether the robots.txt of an origin must be loaded, or tried again, before a request."""
+        if question.origin in self._sites:
+            if self._sites.since(question.origin) is not None:
+                return True
+            return not question.is_robots_txt and self._sites.has_room()
+        loader = self._middleware.loader
+        access = loader.origins.peek(question.origin)
+        if access is None:
+            return True
+        if question.is_robots_txt or not access.is_closed_for_now:
+            return False
+        is_of_other_proxy = not access.applies_to(loader.proxy_of(request))
+        return is_of_other_proxy or (self._sites.is_retried(access) and self._sites.has_room())
+
+    def _park(self, request: Request, question: Question, places: int | None = None) -> None:
+        parked = self._enter(request, question, is_held_up=True)
+        if question.origin not in self._sites or self._sites.since(question.origin) is not None:
+            has_place = places is not None and places > self._places
+            self._recent[parked] = has_place
+            self._places += has_place
+        self._wait(parked)
+
+    def _wait(self, parked: Parked) -> None:
+        """Let a request wait for its site. If another one does already, take no more for a while."""
+        assert parked.question is not None
+        origin = parked.question.origin
+        is_new = origin not in self._sites
+        self._used_up.discard(origin)
+        self._sites.wait(parked)
+        since = None if is_new or origin not in self._sites else self._sites.since(origin)
+        if since is not None and not self._has_place(parked):
+            self._paused_until = max(self._paused_until, since + _PATIENCE)
+
+    def _join(self, request: Request, question: Question | None = None) -> None:
+        """Let a request wait until others of its slot have gone, for a Crawl-delay, or for a place.
+
+        If so many wait already that they could take all places, take no more until something has moved.
+        """
+        parked = self._enter(request, question, is_held_up=False)
+        parked.is_held_up = self._must_keep_delay(parked.slot)
+        if self._lines.add(parked, has_place=False) >= self._line_max:
+            self._paused_until = math.inf
+
+    def _enter(self, request: Request, question: Question | None, *, is_held_up: bool) -> Parked:
+        self._number += 1
+        parked = Parked(
+            request, question, self._slots.of(request), self._number, monotonic(), is_held_up=is_held_up
+        )
+        self._parked.add(request)
+        self._slots.enter(parked.slot, request)
+        return parked
+
+    def _leave(self, parked: Parked) -> None:
+        self._forget_recent(parked)
+        self._parked.discard(parked.request)
+        self._slots.leave(parked.slot, parked.request)
+
+    def _release(self, waiting: list[Parked]) -> None:
+        """Let requests go on that need not wait for their site any longer."""
+        for parked in waiting:
+            assert parked.question is not None  # it has waited for its origin
+            self._middleware.has_rules(parked.request, parked.question)
+            self._lines.add(parked, has_place=self._has_place(parked))
+        self._paused_until = 0.0
+        compat.look_for_next_request(self._crawler)
+
+    def _first(self) -> Parked | None:
+        """Return the request in line that is next. Requests whose rules have expired wait again."""
+        while (parked := self._lines.first()) is not None:
+            if parked.question is None or not self._must_wait(parked.request, parked.question):
+                return parked
+            origin = parked.question.origin
+            latest = None if origin in self._sites else self._middleware.loader.origins.latest(origin)
+            if latest is not None and parked.has_reloaded and origin not in self._used_up:
+                # If no request went by expired rules, short-lived ones would be loaded for ever.
+                self._used_up.add(origin)
+                self._vouched[parked.request] = latest
+                return parked
+            parked.has_reloaded = parked.is_held_up = True
+            self._lines.remove(parked)
+            self._wait(parked)
+        return None
+
+    # Time
+
+    @property
+    def _is_paused(self) -> bool:
+        return self._paused_until > monotonic()
+
+    @property
+    def _ahead(self) -> int:
+        return len(self._recent) - self._places
+
+    def _has_place(self, parked: Parked) -> bool:
+        self._forget_old()
+        return self._recent.get(parked, False)
+
+    def _forget_old(self) -> None:
+        oldest_allowed = monotonic() - _PATIENCE
+        while self._recent and (oldest := next(iter(self._recent))).since <= oldest_allowed:
+            self._forget_recent(oldest)
+
+    def _forget_recent(self, parked: Parked) -> None:
+        self._places -= self._recent.pop(parked, False)
+
+    def _set_alarm(self) -> None:
+        """Wake the engine when a request may go on, or more requests may be taken."""
+        now = monotonic()
+        times = [now + seconds] if (seconds := self._lines.seconds_left()) is not None else []
+        if now < self._paused_until < math.inf:
+            times.append(self._paused_until)
+        if self._recent:
+            times.append(next(iter(self._recent)).since + _PATIENCE)
+        if not times:
+            return
+        when = min(times)
+        if self._alarm is not None:
+            if self._alarm[0] <= when:
+                return
+            self._alarm[1]()
+        self._alarm = when, compat.call_later(max(0.0, when - now), self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        compat.look_for_next_request(self._crawler)

@@ -1,0 +1,163 @@
+"""`RobotsScheduler`: the user's scheduler, in which requests wait for robots.txt.
+
+It takes requests from the scheduler that it wraps. One whose robots.txt is in memory goes to the engine. Any
+other is *parked*: it waits until its file has been loaded, its site is no longer closed for now, and its
+download slot can send it. The engine pulls, so a full, paused or closing engine gets nothing. When the crawl
+closes, all parked requests go back to the wrapped scheduler, which keeps them if it is persistent.
+
+`NoRobotsMiddleware` decides about every request all the same.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.exceptions import CloseSpider, DontCloseSpider
+from scrapy.utils.misc import load_object
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from scrapy_norobots import compat
+from scrapy_norobots.middleware import NoRobotsMiddleware
+from scrapy_norobots.waiting.downloader import RobotsDownloader
+from scrapy_norobots.waiting.parking import Parking
+from scrapy_norobots.waiting.source import Source
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+    from typing_extensions import Self
+
+    from scrapy_norobots.waiting.lines import Parked
+
+logger = logging.getLogger(__name__)
+
+# How many requests go back to the wrapped scheduler in one turn of the event loop.
+_AT_ONCE = 500
+
+
+class RobotsScheduler(BaseScheduler):
+    """A scheduler around the user's own; `wrapped` is the class of that one, or its import path.
+
+    The add-on sets ``SCHEDULER`` to it. The attributes of the wrapped scheduler can be read from this one.
+    Without `NoRobotsMiddleware`, requests pass through.
+    """
+
+    wrapped: type | str = "scrapy.core.scheduler.Scheduler"
+
+    @classmethod
+    def around(cls, wrapped: type | str) -> type[RobotsScheduler]:
+        """Return a subclass that wraps another scheduler."""
+        return type(cls.__name__, (cls,), {"wrapped": wrapped, "__module__": cls.__module__})
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Make the scheduler of a crawl, and the one that it wraps."""
+        wrapped = load_object(cls.wrapped)
+        # The user's own subclass is not wrapped again. (For a scheduler, `issubclass` compares only methods.)
+        if RobotsScheduler in wrapped.__mro__:
+            ours: Self = wrapped.from_crawler(crawler)
+            return ours
+        return cls(crawler, compat.build(wrapped, crawler))
+
+    def __init__(self, crawler: Crawler, scheduler: Any) -> None:
+        self._crawler = crawler
+        self._source = Source(crawler, scheduler)
+        self._is_asking = False
+        self._closed: Deferred[None] | None = None
+        self.parking: Parking | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "_source" not in self.__dict__:
+            raise AttributeError(name)
+        return getattr(self._source.scheduler, name)
+
+    def __len__(self) -> int:
+        scheduler = self._source.scheduler
+        others = len(scheduler) if hasattr(scheduler, "__len__") else int(scheduler.has_pending_requests())
+        return others + len(self.parking or ())
+
+    def open(self, spider: Spider) -> Deferred[None] | None:
+        """Open the wrapped scheduler."""
+        middleware = compat.downloader_middleware(self._crawler, NoRobotsMiddleware)
+        if middleware is not None:
+            self.parking = Parking(self._crawler, middleware, self._source)
+            middleware.wait_in(self.parking)
+            downloader = compat.downloader(self._crawler)
+            if isinstance(downloader, RobotsDownloader):
+                downloader.parking = self.parking
+            self._crawler.signals.connect(self.parking.has_moved, signals.request_reached_downloader)
+        if not hasattr(self._source.scheduler, "open"):
+            return None
+        opened: Deferred[None] | None = self._source.scheduler.open(spider)
+        return opened
+
+    def has_pending_requests(self) -> bool:
+        """Return whether there are requests, parked or not."""
+        is_parked = bool(self.parking) and not self._is_asking
+        return is_parked or bool(self._source.scheduler.has_pending_requests())
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Give a request to the wrapped scheduler; park one that the middleware has given back."""
+        if self.parking is not None and self.parking.take_back(request):
+            return True
+        return self._source.add(request)
+
+    def next_request(self) -> Request | None:
+        """Return a request whose robots.txt is known and whose site is not closed; None if there is none."""
+        if self.parking is None:
+            return self._source.take()
+        request = self.parking.next()
+        if request is None and self.parking.is_only_for_closed_sites:
+            self._ask_if_idle()
+        return request
+
+    def close(self, reason: str) -> Deferred[None] | None:
+        """Give all parked requests back to the wrapped scheduler, and close it."""
+        waiting = self.parking.clear() if self.parking is not None else []
+        if not waiting:
+            return self._close(reason)
+        self._closed = compat.spawn(self._give_back(waiting, reason))
+        return self._closed
+
+    def _close(self, reason: str) -> Deferred[None] | None:
+        if not hasattr(self._source.scheduler, "close"):
+            return None
+        closed: Deferred[None] | None = self._source.scheduler.close(reason)
+        return closed
+
+    async def _give_back(self, waiting: list[Parked], reason: str) -> None:
+        try:
+            requests = self._source.in_order([parked.request for parked in waiting])
+            for start in range(0, len(requests), _AT_ONCE):
+                self._source.give_back(requests[start : start + _AT_ONCE])
+                await compat.sleep(0)
+        finally:
+            closed = self._close(reason)
+            if closed is not None:
+                await compat.waiting_for(closed)
+
+    def _ask_if_idle(self) -> None:
+        """Send `spider_idle` if the crawl only waits for closed sites.
+
+        A handler may add requests, such as those of a queue in Redis, or close the spider.
+        """
+        engine = self._crawler.engine
+        assert engine is not None  # it asks for requests
+        self._is_asking = True
+        try:
+            is_idle = engine.spider_is_idle()
+        finally:
+            self._is_asking = False
+        if not is_idle or compat.is_closing(self._crawler):
+            return
+        results = self._crawler.signals.send_catch_log(
+            signals.spider_idle, spider=self._crawler.spider, dont_log=(DontCloseSpider, CloseSpider)
+        )
+        for _, result in results:
+            if isinstance(result, Failure) and isinstance(result.value, CloseSpider):
+                self._closed = compat.close_spider(self._crawler, result.value.reason)
+                return

@@ -1,0 +1,230 @@
+"""`Sites`: the origins whose robots.txt requests wait for, each with one task that loads it.
+
+If a site is closed for now, because of a temporary failure that the policy denies, its requests wait until
+robots.txt is downloaded again, at most `NOROBOTS_RETRY_CLOSED` times. Only failures in a row use up retries.
+A proxy that fails closes a site only to requests that use it, so another proxy is tried at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import Deferred
+
+from scrapy_norobots import compat
+from scrapy_norobots.access import AccessKind
+
+if TYPE_CHECKING:
+    from scrapy_norobots.access import Access
+    from scrapy_norobots.loader import RobotsLoader
+    from scrapy_norobots.report import CrawlReport
+    from scrapy_norobots.standard import Origin
+    from scrapy_norobots.waiting.lines import Parked
+    from scrapy_norobots.waiting.turns import Turns
+
+# How many retries a host gets whose name did not resolve: there may be no such host.
+_UNKNOWN_HOST_TRIES = 1
+
+# How much too early a timer may fire, in seconds.
+_CLOCK_RESOLUTION = 0.01
+
+# How many failing sites are remembered; one that is forgotten has all its retries again.
+_FAILING_MAX = 50_000
+
+
+@dataclass(slots=True, eq=False)
+class _Failing:
+    """A site that has failed: how often in this crawl, and its last access, with the failures in a row."""
+
+    access: Access
+    times: int
+    in_a_row: int
+
+
+@dataclass(slots=True, eq=False)
+class _Site:
+    origin: Origin
+    robot: str | bytes
+    slot: Any | None
+    since: float
+    waiting: list[Parked] = field(default_factory=list)
+    is_closed: bool = False
+    access: Access | None = None  # the last one
+    task: Deferred[None] | None = None
+    wake: Callable[[], None] | None = None  # ends the wait for the next try
+
+
+class Sites:
+    """The sites of one crawl that requests wait for.
+
+    A closed site is retried `tries` times; at most `closed_max` requests wait for closed sites. `release` is
+    called with requests that need not wait any longer, in their order; `closes` with each request whose site
+    is closed.
+    """
+
+    def __init__(
+        self,
+        loader: RobotsLoader,
+        report: CrawlReport,
+        turns: Turns,
+        release: Callable[[list[Parked]], None],
+        *,
+        closes: Callable[[Parked], None],
+        tries: int,
+        closed_max: int,
+    ) -> None:
+        self._loader = loader
+        self._report = report
+        self._turns = turns
+        self._release = release
+        self._closes = closes
+        self._tries = tries
+        self._closed_max = closed_max
+        self._sites: dict[Origin, _Site] = {}
+        self._failing: dict[Origin, _Failing] = {}
+        self.closed_count = 0  # requests that wait for closed sites
+
+    def __contains__(self, origin: Origin) -> bool:
+        return origin in self._sites
+
+    def since(self, origin: Origin) -> float | None:
+        """Return since when requests wait for a file, in monotonic seconds; None if the site is closed."""
+        site = self._sites[origin]
+        return None if site.is_closed else site.since
+
+    def is_retried(self, access: Access) -> bool:
+        """Return whether an origin with this access is closed for now, and will be tried again."""
+        if not access.is_closed_for_now or not self._tries:
+            return False
+        last = access.snapshots[-1]
+        tries = min(self._tries, _UNKNOWN_HOST_TRIES) if last.is_unknown_host else self._tries
+        failing = self._failing.get(last.origin)
+        return failing is None or failing.access is not access or failing.times <= tries
+
+    def has_room(self) -> bool:
+        """Return whether one more request may wait for a closed site."""
+        return self.closed_count < self._closed_max
+
+    def wait(self, parked: Parked) -> None:
+        """Let a request wait for the robots.txt of its origin."""
+        assert parked.question is not None  # only a request to an origin waits
+        origin, robot = parked.question.origin, parked.question.robot
+        site = self._sites.get(origin)
+        if site is None:
+            site = self._sites[origin] = _Site(origin, robot, parked.slot, monotonic(), [parked])
+            site.task = compat.spawn(self._run(site))
+            return
+        site.waiting.append(parked)
+        if site.is_closed:
+            self._close(site, parked)
+            if site.wake is not None and self._other(site) is not None:
+                site.wake()
+
+    def clear(self) -> list[Parked]:
+        """End all loads, and return the requests that wait."""
+        sites, self._sites = list(self._sites.values()), {}
+        for site in sites:
+            if site.task is not None:
+                compat.cancel(site.task)
+        return [parked for site in sites for parked in site.waiting]
+
+    async def _run(self, site: _Site) -> None:
+        """Load the robots.txt of a site until its requests need not wait any longer."""
+        turn, asker = 0, site.waiting[0]
+        try:
+            while True:
+                async with self._turns.load(site.slot, is_retry=site.is_closed):
+                    site.access = await self._loader.load(site.origin, asker.request, site.robot)
+                other = self._other(site)
+                if other is None:
+                    if not self._count(site, site.access):
+                        break
+                    seconds = self._loader.origins.remaining(site.origin)
+                    self._close_all(site, site.access, seconds)
+                    if not site.waiting:
+                        break
+                    await self._pause(site, seconds)
+                    turn += 1  # something may be wrong with one request
+                    other = self._other(site)
+                asker = other or site.waiting[turn % len(site.waiting)]
+        finally:
+            # After a bug, each request gets the same exception from the middleware.
+            if self._sites.get(site.origin) is site:
+                del self._sites[site.origin]
+                self._end(site)
+
+    def _other(self, site: _Site) -> Parked | None:
+        """Return a request to which the last access does not apply, because it uses another proxy."""
+        access = site.access
+        if access is None or not access.proxies:
+            return None
+        proxy_of = self._loader.proxy_of
+        return next((one for one in site.waiting if not access.applies_to(proxy_of(one.request))), None)
+
+    async def _pause(self, site: _Site, seconds: float) -> None:
+        """Wait for the next try, or until a request with another proxy comes."""
+        over: Deferred[None] = Deferred()
+
+        def wake() -> None:
+            if not over.called:
+                over.callback(None)
+
+        cancel = compat.call_later(seconds + _CLOCK_RESOLUTION, wake)
+        site.wake = wake
+        try:
+            await compat.waiting_for(over)
+        finally:
+            site.wake = None
+            cancel()
+
+    def _count(self, site: _Site, access: Access) -> bool:
+        """Count a failure of a site; return whether its requests wait for another try."""
+        if not access.is_closed_for_now:
+            self._failing.pop(site.origin, None)
+            return False
+        in_a_row = access.snapshots[-1].failures
+        failing = self._failing.pop(site.origin, None)
+        if failing is None or (failing.access is not access and in_a_row <= failing.in_a_row):
+            failing = _Failing(access, 1, in_a_row)  # the first one, or it has been open since
+        elif failing.access is not access:
+            failing = _Failing(access, failing.times + 1, in_a_row)
+        self._failing[site.origin] = failing
+        if len(self._failing) > _FAILING_MAX:
+            del self._failing[next(iter(self._failing))]
+        is_retried = self.is_retried(access)
+        if site.is_closed and not is_retried:
+            self._report.no_longer_retried(access)
+        return is_retried
+
+    def _close_all(self, site: _Site, access: Access, seconds: float) -> None:
+        """Let the requests of a site wait for some seconds, as many as there is room for."""
+        if site.is_closed:
+            self._report.still_closed(access, seconds)
+            return
+        site.is_closed = True
+        waiting, site.waiting = site.waiting, []
+        for number, parked in enumerate(waiting):
+            if not self.has_room():
+                self._release(waiting[number:])
+                break
+            site.waiting.append(parked)
+            self._close(site, parked, is_first=number == 0)
+
+    def _close(self, site: _Site, parked: Parked, *, is_first: bool = False) -> None:
+        self.closed_count += 1
+        parked.is_closed = True
+        self._closes(parked)
+        seconds = self._loader.origins.remaining(site.origin)
+        self._report.set_aside(parked.request, site.origin, seconds, is_first=is_first)
+
+    def _end(self, site: _Site) -> None:
+        is_given_up = site.access is None or site.access.kind is AccessKind.CLOSED
+        for parked in site.waiting:
+            if parked.is_closed:
+                parked.is_closed = False
+                self.closed_count -= 1
+                self._report.tried_again(is_given_up=is_given_up)
+        self._release(site.waiting)

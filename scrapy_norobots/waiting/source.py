@@ -1,0 +1,102 @@
+"""`Source`: the scheduler that the user has chosen, and what is known of its content."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from scrapy.core.scheduler import Scheduler
+from scrapy.utils.misc import load_object
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+    from scrapy.statscollectors import StatsCollector
+
+# The meta key of a request that got `dont_filter`, so that it could go back to its scheduler.
+FILTERED = "norobots_filtered"
+
+_ENQUEUED, _DEQUEUED = "scheduler/enqueued", "scheduler/dequeued"
+
+
+class Source:
+    """A scheduler from which requests are taken, and to which they go back when the crawl closes."""
+
+    def __init__(self, crawler: Crawler, scheduler: Any) -> None:
+        assert crawler.stats is not None  # made before the scheduler
+        self.scheduler = scheduler
+        self._stats: StatsCollector = crawler.stats
+        self._gives_last_first = {
+            is_start: _gives_last_first(crawler.settings, scheduler, is_start) for is_start in (True, False)
+        }
+        # How many of the requests that it got from here it has, by priority. It may have others, too.
+        self._priorities: Counter[int] = Counter()
+        self.may_have_more = True
+
+    @property
+    def highest_priority(self) -> float:
+        """The highest priority of its requests, as far as that is known."""
+        return max(self._priorities, default=-math.inf)
+
+    def add(self, request: Request) -> bool:
+        """Give it a request; return whether it has accepted it."""
+        is_accepted: bool = self.scheduler.enqueue_request(request)
+        if is_accepted:
+            self._priorities[request.priority] += 1
+            self.may_have_more = True
+        return is_accepted
+
+    def take(self) -> Request | None:
+        """Take its next request; None if it gives none for now."""
+        request: Request | None = self.scheduler.next_request()
+        self.may_have_more = request is not None
+        if request is None:
+            return None
+        if self._priorities[request.priority] <= 1:
+            del self._priorities[request.priority]
+        else:
+            self._priorities[request.priority] -= 1
+        if request.meta.pop(FILTERED, False):  # filters apply to what is derived from it, such as redirects
+            request.dont_filter = False
+        return request
+
+    def in_order(self, requests: list[Request]) -> list[Request]:
+        """Return requests in the order in which they must go back, so that they come in this order."""
+        first_first: list[Request] = []
+        last_first: list[Request] = []
+        for request in requests:
+            is_start = bool(request.meta.get("is_start_request"))
+            (last_first if self._gives_last_first[is_start] else first_first).append(request)
+        return [*first_first, *reversed(last_first)]
+
+    def give_back(self, requests: list[Request]) -> None:
+        """Give it requests that it has had; its stats count each of them once."""
+        before = self._counts(_ENQUEUED)
+        for request in requests:
+            if not request.dont_filter:  # the duplicate filter knows it already
+                request.dont_filter = request.meta[FILTERED] = True
+            self.scheduler.enqueue_request(request)
+        for name, count in self._counts(_ENQUEUED).items():
+            again = count - before.get(name, 0)
+            self._stats.inc_value(name, -again)
+            self._stats.inc_value(name.replace(_ENQUEUED, _DEQUEUED), -again)
+
+    def _counts(self, start: str) -> dict[str, int]:
+        stats = self._stats.get_stats()
+        return {name: count for name, count in stats.items() if name.startswith(start)}
+
+
+def _gives_last_first(settings: BaseSettings, scheduler: object, is_start: bool) -> bool:
+    """Return whether a scheduler returns its last request first, as Scrapy's does by default.
+
+    Since Scrapy 2.13, start requests have a queue of their own.
+    """
+    if Scheduler not in type(scheduler).__mro__:  # `isinstance` would compare only methods
+        return False
+    kind = "DISK" if settings.get("JOBDIR") else "MEMORY"
+    queue = (is_start and settings.get(f"SCHEDULER_START_{kind}_QUEUE")) or settings[
+        f"SCHEDULER_{kind}_QUEUE"
+    ]
+    return any("Lifo" in cls.__name__ for cls in load_object(queue).__mro__)

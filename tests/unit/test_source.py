@@ -1,0 +1,214 @@
+"""`Source`: the scheduler that the user has chosen, and what is known of its content."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest.mock import MagicMock
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.core.scheduler import Scheduler
+from scrapy.settings import Settings, default_settings
+from scrapy.utils.test import get_crawler
+
+from scrapy_norobots.waiting.source import FILTERED, Source, _gives_last_first
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+HAS_START_QUEUE = hasattr(default_settings, "SCHEDULER_START_MEMORY_QUEUE")
+FIFO = {
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
+}
+
+
+class OtherScheduler:
+    """A scheduler with the methods that the engine needs, which is not derived from Scrapy's."""
+
+    enqueue_request = next_request = has_pending_requests = MagicMock()
+
+
+class DerivedScheduler(Scheduler):
+    """A scheduler that is derived from Scrapy's."""
+
+
+# `isinstance` with Scrapy's class looks at the type of an object, so a mock would not do.
+SCRAPYS, DERIVED = object.__new__(Scheduler), object.__new__(DerivedScheduler)
+
+
+# The order in which a scheduler returns requests
+
+
+@pytest.mark.parametrize("job", [{}, {"JOBDIR": "job"}])
+@pytest.mark.parametrize(
+    ("settings", "scheduler", "is_start", "expected"),
+    [
+        ({}, SCRAPYS, False, True),
+        ({}, SCRAPYS, True, not HAS_START_QUEUE),
+        ({}, DERIVED, False, True),
+        (FIFO, SCRAPYS, False, False),
+        (FIFO, SCRAPYS, True, False),
+        ({"SCHEDULER_START_MEMORY_QUEUE": None, "SCHEDULER_START_DISK_QUEUE": None}, SCRAPYS, True, True),
+        ({}, object(), False, False),
+        ({}, OtherScheduler(), False, False),
+    ],
+)
+def test_the_order_of_a_queue_is_known(
+    job: dict[str, Any], settings: dict[str, Any], scheduler: object, is_start: bool, expected: bool
+) -> None:
+    assert _gives_last_first(Settings({**settings, **job}), scheduler, is_start) is expected
+
+
+def test_only_the_queue_on_disk_counts_in_a_job() -> None:
+    fifo_in_memory = {"SCHEDULER_MEMORY_QUEUE": FIFO["SCHEDULER_MEMORY_QUEUE"]}
+    assert not _gives_last_first(Settings(fifo_in_memory), SCRAPYS, False)
+    assert _gives_last_first(Settings({**fifo_in_memory, "JOBDIR": "job"}), SCRAPYS, False)
+
+
+# Requests that go back
+
+
+class Opened:
+    """Scrapy's scheduler, open, and the source around it."""
+
+    def __init__(self, **settings: Any) -> None:
+        plain = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
+        self.crawler = get_crawler(Spider, {**plain, **settings})
+        self.scheduler = Scheduler.from_crawler(self.crawler)
+        spider = Spider("pages")
+        spider.crawler = self.crawler
+        self.scheduler.open(spider)
+        self.source = Source(self.crawler, self.scheduler)
+
+    def stats(self) -> dict[str, int]:
+        assert self.crawler.stats is not None
+        start = "scheduler/"
+        counts = self.crawler.stats.get_stats().items()
+        return {name.removeprefix(start): n for name, n in counts if name.startswith(start)}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.scheduler.close("finished")
+
+    def take_all(self) -> list[Request]:
+        return list(iter(self.source.take, None))
+
+
+def requests(count: int, *, is_start: bool = False) -> list[Request]:
+    meta = {"is_start_request": True} if is_start else {}
+    kind = "start" if is_start else "page"
+    return [Request(f"http://town.example/{kind}/{number}", meta=dict(meta)) for number in range(count)]
+
+
+@pytest.mark.parametrize("has_job", [False, True], ids=["in memory", "with JOBDIR"])
+@pytest.mark.parametrize(
+    ("queue", "taken"), [({}, 1), ({}, 3), ({}, 8), (FIFO, 8)], ids=["1", "3", "all", "first in, first out"]
+)
+def test_requests_that_go_back_come_in_the_same_order_again(
+    queue: dict[str, str], taken: int, has_job: bool, tmp_path: Path
+) -> None:
+    """A queue that is first in, first out, keeps the order only if all requests were taken."""
+    jobs = [str(tmp_path / name) if has_job else None for name in ("one", "other")]
+    with Opened(JOBDIR=jobs[0], **queue) as expected, Opened(JOBDIR=jobs[1], **queue) as opened:
+        for source in (expected.source, opened.source):
+            for request in requests(8):
+                source.add(request)
+        before = [request.url for request in expected.take_all()]
+        parked = list(islice(iter(opened.source.take, None), taken))
+        opened.source.give_back(opened.source.in_order(parked))
+        assert len(before) == 8
+        assert [request.url for request in opened.take_all()] == before
+
+
+def test_requests_go_back_in_their_order_to_an_unknown_scheduler() -> None:
+    source = Source(MagicMock(settings=Settings()), OtherScheduler())
+    given = [*requests(3), *requests(3, is_start=True)]
+    assert source.in_order(given) == given
+
+
+@pytest.mark.parametrize("is_start", [False, True])
+def test_start_requests_go_back_in_order(is_start: bool) -> None:
+    with Opened() as opened:
+        for request in requests(5, is_start=is_start):
+            opened.source.add(request)
+        taken = opened.take_all()
+        opened.source.give_back(opened.source.in_order(taken))
+        assert [request.url for request in opened.take_all()] == [request.url for request in taken]
+
+
+@pytest.mark.parametrize("has_job", [False, True], ids=["in memory", "with JOBDIR"])
+def test_the_stats_count_a_request_that_goes_back_once(has_job: bool, tmp_path: Path) -> None:
+    kind = "disk" if has_job else "memory"
+    with Opened(JOBDIR=str(tmp_path) if has_job else None) as opened:
+        for request in requests(5):
+            opened.source.add(request)
+        opened.source.give_back(list(islice(iter(opened.source.take, None), 3)))
+        assert opened.stats() == {"enqueued": 5, f"enqueued/{kind}": 5, "dequeued": 0, f"dequeued/{kind}": 0}
+        assert len(opened.take_all()) == 5
+        assert opened.stats() == {"enqueued": 5, f"enqueued/{kind}": 5, "dequeued": 5, f"dequeued/{kind}": 5}
+
+
+def test_the_stats_of_a_scheduler_without_stats_stay_empty() -> None:
+    opened = Opened()
+    other = MagicMock(spec=["enqueue_request", "next_request"])
+    Source(opened.crawler, other).give_back(requests(2))
+    assert other.enqueue_request.call_count == 2
+    assert opened.stats() == {}
+
+
+@pytest.mark.parametrize("dont_filter", [False, True])
+def test_the_duplicate_filter_lets_requests_go_back(dont_filter: bool) -> None:
+    opened = Opened()
+    request = Request("http://town.example/", dont_filter=dont_filter)
+    assert opened.source.add(request)
+    taken = opened.source.take()
+    assert taken is not None
+    opened.source.give_back([taken])
+    again = opened.source.take()
+    assert again is not None
+    # Filters apply to the requests that are derived from it, such as redirects, as before.
+    assert again.dont_filter is dont_filter
+    assert FILTERED not in again.meta
+
+
+# What is known of its content
+
+
+def test_the_highest_priority_of_its_requests_is_known() -> None:
+    source = Opened().source
+    assert source.highest_priority == -math.inf
+    for number, priority in enumerate([0, 5, 5, -3]):
+        source.add(Request(f"http://town.example/{number}", priority=priority))
+    seen = [source.highest_priority for _ in iter(source.take, None)]
+    assert seen == [5, 0, -3, -math.inf]
+
+
+def test_a_request_that_is_not_accepted_has_no_priority() -> None:
+    source = Opened().source
+    assert source.add(Request("http://town.example/"))
+    assert not source.add(Request("http://town.example/", priority=9))
+    assert source.highest_priority == 0
+
+
+def test_a_request_that_came_from_elsewhere_can_be_taken() -> None:
+    """Such as one of an earlier run, or one that another process has put into a shared queue."""
+    opened = Opened()
+    opened.scheduler.enqueue_request(Request("http://town.example/", priority=2))
+    assert len(opened.take_all()) == 1
+    assert opened.source.highest_priority == -math.inf
+
+
+def test_it_may_have_more_until_it_gives_nothing() -> None:
+    source = Opened().source
+    seen = [source.may_have_more]
+    assert source.take() is None
+    seen.append(source.may_have_more)
+    source.add(Request("http://town.example/"))
+    seen.append(source.may_have_more)
+    assert seen == [True, False, True]
