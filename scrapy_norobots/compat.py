@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +18,9 @@ from scrapy import Spider, signals
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IResolutionReceiver
 from twisted.internet.task import deferLater
+from zope.interface import implementer
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -116,6 +119,34 @@ async def within(seconds: float, coroutine: Coroutine[Any, Any, _T]) -> _T:
         raise TimeoutError(f"no answer within {seconds:g} s") from None
 
 
+async def resolve(host: str) -> None:
+    """Resolve a host name as a download does, and ignore the result: Scrapy caches it."""
+    if _reactor_runs():
+        await waiting_for(_Resolution(host).over)
+    else:
+        with suppress(OSError, UnicodeError):
+            await asyncio.get_running_loop().getaddrinfo(host, None)
+
+
+@implementer(IResolutionReceiver)
+class _Resolution:
+    """The resolution of a host name by the resolver of the reactor; `over` is called at its end."""
+
+    def __init__(self, host: str) -> None:
+        self.over: Deferred[None] = Deferred()
+        _reactor().nameResolver.resolveHostName(self, host)
+
+    def resolutionBegan(self, resolution: object) -> None:  # noqa: N802  # Twisted's names
+        """Do nothing."""
+
+    def addressResolved(self, address: object) -> None:  # noqa: N802
+        """Do nothing."""
+
+    def resolutionComplete(self) -> None:  # noqa: N802
+        if not self.over.called:  # else the wait was cancelled
+            self.over.callback(None)
+
+
 async def in_thread(executor: Executor, function: Callable[[], _T]) -> _T:
     """Run a function in a thread and return its result; the event loop is not blocked."""
     if _asyncio_runs():
@@ -149,6 +180,10 @@ def _asyncio_runs() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def _reactor_runs() -> bool:
+    return "twisted.internet.reactor" in sys.modules and bool(_reactor().running)
 
 
 def _reactor() -> Any:

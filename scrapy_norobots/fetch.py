@@ -22,6 +22,7 @@ from w3lib.url import safe_url_string
 from scrapy_norobots import compat
 from scrapy_norobots.body import ENCODING_HEADER, decode
 from scrapy_norobots.freshness import stated_wait
+from scrapy_norobots.host_names import HostNames
 from scrapy_norobots.in_flight import BodiesInFlight, NoRoomError, free_body
 from scrapy_norobots.internals import has_slot_of_host, missing_internals, slot_of
 from scrapy_norobots.snapshot import Snapshot
@@ -86,6 +87,7 @@ class Fetcher:
         self._crawler = crawler
         self._evidence = evidence
         self._config = config
+        self._names = HostNames(crawler)
         self._unrendered = _unrendered(crawler.settings)
         # A file of the size that NOROBOTS_MAXSIZE allows must fit, even if NOROBOTS_MEMORY_MAX is too small.
         self._bodies = BodiesInFlight(crawler, max(config.memory_max, 2 * config.maxsize))
@@ -172,6 +174,7 @@ class Fetcher:
         Some handlers limit only the time of each read, which a server that sends a byte now and then never
         exceeds. Time that the request waits in its download slot is not included.
         """
+        await self._names.look_up(request)
         limit = self._config.timeout
         transferring: object = None
 

@@ -177,6 +177,12 @@ def open_files_max() -> int | None:
     return None if limit == resource.RLIM_INFINITY else limit
 
 
+def download_handler(crawler: Crawler, scheme: str) -> object | None:
+    """Return the download handler of a URL scheme; None if it is not known."""
+    handlers: Any = getattr(getattr(crawler.engine, "downloader", None), "handlers", None)
+    return handlers._get_handler(scheme) if hasattr(handlers, "_get_handler") else None  # noqa: SLF001
+
+
 def widen_pool(downloader: Downloader, scheme: str, by: int) -> None:
     """Let the download handler of a URL scheme open more connections, if it has a limit of its own."""
     handler = downloader.handlers._get_handler(scheme)  # noqa: SLF001

@@ -119,10 +119,9 @@ class NoRobotsMiddleware:
 
         Waits until the robots.txt of the request's origin is loaded; if it is in memory, nothing is awaited.
         Returns the request if it must wait in the scheduler, because its origin is closed for now; a subclass
-        must return it too. Raises `RobotsForbidden` if robots.txt forbids the
-        request, `RobotsUnreachable` if robots.txt could not be downloaded and the policy denies, and
-        `ValueError` if ``norobots_url`` in the request's meta is not an http or https URL.
-        `spider` is not used: older Scrapy versions pass it.
+        must return it too. Raises `RobotsForbidden` if robots.txt forbids the request, `RobotsUnreachable` if
+        robots.txt could not be downloaded and the policy denies, and `ValueError` if ``norobots_url`` in the
+        request's meta is not an http or https URL. `spider` is not used: older Scrapy versions pass it.
         """
         if self._delays is not None:
             self._delays.use_slot_of_host(request)
@@ -131,10 +130,7 @@ class NoRobotsMiddleware:
             return None
         question = question_of(request, self._identity)
         if isinstance(question, Decision):
-            if question.allowed:
-                self._record(request, question.url, exemption=question.reason)
-            else:
-                self._drop(request, question)
+            self._decide_without_file(request, question)
             return None
         if question.is_robots_txt:
             self._record(request, question.url, exemption=Reason.ROBOTS_TXT)
@@ -144,18 +140,29 @@ class NoRobotsMiddleware:
             self._counters.add_requests(question.origin, 1)
         if access is None or not access.is_ready(question.robot) or access.proxies:
             access = await self._wait(request, question)
-        decision = _forbids(access, question)
         if self._delays is not None:
             self._delays.bring(request, question.origin, self._crawl_delay(access, question))
-        if decision is not None:
-            if access.is_closed_for_now and self._goes_back(request, access):
-                self._counters.add_requests(question.origin, -1)  # it is counted when it passes or is dropped
-                return request
+        return self._decide(request, question, access)
+
+    def _decide(self, request: Request, question: Question, access: Access) -> Request | None:
+        """Let a request pass, or drop it, or return it if it must wait in the scheduler."""
+        decision = _forbids(access, question)
+        if decision is None:
+            self._counters.passed += 1
+            self._record(request, question.url, access)
+        elif access.is_closed_for_now and self._goes_back(request, access):
+            self._counters.add_requests(question.origin, -1)  # it is counted when it passes or is dropped
+            return request
+        else:
             self._drop(request, decision, access)
-            return None
-        self._counters.passed += 1
-        self._record(request, question.url, access)
         return None
+
+    def _decide_without_file(self, request: Request, decision: Decision) -> None:
+        """Let a request pass, or drop it, that needs no robots.txt."""
+        if decision.allowed:
+            self._record(request, decision.url, exemption=decision.reason)
+        else:
+            self._drop(request, decision)
 
     # For `RobotsScheduler`
 

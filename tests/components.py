@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+from collections import deque
 from collections.abc import Iterator
 from inspect import iscoroutinefunction
 from pathlib import Path
@@ -20,7 +22,7 @@ from scrapy.pipelines import media
 from scrapy.spiders import CrawlSpider, Rule
 from twisted.internet.defer import Deferred
 
-from scrapy_norobots import NoRobotsMiddleware, compat
+from scrapy_norobots import NoRobotsMiddleware, RobotsScheduler, compat
 from tests.spiders import Pages
 
 if TYPE_CHECKING:
@@ -394,3 +396,68 @@ def make_project(folder: Path, site: str) -> Path:
     for name, text in PROJECT.items():
         (folder / name).write_text(text.replace("%(site)s", site))
     return folder
+
+
+class DerivedScheduler(RobotsScheduler):
+    """A user's scheduler, a subclass of the plugin's."""
+
+
+class MinimalScheduler:
+    """A scheduler with only what the engine needs: no `open`, no `close` and no length."""
+
+    def __init__(self) -> None:
+        self._requests: deque[Request] = deque()
+
+    def has_pending_requests(self) -> bool:
+        return bool(self._requests)
+
+    def enqueue_request(self, request: Request) -> bool:
+        self._requests.append(request)
+        return True
+
+    def next_request(self) -> Request | None:
+        return self._requests.popleft() if self._requests else None
+
+
+class QueueInFile(MinimalScheduler):
+    """A scheduler that keeps the URLs of its requests in a file between crawls."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(Path(crawler.settings["QUEUE"]))
+
+    def open(self, spider: Pages) -> None:
+        if self._path.exists():
+            self._requests.extend(map(spider.request, json.loads(self._path.read_text())))
+
+    def close(self, reason: str) -> None:
+        self._path.write_text(json.dumps([request.url for request in self._requests]))
+
+
+class AnswersLate:
+    """A downloader middleware that returns a response for each page after a while, like a slow renderer.
+
+    Counts how many pages it has at once.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._now = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> Response | None:
+        if request.url.endswith("/robots.txt"):
+            return None
+        self._now += 1
+        assert self._crawler.stats is not None
+        self._crawler.stats.max_value("at once", self._now)
+        await compat.sleep(1.2)
+        self._now -= 1
+        return TextResponse(request.url, body=b"")

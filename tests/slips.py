@@ -99,7 +99,6 @@ def _no_check_after_waiting_in_a_place(_urls: list[str]) -> None:
     NoRobotsMiddleware._wait = _wait  # type: ignore[method-assign]
 
 
-
 def _drop_early_what_is_closed(_urls: list[str]) -> None:
     def _schedule(self: NoRobotsMiddleware, request: Request) -> None:
         origin = Origin.of(request.url)

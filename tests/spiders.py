@@ -477,7 +477,8 @@ class Outdated(Pages):
 class Watching(Pages):
     """Puts many requests on the scheduler at once, from its first page.
 
-    Records the largest number of requests in the downloader, as seen when pages arrive.
+    Records the largest numbers of requests in the downloader and of parked requests, as seen when pages
+    arrive.
     """
 
     def __init__(self, then: list[str], **kwargs: Any) -> None:
@@ -490,6 +491,8 @@ class Watching(Pages):
         assert engine is not None
         now = len(engine.downloader.active)
         self.notes["most active"] = max(now, self.notes.get("most active", 0))
+        parking = getattr(engine.downloader, "parking", None)
+        self.notes["most parked"] = max(len(parking or ()), self.notes.get("most parked", 0))
         yield from super().parse(response)
         if len(self.pages) == 1:
             engine.pause()
@@ -844,3 +847,74 @@ class HasAClassOfScheduler(LooksAtItsScheduler):
     """Sets a scheduler in its own settings, by its class."""
 
     custom_settings = {"SCHEDULER": OwnScheduler}  # noqa: RUF012  # as users write it
+
+
+class StopsAmidRobots(Pages):
+    """Closes or pauses the crawl when some downloads of robots.txt have begun.
+
+    A pause ends when all of them have ended. Notes how many robots.txt files arrived during the pause, and how
+    many pages were sent.
+    """
+
+    def __init__(self, robots: int, how: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._robots = robots
+        self._how = how
+        self._watch: Deferred[None] | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.opened, signal=signals.spider_opened)
+        crawler.signals.connect(spider.reached, signal=signals.request_reached_downloader)
+        return spider
+
+    def opened(self) -> None:
+        self._watch = compat.spawn(self._stop())
+
+    def reached(self, request: Request) -> None:
+        assert self.crawler.engine is not None
+        if self.crawler.engine.paused and not request.url.endswith("/robots.txt"):
+            self.notes["sent while paused"] += 1
+
+    async def _stop(self) -> None:
+        await self._robots_reach("request", self._robots)
+        engine = self.crawler.engine
+        assert engine is not None
+        if self._how == "close":
+            self._watch = compat.close_spider(self.crawler, "amid")
+            return
+        engine.pause()
+        assert self.crawler.stats is not None
+        before = self.crawler.stats.get_value("robotstxt/response_count", 0)
+        self.notes["sent while paused"] = 0
+        await self._robots_reach("response", self.crawler.stats.get_value("robotstxt/request_count"))
+        await compat.waiting_for(compat.spawn(compat.sleep(0.5)))
+        after = self.crawler.stats.get_value("robotstxt/response_count", 0)
+        self.notes["loaded while paused"] = after - before
+        engine.unpause()
+
+    async def _robots_reach(self, what: str, count: int) -> None:
+        assert self.crawler.stats is not None
+        while self.crawler.stats.get_value(f"robotstxt/{what}_count", 0) < count:
+            await compat.waiting_for(compat.spawn(compat.sleep(0.02)))
+
+
+class WithFewFiles(Pages):
+    """May open few files; the limit is set before there is a downloader."""
+
+    def __init__(self, files: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
+
+
+class StartsLazily(Pages):
+    """Yields a start request only if nothing else is left to do, as Scrapy's documentation proposes."""
+
+    async def start(self) -> AsyncIterator[Request]:
+        for request in self.start_requests():
+            assert self.crawler.engine is not None
+            if self.crawler.engine.needs_backout():
+                await self.crawler.signals.wait_for(signals.scheduler_empty)
+            yield request

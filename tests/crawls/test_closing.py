@@ -80,5 +80,3 @@ def test_a_robots_txt_that_fails_is_not_retried_while_the_crawl_is_closing(mode:
     assert "norobots/origins/closed" not in stats
     assert "downloaded again after" not in log + err
     assert site.targets() == ["/robots.txt"]
-
-

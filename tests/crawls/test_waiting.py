@@ -1,21 +1,27 @@
-"""`RobotsDownloader` in crawls: requests that wait for a robots.txt stall no other host.
+"""`RobotsScheduler` and `RobotsDownloader` in crawls: requests that wait for robots.txt stall no other host.
 
-Every crawl of the tests checks at its end that nothing is left in the downloader: see `tests.crawler`.
+Every crawl of the tests checks at its end that nothing is left in the scheduler or the downloader: see
+`tests.crawler`.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
+import signal
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy import signals
 from scrapy.core.downloader import Downloader
 from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.settings import default_settings
 
 from tests.crawling import ADDON, MODES, Crawl, crawl
+from tests.crawls.test_closing import running
 from tests.sites import Answer, Hit, Site, page
 
 RULES = "User-agent: *\nDisallow: /back/\n"
@@ -86,10 +92,7 @@ IN_ORDER = {
         pytest.param(
             {"DOWNLOAD_SLOTS": {"127.0.0.2": {"concurrency": 1, "delay": 0.01}}}, id="DOWNLOAD_SLOTS"
         ),
-        pytest.param(
-            {"SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE, "NOROBOTS_HELD_PER_ORIGIN": SLOW_PAGES},
-            id="plain queue",
-        ),
+        pytest.param({"SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE}, id="plain queue"),
         pytest.param(
             {"CONCURRENT_REQUESTS": 0},
             id="no limit",
@@ -106,21 +109,17 @@ def test_a_slow_host_does_not_stall_others_with_settings(settings: dict[str, Any
 
 
 def test_a_slow_host_does_not_pull_the_queue_into_memory() -> None:
-    settings: dict[str, Any] = {"CONCURRENT_REQUESTS": 4, "NOROBOTS_HELD_PER_ORIGIN": 3}
-    seen, _ = crawl_beside_a_slow_host(**settings)
-    # The limit, and for either host those held for free and the download of its robots.txt.
-    assert seen.notes["most active"] <= 4 + 2 * (3 + 1)
-    seen, _ = crawl_beside_a_slow_host(**settings, NOROBOTS_HELD_MAX=1)
-    assert seen.notes["most active"] <= 4 + 1 + 2 * 1
+    seen, _ = crawl_beside_a_slow_host(CONCURRENT_REQUESTS=4)
+    assert seen.notes["most parked"] < SLOW_PAGES
+    assert seen.notes["most active"] <= 4 + 2  # two downloads of robots.txt take no place
 
 
-def test_with_limits_of_zero_held_requests_take_places() -> None:
+def test_without_free_downloads_of_robots_txt_all_take_places() -> None:
     robots = Answer(RULES, before=lambda: threading.Event().wait(0.3))
-    nothing_free = {"NOROBOTS_HELD_PER_ORIGIN": 0, "NOROBOTS_CONCURRENT_FETCHES": 0}
     with Site(robots) as site:
         seen = crawl(
             "data:,",
-            settings={**ADDON, "CONCURRENT_REQUESTS": 4, **nothing_free},
+            settings={**ADDON, "CONCURRENT_REQUESTS": 4, "NOROBOTS_CONCURRENT_FETCHES": 0},
             spider="tests.spiders.Watching",
             arguments={"then": [f"{site.url}/{i}" for i in range(20)]},
         )
@@ -138,8 +137,7 @@ def test_downloads_of_robots_txt_above_the_limit_take_places() -> None:
             arguments={"then": [f"{site.url_of(f'127.0.0.{host}')}/" for host in range(1, 31)]},
         )
     assert len(seen.pages) == 1 + 30
-    # Each download has one held request. One or two more may start before the engine asks for room.
-    assert seen.notes["most active"] <= 2 * (4 + 2 + 2)
+    assert seen.notes["most active"] <= 4 + 2 + 2  # two may start before the engine asks for room
 
 
 @pytest.mark.parametrize("queue", [default_settings.SCHEDULER_PRIORITY_QUEUE, PLAIN_QUEUE])
@@ -157,9 +155,7 @@ def test_the_order_of_requests_is_kept(queue: str) -> None:
         assert len(reached) == 60
         return reached
 
-    ours, plain = order(ADDON), order({})
-    # Held requests are overtaken by some that need not wait, but do not come last, 36 places late.
-    assert max(place - plain.index(target) for place, target in enumerate(ours)) <= 28
+    assert order(ADDON) == order({})
 
 
 def test_a_download_slot_of_the_user_is_respected() -> None:
@@ -179,10 +175,17 @@ BY_HAND = {
         "scrapy_norobots.NoRobotsMiddleware": 100,
     },
 }
-NOT_OURS = "DOWNLOADER is not scrapy_norobots.RobotsDownloader"
+OTHER_SCHEDULER = (
+    "Requests that wait for robots.txt count against CONCURRENT_REQUESTS, so a slow host can stall the crawl "
+    "of other hosts: SCHEDULER is not scrapy_norobots.RobotsScheduler"
+)
+OTHER_DOWNLOADER = (
+    "Downloads of robots.txt count against CONCURRENT_REQUESTS, so a slow host can stall the crawl of other "
+    "hosts: DOWNLOADER is not scrapy_norobots.RobotsDownloader"
+)
 
 
-def crawl_with_any_downloader(settings: dict[str, Any], mode: str) -> Crawl:
+def crawl_with_any_setup(settings: dict[str, Any], mode: str) -> Crawl:
     with Site(RULES) as site, Site(RULES) as other:
         urls = [f"{one.url}{target}" for one in (site, other) for target in ("/1", "/2", "/back/")]
         seen = crawl(*urls, settings=settings, mode=mode)
@@ -195,12 +198,49 @@ def crawl_with_any_downloader(settings: dict[str, Any], mode: str) -> Crawl:
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        pytest.param(BY_HAND, NOT_OURS, id="listed by hand"),
-        pytest.param({**ADDON, "DOWNLOADER": "scrapy.core.downloader.Downloader"}, NOT_OURS, id="Scrapy's"),
+        pytest.param(BY_HAND, OTHER_SCHEDULER, id="listed by hand"),
+        pytest.param(
+            {**BY_HAND, "DOWNLOADER": "scrapy_norobots.RobotsDownloader"},
+            OTHER_SCHEDULER,
+            id="listed by hand with the downloader",
+        ),
+        pytest.param(
+            {**BY_HAND, "SCHEDULER": "scrapy_norobots.RobotsScheduler"},
+            OTHER_DOWNLOADER,
+            id="listed by hand with the scheduler",
+        ),
+        pytest.param(
+            {**ADDON, "DOWNLOADER": "scrapy.core.downloader.Downloader"}, OTHER_DOWNLOADER, id="Scrapy's"
+        ),
         pytest.param(
             {**ADDON, "DOWNLOADER": "tests.spiders.OtherDownloader", "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE},
-            NOT_OURS,
+            OTHER_DOWNLOADER,
             id="the user's",
+        ),
+    ],
+)
+def test_obeys_with_any_scheduler_and_downloader(settings: dict[str, Any], problem: str, mode: str) -> None:
+    seen = crawl_with_any_setup(settings, mode)
+    (line,) = seen.log_lines("WARNING", "CONCURRENT_REQUESTS")
+    assert line.endswith(f"WARNING: {problem}")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(
+            {
+                **BY_HAND,
+                "DOWNLOADER": "scrapy_norobots.RobotsDownloader",
+                "SCHEDULER": "scrapy_norobots.RobotsScheduler",
+            },
+            id="listed by hand",
+        ),
+        pytest.param(
+            {**ADDON, "DOWNLOADER": "tests.spiders.DerivedDownloader"}, id="a downloader derived from it"
+        ),
+        pytest.param(
+            {**ADDON, "SCHEDULER": "tests.components.DerivedScheduler"}, id="a scheduler derived from it"
         ),
         pytest.param(
             {
@@ -208,7 +248,6 @@ def crawl_with_any_downloader(settings: dict[str, Any], mode: str) -> Crawl:
                 "DOWNLOADER": "tests.spiders.DownloaderWithoutSlots",
                 "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE,
             },
-            "has no downloader.slots, no downloader._get_slot",
             id="of a Scrapy without download slots",
             marks=pytest.mark.skipif(
                 not hasattr(DownloadHandlers, "download_request_async"),
@@ -217,22 +256,21 @@ def crawl_with_any_downloader(settings: dict[str, Any], mode: str) -> Crawl:
         ),
     ],
 )
-def test_obeys_with_any_downloader(settings: dict[str, Any], problem: str, mode: str) -> None:
-    seen = crawl_with_any_downloader(settings, mode)
-    (line,) = seen.log_lines("WARNING: Requests that wait for robots.txt count against CONCURRENT_REQUESTS")
-    assert line.endswith(problem)
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        pytest.param({**BY_HAND, "DOWNLOADER": "scrapy_norobots.RobotsDownloader"}, id="listed by hand"),
-        pytest.param({**ADDON, "DOWNLOADER": "tests.spiders.DerivedDownloader"}, id="derived from it"),
-    ],
-)
-def test_needs_no_warning_with_its_downloader(settings: dict[str, Any]) -> None:
-    seen = crawl_with_any_downloader(settings, MODES[0])
+def test_needs_no_warning_with_its_scheduler_and_downloader(settings: dict[str, Any], mode: str) -> None:
+    seen = crawl_with_any_setup(settings, mode)
     assert not seen.log_lines("WARNING", "CONCURRENT_REQUESTS")
+
+
+def test_without_the_middleware_its_scheduler_and_downloader_do_what_scrapys_do(mode: str) -> None:
+    settings = {
+        "DOWNLOADER": "scrapy_norobots.RobotsDownloader",
+        "SCHEDULER": "scrapy_norobots.RobotsScheduler",
+    }
+    with Site(RULES) as site:
+        seen = crawl(*(f"{site.url}/{i}" for i in range(5)), settings=settings, mode=mode)
+    assert len(seen.pages) == 5
+    assert not site.robots_hits()
+    assert not seen.log_lines("WARNING")
 
 
 class InHand:
@@ -303,7 +341,7 @@ def test_a_spiders_requests_for_robots_txt_stay_within_the_limit(mode: str) -> N
     assert hand.most <= 2
 
 
-def test_a_held_request_becomes_free_when_another_origin_continues() -> None:
+def test_requests_that_wait_leave_their_places_to_others() -> None:
     done = threading.Event()
     waited: list[bool] = []
 
@@ -315,7 +353,7 @@ def test_a_held_request_becomes_free_when_another_origin_continues() -> None:
 
     with Site(None, {"/robots.txt": robots, "127.0.0.5/": Answer(before=done.set)}, host="0.0.0.0") as site:
         urls = [f"{site.url_of(f'127.0.0.{host}')}/" for host in range(1, 6)]
-        settings = {**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": 2, "NOROBOTS_HELD_MAX": 2}
+        settings = {**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": 2}
         seen = crawl(*urls, settings=settings)
     assert len(seen.pages) == 5
     assert waited == [True, True]
@@ -353,8 +391,7 @@ def test_a_slow_middleware_keeps_its_place() -> None:
         }
         seen = crawl(*urls, settings={**ADDON, **settings, **QUEUE})
     assert len(seen.pages) == 16
-    # One may come before the place of another is free again.
-    assert seen.stats["looked at"] <= 2 * 2
+    assert seen.stats["looked at"] <= 2
 
 
 def test_a_page_that_waits_for_another_page_gets_it(mode: str) -> None:
@@ -443,7 +480,6 @@ def test_requests_that_wait_for_a_delay_take_no_place(slow: int, delay: float) -
     settings = {
         "CONCURRENT_REQUESTS": 4,
         "DOWNLOAD_SLOTS": {host: {"delay": delay, "concurrency": 1} for host in others},
-        "NOROBOTS_HELD_PER_ORIGIN": 12,
     }
 
     def answer(hit: Hit) -> Answer:
@@ -464,22 +500,6 @@ def test_requests_that_wait_for_a_delay_take_no_place(slow: int, delay: float) -
     asked = "".join("f" if hit.host == fast else "s" for hit in site.hits if hit.target != "/robots.txt")
     # As long as the fast host has pages, only few of the others come in a row.
     assert len(max(asked[: asked.rindex("f")].split("f"), key=len)) <= 6
-
-
-def test_a_delay_after_robots_txt_takes_no_place_for_a_request_that_comes_later() -> None:
-    """The first request is forbidden, so only the download of robots.txt has used the slot."""
-    slow, fast = "127.0.0.1", "127.0.0.2"
-    settings = {"CONCURRENT_REQUESTS": 1, "DOWNLOAD_SLOTS": {slow: {"delay": 5}}}
-    with Site(RULES, host="0.0.0.0") as site:
-        site.answers["/links"] = page(f"{site.url_of(slow)}/late", f"{site.url_of(fast)}/late")
-        seen = crawl(
-            f"{site.url_of(slow)}/back/",
-            settings={**ADDON, **settings, "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"},
-            spider="tests.spiders.ThenAnyway",
-            arguments={"then": f"{site.url_of(fast)}/links", "follow": True},
-        )
-    assert len(seen.drops) == 1
-    assert [hit.host for hit in site.hits if hit.target == "/late"] == [fast, slow]
 
 
 def test_a_request_that_waited_is_checked_by_the_current_rules() -> None:
@@ -515,3 +535,193 @@ def test_requests_that_waited_are_not_overtaken_by_all_later_ones(
     assert len(ours) == len(plain) == 60 * hosts
     # Those that waited must not come last, when the scheduler has no more: 50, 100 or 145 places late.
     assert max(place - plain.index(target) for place, target in enumerate(ours)) <= latest
+
+
+def hosts_of(site: Site, count: int) -> list[str]:
+    """Return the URLs of several hosts of a site bound to 0.0.0.0."""
+    return [site.url_of(f"127.1.{number // 200}.{1 + number % 200}") for number in range(count)]
+
+
+def test_after_the_crawl_began_to_close_no_page_is_sent(mode: str, tmp_path: Path) -> None:
+    """The requests that waited for robots.txt survive in the job."""
+    settings = {**ADDON, "JOBDIR": str(tmp_path)}
+    with Site(Answer(RULES, before=lambda: time.sleep(1)), host="0.0.0.0") as site:
+        urls = [f"{url}/page" for url in hosts_of(site, 100)]
+        closing = {"spider": "tests.spiders.StopsAmidRobots", "arguments": {"robots": 50, "how": "close"}}
+        first = crawl(*urls, settings=settings, mode=mode, **closing)
+        assert first.stats["finish_reason"] == "amid"
+        assert len(first.pages) <= 16
+        assert not first.drops
+        site.answers["/robots.txt"] = Answer(RULES)
+        second = crawl(*urls, settings=settings, mode=mode)
+        assert sorted(first.pages + second.pages) == sorted(urls)
+        assert len(site.pages()) == len(urls)
+
+
+def test_no_page_is_sent_while_the_crawl_is_paused(mode: str) -> None:
+    with Site(Answer(RULES, before=lambda: time.sleep(1)), host="0.0.0.0") as site:
+        urls = [f"{url}/page" for url in hosts_of(site, 50)]
+        pausing = {"spider": "tests.spiders.StopsAmidRobots", "arguments": {"robots": 40, "how": "pause"}}
+        seen = crawl(*urls, mode=mode, **pausing)
+    assert seen.notes["loaded while paused"] >= 40
+    assert seen.notes["sent while paused"] == 0
+    assert sorted(seen.pages) == sorted(urls)
+
+
+def test_ctrl_c_leaves_pages_that_wait_for_a_delay_in_the_job(mode: str, tmp_path: Path) -> None:
+    settings = {**ADDON, **QUEUE, "JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 4}
+    slow = {"DOWNLOAD_DELAY": 1}
+    started = threading.Event()
+    robots = Answer(RULES, before=lambda: time.sleep(0.3))
+    pages = {f"/{number}": Answer(before=started.set) for number in range(10)}
+    with Site(robots, pages, host="0.0.0.0") as site:
+        urls = [f"{url}/{number}" for number in range(10) for url in hosts_of(site, 10)]
+        with running(*urls, settings={**settings, **slow}, mode=mode) as process:
+            assert started.wait(60)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        assert process.wait() == 0, err
+        first = json.loads(out)
+        assert first["stats"]["finish_reason"] == "shutdown"
+        assert len(first["pages"]) <= 2 * 4
+        second = crawl(*urls, settings=settings, mode=mode)
+        assert sorted(first["pages"] + second.pages) == sorted(urls)
+        assert len(site.pages()) == len(urls)
+
+
+def test_cached_pages_wait_for_no_delay(mode: str, tmp_path: Path) -> None:
+    settings = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    with Site(RULES) as site:
+        urls = [f"{site.url}/{number}" for number in range(40)]
+        crawl(*urls, settings=settings, mode=mode)
+        site.hits.clear()
+        # With the delays, the crawl would take at least 20 s.
+        delayed = {"DOWNLOAD_DELAY": 1, "CLOSESPIDER_TIMEOUT": 12}
+        seen = crawl(*urls, settings={**settings, **delayed}, mode=mode)
+    assert seen.stats["finish_reason"] == "finished"
+    assert sorted(seen.pages) == sorted(urls)
+    assert site.targets() == ["/robots.txt"]  # which is not cached there
+
+
+def test_a_middleware_that_answers_late_keeps_its_place(mode: str) -> None:
+    """Also if it takes longer than a request keeps a place for which robots.txt is being loaded."""
+    settings = {
+        **ADDON,
+        "CONCURRENT_REQUESTS": 1,
+        "DOWNLOADER_MIDDLEWARES": {"tests.components.AnswersLate": 560},
+    }
+    with Site(Answer(RULES, before=lambda: time.sleep(0.2)), host="0.0.0.0") as site:
+        urls = [f"{url}/page" for url in hosts_of(site, 6)]
+        seen = crawl(*urls, mode=mode, settings=settings)
+    assert len(seen.pages) == 6
+    assert seen.stats["at once"] == 1
+
+
+def test_sites_of_one_slot_with_a_delay_take_turns_with_their_pages(mode: str) -> None:
+    settings = {**ADDON, "DOWNLOAD_DELAY": 0.05}
+    with Site(RULES, host="0.0.0.0") as site:
+        requests = [{"url": f"{url}/page", "meta": {"download_slot": "proxy"}} for url in hosts_of(site, 40)]
+        seen = crawl(*requests, settings=settings, mode=mode)
+    assert len(seen.pages) == 40
+    assert len(site.robots_hits()) == 40
+    assert site.targets().index("/page") <= 5
+
+
+@pytest.mark.parametrize(("priority", "is_first"), [(-1, False), (1, True)], ids=["lower", "higher"])
+def test_of_a_request_that_waited_and_a_scheduled_one_the_higher_priority_goes_first(
+    priority: int, is_first: bool
+) -> None:
+    """It has waited too long to keep a place."""
+
+    def robots(hit: Hit) -> Answer:
+        return Answer(RULES, before=lambda: time.sleep(1.5) if hit.host == "127.0.0.2" else None)
+
+    with Site(None, {"/robots.txt": robots}, host="0.0.0.0") as site:
+        scheduled = [f"{site.url_of('127.0.0.1')}/{number}" for number in range(60)]
+        for number in range(60):
+            site.answers[f"127.0.0.1/{number}"] = Answer(before=lambda: time.sleep(0.05))
+        waiting = [
+            {"url": f"{site.url_of('127.0.0.2')}/waited{number}", "priority": priority} for number in range(3)
+        ]
+        settings = {**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": 2, "CONCURRENT_REQUESTS_PER_DOMAIN": 2}
+        first = {"url": f"{site.url_of('127.0.0.2')}/first", "priority": 10}
+        seen = crawl(first, *waiting, *scheduled, settings=settings)
+    assert len(seen.pages) == 64
+    pages = [hit.target for hit in site.hits if hit.target != "/robots.txt"]
+    waited = [place for place, target in enumerate(pages) if target.startswith("/waited")]
+    if is_first:
+        assert waited[-1] < 55
+    else:
+        assert waited[0] >= 60 - 1  # one of the others may be on its way
+
+
+@pytest.mark.parametrize("limit", [1, 8])
+def test_requests_of_a_site_keep_their_order(limit: int, mode: str) -> None:
+    with Site(Answer(RULES, before=lambda: time.sleep(1.3))) as site:
+        seen = crawl(
+            "data:,",
+            mode=mode,
+            settings={**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": limit},
+            spider="tests.spiders.Watching",
+            arguments={"then": [f"{site.url}/{number}" for number in range(40)]},
+        )
+    expected = sorted(range(40), key=lambda number: (-(number % 3), number))
+    assert seen.notes["reached"] == [f"/{number}" for number in expected]
+
+
+def test_a_process_that_may_open_few_files_downloads_fewer_files_at_a_time(mode: str) -> None:
+    closing = {"Connection": "close"}
+    robots = Answer(RULES, headers=closing, before=lambda: time.sleep(0.5))
+    with Site(robots, {"/page": Answer(headers=closing)}, host="0.0.0.0") as site:
+        urls = [f"{url}/page" for url in hosts_of(site, 300)]
+        seen = crawl(*urls, mode=mode, spider="tests.spiders.WithFewFiles", arguments={"files": 150})
+    assert sorted(seen.pages) == sorted(urls)
+    (line,) = seen.log_lines("INFO: At most ", "robots.txt files are downloaded at a time")
+    assert line.endswith(
+        "At most 84 robots.txt files are downloaded at a time, and not 500 (NOROBOTS_CONCURRENT_FETCHES), "
+        "because this process may open only 150 files (ulimit -n)"
+    )
+    assert "Too many open files" not in seen.log
+
+
+@pytest.mark.parametrize("name", ["MinimalScheduler", "OtherScheduler"])
+def test_any_scheduler_of_the_user_works(name: str, mode: str) -> None:
+    seen = crawl_with_any_setup({**ADDON, "SCHEDULER": f"tests.components.{name}"}, mode)
+    assert not seen.log_lines("WARNING", "CONCURRENT_REQUESTS")
+
+
+def test_a_persistent_scheduler_of_the_user_gets_every_request_back(mode: str, tmp_path: Path) -> None:
+    queue = tmp_path / "queue.json"
+    settings = {**ADDON, "SCHEDULER": "tests.components.QueueInFile", "QUEUE": str(queue)}
+    with Site(Answer(RULES, before=lambda: time.sleep(1)), host="0.0.0.0") as site:
+        urls = [f"{url}/{number}" for number in range(2) for url in hosts_of(site, 40)]
+        closing = {"spider": "tests.spiders.StopsAmidRobots", "arguments": {"robots": 30, "how": "close"}}
+        first = crawl(*urls, settings=settings, mode=mode, **closing)
+        assert len(first.pages) <= 16
+        left = json.loads(queue.read_text())
+        was_parked = left.index(urls[len(first.pages)])  # these come after those that were never taken
+        assert left[was_parked:] + left[:was_parked] == urls[len(first.pages) :]
+        site.answers["/robots.txt"] = Answer(RULES)
+        second = crawl(settings=settings, mode=mode)
+        assert json.loads(queue.read_text()) == []
+    assert sorted(first.pages + second.pages) == sorted(urls)
+
+
+@pytest.mark.skipif(not hasattr(signals, "scheduler_empty"), reason="only from Scrapy 2.13 on")
+def test_a_lazy_start_keeps_the_order_of_scrapy(mode: str) -> None:
+    def asked(settings: dict[str, Any]) -> list[str]:
+        robots = Answer(RULES, before=lambda: time.sleep(0.2))
+        links = {f"/{start}": page(*(f"/{start}-{i}" for i in range(3))) for start in range(5)}
+        with Site(robots, links, host="0.0.0.0") as site:
+            crawl(
+                *(f"{url}/{start}" for start, url in enumerate(hosts_of(site, 5))),
+                mode=mode,
+                settings={**settings, "CONCURRENT_REQUESTS": 1},
+                spider="tests.spiders.StartsLazily",
+                arguments={"follow": True},
+            )
+        return [target for target in site.targets() if target != "/robots.txt"]
+
+    ours = asked(ADDON)
+    assert len(ours) == 5 * 4
+    assert ours == asked({})

@@ -10,6 +10,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
 from scrapy_norobots import Addon, NoRobotsMiddleware, RobotsMetaMiddleware, RobotsScheduler
+from tests.components import MinimalScheduler
 
 OURS = "scrapy_norobots.NoRobotsMiddleware"
 
@@ -133,11 +134,7 @@ def test_it_comes_first_among_equal_orders() -> None:
     assert next(iter(settings.getdict("DOWNLOADER_MIDDLEWARES"))) == OURS
 
 
-class TheirScheduler:
-    """A scheduler of a project."""
-
-
-@pytest.mark.parametrize("own", ["my.Scheduler", TheirScheduler], ids=["a path", "a class"])
+@pytest.mark.parametrize("own", ["my.Scheduler", MinimalScheduler], ids=["a path", "a class"])
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
 def test_the_scheduler_of_the_user_is_wrapped_once(own: type | str, times: int, priority: str) -> None:

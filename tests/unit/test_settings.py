@@ -262,10 +262,11 @@ def test_an_unknown_setting_is_a_warning(caplog: pytest.LogCaptureFixture) -> No
 @pytest.mark.parametrize("name", ["NOROBOTS_HELD_PER_ORIGIN", "NOROBOTS_HELD_MAX"])
 def test_a_setting_of_an_earlier_version_is_a_warning(name: str, caplog: pytest.LogCaptureFixture) -> None:
     config(**{name: 8})
-    assert [record.getMessage() for record in caplog.records] == [
+    (record,) = caplog.records
+    assert record.getMessage() == (
         f"Unknown setting {name} is ignored: requests that wait for robots.txt now stay in the scheduler, "
         "which needs no such limit"
-    ]
+    )
 
 
 def test_the_docs_have_every_setting_with_its_default() -> None:

@@ -1,0 +1,62 @@
+"""`HostNames`: look up the name of a host before its robots.txt is downloaded.
+
+Twisted resolves names in `REACTOR_THREADPOOL_MAXSIZE` threads. Hundreds of downloads that begin at once would
+wait for these threads, and would time out where DNS is slow. So no more names than there are threads are
+looked up at a time, before the time of a download begins. Scrapy's own cache then has the address.
+"""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from twisted.internet.defer import DeferredSemaphore
+
+from scrapy_norobots import compat
+from scrapy_norobots.internals import download_handler
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+
+class HostNames:
+    """The host names of one crawl."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._has_proxies = crawler.settings.getbool("HTTPPROXY_ENABLED") and bool(getproxies())
+        threads = crawler.settings.getint("REACTOR_THREADPOOL_MAXSIZE")
+        self._threads = DeferredSemaphore(max(1, threads))
+        self._resolved_here: dict[str, bool] = {}
+
+    async def look_up(self, request: Request) -> None:
+        """Look up the host of a request, if this process connects to it; a failure is not reported here."""
+        parts = urlsplit(request.url)
+        host = parts.hostname
+        if not host or _is_address(host) or self._has_proxies or request.meta.get("proxy"):
+            return
+        if not self._is_resolved_here(parts.scheme):
+            return
+        await compat.waiting_for(self._threads.acquire())
+        try:
+            await compat.resolve(host)
+        finally:
+            self._threads.release()
+
+    def _is_resolved_here(self, scheme: str) -> bool:
+        """Return whether one of Scrapy's own download handlers resolves the names of a URL scheme."""
+        if scheme not in self._resolved_here:
+            handler = download_handler(self._crawler, scheme)
+            self._resolved_here[scheme] = type(handler).__module__.startswith("scrapy.")
+        return self._resolved_here[scheme]
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
