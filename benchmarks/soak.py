@@ -154,7 +154,7 @@ def crawl(port: int, minutes: float, store: str, evidence: str) -> None:
             "came": Walker.came,
             "dropped": Walker.dropped,
             "origins": HOSTS + Walker.new,
-            "held": len(middleware.loader._loads) + len(middleware._parking),
+            "held": len(middleware.loader._loads) + len(middleware._parking or ()),
             "memory": memory,
             "stats": crawler.stats.get_stats(),
         },

@@ -137,8 +137,9 @@ class NoRobotsMiddleware:
             return await self._answer(question.origin, request)
         access = self._origins.get(question.origin)
         if access is None:
+            access = await self._wait(request, question)
             self._counters.add_requests(question.origin, 1)
-        if access is None or not access.is_ready(question.robot) or access.proxies:
+        elif access.proxies or not access.is_ready(question.robot):
             access = await self._wait(request, question)
         if self._delays is not None:
             self._delays.bring(request, question.origin, self._crawl_delay(access, question))

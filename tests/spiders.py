@@ -852,8 +852,8 @@ class HasAClassOfScheduler(LooksAtItsScheduler):
 class StopsAmidRobots(Pages):
     """Closes or pauses the crawl when some downloads of robots.txt have begun.
 
-    A pause ends when all of them have ended. Notes how many robots.txt files arrived during the pause, and how
-    many pages were sent.
+    A pause ends when all of them have ended. Notes how many robots.txt files arrived during the pause, and
+    how many pages were sent.
     """
 
     def __init__(self, robots: int, how: str, **kwargs: Any) -> None:

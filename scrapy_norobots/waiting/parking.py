@@ -326,7 +326,8 @@ class Parking:
                 return parked
             origin = parked.question.origin
             latest = None if origin in self._sites else self._middleware.loader.origins.latest(origin)
-            if latest is not None and parked.has_reloaded and origin not in self._used_up:
+            has_reloaded = parked.has_reloaded and origin not in self._used_up
+            if latest is not None and (has_reloaded or latest.lifetime <= 0):
                 # If no request went by expired rules, short-lived ones would be loaded for ever.
                 self._used_up.add(origin)
                 self._vouched[parked.request] = latest

@@ -547,7 +547,7 @@ def test_after_the_crawl_began_to_close_no_page_is_sent(mode: str, tmp_path: Pat
     settings = {**ADDON, "JOBDIR": str(tmp_path)}
     with Site(Answer(RULES, before=lambda: time.sleep(1)), host="0.0.0.0") as site:
         urls = [f"{url}/page" for url in hosts_of(site, 100)]
-        closing = {"spider": "tests.spiders.StopsAmidRobots", "arguments": {"robots": 50, "how": "close"}}
+        closing: dict[str, Any] = {"spider": "tests.spiders.StopsAmidRobots", "arguments": {"robots": 50, "how": "close"}}
         first = crawl(*urls, settings=settings, mode=mode, **closing)
         assert first.stats["finish_reason"] == "amid"
         assert len(first.pages) <= 16
@@ -561,7 +561,7 @@ def test_after_the_crawl_began_to_close_no_page_is_sent(mode: str, tmp_path: Pat
 def test_no_page_is_sent_while_the_crawl_is_paused(mode: str) -> None:
     with Site(Answer(RULES, before=lambda: time.sleep(1)), host="0.0.0.0") as site:
         urls = [f"{url}/page" for url in hosts_of(site, 50)]
-        pausing = {"spider": "tests.spiders.StopsAmidRobots", "arguments": {"robots": 40, "how": "pause"}}
+        pausing: dict[str, Any] = {"spider": "tests.spiders.StopsAmidRobots", "arguments": {"robots": 40, "how": "pause"}}
         seen = crawl(*urls, mode=mode, **pausing)
     assert seen.notes["loaded while paused"] >= 40
     assert seen.notes["sent while paused"] == 0
@@ -695,7 +695,7 @@ def test_a_persistent_scheduler_of_the_user_gets_every_request_back(mode: str, t
     settings = {**ADDON, "SCHEDULER": "tests.components.QueueInFile", "QUEUE": str(queue)}
     with Site(Answer(RULES, before=lambda: time.sleep(1)), host="0.0.0.0") as site:
         urls = [f"{url}/{number}" for number in range(2) for url in hosts_of(site, 40)]
-        closing = {"spider": "tests.spiders.StopsAmidRobots", "arguments": {"robots": 30, "how": "close"}}
+        closing: dict[str, Any] = {"spider": "tests.spiders.StopsAmidRobots", "arguments": {"robots": 30, "how": "close"}}
         first = crawl(*urls, settings=settings, mode=mode, **closing)
         assert len(first.pages) <= 16
         left = json.loads(queue.read_text())

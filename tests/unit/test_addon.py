@@ -155,7 +155,7 @@ def test_a_subclass_of_the_plugins_scheduler_is_not_wrapped() -> None:
 
 @pytest.mark.parametrize("name", ["SCHEDULER", "DOWNLOADER"])
 def test_the_scheduler_and_the_downloader_stay_if_the_plugin_is_switched_off(name: str) -> None:
-    own = {name: "my.Own", "DOWNLOADER_MIDDLEWARES": {OURS: None}}
+    own: dict[str, Any] = {name: "my.Own", "DOWNLOADER_MIDDLEWARES": {OURS: None}}
     assert name not in applied(**own)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
 
+import pytest
 from scrapy.core.downloader import Downloader
 
-from scrapy_norobots.internals import INTERNALS, missing_internals, slot_of, widen_pool
+from scrapy_norobots.internals import INTERNALS, missing_internals, open_files_max, slot_of, widen_pool
 
 
 def test_an_engine_without_a_downloader_lacks_all_of_it() -> None:
@@ -49,3 +51,15 @@ def test_a_pool_of_connections_is_widened_if_it_has_a_limit() -> None:
         widen_pool(downloader, scheme, 500)
     assert bounded._session.connector._limit == 516
     assert unbounded._session.connector._limit == 0
+
+
+def test_the_limit_of_open_files_is_that_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource", reason="not on Windows")
+    assert open_files_max() in (resource.getrlimit(resource.RLIMIT_NOFILE)[0], None)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert open_files_max() is None
+
+
+def test_without_a_known_limit_of_open_files_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "resource", None)  # as on Windows
+    assert open_files_max() is None

@@ -19,7 +19,7 @@ from twisted.internet.defer import Deferred
 
 from scrapy_norobots import loader, stores
 from scrapy_norobots.access import Access
-from scrapy_norobots.loader import Loaded, RobotsLoader, Source
+from scrapy_norobots.loader import RobotsLoader
 from scrapy_norobots.report import CrawlReport
 from scrapy_norobots.report.crawl import Examined
 from scrapy_norobots.settings import Config
@@ -70,7 +70,7 @@ class Crawl:
     def downloads(self) -> int:
         return len(self.fetcher.previous)
 
-    async def load(self, previous: Access | None = None) -> Loaded:
+    async def load(self, previous: Access | None = None) -> tuple[Access, bool]:
         return await self.loader._load_shared(self.store, ORIGIN, REQUEST, previous)
 
     def judge(self, snapshot: Snapshot) -> Access:
@@ -102,21 +102,6 @@ def is_shut(access: Access) -> bool:
     return access.forbids(ORIGIN, "/a", "FooBot")
 
 
-def test_the_result_names_its_source(tmp_path: Path) -> None:
-    if not can_wait_for_deferreds():
-        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
-
-    async def work() -> None:
-        async with crawls(tmp_path, 2) as (first, second):
-            seen = [await crawl.loader.load(ORIGIN, REQUEST, "FooBot") for crawl in (first, first, second)]
-            assert [source for _, source in seen] == [Source.NETWORK, Source.MEMORY, Source.STORE]
-            assert seen[0].access is seen[1].access
-            assert all(is_shut(access) for access, _ in seen)
-            assert (first.downloads, second.downloads) == (1, 0)
-
-    asyncio.run(work())
-
-
 @pytest.mark.parametrize(("size", "is_thread"), [(8_000, False), (9_000, True)])
 def test_a_file_of_more_than_8_kib_is_examined_in_a_thread(
     size: int, is_thread: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -139,34 +124,12 @@ def test_a_file_of_more_than_8_kib_is_examined_in_a_thread(
     assert seen == [is_thread]
 
 
-def test_the_newest_access_may_be_expired_and_a_running_download_is_awaited(tmp_path: Path) -> None:
-    if not can_wait_for_deferreds():
-        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
-
-    async def work() -> None:
-        async with crawls(tmp_path, 1, NOROBOTS_TTL=0) as (crawl,):
-            question = ORIGIN, REQUEST, "FooBot"
-            assert await crawl.loader.newest(*question) is None
-            first = (await crawl.loader.load(*question)).access
-            assert await crawl.loader.newest(*question) is first
-            crawl.fetcher.may_end.clear()
-            loading = asyncio.ensure_future(crawl.loader.load(*question))
-            await asyncio.sleep(0)
-            newest = asyncio.ensure_future(crawl.loader.newest(*question))
-            await asyncio.sleep(0)
-            crawl.fetcher.may_end.set()
-            assert await newest is (await loading).access is not first
-            assert crawl.downloads == 2
-
-    asyncio.run(work())
-
-
 def test_one_process_downloads_for_all(tmp_path: Path) -> None:
     async def work() -> None:
         async with crawls(tmp_path, 4) as all_of_them:
             loaded = await asyncio.gather(*(crawl.load() for crawl in all_of_them))
             assert sum(crawl.downloads for crawl in all_of_them) == 1
-            assert sorted(source.value for _, source in loaded) == ["network", "store", "store", "store"]
+            assert sorted(is_hit for _, is_hit in loaded) == [False, True, True, True]
             assert all(is_shut(access) for access, _ in loaded)
             assert await all_of_them[0].store.acquire_lock(ORIGIN, 60)
             assert not await all_of_them[1].store.acquire_lock(ORIGIN, 60)
@@ -199,8 +162,8 @@ def test_the_lock_is_released_if_the_file_was_saved_meanwhile(
                 return await acquire(origin, seconds)
 
             monkeypatch.setattr(first.store, "acquire_lock", late)
-            access, source = await first.load()
-            assert source is Source.STORE
+            access, is_hit = await first.load()
+            assert is_hit
             assert is_shut(access)
             assert first.downloads == 0
             assert await second.store.acquire_lock(ORIGIN, 60)
@@ -218,8 +181,8 @@ def test_the_wait_is_limited_by_the_longest_download(
     async def work() -> None:
         async with crawls(tmp_path, 2, **limits) as (first, second):
             assert await second.store.acquire_lock(ORIGIN, 3600)
-            _, source = await first.load()
-            assert source is Source.NETWORK
+            _, is_hit = await first.load()
+            assert not is_hit
             assert not await first.store.acquire_lock(ORIGIN, 60)  # another crawl still holds it
 
     asyncio.run(work())
@@ -230,8 +193,8 @@ def test_a_crawl_that_is_closing_does_not_wait(tmp_path: Path) -> None:
     async def work() -> None:
         async with crawls(tmp_path, 2, is_closing=True) as (first, second):
             assert await second.store.acquire_lock(ORIGIN, 3600)
-            _, source = await first.load()
-            assert source is Source.NETWORK
+            _, is_hit = await first.load()
+            assert not is_hit
 
     asyncio.run(work())
 
@@ -287,8 +250,8 @@ def test_a_snapshot_from_the_future_is_a_miss(tmp_path: Path, ahead: float) -> N
     async def work() -> None:
         async with crawls(tmp_path, 1) as [crawl]:
             await crawl.store.save((found(OPEN, age=-ahead),), time.time() + 10**9)
-            access, source = await crawl.load()
-            assert source is Source.NETWORK
+            access, is_hit = await crawl.load()
+            assert not is_hit
             assert is_shut(access)
             await crawl.store.save((found(OPEN, age=-ahead),), time.time() + 10**9)
             crawl.fetcher.snapshot = replace(found(b""), status=503)
@@ -304,8 +267,8 @@ def test_an_expired_snapshot_is_revalidated(tmp_path: Path) -> None:
         async with crawls(tmp_path, 1) as [crawl]:
             old = found(OPEN, age=700)
             await crawl.store.save((old,), time.time() + 60)
-            access, source = await crawl.load()
-            assert source is Source.NETWORK
+            access, is_hit = await crawl.load()
+            assert not is_hit
             assert is_shut(access)
             assert crawl.fetcher.previous == [old]
 
@@ -316,8 +279,8 @@ def test_a_known_access_is_not_replaced_by_an_older_one(tmp_path: Path) -> None:
     async def work() -> None:
         async with crawls(tmp_path, 1) as [crawl]:
             await crawl.store.save((found(OPEN, age=100),), time.time() + 60)
-            access, source = await crawl.load(crawl.judge(found(SHUT, age=50)))
-            assert source is Source.NETWORK
+            access, is_hit = await crawl.load(crawl.judge(found(SHUT, age=50)))
+            assert not is_hit
             assert is_shut(access)
 
     asyncio.run(work())
@@ -327,8 +290,8 @@ async def uses_the_file_of(other: Crawl, crawl: Crawl, loading: asyncio.Task[Any
     """End the download of another crawl, and check that the waiting crawl uses its file."""
     await other.store.save((found(SHUT),), time.time() + 60)
     await other.store.release_lock(ORIGIN)
-    access, source = await loading
-    assert source is Source.STORE
+    access, is_hit = await loading
+    assert is_hit
     assert is_shut(access)
     assert crawl.downloads == 0
 
@@ -343,44 +306,6 @@ def test_a_file_saved_during_the_wait_is_used_even_if_expired(
             loading = asyncio.create_task(first.load())
             await asyncio.wait_for(tried.wait(), 30)
             await uses_the_file_of(second, first, loading)
-
-    asyncio.run(work())
-
-
-def test_only_failures_before_the_crawl_are_earlier_failures(tmp_path: Path) -> None:
-    """Those of other processes during the crawl use up its retries."""
-
-    async def work() -> None:
-        for age, earlier in ((-1, {}), (60, {ORIGIN: 3})):
-            async with crawls(tmp_path, 1) as [crawl]:
-                failed = replace(found(b"", age=age), status=503, failures=3)
-                await crawl.store.save((failed,), time.time() + 60)
-                await crawl.load()
-                assert crawl.loader.earlier_failures == earlier
-
-    asyncio.run(work())
-
-
-def test_earlier_failures_are_forgotten_when_a_download_succeeds(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with crawls(tmp_path, 1) as [crawl]:
-            failed = replace(found(b"", age=600), status=503, failures=1)
-            await crawl.store.save((failed,), time.time() + 60)
-            await crawl.loader._load(ORIGIN, REQUEST, "FooBot")
-            assert crawl.loader.earlier_failures == {}
-
-    asyncio.run(work())
-
-
-def test_earlier_failures_of_a_limited_number_of_origins_are_remembered(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with crawls(tmp_path, 1, NOROBOTS_ORIGINS_MAX=2) as [crawl]:
-            origins = [Origin("http", f"{number}.town.example", 80) for number in range(3)]
-            for origin in origins:
-                failed = replace(found(b"", age=1), origin=origin, status=503, failures=2)
-                await crawl.store.save((failed,), time.time() + 60)
-                await crawl.loader._load_shared(crawl.store, origin, REQUEST, None)
-            assert crawl.loader.earlier_failures == dict.fromkeys(origins[1:], 2)
 
     asyncio.run(work())
 
