@@ -88,6 +88,8 @@ class Fetcher:
         self._evidence = evidence
         self._config = config
         self._names = HostNames(crawler)
+        self._has_closed = False
+        crawler.signals.connect(self._close, signals.spider_closed)
         self._unrendered = _unrendered(crawler.settings)
         # A file of the size that NOROBOTS_MAXSIZE allows must fit, even if NOROBOTS_MEMORY_MAX is too small.
         self._bodies = BodiesInFlight(crawler, max(config.memory_max, 2 * config.maxsize))
@@ -135,6 +137,8 @@ class Fetcher:
             try:
                 response = await self._download(request)
             except Exception as exc:  # components of the crawl may raise anything
+                if self._has_closed or compat.is_closing(self._crawler):  # the engine may have stopped it
+                    return _failed(origin, url, ClosingError(), local_failure=True)
                 local_failure = isinstance(exc, _OUR_OWN) or bool(request.meta.get("proxy"))
                 return self._of_proxy(page, _failed(origin, url, exc, local_failure=local_failure))
             target = _redirect_target(response) if hops_left else None
@@ -145,6 +149,9 @@ class Fetcher:
             answers.record(response)
             url, hops_left = target, hops_left - 1
             del response  # frees its body while the next hop is downloaded
+
+    def _close(self) -> None:
+        self._has_closed = True
 
     def proxy_of(self, page: Request) -> str:
         """Return the proxy that a request shares with its download of robots.txt; empty if there is none."""

@@ -185,11 +185,17 @@ class NoRobotsMiddleware:
             return None
         return question
 
-    def has_rules(self, request: Request, question: Question) -> None:
-        """Let the slot of a request keep the `Crawl-delay` of its origin, which has been loaded."""
+    def forbids(self, request: Request, question: Question) -> bool:
+        """Return whether a request will be dropped by the robots.txt that has been loaded for it.
+
+        The slot of the request keeps the `Crawl-delay` of the origin from now on.
+        """
         access = self._origins.latest(question.origin)
-        if self._delays is not None and access is not None and access.is_ready(question.robot):
+        if access is None or not access.is_ready(question.robot):
+            return False
+        if self._delays is not None:
             self._delays.keep(request, question.origin, self._crawl_delay(access, question))
+        return _forbids(access, question) is not None and not self.config.dry_run
 
     def _schedule(self, request: Request) -> None:
         """Drop a request without an errback that rules in memory forbid, as `process_request` would later.

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# How many files a crawl opens beside its connections: logs, stores, queues on disk, pipes.
-_OTHER_FILES = 50
+# How many files a crawl opens beside these connections: logs, stores, queues on disk, closing connections.
+_OTHER_FILES = 80
 
 
 class RobotsDownloader(Downloader):

@@ -71,6 +71,7 @@ class Parking:
             self._lines.__contains__,
         )
         self._sites = Sites(
+            crawler,
             middleware.loader,
             middleware.report,
             self._turns,
@@ -85,7 +86,7 @@ class Parking:
         self._recent: dict[Parked, bool] = {}
         self._places = 0
         self._ahead_max = _AHEAD * max(0, crawler.settings.getint("CONCURRENT_REQUESTS") - 1)
-        self._line_max = crawler.settings.getint("CONCURRENT_REQUESTS")
+        self._line_max = max(1, crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._keeps_crawl_delays = config.crawl_delay_max > 0
         self._paused_until = 0.0
         self._alarm: tuple[float, Callable[[], object]] | None = None
@@ -115,10 +116,11 @@ class Parking:
             pulled = self._pull(places)
             ready = None if places == 0 else self._first()
             if pulled is not None:
-                if ready is None or pulled.priority > ready.priority:
+                can_be_sent = self._lines.can_send(self._slots.of(pulled)) if ready is not None else True
+                if ready is None or (can_be_sent and pulled.priority > ready.priority):
                     self._given.add(pulled)
                     return pulled
-                self._join(pulled)
+                self._join(pulled, self._middleware.waits_for(pulled), is_held_up=not can_be_sent)
         if ready is None:
             self._set_alarm()
             return None
@@ -286,13 +288,13 @@ class Parking:
         if since is not None and not self._has_place(parked):
             self._paused_until = max(self._paused_until, since + _PATIENCE)
 
-    def _join(self, request: Request, question: Question | None = None) -> None:
+    def _join(self, request: Request, question: Question | None, *, is_held_up: bool = False) -> None:
         """Let a request wait until others of its slot have gone, for a Crawl-delay, or for a place.
 
         If so many wait already that they could take all places, take no more until something has moved.
         """
-        parked = self._enter(request, question, is_held_up=False)
-        parked.is_held_up = self._must_keep_delay(parked.slot)
+        parked = self._enter(request, question, is_held_up=is_held_up)
+        parked.is_held_up = is_held_up or self._must_keep_delay(parked.slot)
         if self._lines.add(parked, has_place=False) >= self._line_max:
             self._paused_until = math.inf
 
@@ -312,10 +314,14 @@ class Parking:
 
     def _release(self, waiting: list[Parked]) -> None:
         """Let requests go on that need not wait for their site any longer."""
+        has_place = any(map(self._has_place, waiting))  # the same for all, so that they keep their order
         for parked in waiting:
             assert parked.question is not None  # it has waited for its origin
-            self._middleware.has_rules(parked.request, parked.question)
-            self._lines.add(parked, has_place=self._has_place(parked))
+            if self._middleware.forbids(parked.request, parked.question):
+                # It will be dropped, and need not wait for its slot.
+                self._slots.leave(parked.slot, parked.request)
+                parked.slot = None
+            self._lines.add(parked, has_place=has_place)
         self._paused_until = 0.0
         compat.look_for_next_request(self._crawler)
 

@@ -18,6 +18,8 @@ from scrapy_norobots import compat
 from scrapy_norobots.access import AccessKind
 
 if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
     from scrapy_norobots.access import Access
     from scrapy_norobots.loader import RobotsLoader
     from scrapy_norobots.report import CrawlReport
@@ -67,6 +69,7 @@ class Sites:
 
     def __init__(
         self,
+        crawler: Crawler,
         loader: RobotsLoader,
         report: CrawlReport,
         turns: Turns,
@@ -76,6 +79,7 @@ class Sites:
         tries: int,
         closed_max: int,
     ) -> None:
+        self._crawler = crawler
         self._loader = loader
         self._report = report
         self._turns = turns
@@ -139,6 +143,8 @@ class Sites:
                 async with self._turns.load(site.slot, is_retry=site.is_closed):
                     site.access = await self._loader.load(site.origin, asker.request, site.robot)
                 other = self._other(site)
+                if compat.is_closing(self._crawler):
+                    break
                 if other is None:
                     if not self._count(site, site.access):
                         break
@@ -154,7 +160,9 @@ class Sites:
             # After a bug, each request gets the same exception from the middleware.
             if self._sites.get(site.origin) is site:
                 del self._sites[site.origin]
-                self._end(site)
+                if not compat.is_closing(self._crawler):
+                    self._end(site)
+                self._release(site.waiting)
 
     def _other(self, site: _Site) -> Parked | None:
         """Return a request to which the last access does not apply, because it uses another proxy."""
@@ -221,10 +229,10 @@ class Sites:
         self._report.set_aside(parked.request, site.origin, seconds, is_first=is_first)
 
     def _end(self, site: _Site) -> None:
+        """End the wait of the requests of a site."""
         is_given_up = site.access is None or site.access.kind is AccessKind.CLOSED
         for parked in site.waiting:
             if parked.is_closed:
                 parked.is_closed = False
                 self.closed_count -= 1
                 self._report.tried_again(is_given_up=is_given_up)
-        self._release(site.waiting)

@@ -270,7 +270,7 @@ def test_without_the_middleware_its_scheduler_and_downloader_do_what_scrapys_do(
         seen = crawl(*(f"{site.url}/{i}" for i in range(5)), settings=settings, mode=mode)
     assert len(seen.pages) == 5
     assert not site.robots_hits()
-    assert not seen.log_lines("WARNING")
+    assert not seen.log_lines("[scrapy_norobots", "WARNING")
 
 
 class InHand:
@@ -514,7 +514,7 @@ def test_a_request_that_waited_is_checked_by_the_current_rules() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hosts", "limit", "delay", "latest"), [(1, 8, 0.02, 30), (2, 8, 0.02, 50), (3, 16, 0.05, 80)]
+    ("hosts", "limit", "delay", "latest"), [(1, 8, 0.02, 30), (2, 8, 0.02, 50), (3, 16, 0.05, 100)]
 )
 def test_requests_that_waited_are_not_overtaken_by_all_later_ones(
     hosts: int, limit: int, delay: float, latest: int
@@ -547,7 +547,10 @@ def test_after_the_crawl_began_to_close_no_page_is_sent(mode: str, tmp_path: Pat
     settings = {**ADDON, "JOBDIR": str(tmp_path)}
     with Site(Answer(RULES, before=lambda: time.sleep(1)), host="0.0.0.0") as site:
         urls = [f"{url}/page" for url in hosts_of(site, 100)]
-        closing: dict[str, Any] = {"spider": "tests.spiders.StopsAmidRobots", "arguments": {"robots": 50, "how": "close"}}
+        closing: dict[str, Any] = {
+            "spider": "tests.spiders.StopsAmidRobots",
+            "arguments": {"robots": 50, "how": "close"},
+        }
         first = crawl(*urls, settings=settings, mode=mode, **closing)
         assert first.stats["finish_reason"] == "amid"
         assert len(first.pages) <= 16
@@ -561,7 +564,10 @@ def test_after_the_crawl_began_to_close_no_page_is_sent(mode: str, tmp_path: Pat
 def test_no_page_is_sent_while_the_crawl_is_paused(mode: str) -> None:
     with Site(Answer(RULES, before=lambda: time.sleep(1)), host="0.0.0.0") as site:
         urls = [f"{url}/page" for url in hosts_of(site, 50)]
-        pausing: dict[str, Any] = {"spider": "tests.spiders.StopsAmidRobots", "arguments": {"robots": 40, "how": "pause"}}
+        pausing: dict[str, Any] = {
+            "spider": "tests.spiders.StopsAmidRobots",
+            "arguments": {"robots": 40, "how": "pause"},
+        }
         seen = crawl(*urls, mode=mode, **pausing)
     assert seen.notes["loaded while paused"] >= 40
     assert seen.notes["sent while paused"] == 0
@@ -678,7 +684,7 @@ def test_a_process_that_may_open_few_files_downloads_fewer_files_at_a_time(mode:
     assert sorted(seen.pages) == sorted(urls)
     (line,) = seen.log_lines("INFO: At most ", "robots.txt files are downloaded at a time")
     assert line.endswith(
-        "At most 84 robots.txt files are downloaded at a time, and not 500 (NOROBOTS_CONCURRENT_FETCHES), "
+        "At most 54 robots.txt files are downloaded at a time, and not 500 (NOROBOTS_CONCURRENT_FETCHES), "
         "because this process may open only 150 files (ulimit -n)"
     )
     assert "Too many open files" not in seen.log
@@ -695,7 +701,10 @@ def test_a_persistent_scheduler_of_the_user_gets_every_request_back(mode: str, t
     settings = {**ADDON, "SCHEDULER": "tests.components.QueueInFile", "QUEUE": str(queue)}
     with Site(Answer(RULES, before=lambda: time.sleep(1)), host="0.0.0.0") as site:
         urls = [f"{url}/{number}" for number in range(2) for url in hosts_of(site, 40)]
-        closing: dict[str, Any] = {"spider": "tests.spiders.StopsAmidRobots", "arguments": {"robots": 30, "how": "close"}}
+        closing: dict[str, Any] = {
+            "spider": "tests.spiders.StopsAmidRobots",
+            "arguments": {"robots": 30, "how": "close"},
+        }
         first = crawl(*urls, settings=settings, mode=mode, **closing)
         assert len(first.pages) <= 16
         left = json.loads(queue.read_text())
