@@ -42,6 +42,9 @@ _PATIENCE = 1.0
 # place, the order of requests counts, so the crawl does not look ahead.
 _AHEAD = 20
 
+# How many requests of one slot may wait for a Crawl-delay before the crawl takes no more for a while.
+_DELAYED_MAX = 100
+
 # How many requests may wait in all, beside those of closed sites.
 _WAITING_MAX = 1_000
 
@@ -294,8 +297,10 @@ class Parking:
         If so many wait already that they could take all places, take no more until something has moved.
         """
         parked = self._enter(request, question, is_held_up=is_held_up)
-        parked.is_held_up = is_held_up or self._must_keep_delay(parked.slot)
-        if self._lines.add(parked, has_place=False) >= self._line_max:
+        must_keep_delay = self._must_keep_delay(parked.slot)
+        parked.is_held_up = is_held_up or must_keep_delay
+        most = _DELAYED_MAX if must_keep_delay else self._line_max
+        if self._lines.add(parked, has_place=False) >= most:
             self._paused_until = math.inf
 
     def _enter(self, request: Request, question: Question | None, *, is_held_up: bool) -> Parked:

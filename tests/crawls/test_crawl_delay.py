@@ -26,7 +26,7 @@ BY_HAND = {
     },
 }
 PLAIN_QUEUE = "scrapy.pqueues.ScrapyPriorityQueue"
-QUEUE = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue"}
+AWARE_QUEUE = "scrapy.pqueues.DownloaderAwarePriorityQueue"
 PROTEGO = "scrapy.robotstxt.ProtegoRobotParser"
 DELAY = 0.4
 SLOW = f"User-agent: *\nDisallow: /back/\nCrawl-delay: {DELAY}\n"
@@ -171,8 +171,11 @@ def test_a_forbidden_request_does_not_wait_for_the_delay() -> None:
     assert seen.stats["finish_reason"] == "finished"
 
 
-def test_a_site_whose_only_request_so_far_was_forbidden_takes_at_most_one_place() -> None:
-    settings = {**ADDON, "NOROBOTS_CRAWL_DELAY_MAX": 3600, "CONCURRENT_REQUESTS": 2, **QUEUE}
+@pytest.mark.parametrize("queue", [PLAIN_QUEUE, AWARE_QUEUE])
+def test_pages_that_wait_for_a_crawl_delay_stall_no_others(queue: str) -> None:
+    """The first request is forbidden, so only the download of robots.txt has used the slot."""
+    delay = {"NOROBOTS_CRAWL_DELAY_MAX": 3600, "CONCURRENT_REQUESTS": 2}
+    settings = {**ADDON, **delay, "SCHEDULER_PRIORITY_QUEUE": queue}
     with Site(SLOW.replace(str(DELAY), "3600")) as slow, Site(host="127.0.0.2") as other:
         # The last comes first.
         links = [f"{other.url}/{i}" for i in range(1, 20)] + [f"{slow.url}/{i}" for i in range(5)]

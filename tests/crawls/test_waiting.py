@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import signals
+from scrapy import Spider, signals
 from scrapy.core.downloader import Downloader
 from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.settings import default_settings
@@ -696,6 +696,9 @@ def test_any_scheduler_of_the_user_works(name: str, mode: str) -> None:
     assert not seen.log_lines("WARNING", "CONCURRENT_REQUESTS")
 
 
+@pytest.mark.skipif(
+    not hasattr(Spider, "start"), reason="before, not all start requests are scheduled at once"
+)
 def test_a_persistent_scheduler_of_the_user_gets_every_request_back(mode: str, tmp_path: Path) -> None:
     queue = tmp_path / "queue.json"
     settings = {**ADDON, "SCHEDULER": "tests.components.QueueInFile", "QUEUE": str(queue)}
