@@ -39,7 +39,7 @@ from scrapy_norobots.serving import answer, can_be_answered
 from scrapy_norobots.settings import Config, MetaConfig
 from scrapy_norobots.slot_delays import SlotDelays
 from scrapy_norobots.spellings import forbidden, spellings_of
-from scrapy_norobots.standard import Decision, Origin, Reason
+from scrapy_norobots.standard import Decision, Reason
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -134,7 +134,7 @@ class NoRobotsMiddleware:
             return None
         if question.is_robots_txt:
             self._record(request, question.url, exemption=Reason.ROBOTS_TXT)
-            return await self._answer(question.origin, request)
+            return await self._answer(request, question)
         access = self._origins.get(question.origin)
         if access is None:
             access = await self._wait(request, question)
@@ -252,11 +252,11 @@ class NoRobotsMiddleware:
     def _can_answer(self, request: Request) -> bool:
         return self.config.share_robotstxt and can_be_answered(request, self._crawler.spider)
 
-    async def _answer(self, origin: Origin, request: Request) -> Response | None:
+    async def _answer(self, request: Request, question: Question) -> Response | None:
         """Return a response to a spider's request for a robots.txt (always allowed, U7); None to send it."""
         if not self._can_answer(request):
             return None
-        response = answer(await self.loader.load(origin, request, self._identity.robot(request)), request)
+        response = answer(await self._wait(request, question), request)
         if response is not None:
             self._stats.inc_value("norobots/shared")
         return response

@@ -12,9 +12,9 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy_norobots import question, slot_delays
 from scrapy_norobots.access import Access, AccessKind
 from scrapy_norobots.evidence import Evidence
-from scrapy_norobots.loader import RobotsLoader
 from scrapy_norobots.metatag import RobotsMetaMiddleware
 from scrapy_norobots.middleware import NoRobotsMiddleware
+from scrapy_norobots.origins import OriginCache
 from scrapy_norobots.parser import AllRules
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, records, rules
@@ -40,10 +40,7 @@ def _one_file_for_both_schemes(urls: list[str]) -> None:
 
 
 def _each_for_itself(_urls: list[str]) -> None:
-    async def load(loader: RobotsLoader, origin: Origin, request: Request, robot: str | bytes) -> Access:
-        return await loader._load(origin, request, robot)
-
-    RobotsLoader.load = load  # type: ignore[assignment, method-assign]
+    OriginCache.get = OriginCache.peek = lambda *_: None  # type: ignore[method-assign]
 
 
 def _lose_waiting_requests(_urls: list[str]) -> None:

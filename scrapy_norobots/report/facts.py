@@ -92,7 +92,7 @@ def log_text(facts: Facts) -> str:
         f"  requests: {requests['passed']} passed, {requests['dropped']} {would_be}dropped, "
         f"{requests['overridden']} not checked (dont_obey_robotstxt)"
     )
-    if requests["waited"] or requests["came_back"]:
+    if requests["waited"]:
         lines.append(f"  {waiting_text(requests)}")
     for cause in facts["dropped_most"][:_IN_LOG]:
         what = (
@@ -109,7 +109,7 @@ def _longest(found: tuple[Origin, float] | None) -> dict[str, Any] | None:
 
 
 def waiting_text(requests: dict[str, int]) -> str:
-    """Return the numbers of the requests that waited; some that came back may be of an earlier run."""
+    """Return the numbers of the requests that waited, in words."""
     return (
         f"requests that waited for closed sites: {requests['waited']}; came back: {requests['came_back']}, "
         f"given up: {requests['given_up']}, left at the end: {requests['left']}"

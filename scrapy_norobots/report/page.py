@@ -104,7 +104,7 @@ def _bars(rows: Sequence[tuple[str, str, int]], if_empty: str) -> str:
 
 
 def _waiting(requests: dict[str, int]) -> str:
-    if not requests["waited"] and not requests["came_back"]:
+    if not requests["waited"]:
         return ""
     return f'<p class="muted">{waiting_text(requests).capitalize()}.</p>'
 
