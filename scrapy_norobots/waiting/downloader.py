@@ -44,19 +44,21 @@ class RobotsDownloader(Downloader):
         self._robots_downloads = 0
         self._widened: set[str] = set()
         super().__init__(crawler)
+        # Without these names of Scrapy, downloads of robots.txt count like all others.
+        self._can_count = hasattr(self, "active") and hasattr(self, "total_concurrency")
 
     def needs_backout(self) -> bool:
         """Return True if the engine should send no more requests for now. Without a limit, return False.
 
         If there is no place, the engine may still ask the scheduler, which then only looks ahead.
         """
-        if self.parking is not None:
-            return self.parking.has_nothing_to_do(self.places_left())
-        return self.places_left() == 0
+        if self.parking is None or not self._can_count:
+            return super().needs_backout()
+        return self.parking.has_nothing_to_do(self.places_left())
 
     def places_left(self) -> int | None:
-        """Return how many more requests may be sent; None if there is no limit."""
-        if not self.total_concurrency:
+        """Return how many more requests may be sent; None if there is no limit, or none is known."""
+        if not self._can_count or not self.total_concurrency:
             return None
         under_way = len(self.active) - min(self._robots_downloads, self.free_max)
         return max(0, self.total_concurrency - under_way)

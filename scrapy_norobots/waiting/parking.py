@@ -15,6 +15,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
+import scrapy
+
 from scrapy_norobots import compat
 from scrapy_norobots.waiting.downloader import RobotsDownloader
 from scrapy_norobots.waiting.lines import Lines, Parked
@@ -67,6 +69,14 @@ class Parking:
                 extra={"spider": crawler.spider},
             )
         self._slots = Slots(crawler)
+        if self._downloader is not None and self._slots.missing:
+            logger.warning(
+                "Requests that have waited for robots.txt count against CONCURRENT_REQUESTS before their "
+                "download slot can send them: Scrapy %s has no %s",
+                scrapy.__version__,
+                ", no ".join(self._slots.missing),
+                extra={"spider": crawler.spider},
+            )
         self._lines = Lines(self._slots)
         self._turns = Turns(
             self._slots,
