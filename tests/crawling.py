@@ -20,11 +20,21 @@ import scrapy
 from scrapy.settings import default_settings
 
 from tests import processes
+from tests.sites import Site
 from tests.spiders import Drop
 
 # The tested modes of Scrapy. Tests that do not depend on the mode use the first.
 MODES = tuple(os.environ.get("CRAWL_MODES", "asyncio,select,no reactor").split(","))
 ADDON = {"ADDONS": {"scrapy_norobots.Addon": 500}}
+
+# The default queue from Scrapy 2.14 on, the one before, and one that keeps the order of requests.
+QUEUE = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue"}
+PLAIN_QUEUE = "scrapy.pqueues.ScrapyPriorityQueue"
+IN_ORDER = {
+    "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE,
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    "SCHEDULER_START_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+}
 
 # Requests to closed sites are dropped at once, except in tests of their retries.
 DROP_AT_ONCE = {"NOROBOTS_RETRY_CLOSED": 0}
@@ -121,3 +131,8 @@ def with_no_origin(url: str) -> dict[str, Any]:
     except ValueError:
         pytest.skip("this version of Scrapy makes no request of a URL with such a port")
     return request
+
+
+def hosts_of(site: Site, count: int) -> list[str]:
+    """Return the URLs of several hosts of a site bound to 0.0.0.0."""
+    return [site.url_of(f"127.1.{number // 200}.{1 + number % 200}") for number in range(count)]

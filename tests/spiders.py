@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import resource
+import socket
 import threading
 import time
 import warnings
@@ -907,6 +908,27 @@ class WithFewFiles(Pages):
         super().__init__(**kwargs)
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
+
+
+class WithSlowNames(Pages):
+    """Resolves each name of a host under .example to 127.0.0.1, after some seconds in a thread."""
+
+    def __init__(self, seconds: float, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        real = socket.getaddrinfo
+
+        def address(host: str | bytes) -> str:
+            name = host if isinstance(host, str) else host.decode()
+            if not name.endswith(".example"):
+                return name
+            time.sleep(seconds)
+            return "127.0.0.1"
+
+        def getaddrinfo(host: str | bytes, *args: Any, **kwargs: Any) -> Any:
+            return real(address(host), *args, **kwargs)
+
+        socket.gethostbyname = address
+        socket.getaddrinfo = getaddrinfo  # type: ignore[assignment]
 
 
 class StartsLazily(Pages):

@@ -724,42 +724,6 @@ def test_the_stats_of_the_scheduler_count_each_request_once_after_a_stop(
             assert resumed.stats["scheduler/dequeued/disk"] == 6
 
 
-def test_attributes_of_the_wrapped_scheduler_can_be_read(mode: str) -> None:
-    with Site(Closed(9)) as site:
-        urls = [f"{site.url}/{number}" for number in range(3)]
-        done = crawl(*urls, settings=FOR_EVER, spider="tests.spiders.LooksAtItsScheduler", mode=mode)
-        assert done.notes["scheduler"] == {
-            "class": "RobotsScheduler",
-            "wrapped": "Scheduler",
-            "filter": "RFPDupeFilter",
-            "missing": None,
-            "length": 3,
-            "is empty": False,
-        }
-
-
-@pytest.mark.parametrize("where", ["settings", "custom_settings"])
-def test_a_scheduler_of_the_user_is_wrapped(mode: str, where: str) -> None:
-    own = {"SCHEDULER": "tests.components.OtherScheduler"} if where == "settings" else {}
-    spider = "LooksAtItsScheduler" if own else "HasItsOwnScheduler"
-    with Site(Closed(9)) as site:
-        urls = [f"{site.url}/{number}" for number in range(3)]
-        done = crawl(*urls, settings={**FOR_EVER, **own}, spider=f"tests.spiders.{spider}", mode=mode)
-        seen = done.notes["scheduler"]
-        assert (seen["class"], seen["wrapped"]) == ("RobotsScheduler", "OtherScheduler")
-        assert (seen["filter"], seen["length"]) == (None, 3)
-        assert waiting(done) == {"waited": 3, "left": 3}
-
-
-def test_a_scheduler_of_the_user_is_wrapped_if_it_is_set_by_its_class(mode: str) -> None:
-    with Site(Closed(9)) as site:
-        spider = "tests.spiders.HasAClassOfScheduler"
-        done = crawl(f"{site.url}/1", settings=FOR_EVER, spider=spider, mode=mode)
-        seen = done.notes["scheduler"]
-        assert (seen["class"], seen["wrapped"]) == ("RobotsScheduler", "OwnScheduler")
-        assert waiting(done) == {"waited": 1, "left": 1}
-
-
 # Log and reports
 
 

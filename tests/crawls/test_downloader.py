@@ -1,0 +1,242 @@
+"""`RobotsDownloader` in crawls: which downloads take places of the crawl, and how many run at a time.
+
+Every crawl of the tests checks at its end that nothing is left in the scheduler or the downloader: see
+`tests.crawler`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from tests.crawling import ADDON, IN_ORDER, QUEUE, crawl, hosts_of
+from tests.sites import Answer, Hit, Site
+
+RULES = "User-agent: *\nDisallow: /back/\n"
+PATIENCE = 10.0
+
+
+def test_without_free_downloads_of_robots_txt_all_take_places() -> None:
+    robots = Answer(RULES, before=lambda: threading.Event().wait(0.3))
+    with Site(robots) as site:
+        seen = crawl(
+            "data:,",
+            settings={**ADDON, "CONCURRENT_REQUESTS": 4, "NOROBOTS_CONCURRENT_FETCHES": 0},
+            spider="tests.spiders.Watching",
+            arguments={"then": [f"{site.url}/{i}" for i in range(20)]},
+        )
+    assert len(seen.pages) == 1 + 20
+    assert seen.notes["most active"] <= 4 + 1  # a download through the engine does not ask for room
+
+
+def test_downloads_of_robots_txt_above_the_limit_take_places() -> None:
+    robots = Answer(RULES, before=lambda: threading.Event().wait(0.5))
+    with Site(robots, host="0.0.0.0") as site:
+        seen = crawl(
+            "data:,",
+            settings={**ADDON, "CONCURRENT_REQUESTS": 4, "NOROBOTS_CONCURRENT_FETCHES": 2, **QUEUE},
+            spider="tests.spiders.Watching",
+            arguments={"then": [f"{site.url_of(f'127.0.0.{host}')}/" for host in range(1, 31)]},
+        )
+    assert len(seen.pages) == 1 + 30
+    assert seen.notes["most active"] <= 4 + 2 + 2  # two may start before the engine asks for room
+
+
+class InHand:
+    """Answers pages after a while, and remembers how many were in hand at once."""
+
+    def __init__(self) -> None:
+        self.most = 0
+        self._now = 0
+        self._lock = threading.Lock()
+
+    def answer(self, hit: Hit) -> Answer:
+        if hit.target == "/robots.txt":
+            return Answer(RULES, before=lambda: time.sleep(0.1))
+        return self.page()
+
+    def page(self) -> Answer:
+        return Answer(before=self._hold)
+
+    def _hold(self) -> None:
+        with self._lock:
+            self._now += 1
+            self.most = max(self.most, self._now)
+        time.sleep(0.02)
+        with self._lock:
+            self._now -= 1
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_requests_continue_within_concurrent_requests(limit: int, mode: str) -> None:
+    hand = InHand()
+    targets = ["/robots.txt", *(f"/{number}" for number in range(8)), "/back/"]
+    with Site(None, dict.fromkeys(targets, hand.answer), host="0.0.0.0") as site:
+        urls = [f"{site.url_of(f'127.0.0.{host}')}{target}" for target in targets[1:] for host in range(1, 7)]
+        seen = crawl(*urls, mode=mode, settings={**ADDON, "CONCURRENT_REQUESTS": limit, **QUEUE})
+    assert len(seen.pages) == 6 * 8
+    assert len(seen.drops) == 6
+    assert hand.most <= limit
+
+
+def test_requests_that_wait_twice_stay_within_the_limit(mode: str) -> None:
+    hand = InHand()
+    targets = ["/robots.txt", *(f"/{number}" for number in range(5))]
+    with Site(None, dict.fromkeys(targets, hand.answer), host="0.0.0.0") as site:
+        urls = [f"{site.url_of(f'127.0.0.{host}')}{target}" for target in targets[1:] for host in range(1, 6)]
+        settings = {**ADDON, "CONCURRENT_REQUESTS": 2, "NOROBOTS_ORIGINS_MAX": 1, **QUEUE}
+        seen = crawl(*urls, mode=mode, settings=settings)
+    assert len(seen.pages) == 5 * 5
+    assert len(site.robots_hits()) > 5
+    assert hand.most <= 2
+
+
+def test_a_spiders_requests_for_robots_txt_stay_within_the_limit(mode: str) -> None:
+    """The first request for each is the plugin's, and fails, so that the spider's own goes to the site."""
+    hand = InHand()
+    asked: set[str] = set()
+
+    def robots(hit: Hit) -> Answer:
+        if hit.host in asked:
+            return hand.page()
+        asked.add(hit.host)
+        return Answer(status=503, before=lambda: time.sleep(0.2))
+
+    with Site(robots, host="0.0.0.0") as site:
+        urls = [site.url_of(f"127.0.0.{host}") + "/robots.txt" for host in range(1, 9)]
+        settings = {**ADDON, "CONCURRENT_REQUESTS": 2, "RETRY_ENABLED": False, **QUEUE}
+        seen = crawl(*urls, mode=mode, settings=settings)
+    assert len(seen.pages) == len(site.robots_hits()) / 2 == 8
+    assert hand.most <= 2
+
+
+def test_requests_that_wait_leave_their_places_to_others() -> None:
+    done = threading.Event()
+    waited: list[bool] = []
+
+    def robots(hit: Hit) -> Answer:
+        host = int(hit.host.rpartition(".")[2])
+        if host in (1, 2):
+            return Answer(RULES, before=lambda: time.sleep(0.3))
+        return Answer(RULES, before=lambda: waited.append(done.wait(PATIENCE)) if host in (3, 4) else None)
+
+    with Site(None, {"/robots.txt": robots, "127.0.0.5/": Answer(before=done.set)}, host="0.0.0.0") as site:
+        urls = [f"{site.url_of(f'127.0.0.{host}')}/" for host in range(1, 6)]
+        settings = {**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": 2}
+        seen = crawl(*urls, settings=settings)
+    assert len(seen.pages) == 5
+    assert waited == [True, True]
+
+
+def test_responses_of_a_middleware_free_their_places(mode: str) -> None:
+    def robots(hit: Hit) -> Answer:
+        return Answer(RULES, before=lambda: time.sleep(0.2 if hit.host == "127.0.0.2" else 0))
+
+    with Site(None, {"/robots.txt": robots}, host="0.0.0.0") as site:
+        waiting = [f"{site.url_of('127.0.0.2')}/{number}" for number in range(8)]
+        others = [f"{site.url_of('127.0.0.1')}/{number}" for number in range(200)]
+        seen = crawl(
+            *others[:1],
+            *waiting,
+            *others[1:],
+            mode=mode,
+            settings={
+                **ADDON,
+                **IN_ORDER,
+                "CONCURRENT_REQUESTS": 4,
+                "DOWNLOADER_MIDDLEWARES": {"tests.components.AnswersItself": 560},
+            },
+        )
+    assert len(seen.pages) == 200 + 8
+    assert max(seen.pages.index(url) for url in waiting) < 160
+
+
+def test_a_slow_middleware_keeps_its_place() -> None:
+    with Site(Answer(RULES, before=lambda: time.sleep(0.2)), host="0.0.0.0") as site:
+        urls = [site.url_of(f"127.0.0.{host}") + f"/{number}" for number in range(4) for host in range(1, 5)]
+        settings = {
+            "CONCURRENT_REQUESTS": 2,
+            "DOWNLOADER_MIDDLEWARES": {"tests.components.TakesItsTime": 560},
+        }
+        seen = crawl(*urls, settings={**ADDON, **settings, **QUEUE})
+    assert len(seen.pages) == 16
+    assert seen.stats["looked at"] <= 2
+
+
+def test_a_middleware_that_answers_late_keeps_its_place(mode: str) -> None:
+    """Also if it takes longer than a request keeps a place for which robots.txt is being loaded."""
+    settings = {
+        **ADDON,
+        "CONCURRENT_REQUESTS": 1,
+        "DOWNLOADER_MIDDLEWARES": {"tests.components.AnswersLate": 560},
+    }
+    with Site(Answer(RULES, before=lambda: time.sleep(0.2)), host="0.0.0.0") as site:
+        urls = [f"{url}/page" for url in hosts_of(site, 6)]
+        seen = crawl(*urls, mode=mode, settings=settings)
+    assert len(seen.pages) == 6
+    assert seen.stats["at once"] == 1
+
+
+def test_a_page_that_waits_for_another_page_gets_it(mode: str) -> None:
+    settings = {
+        **ADDON,
+        "CONCURRENT_REQUESTS": 1,
+        "DOWNLOADER_MIDDLEWARES": {"tests.components.AsksAnotherFirst": 543},
+    }
+    with Site(RULES) as site, Site(RULES, host="127.0.0.2") as other:
+        settings["OTHER"] = f"{other.url}/token"
+        seen = crawl(f"{site.url}/1", mode=mode, settings=settings)
+    assert seen.pages == [f"{site.url}/1"]
+    assert other.pages() == ["/token"]
+
+
+@pytest.mark.parametrize(
+    ("delay", "hosts"), [pytest.param(0.2, 2, id="with a delay"), pytest.param(0, 12, id="many hosts")]
+)
+def test_pages_that_wait_for_pages_of_the_same_host_get_them(delay: float, hosts: int, mode: str) -> None:
+    robots = Answer(RULES, before=lambda: time.sleep(0.1))
+    with Site(robots, host="0.0.0.0") as site:
+        urls = [
+            site.url_of(f"127.0.0.{host}") + f"/{page}" for page in range(3) for host in range(1, 1 + hosts)
+        ]
+        settings = {
+            **ADDON,
+            **QUEUE,
+            "CONCURRENT_REQUESTS": 4,
+            "DOWNLOAD_DELAY": delay,
+            "DOWNLOADER_MIDDLEWARES": {"tests.components.AsksItsHostFirst": 543},
+        }
+        seen = crawl(*urls, mode=mode, settings=settings)
+        assert site.targets().count("/token") == len(urls)
+    assert len(seen.pages) == len(urls)
+    assert not seen.drops
+
+
+def test_a_process_that_may_open_few_files_downloads_fewer_files_at_a_time(mode: str) -> None:
+    closing = {"Connection": "close"}
+    robots = Answer(RULES, headers=closing, before=lambda: time.sleep(0.5))
+    with Site(robots, {"/page": Answer(headers=closing)}, host="0.0.0.0") as site:
+        urls = [f"{url}/page" for url in hosts_of(site, 300)]
+        seen = crawl(*urls, mode=mode, spider="tests.spiders.WithFewFiles", arguments={"files": 150})
+    assert sorted(seen.pages) == sorted(urls)
+    (line,) = seen.log_lines("INFO: At most ", "robots.txt files are downloaded at a time")
+    assert line.endswith(
+        "At most 54 robots.txt files are downloaded at a time, and not 500 (NOROBOTS_CONCURRENT_FETCHES), "
+        "because this process may open only 150 files (ulimit -n)"
+    )
+    assert "Too many open files" not in seen.log
+
+
+def test_slow_dns_uses_up_no_time_of_a_download(mode: str) -> None:
+    """Together, the names take three times as long as one download may."""
+    settings = {**ADDON, "NOROBOTS_TIMEOUT": 1, "NOROBOTS_RETRY_TIMES": 0, "REACTOR_THREADPOOL_MAXSIZE": 2}
+    with Site(RULES) as site:
+        urls = [f"{site.url_of(f'host{number}.example')}/page" for number in range(60)]
+        slow: dict[str, Any] = {"spider": "tests.spiders.WithSlowNames", "arguments": {"seconds": 0.1}}
+        seen = crawl(*urls, settings=settings, mode=mode, **slow)
+    assert not seen.drops
+    assert sorted(seen.pages) == sorted(urls)
+    assert len(site.robots_hits()) == 60

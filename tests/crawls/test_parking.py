@@ -1,0 +1,231 @@
+"""`Parking` in crawls: in which order requests go that have waited, and how they wait for slots.
+
+Every crawl of the tests checks at its end that nothing is left in the scheduler or the downloader: see
+`tests.crawler`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import signals
+from scrapy.settings import default_settings
+
+from tests.crawling import ADDON, IN_ORDER, PLAIN_QUEUE, QUEUE, crawl, hosts_of
+from tests.sites import Answer, Hit, Site, page
+
+RULES = "User-agent: *\nDisallow: /back/\n"
+PATIENCE = 10.0
+
+
+@pytest.mark.parametrize("queue", [default_settings.SCHEDULER_PRIORITY_QUEUE, PLAIN_QUEUE])
+def test_the_order_of_requests_is_kept(queue: str) -> None:
+    def order(settings: dict[str, Any]) -> list[str]:
+        robots = Answer(RULES, before=lambda: threading.Event().wait(0.2))
+        with Site(robots) as site:
+            seen = crawl(
+                "data:,",
+                settings={**settings, "SCHEDULER_PRIORITY_QUEUE": queue},
+                spider="tests.spiders.Watching",
+                arguments={"then": [f"{site.url}/{i}" for i in range(60)]},
+            )
+        reached: list[str] = seen.notes["reached"]
+        assert len(reached) == 60
+        return reached
+
+    assert order(ADDON) == order({})
+
+
+@pytest.mark.parametrize("limit", [1, 8])
+def test_requests_of_a_site_keep_their_order(limit: int, mode: str) -> None:
+    with Site(Answer(RULES, before=lambda: time.sleep(1.3))) as site:
+        seen = crawl(
+            "data:,",
+            mode=mode,
+            settings={**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": limit},
+            spider="tests.spiders.Watching",
+            arguments={"then": [f"{site.url}/{number}" for number in range(40)]},
+        )
+    expected = sorted(range(40), key=lambda number: (-(number % 3), number))
+    assert seen.notes["reached"] == [f"/{number}" for number in expected]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "limit", "delay", "latest"), [(1, 8, 0.02, 30), (2, 8, 0.02, 50), (3, 16, 0.05, 100)]
+)
+def test_requests_that_waited_are_not_overtaken_by_all_later_ones(
+    hosts: int, limit: int, delay: float, latest: int
+) -> None:
+    def asked(settings: dict[str, Any]) -> list[str]:
+        robots = Answer(RULES, before=lambda: threading.Event().wait(0.3))
+        with Site(robots, host="0.0.0.0") as site:
+            pages = [(host, f"/{host}-{i}") for i in range(60) for host in range(1, 1 + hosts)]
+            crawl(
+                "data:,",
+                settings={**settings, "DOWNLOAD_DELAY": delay, "CONCURRENT_REQUESTS": limit, **QUEUE},
+                spider="tests.spiders.Watching",
+                arguments={"then": [site.url_of(f"127.0.0.{host}") + target for host, target in pages]},
+            )
+        return [target for target in site.targets() if target != "/robots.txt"]
+
+    ours, plain = asked(ADDON), asked({})
+    assert len(ours) == len(plain) == 60 * hosts
+    # Those that waited must not come last, when the scheduler has no more: 50, 100 or 145 places late.
+    assert max(place - plain.index(target) for place, target in enumerate(ours)) <= latest
+
+
+@pytest.mark.parametrize(("priority", "is_first"), [(-1, False), (1, True)], ids=["lower", "higher"])
+def test_of_a_request_that_waited_and_a_scheduled_one_the_higher_priority_goes_first(
+    priority: int, is_first: bool
+) -> None:
+    """It has waited too long to keep a place."""
+
+    def robots(hit: Hit) -> Answer:
+        return Answer(RULES, before=lambda: time.sleep(1.5) if hit.host == "127.0.0.2" else None)
+
+    with Site(None, {"/robots.txt": robots}, host="0.0.0.0") as site:
+        scheduled = [f"{site.url_of('127.0.0.1')}/{number}" for number in range(60)]
+        for number in range(60):
+            site.answers[f"127.0.0.1/{number}"] = Answer(before=lambda: time.sleep(0.05))
+        waiting = [
+            {"url": f"{site.url_of('127.0.0.2')}/waited{number}", "priority": priority} for number in range(3)
+        ]
+        settings = {**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": 2, "CONCURRENT_REQUESTS_PER_DOMAIN": 2}
+        first = {"url": f"{site.url_of('127.0.0.2')}/first", "priority": 10}
+        seen = crawl(first, *waiting, *scheduled, settings=settings)
+    assert len(seen.pages) == 64
+    pages = [hit.target for hit in site.hits if hit.target != "/robots.txt"]
+    waited = [place for place, target in enumerate(pages) if target.startswith("/waited")]
+    if is_first:
+        assert waited[-1] < 55
+    else:
+        assert waited[0] >= 60 - 1  # one of the others may be on its way
+
+
+@pytest.mark.skipif(not hasattr(signals, "scheduler_empty"), reason="only from Scrapy 2.13 on")
+def test_a_lazy_start_keeps_the_order_of_scrapy(mode: str) -> None:
+    def asked(settings: dict[str, Any]) -> list[str]:
+        robots = Answer(RULES, before=lambda: time.sleep(0.2))
+        links = {f"/{start}": page(*(f"/{start}-{i}" for i in range(3))) for start in range(5)}
+        with Site(robots, links, host="0.0.0.0") as site:
+            crawl(
+                *(f"{url}/{start}" for start, url in enumerate(hosts_of(site, 5))),
+                mode=mode,
+                settings={**settings, "CONCURRENT_REQUESTS": 1},
+                spider="tests.spiders.StartsLazily",
+                arguments={"follow": True},
+            )
+        return [target for target in site.targets() if target != "/robots.txt"]
+
+    ours = asked(ADDON)
+    assert len(ours) == 5 * 4
+    assert ours == asked({})
+
+
+def test_a_request_that_waited_is_checked_by_the_current_rules() -> None:
+    answers = [Answer(RULES), Answer("User-agent: *\nDisallow: /2\n")]
+    pages = {"/1": Answer(before=lambda: time.sleep(1.5)), "/2": Answer()}
+    with Site(lambda hit: answers.pop(0), pages) as site:
+        settings = {**ADDON, "CONCURRENT_REQUESTS": 1, "NOROBOTS_TTL": 1, "NOROBOTS_TTL_MIN": 0}
+        seen = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings)
+    assert seen.pages == [f"{site.url}/1"]
+    assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
+    assert site.targets() == ["/robots.txt", "/1", "/robots.txt"]
+
+
+def test_hosts_take_turns() -> None:
+    hosts = range(1, 7)
+    all_asked = threading.Barrier(len(hosts), timeout=PATIENCE)
+    with Site(Answer(RULES, before=all_asked.wait), host="0.0.0.0") as site:
+        urls = [site.url_of(f"127.0.0.{host}") + f"/{host}/{number}" for host in hosts for number in range(6)]
+        seen = crawl(*urls, settings={**ADDON, "CONCURRENT_REQUESTS": 1, **QUEUE})
+    assert len(seen.pages) == len(urls)
+    asked = [hit.host for hit in site.hits if hit.target != "/robots.txt"]
+    turns = [[turn for turn, one in enumerate(asked) if one == host] for host in set(asked)]
+    assert max(of_host[0] for of_host in turns) < min(of_host[3] for of_host in turns)
+
+
+def test_sites_of_one_slot_with_a_delay_take_turns_with_their_pages(mode: str) -> None:
+    settings = {**ADDON, "DOWNLOAD_DELAY": 0.05}
+    with Site(RULES, host="0.0.0.0") as site:
+        requests = [{"url": f"{url}/page", "meta": {"download_slot": "proxy"}} for url in hosts_of(site, 40)]
+        seen = crawl(*requests, settings=settings, mode=mode)
+    assert len(seen.pages) == 40
+    assert len(site.robots_hits()) == 40
+    assert site.targets().index("/page") <= 5
+
+
+def test_a_download_slot_of_the_user_is_respected() -> None:
+    with Site(RULES) as site:
+        seen = crawl(
+            *({"url": f"{site.url}/{i}", "meta": {"download_slot": f"slot {i % 2}"}} for i in range(10)),
+            f"{site.url}/back/",
+        )
+    assert len(seen.pages) == 10
+    assert len(site.robots_hits()) == 1
+
+
+def test_requests_moved_to_another_slot_do_not_wait_for_the_first() -> None:
+    """If each waited for half of the delay, the crawl would time out."""
+    with Site(RULES) as site:
+        settings = {
+            **ADDON,
+            "DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 4}},
+            "DOWNLOADER_MIDDLEWARES": {"tests.components.SpreadsOverSlots": 543},
+        }
+        seen = crawl(*(f"{site.url}/{page}" for page in range(40)), settings=settings)
+    assert len(seen.pages) == 40
+
+
+@pytest.mark.parametrize(
+    ("slow", "delay"),
+    [
+        pytest.param(1, 0.2, id="one with a delay"),
+        pytest.param(2, 0.2, id="two with a delay"),
+        pytest.param(1, 0.0, id="one that is asked for one page at a time"),
+        pytest.param(2, 0.0, id="two that are asked for one page at a time"),
+    ],
+)
+def test_requests_that_wait_for_a_delay_take_no_place(slow: int, delay: float) -> None:
+    fast, *others = (f"127.0.0.{number}" for number in range(1, 2 + slow))
+    settings = {
+        "CONCURRENT_REQUESTS": 4,
+        "DOWNLOAD_SLOTS": {host: {"delay": delay, "concurrency": 1} for host in others},
+    }
+
+    def answer(hit: Hit) -> Answer:
+        if hit.target == "/robots.txt":
+            return Answer(RULES, before=lambda: time.sleep(0.3 if hit.host != fast else 0))
+        return Answer(before=lambda: time.sleep(0.03 if delay or hit.host == fast else 0.2))
+
+    with Site(None, {"/robots.txt": answer, "/": answer}, host="0.0.0.0") as site:
+        urls = [f"{site.url_of(fast)}/?{number}" for number in range(60)]
+        urls += [f"{site.url_of(host)}/?{number}" for number in range(14) for host in others]
+        seen = crawl(
+            "data:,",
+            settings={**ADDON, **settings, **QUEUE},
+            spider="tests.spiders.Watching",
+            arguments={"then": urls},
+        )
+    assert len(seen.pages) == 1 + len(urls)
+    asked = "".join("f" if hit.host == fast else "s" for hit in site.hits if hit.target != "/robots.txt")
+    # As long as the fast host has pages, only few of the others come in a row.
+    assert len(max(asked[: asked.rindex("f")].split("f"), key=len)) <= 6
+
+
+def test_cached_pages_wait_for_no_delay(mode: str, tmp_path: Path) -> None:
+    settings = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    with Site(RULES) as site:
+        urls = [f"{site.url}/{number}" for number in range(40)]
+        crawl(*urls, settings=settings, mode=mode)
+        site.hits.clear()
+        # With the delays, the crawl would take at least 20 s.
+        delayed = {"DOWNLOAD_DELAY": 1, "CLOSESPIDER_TIMEOUT": 12}
+        seen = crawl(*urls, settings={**settings, **delayed}, mode=mode)
+    assert seen.stats["finish_reason"] == "finished"
+    assert sorted(seen.pages) == sorted(urls)
+    assert site.targets() == ["/robots.txt"]  # which is not cached there

@@ -1,0 +1,154 @@
+"""How many files are loaded at a time, in all and of one download slot."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scrapy.core.downloader import Slot
+
+from scrapy_norobots.internals import set_crawl_delay
+from scrapy_norobots.waiting.slots import Slots
+from scrapy_norobots.waiting.turns import Turns
+from tests.unit.test_circuit_breaker import can_wait_for_deferreds
+
+MANY = 500
+
+
+def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    if not can_wait_for_deferreds():
+        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
+    asyncio.run(work())
+
+
+class Crawl:
+    """Loads files, notes them in order with the pages that are sent, and how many were loaded at once."""
+
+    def __init__(self, most: int = MANY) -> None:
+        crawler: Any = SimpleNamespace(engine=None)
+        self.pages = 0  # these wait for a slot
+        self.log: list[str] = []
+        self.now = self.most = 0
+        self.turns = Turns(Slots(crawler), most, lambda slot: self.pages > 0)
+
+    async def load(self, slot: Any, *, is_retry: bool = False) -> None:
+        async with self.turns.load(slot, is_retry=is_retry):
+            self.log.append("retry" if is_retry else "file")
+            self.now += 1
+            self.most = max(self.most, self.now)
+            await asyncio.sleep(0.005)
+            self.now -= 1
+
+    def send_page(self, slot: Any) -> None:
+        self.pages -= 1
+        self.log.append("page")
+        self.turns.page_has_gone(slot)
+
+    async def load_all(self, *slots: Any, is_retry: bool = False) -> int:
+        """Load a file of each slot given, and return how many were loaded at once."""
+        await asyncio.wait_for(asyncio.gather(*(self.load(slot, is_retry=is_retry) for slot in slots)), 30)
+        return self.most
+
+
+def slot_with(concurrency: int, delay: float = 0.0) -> Any:
+    slot = Slot(concurrency, 0.0, 0)
+    set_crawl_delay(slot, delay)
+    return slot
+
+
+def test_with_a_delay_files_and_pages_take_turns() -> None:
+    async def work() -> None:
+        crawl, slot = Crawl(), slot_with(8, 5.0)
+        crawl.pages = 2
+        loads = asyncio.gather(*(crawl.load(slot) for _ in range(4)))
+        for _ in range(2):
+            await asyncio.sleep(0.1)
+            crawl.send_page(slot)
+        await asyncio.wait_for(loads, 30)
+        # No page is left that the last file would have to wait for.
+        assert crawl.log == ["file", "page", "file", "page", "file", "file"]
+        assert crawl.most == 1
+
+    run(work)
+
+
+def test_with_a_delay_and_no_pages_one_file_is_loaded_after_the_other() -> None:
+    async def work() -> None:
+        slot = slot_with(8, 5.0)
+        assert await Crawl().load_all(*[slot] * 5) == 1
+
+    run(work)
+
+
+def test_the_pages_of_a_slot_hold_no_files_of_another() -> None:
+    async def work() -> None:
+        crawl = Crawl()
+        crawl.pages = 1
+        assert await crawl.load_all(slot_with(8, 5.0), slot_with(8, 5.0)) == 2
+
+    run(work)
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_without_a_delay_as_many_files_of_a_slot_are_loaded_as_its_concurrency(concurrency: int) -> None:
+    async def work() -> None:
+        crawl, slot = Crawl(), slot_with(concurrency)
+        crawl.pages = 1  # it holds nothing
+        assert await crawl.load_all(*[slot] * 10) == concurrency
+        assert crawl.log == ["file"] * 10
+
+    run(work)
+
+
+@pytest.mark.parametrize("most", [1, 4])
+@pytest.mark.parametrize("has_slots", [True, False])
+def test_no_more_files_are_loaded_at_a_time_than_allowed_in_all(most: int, has_slots: bool) -> None:
+    async def work() -> None:
+        slots = [slot_with(8) if has_slots else None for _ in range(20)]
+        assert await Crawl(most).load_all(*slots) == most
+
+    run(work)
+
+
+def test_without_free_loads_one_file_is_loaded_at_a_time() -> None:
+    async def work() -> None:
+        assert await Crawl(0).load_all(*[None] * 5) == 1
+        assert await Crawl(0).load_all(*[None] * 5, is_retry=True) == 1
+
+    run(work)
+
+
+def test_half_of_the_loads_may_be_retries() -> None:
+    async def work() -> None:
+        assert await Crawl(6).load_all(*(slot_with(8) for _ in range(20)), is_retry=True) == 3
+
+    run(work)
+
+
+def test_retries_leave_the_other_half_to_first_loads() -> None:
+    async def work() -> None:
+        crawl = Crawl(6)
+        retries = asyncio.ensure_future(crawl.load_all(*[None] * 20, is_retry=True))
+        await asyncio.sleep(0)
+        assert await crawl.load_all(*[None] * 3) == 6
+        assert crawl.log[:6].count("file") == 3
+        await retries
+
+    run(work)
+
+
+def test_a_load_that_fails_lets_the_next_one_run() -> None:
+    async def work() -> None:
+        crawl, slot = Crawl(1), slot_with(8, 5.0)
+        for _ in range(2):
+            with pytest.raises(ZeroDivisionError):
+                async with crawl.turns.load(slot, is_retry=True):
+                    raise ZeroDivisionError
+        await asyncio.wait_for(crawl.load(slot, is_retry=True), 30)
+        await asyncio.sleep(0.05)
+        assert not crawl.turns._turns  # nothing is kept of a slot whose files are loaded
+
+    run(work)
