@@ -1,8 +1,8 @@
 """`Lines`: requests that may go on, in one line for each download slot, until their slot can send them.
 
 In a line, requests with a higher priority come first, then those that have waited longer. Slots that can
-send take turns. A line ends when all requests that robots.txt made wait have gone: others that have joined
-it, so that they overtake none, then go on as they would without the plugin.
+send take turns. A line ends when all requests that robots.txt made wait have gone: if no slot can send and
+places are left, others that have joined the line then go on as they would without the plugin.
 """
 
 from __future__ import annotations
@@ -69,6 +69,8 @@ class Lines:
         # Lines whose slot can send: the heap's top is the line that is next. Entries may be out of date.
         self._sendable: list[tuple[tuple[bool, int, int], _Line]] = []
         self._due: list[tuple[float, int, _Line]] = []
+        # Lines in which no request is left that robots.txt made wait, by their slots.
+        self._ended: dict[Any, _Line] = {}
         self._turn = 0
         # Requests that have gone on, and not yet reached a slot, by the slot whose line they were in.
         self._coming: dict[Request, Any] = {}
@@ -93,12 +95,13 @@ class Lines:
             line = self._lines[parked.slot] = _Line(parked.slot)
         heapq.heappush(line.waiting, ((not has_place, -parked.priority, parked.number), parked))
         line.held_up += parked.is_held_up
+        self._note_end(line)
         if line.key is None or line.waiting[0][1] is parked:
             self._look_at(line)
         return len(line.waiting)
 
     def first(self) -> Parked | None:
-        """Return the request that goes on next; None if no slot can send one now."""
+        """Return the request that goes on next; None if all must wait for their slots."""
         while self._due and self._due[0][0] <= now():
             _, _, line = heapq.heappop(self._due)
             line.is_due = False
@@ -111,7 +114,8 @@ class Lines:
             if key == line.key:
                 line.key = None
                 self._look_at(line)
-        return None
+        ended = next(iter(self._ended.values()), None)
+        return ended.waiting[0][1] if ended is not None else None
 
     def take(self, parked: Parked) -> None:
         """Remove the request that `first` has returned. It is on its way to its slot."""
@@ -125,6 +129,7 @@ class Lines:
         heapq.heappop(line.waiting)
         line.held_up -= parked.is_held_up
         line.key = None
+        self._note_end(line)
         if line.waiting:
             self._look_at(line)
         else:
@@ -150,10 +155,17 @@ class Lines:
         self._lines.clear()
         self._sendable.clear()
         self._due.clear()
+        self._ended.clear()
         return waiting
 
+    def _note_end(self, line: _Line) -> None:
+        if line.waiting and not line.held_up:
+            self._ended[line.slot] = line
+        else:
+            self._ended.pop(line.slot, None)
+
     def _seconds(self, line: _Line) -> float | None:
-        return self._slots.seconds(line.slot, self._coming_to[line.slot]) if line.held_up else 0.0
+        return self._slots.seconds(line.slot, self._coming_to[line.slot])
 
     def _look_again(self, slot: Any | None) -> None:
         line = self._lines.get(slot)

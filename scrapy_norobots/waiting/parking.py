@@ -382,8 +382,11 @@ class Parking:
 
     def _set_alarm(self) -> None:
         """Wake the engine when a request may go on, or more requests may be taken."""
+        self._forget_old()
         now = monotonic()
-        times = [now + seconds] if (seconds := self._lines.seconds_left()) is not None else []
+        times = []
+        if seconds := self._lines.seconds_left():  # if it is 0, only a place is missing
+            times.append(now + seconds)
         if now < self._paused_until < math.inf:
             times.append(self._paused_until)
         if self._recent:

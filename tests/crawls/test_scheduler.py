@@ -98,23 +98,21 @@ def test_obeys_with_any_scheduler_and_downloader(settings: dict[str, Any], probl
         pytest.param(
             {**ADDON, "SCHEDULER": "tests.components.DerivedScheduler"}, id="a scheduler derived from it"
         ),
-        pytest.param(
-            {
-                **ADDON,
-                "DOWNLOADER": "tests.spiders.DownloaderWithoutSlots",
-                "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE,
-            },
-            id="of a Scrapy without download slots",
-            marks=pytest.mark.skipif(
-                not hasattr(DownloadHandlers, "download_request_async"),
-                reason="its handlers have another API",
-            ),
-        ),
     ],
 )
 def test_needs_no_warning_with_its_scheduler_and_downloader(settings: dict[str, Any], mode: str) -> None:
     seen = crawl_with_any_setup(settings, mode)
     assert not seen.log_lines("WARNING", "CONCURRENT_REQUESTS")
+
+
+@pytest.mark.skipif(
+    not hasattr(DownloadHandlers, "download_request_async"), reason="its handlers have another API"
+)
+def test_obeys_and_says_so_if_scrapy_has_no_download_slots(mode: str) -> None:
+    no_slots = {"DOWNLOADER": "tests.spiders.DownloaderWithoutSlots", "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE}
+    seen = crawl_with_any_setup({**ADDON, **no_slots}, mode)
+    (line,) = seen.log_lines("WARNING", "CONCURRENT_REQUESTS")
+    assert line.endswith("has no downloader.slots, no downloader._get_slot")
 
 
 def test_without_the_middleware_its_scheduler_and_downloader_do_what_scrapys_do(mode: str) -> None:
