@@ -35,9 +35,12 @@ def find_redis_server() -> str:
 
 
 def _free_port() -> int:
-    """Return a free port outside the range for connections, so that a restarted server can use it again."""
+    """Return a free port outside the range for connections, so that a restarted server can use it again.
+
+    Test processes that share a seed choose different ports.
+    """
     while True:
-        port = random.randrange(10_000, 30_000)
+        port = random.SystemRandom().randrange(10_000, 30_000)
         with socket.socket() as free, contextlib.suppress(OSError):
             free.bind(("127.0.0.1", port))
             return port
@@ -60,11 +63,13 @@ class RedisServer:
         self._process = subprocess.Popen(
             [*self._command, "--port", str(self.port), "--save", ""], stdout=subprocess.DEVNULL
         )
+        ours = b"process_id:%d\r\n" % self._process.pid  # else the server of another test has the port
         for _ in range(500):
             try:
                 with socket.create_connection(("127.0.0.1", self.port), 1) as connection:
-                    connection.sendall(b"PING\r\n")
-                    if connection.recv(100).startswith((b"+PONG", b"-NOAUTH")):
+                    connection.sendall(b"INFO server\r\n")
+                    response = connection.recv(10_000)
+                    if ours in response or response.startswith(b"-NOAUTH"):
                         return
             except OSError:
                 if self._process.poll() is not None:
