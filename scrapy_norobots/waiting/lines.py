@@ -2,13 +2,14 @@
 
 In a line, requests with a higher priority come first, then those that have waited longer. Slots that can
 send take turns. A line ends when all requests that robots.txt made wait have gone: if no slot can send and
-places are left, others that have joined the line then go on as they would without the plugin.
+places are left over, others that have joined the line then go on as they would without the plugin.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -61,10 +62,15 @@ class _Line:
 
 
 class Lines:
-    """The lines of one crawl."""
+    """The lines of one crawl, which sends `most` requests at a time.
 
-    def __init__(self, slots: Slots) -> None:
+    `coming_soon` returns how many requests will probably be in line soon.
+    """
+
+    def __init__(self, slots: Slots, most: int, coming_soon: Callable[[], int]) -> None:
         self._slots = slots
+        self._most = most
+        self._coming_soon = coming_soon
         self._lines: dict[Any, _Line] = {}
         # Lines whose slot can send: the heap's top is the line that is next. Entries may be out of date.
         self._sendable: list[tuple[tuple[bool, int, int], _Line]] = []
@@ -100,8 +106,11 @@ class Lines:
             self._look_at(line)
         return len(line.waiting)
 
-    def first(self) -> Parked | None:
-        """Return the request that goes on next; None if all must wait for their slots."""
+    def first(self, places: int | None = None) -> Parked | None:
+        """Return the request that goes on next; None if all must wait for their slots.
+
+        The crawl has so many places left (None: any number).
+        """
         while self._due and self._due[0][0] <= now():
             _, _, line = heapq.heappop(self._due)
             line.is_due = False
@@ -114,13 +123,19 @@ class Lines:
             if key == line.key:
                 line.key = None
                 self._look_at(line)
-        ended = next(iter(self._ended.values()), None)
-        return ended.waiting[0][1] if ended is not None else None
+        if not self._ended or self.need(places):
+            return None
+        return next(iter(self._ended.values())).waiting[0][1]
+
+    def need(self, places: int | None) -> bool:
+        """Return whether requests that robots.txt made wait will soon need all of so many places."""
+        return places is not None and places <= len(self._lines) - len(self._ended) + self._coming_soon()
 
     def take(self, parked: Parked) -> None:
         """Remove the request that `first` has returned. It is on its way to its slot."""
-        self._coming[parked.request] = parked.slot
-        self._coming_to[parked.slot] += 1
+        if parked.slot is not None:
+            self._coming[parked.request] = parked.slot
+            self._coming_to[parked.slot] += 1
         self.remove(parked)
 
     def remove(self, parked: Parked) -> None:
@@ -165,7 +180,9 @@ class Lines:
             self._ended.pop(line.slot, None)
 
     def _seconds(self, line: _Line) -> float | None:
-        return self._slots.seconds(line.slot, self._coming_to[line.slot])
+        # While places are rare, a request should not hold one while it waits in its slot.
+        is_usual = self.need(self._most)
+        return self._slots.seconds(line.slot, self._coming_to[line.slot], is_usual=is_usual)
 
     def _look_again(self, slot: Any | None) -> None:
         line = self._lines.get(slot)

@@ -68,7 +68,7 @@ class Parking:
                 "crawl of other hosts: DOWNLOADER is not scrapy_norobots.RobotsDownloader",
                 extra={"spider": crawler.spider},
             )
-        self._slots = Slots(crawler)
+        self._slots = Slots(crawler, are_watched=self._downloader is not None)
         if self._downloader is not None and self._slots.missing:
             logger.warning(
                 "Requests that have waited for robots.txt count against CONCURRENT_REQUESTS before their "
@@ -77,7 +77,8 @@ class Parking:
                 ", no ".join(self._slots.missing),
                 extra={"spider": crawler.spider},
             )
-        self._lines = Lines(self._slots)
+        most = max(1, crawler.settings.getint("CONCURRENT_REQUESTS"))
+        self._lines = Lines(self._slots, most, lambda: len(self._recent))
         self._turns = Turns(
             self._slots,
             self._downloader.free_max if self._downloader else config.waiting.concurrent_fetches,
@@ -98,8 +99,8 @@ class Parking:
         # Requests that began to wait in the last `_PATIENCE` seconds, and whether they have a place.
         self._recent: dict[Parked, bool] = {}
         self._places = 0
-        self._ahead_max = _AHEAD * max(0, crawler.settings.getint("CONCURRENT_REQUESTS") - 1)
-        self._line_max = max(1, crawler.settings.getint("CONCURRENT_REQUESTS"))
+        self._ahead_max = _AHEAD * (most - 1)
+        self._line_max = most
         self._keeps_crawl_delays = config.crawl_delay_max > 0
         self._paused_until = 0.0
         self._alarm: tuple[float, Callable[[], object]] | None = None
@@ -124,10 +125,10 @@ class Parking:
     def next(self) -> Request | None:
         """Return the next request to be sent; None if there is none for now."""
         places = self._places_left()
-        ready = None if places == 0 else self._first()
+        ready = None if places == 0 else self._first(places)
         if ready is None or not (self._has_place(ready) or ready.priority >= self._source.highest_priority):
             pulled = self._pull(places)
-            ready = None if places == 0 else self._first()
+            ready = None if places == 0 else self._first(places)
             if pulled is not None:
                 can_be_sent = self._lines.can_send(self._slots.of(pulled)) if ready is not None else True
                 if ready is None or (can_be_sent and pulled.priority > ready.priority):
@@ -139,6 +140,8 @@ class Parking:
             return None
         self._leave(ready)
         self._lines.take(ready)
+        if self._paused_until == math.inf:
+            self._paused_until = 0.0
         self._turns.page_has_gone(ready.slot)
         self._given.add(ready.request)
         return ready.request
@@ -175,7 +178,7 @@ class Parking:
     def has_nothing_to_do(self, places: int | None) -> bool:
         """Return whether the engine need not ask for a request; it has so many places left (None: any)."""
         self._forget_old()
-        if places != 0 and self._lines.first() is not None:
+        if places != 0 and self._lines.first(places) is not None:
             return False
         if self._is_paused:
             self._set_alarm()
@@ -246,6 +249,8 @@ class Parking:
             elif places == 0:
                 self._join(request, question)
                 self._paused_until = math.inf
+            elif self._lines.need(places) and not self._lines.can_send(self._slots.of(request)):
+                self._join(request, question)
             else:
                 return request
         return None
@@ -340,9 +345,9 @@ class Parking:
         self._paused_until = 0.0
         compat.look_for_next_request(self._crawler)
 
-    def _first(self) -> Parked | None:
+    def _first(self, places: int | None) -> Parked | None:
         """Return the request in line that is next. Requests whose rules have expired wait again."""
-        while (parked := self._lines.first()) is not None:
+        while (parked := self._lines.first(places)) is not None:
             if parked.question is None or not self._must_wait(parked.request, parked.question):
                 return parked
             origin = parked.question.origin

@@ -141,6 +141,8 @@ class Sites:
         try:
             while True:
                 async with self._turns.load(site.slot, is_retry=site.is_closed):
+                    if compat.is_closing(self._crawler):
+                        break
                     site.access = await self._loader.load(site.origin, asker.request, site.robot)
                 other = self._other(site)
                 if compat.is_closing(self._crawler):

@@ -1,8 +1,8 @@
 """`Slots`: when a download slot can send one more request.
 
 Requests that wait are registered in their slots, so that Scrapy's priority queue sees a busy slot and takes
-requests of other slots first. Without the internal names of Scrapy, or with a downloader without slots, each
-request has the slot None, which can always send.
+requests of other slots first. Without the internal names of Scrapy, or with a downloader that does not say
+when a request has moved, each request has the slot None, which can always send.
 """
 
 from __future__ import annotations
@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from scrapy_norobots.internals import crawl_delay_of, least_delay, missing_internals, now, slot_of
+from scrapy_norobots.internals import (
+    crawl_delay_of,
+    least_delay,
+    missing_internals,
+    now,
+    slot_of,
+    usual_delay,
+)
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -18,16 +25,17 @@ if TYPE_CHECKING:
 
 
 class Slots:
-    """The download slots of one crawl, whose engine exists."""
+    """The download slots of one crawl, whose engine exists; `are_watched` is true for those of ours."""
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, *, are_watched: bool = True) -> None:
         self._crawler = crawler
+        self._are_watched = are_watched
         self.missing = missing_internals(crawler)
         self._waiting: Counter[Any] = Counter()
 
     def of(self, request: Request) -> Any | None:
         """Return the slot in which a request will be sent, unless a middleware changes that."""
-        if self.missing:
+        if self.missing or not self._are_watched:
             return None
         assert self._crawler.engine is not None  # it has made the scheduler
         return slot_of(self._crawler.engine.downloader, request, self._crawler.spider)
@@ -56,14 +64,15 @@ class Slots:
         """Return whether a slot keeps a `Crawl-delay`."""
         return slot is not None and crawl_delay_of(slot) > 0
 
-    def seconds(self, slot: Any | None, coming: int) -> float | None:
+    def seconds(self, slot: Any | None, coming: int, *, is_usual: bool = False) -> float | None:
         """Return in how many seconds a slot can send a request; None: when one of its requests has moved.
 
-        `coming` is the number of requests that are on their way to the slot.
+        `coming` is the number of requests that are on their way to the slot. Scrapy varies a delay at random:
+        the result is for the least delay that it may choose, or for the usual one if `is_usual`.
         """
         if slot is None:
             return 0.0
-        delay = least_delay(slot)
+        delay = (usual_delay if is_usual else least_delay)(slot)
         under_way = len(slot.active) - self._waiting[slot] + coming
         if not delay:
             return 0.0 if under_way < slot.concurrency else None

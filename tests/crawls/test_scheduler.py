@@ -81,6 +81,15 @@ def test_obeys_with_any_scheduler_and_downloader(settings: dict[str, Any], probl
     assert line.endswith(f"WARNING: {problem}")
 
 
+def test_all_pages_come_with_any_downloader(mode: str) -> None:
+    """Also with one that does not say when a request has moved."""
+    settings = {**ADDON, "DOWNLOADER": "scrapy.core.downloader.Downloader"}
+    with Site(RULES, host="0.0.0.0") as site:
+        requests = [{"url": f"{url}/page", "meta": {"download_slot": "proxy"}} for url in hosts_of(site, 40)]
+        seen = crawl(*requests, settings=settings, mode=mode)
+    assert len(seen.pages) == 40
+
+
 @pytest.mark.parametrize(
     "settings",
     [

@@ -63,6 +63,7 @@ def test_the_delay_of_the_setting_counts_like_a_crawl_delay(slots: Slots) -> Non
     seconds = slots.seconds(slot, 0)
     assert seconds is not None
     assert DELAY / 2 - 5 < seconds <= DELAY  # an old Scrapy does not show whether it varies the delay
+    assert slots.seconds(slot, 0, is_usual=True) == pytest.approx(DELAY, abs=5)
     assert slots.has_delay(slot)
     assert not slots.has_crawl_delay(slot)
 
