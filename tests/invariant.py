@@ -4,9 +4,14 @@
 always the same; ports and the order of requests differ. With ``--features``, the seed also selects a random
 combination of features of the plugin (`tests.features`).
 
-The settings of a crawl say what else is checked: a crawl with `NOROBOTS_STORE` is repeated with the same
-store; one with `NOROBOTS_EVIDENCE` is audited, and every decision must agree; with `NOROBOTS_META`, there is
-no item of a page that says ``noindex``.
+The settings of a crawl and the manner of its spider say what else is checked:
+
+- A crawl with `NOROBOTS_STORE` is repeated with the same store, and one with `HTTPCACHE_ENABLED` with the
+  same cache.
+- One with `NOROBOTS_EVIDENCE` is audited, and every decision must agree.
+- With `NOROBOTS_META`, there is no item of a page that says ``noindex``.
+- One that its spider closes is resumed. After the close, it sends nothing that was not under way; nor does
+  one that its spider pauses, during the pause.
 """
 
 from __future__ import annotations
@@ -16,7 +21,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +29,7 @@ from tests import features, processes
 from tests.crawling import ADDON, MODES, Crawl, crawl
 from tests.judge import Judge, origin_of
 from tests.sites.certificate import make_certificate
-from tests.worlds import Arrival, Played, World
+from tests.worlds import Arrival, Manner, Played, World
 
 SETTINGS = {
     **ADDON,
@@ -79,12 +84,7 @@ def run(
             "settings": {**promises, **(settings or {})},
             "arguments": {"follow": True, **(arguments or {})},
         }
-        judges: list[Judge] = []
-        crawls: list[Crawl] = []
-        for _ in range(2 if "NOROBOTS_STORE" in promises else 1):
-            start = len(played.log)
-            crawls.append(crawl(*played.world.starts, mode=mode, **job))
-            judges.append(Judge(played.world, played.log[start:], promises, judges[-1] if judges else None))
+        judges, crawls = _crawl_and_judge(played, promises, {"mode": mode, **job})
         log, world = list(played.log), played.world
     outcome = Outcome(
         crawls,
@@ -93,11 +93,84 @@ def run(
         pages=sum(judge.pages for judge in judges),
         files=sum(judge.asked for judge in judges),
     )
+    outcome.faults += (fault for done in crawls for fault in _sent_while_paused(done))
+    if "SCHEDULER" in promises or promises["ADDONS"]:
+        outcome.faults += _sent_after_close(world.manner, crawls[0], log)
     if "NOROBOTS_META" in promises:
         outcome.faults += (fault for done in crawls for fault in _wrong_items(world, done))
     if "NOROBOTS_EVIDENCE" in promises:
         _audit(promises["NOROBOTS_EVIDENCE"], outcome)
     return outcome
+
+
+def _crawl_and_judge(
+    played: Played, promises: Mapping[str, Any], job: dict[str, Any]
+) -> tuple[list[Judge], list[Crawl]]:
+    """Crawl once or twice, as the settings and the manner of the spider say, and judge that."""
+    world, manner = played.world, played.world.manner
+
+    def run_crawl(manner: Manner) -> Crawl:
+        extra = {"manner": asdict(manner)} if manner != Manner() else {}
+        return crawl(*world.starts, **{**job, "arguments": {**job["arguments"], **extra}})
+
+    done = run_crawl(manner)
+    first = _with_cached(played, done, list(played.log))
+    start = len(played.log)
+    if manner.close:
+        again = run_crawl(replace(manner, close=0))
+        log = first + _with_cached(played, again, played.log[start:])
+        return [Judge(world, log, promises, closed=(len(first), _unsure(done, first)))], [done, again]
+    judge = Judge(world, first, promises)
+    if "NOROBOTS_STORE" not in promises and "HTTPCACHE_ENABLED" not in promises:
+        return [judge], [done]
+    again = run_crawl(manner)
+    before = judge if "NOROBOTS_STORE" in promises else None
+    second = Judge(world, _with_cached(played, again, played.log[start:]), promises, before)
+    return [judge, second], [done, again]
+
+
+def _with_cached(played: Played, done: Crawl, log: Sequence[Arrival]) -> list[Arrival]:
+    """Return the log of a crawl with the pages that it had in its HTTP cache."""
+    cached = []
+    for time, url in done.notes.get("cached", []):
+        origin = origin_of(url)
+        target = url.partition("#")[0].removeprefix(origin)
+        cached.append(played.arrival_of(origin, target)._replace(time=time, is_cached=True))
+    return sorted([*log, *cached], key=lambda arrival: arrival.time) if cached else list(log)
+
+
+def _unsure(done: Crawl, log: Sequence[Arrival]) -> set[str]:
+    """Return the origins whose files were being downloaded when a crawl was closed."""
+    if "close" not in done.notes:
+        return set()
+    under_way = set(done.notes["close"]["under way"])
+    return {arrival.asker for arrival in log if arrival.asker and arrival.url in under_way}
+
+
+def _sent_after_close(manner: Manner, done: Crawl, log: Sequence[Arrival]) -> Iterator[str]:
+    """Yield a fault if a crawl has sent more after its close than what was under way.
+
+    Callbacks and pipelines may download more meanwhile.
+    """
+    if "close" not in done.notes or manner.downloads:
+        return
+    closed = done.notes["close"]
+    end = done.notes["end"]
+    late = [
+        arrival.url
+        for arrival in log
+        if closed["time"] < arrival.time <= end
+        and not arrival.is_lost  # some download handlers repeat a request if the connection to a proxy breaks
+        and (not arrival.asker or arrival.url.endswith("/robots.txt"))
+    ]
+    if len(late) > len(closed["under way"]):
+        yield f"sent after the close: {late}, and only {closed['under way']} were under way"
+
+
+def _sent_while_paused(done: Crawl) -> Iterator[str]:
+    pause = done.notes.get("pause")
+    if pause is not None and len(pause["sent"]) > pause["under way"]:
+        yield f"sent during a pause: {pause['sent']}, and only {pause['under way']} were under way"
 
 
 def _wrong_items(world: World, done: Crawl) -> Iterator[str]:

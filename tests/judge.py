@@ -6,6 +6,9 @@
 - Each file was requested once per freshness period, not earlier, and no page was requested by an expired
   file.
 - No two requests of an origin came closer together than its `Crawl-delay`.
+- No page was requested more often than it has URLs.
+
+A crawl that was closed and then resumed is judged as one.
 
 The current file is determined without a tolerance of time. If a host gets one request at a time, a page that
 passed its check arrives before the request for the next file, which is made only after the last file has
@@ -109,6 +112,8 @@ class Ask:
     since: float | None = None
     pages: list[float] = field(default_factory=list)
     late: int = 0
+    is_extended: bool = False  # the crawl has failed to replace the file, and a proxy has seen that
+    is_unsure: bool = False  # the crawl may have lost the response
 
 
 @dataclass
@@ -160,12 +165,18 @@ def resource(url: str) -> str:
 class Judge:
     """Reads a log; `faults` lists its violations of what the settings of the crawl promise.
 
-    `before` is the judge of an earlier crawl with the same store. `asked` is how many times a file was
-    requested.
+    `before` is the judge of an earlier crawl with the same store. `closed` is the number of requests before
+    the crawl was closed and resumed, and the origins whose files were being downloaded then: such a download
+    may be lost. `asked` is how many times a file was requested.
     """
 
     def __init__(
-        self, world: World, log: Sequence[Arrival], settings: Mapping[str, Any], before: Judge | None = None
+        self,
+        world: World,
+        log: Sequence[Arrival],
+        settings: Mapping[str, Any],
+        before: Judge | None = None,
+        closed: tuple[int, set[str]] | None = None,
     ) -> None:
         self._world = world
         self._settings = settings
@@ -178,18 +189,27 @@ class Judge:
         self.end: float = log[-1].time if log else begin
         self._found: dict[str, Found] = {}
         self._arrived: dict[str, int] = defaultdict(int)
+        self._lost_pages: dict[str, int] = defaultdict(int)
+        self._lost_files: dict[str, list[float]] = defaultdict(list)  # when a proxy lost them, by origin
         self._sent: dict[str, list[Sent]] = {origin: [] for origin in world.files}
         self.asked = 0
         self.faults: list[str] = []
         for url in world.starts:
-            self._find(url, begin)
-        for arrival in log:
-            self._pace(arrival)
-            if arrival.asker:
-                self._robots(arrival)
-            else:
+            if world.manner.way(url) == "scheduler":
+                self._find(url, begin)
+        for number, arrival in enumerate(log):
+            if closed is not None and number == closed[0]:
+                self._doubt(closed[1])
+            if not arrival.is_cached:
+                self._pace(arrival)
+            if not arrival.asker:
                 self._page(arrival)
+            elif arrival.is_lost:
+                self._lose(arrival)
+            else:
+                self._robots(arrival)
         self.faults += self._left_out()
+        self.faults += self._doubled()
 
     @cached_property
     def pages(self) -> int:
@@ -208,24 +228,45 @@ class Judge:
             asks.append(Ask(arrival.time))
             self.asked += 1
         if arrival.file is not None:
-            before = asks[-2].state if len(asks) > 1 else NOTHING_KNOWN
+            known = [ask for ask in asks[:-1] if not (ask.is_unsure and ask.state.failures)]
+            before = known[-1].state if known else NOTHING_KNOWN
             asks[-1].state, asks[-1].since = self._after(before, arrival.file), arrival.time
+            if asks[-1].state.failures and len(asks) > 1:
+                asks[-1].is_extended, asks[-1].is_unsure = asks[-2].is_extended, asks[-2].is_unsure
             if arrival.file.status is not None:
                 self._sent[arrival.asker][-1].delay = self._delay(arrival.asker)
+
+    def _lose(self, arrival: Arrival) -> None:
+        """Take note that a proxy has sent no response on, so that only requests with that proxy are closed.
+
+        If the origin has a file, it stays in use for a while.
+        """
+        asks = self._asks[arrival.asker]
+        if asks and asks[-1].since is None:
+            asks.pop()  # it was redirected
+        self._lost_files[arrival.asker].append(arrival.time)
+        if asks:
+            asks[-1].is_extended = True
+
+    def _doubt(self, origins: set[str]) -> None:
+        """Take note that the crawl may have lost the last files of some origins."""
+        for origin in origins:
+            if self._asks[origin]:
+                self._asks[origin][-1].is_unsure = True
 
     def _after(self, state: State, file: File) -> State:
         """Return what applies after another response, by the default policy of the docs."""
         ttl, error_ttl = self._settings["NOROBOTS_TTL"], self._settings["NOROBOTS_ERROR_TTL"]
-        if file.status == 200 and not self._reading.fails(file.body):
+        if file.status == 304 or (file.status == 200 and not self._reading.fails(file.body)):
             return State(file.body, is_open=False, lifetime=ttl)
-        if file.status == 304:
-            return State(state.body, is_open=False, lifetime=ttl)
         if file.status in (403, 404):
             return State(None, is_open=file.status == 404, lifetime=ttl)
         failures = state.failures + 1
         return State(state.body, is_open=False, lifetime=error_ttl * 2 ** (failures - 1), failures=failures)
 
     def _check_freshness(self, last: Ask, arrival: Arrival) -> None:
+        if last.is_unsure:
+            return
         if last.since is None:
             self.faults.append(f"requested again before a response: {arrival.url}")
         elif arrival.time < last.since + last.state.lifetime:
@@ -254,25 +295,32 @@ class Judge:
                 self.faults.append(f"requested {seconds:.3f} s after another, not {least} s: {arrival.url}")
         # The delay is counted from the response. Without a whole one, it is counted from the request, and how
         # long that took to arrive is unknown.
-        is_cut_off = arrival.file is not None and arrival.file.status is None
+        is_cut_off = arrival.is_lost or (arrival.file is not None and arrival.file.status is None)
         sent.append(Sent(arrival.time, 0 if is_cut_off else delay))
 
     def _allows(self, state: State, url: str) -> bool:
         return state.is_open if state.body is None else self._reading.allows(state.body, url)
 
     def _page(self, arrival: Arrival) -> None:
-        name = resource(arrival.url)
-        self._arrived[name] += 1
-        if name not in self._found:
+        self._arrived[resource(arrival.url)] += 1
+        self._lost_pages[resource(arrival.url)] += arrival.is_lost
+        if resource(arrival.url) not in self._found:
             self.faults.append(f"requested, but no followed link led to it: {arrival.url}")
-        if arrival.follow or not self._settings.get("NOROBOTS_META"):
-            for link in arrival.links:
-                self._find(link, arrival.time)
+        for link in self._followed(arrival):
+            self._find(link, arrival.time)
         asks = self._asks[arrival.origin]
         if not asks:
             self.faults.append(f"requested before any robots.txt: {arrival.url}")
-            return
-        ask, is_late = asks[-1], False
+        elif arrival.is_cached or asks[-1].is_unsure:
+            # The crawl has used a page from its cache some time after its check.
+            if not any(self._allows(one.state, arrival.url) for one in asks[-2:]):
+                self.faults.append(f"forbidden by files {len(asks) - 1} and {len(asks)}: {arrival.url}")
+        else:
+            self._check(arrival, asks)
+
+    def _check(self, arrival: Arrival, asks: list[Ask]) -> None:
+        """Check that the current file of an origin allows a page."""
+        ask, is_late, name = asks[-1], False, resource(arrival.url)
         if not self._allows(ask.state, arrival.url):
             ask.late += 1
             is_late = ask.late < self._world.at_once and any(
@@ -286,29 +334,64 @@ class Judge:
         ask.pages.append(arrival.time)
         if len(ask.pages) >= self._world.at_once and name in self._found:
             expired = ask.pages[self._world.at_once - 1] + ask.state.lifetime
-            if self._found[name].time_of(arrival.url) >= expired:
+            if not ask.is_extended and self._found[name].time_of(arrival.url) >= expired:
                 self.faults.append(f"requested by file {len(asks)}, which had expired: {arrival.url}")
 
-    @property
-    def _retries(self) -> int:
-        """How many temporary failures lose no request; without `RobotsDownloader`, a request cannot wait."""
-        can_wait = self._settings["ADDONS"] or "DOWNLOADER" in self._settings
+    def _followed(self, arrival: Arrival) -> Iterator[str]:
+        """Yield the links that the spider follows: none of a page that it downloads itself."""
+        manner = self._world.manner
+        if arrival.is_lost or manner.way(arrival.url) != "scheduler":
+            return
+        for link in arrival.links:
+            # A pipeline gets the items of pages whose links must not be followed, but not of "noindex" pages.
+            is_followed = arrival.is_indexed if manner.way(link) == "pipeline" else arrival.follow
+            if is_followed or not self._settings.get("NOROBOTS_META"):
+                yield link
+
+    def _retries(self, way: str) -> int:
+        """Return how many temporary failures lose no request; only in `RobotsScheduler`, a request can wait.
+
+        For a download that does not come from the scheduler, a callback or a pipeline waits. So it fails at
+        once if the site is closed.
+        """
+        can_wait = way == "scheduler" and (self._settings["ADDONS"] or "SCHEDULER" in self._settings)
         return int(self._settings.get("NOROBOTS_RETRY_CLOSED", 0)) if can_wait else 0
 
     def _left_out(self) -> Iterator[str]:
         for name, found in self._found.items():
             origin = origin_of(name)
             asks = self._asks[origin]
+            way = self._world.manner.way(name)
+            if way != "scheduler" and self._world.manner.close:
+                continue  # a download of a callback or a pipeline may fail because the crawl closes
+            has_proxy = "proxy" in self._world.manner.meta(name)
+            if not asks and has_proxy and self._lost_files[origin]:
+                continue  # only proxies were asked, and they are dead
             if not asks:
                 yield f"never asked for its robots.txt: {origin}"
                 continue
             first = max((number for number, ask in enumerate(asks) if ask.time <= found.time), default=0)
+            first = max(0, first - asks[first].is_unsure)
+            # A proxy that fails closes a site only to requests with a proxy.
+            start = min(found.time, asks[first].time)
+            lost = [time for time in self._lost_files[origin] if has_proxy and time >= start]
             closed = [ask.state for ask in asks[first:] if ask.state.is_closed_for_now]
             others = [ask.state for ask in asks[first:] if not ask.state.is_closed_for_now]
             if (
                 self._arrived[name] < len(found.urls)
-                and max((len(closed), *(state.failures for state in closed))) <= self._retries
+                and max((len(closed), *(state.failures for state in closed))) + len(lost)
+                <= self._retries(way)
                 and all(self._allows(state, url) for state in others for url in found.spellings())
             ):
                 spelt = ", ".join(found.spellings())
                 yield f"left out, {self._arrived[name]} of {len(found.urls)} requested: {spelt}"
+
+    def _doubled(self) -> Iterator[str]:
+        for name, arrived in self._arrived.items():
+            # Some download handlers repeat a request by themselves if the connection to the proxy breaks.
+            count = arrived - self._lost_pages[name]
+            # When a crawl is resumed, its spider does not know what it has downloaded itself.
+            is_known_twice = self._world.manner.close and self._world.manner.way(name) != "scheduler"
+            if name in self._found and count > len(self._found[name].urls) and not is_known_twice:
+                spelt = ", ".join(self._found[name].spellings())
+                yield f"requested {count} times, not {len(self._found[name].urls)}: {spelt}"

@@ -8,18 +8,22 @@ not with a clock; the last file is repeated. Links and rules have many spellings
 from __future__ import annotations
 
 import html
+import http.client
 import re
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from random import Random
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from tests import nasty, oracle
+from tests.sites import ForwardProxy
 from tests.sites.site import Answer, Hit, Site
 
 if TYPE_CHECKING:
@@ -70,14 +74,61 @@ class Page:
 
 
 @dataclass(frozen=True)
+class Manner:
+    """How a spider crawls a world.
+
+    - `proxies` are URLs of proxies. Of the requests to http URLs, each of them gets its share.
+    - `has_one_slot` is true if all origins share one download slot.
+    - `downloads` is true if callbacks and a pipeline download some pages themselves, see `way`.
+    - `pause` and `close` are the numbers of pages after which the spider pauses and closes the crawl; 0: it
+      does not.
+    """
+
+    proxies: list[str] = field(default_factory=list)
+    has_one_slot: bool = False
+    downloads: bool = False
+    pause: int = 0
+    close: int = 0
+
+    def meta(self, url: str) -> dict[str, Any]:
+        """Return the meta of a request."""
+        meta: dict[str, Any] = {}
+        if self.has_one_slot:
+            meta["download_slot"] = "one"
+        if self.proxies and urlsplit(url).scheme == "http":
+            proxy = Random(f"proxy {_place(url)}").choice(["", *self.proxies])
+            meta |= {"proxy": proxy} if proxy else {}
+        return meta
+
+    def way(self, url: str) -> str:
+        """Return what downloads a page that a link leads to: ``scheduler``, ``callback`` or ``pipeline``."""
+        if not self.downloads:
+            return "scheduler"
+        return Random(f"way {_place(url)}").choice(["scheduler"] * 3 + ["callback", "pipeline"])
+
+
+def _place(url: str) -> str:
+    """Return what all spellings of a URL have in common, on all ports."""
+    parts = urlsplit(url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    path, _, query = oracle.normal(target, is_rule=False).partition("?")
+    return f"{parts.scheme}://{parts.hostname}{path}?{'&'.join(sorted(query.split('&')))}"
+
+
+@dataclass(frozen=True)
 class World:
-    """Origins are strings such as ``http://127.7.0.1:80``; pages are keyed by origin and normal form."""
+    """Origins are strings such as ``http://127.7.0.1:80``; pages are keyed by origin and normal form.
+
+    `proxies` says after how many requests each proxy dies; None: it does not.
+    """
 
     robot: str
     at_once: int  # requests to a host
     starts: list[str]
     files: dict[str, list[File]]
     pages: dict[tuple[str, str], Page]
+    manner: Manner = field(default_factory=Manner)
+    proxies: tuple[int | None, ...] = ()
 
     def page(self, origin: str, target: str) -> Page:
         """Return the page at a target in any spelling; one without links if no link leads there."""
@@ -190,7 +241,8 @@ class Arrival(NamedTuple):
 
     `time` is between the arrival of the request and its response, in monotonic seconds. `file` is the
     response, with status 304 if nothing has changed; None for a page, and for a redirect to a file elsewhere.
-    `links` and `follow` are those of the page.
+    `links`, `follow` and `is_indexed` are those of the page. `is_lost` is true if a proxy sends no response
+    on, `is_cached` if the crawl had the page in its HTTP cache, and no server got the request.
     """
 
     time: float
@@ -200,6 +252,9 @@ class Arrival(NamedTuple):
     file: File | None = None
     links: tuple[str, ...] = ()
     follow: bool = True
+    is_indexed: bool = True
+    is_lost: bool = False
+    is_cached: bool = False
 
 
 @dataclass
@@ -220,22 +275,25 @@ class Played:
         }
         ports = {scheme: front.port for scheme, front in self._fronts.items()}
         self.world = self.change(random_world(self.seed, ports))
+        self._proxies = [_DyingProxy(self, hits) for hits in self.world.proxies]
+        manner = replace(self.world.manner, proxies=[proxy.url for proxy in self._proxies])
+        self.world = replace(self.world, manner=manner)
+        self._servers = ExitStack()
         self._asked = dict.fromkeys(self.world.files, 0)
         self._moved: dict[str, tuple[str, File]] = {}
         self._lock = threading.Lock()
         self._closing = threading.Event()
 
     def __enter__(self) -> Self:
-        for front in self._fronts.values():
-            front.__enter__()
+        for server in (*self._fronts.values(), *self._proxies):
+            self._servers.enter_context(server)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._closing.set()
-        for front in self._fronts.values():
-            front.__exit__(kind, error, trace)
+        self._servers.close()
 
     def answer(self, origin: str, hit: Hit) -> Answer:
         """Log a request and respond to it."""
@@ -244,8 +302,7 @@ class Played:
             if path == "/robots.txt":
                 return self._robots(origin, hit, query)
             page = self.world.page(origin, hit.target)
-            now, links = time.monotonic(), tuple(page.links)
-            self.log.append(Arrival(now, origin + hit.target, origin, links=links, follow=page.follow))
+            self.log.append(self.arrival_of(origin, hit.target))
         if page.redirect:
             return Answer(status=302, headers={"Location": page.links[0], **_HANG_UP})
         anchors = "".join(f'<a href="{html.escape(link)}">x</a>' for link in page.links)
@@ -254,9 +311,39 @@ class Played:
             headers["X-Robots-Tag"] = page.header
         return Answer(f"<html><head>{page.tag}</head><body>{anchors}</body></html>", headers=headers)
 
+    def arrival_of(self, origin: str, target: str) -> Arrival:
+        """Return the arrival of a request for a page now."""
+        page = self.world.page(origin, target)
+        return Arrival(
+            time.monotonic(),
+            origin + target,
+            origin,
+            links=tuple(page.links),
+            follow=page.follow,
+            is_indexed=page.index,
+        )
+
+    def lose(self, url: str) -> None:
+        """Log a request that a dead proxy gets."""
+        parts = urlsplit(url)
+        origin = f"{parts.scheme}://{parts.netloc.lower()}"
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        with self._lock:
+            if parts.path == "/robots.txt":
+                asker = self._moved[parts.query][0] if parts.query else origin
+                self.log.append(
+                    Arrival(time.monotonic(), origin + target, origin, asker, File(None), is_lost=True)
+                )
+            else:
+                self.log.append(self.arrival_of(origin, target)._replace(is_lost=True))
+
     def _robots(self, origin: str, hit: Hit, query: str) -> Answer:
         def note(asker: str, file: File | None) -> None:
-            self.log.append(Arrival(time.monotonic(), origin + hit.target, origin, asker, file))
+            # A proxy that gets no whole response sends none on.
+            is_lost = "via" in hit.headers and file is not None and file.status is None
+            self.log.append(
+                Arrival(time.monotonic(), origin + hit.target, origin, asker, file, is_lost=is_lost)
+            )
 
         if query:
             asker, file = self._moved[query]
@@ -271,14 +358,14 @@ class Played:
                 where = file.moved.replace("://", "://jo:secret@")
                 return Answer(status=302, headers={"Location": f"{where}/robots.txt?{token}", **_HANG_UP})
         if file.status == 200 and hit.headers.get("if-none-match") == file.etag:
-            file = File(304)
+            file = replace(file, status=304)
         note(asker, file)
         if file.silent:
             return Answer(before=lambda: self._closing.wait(60))
         headers = {"Content-Type": "text/plain", "ETag": file.etag, **_HANG_UP}
         if file.status is None:
             headers["Content-Length"] = str(2 * len(file.body) + 1)
-        return Answer(file.body, file.status or 200, headers)
+        return Answer(b"" if file.status == 304 else file.body, file.status or 200, headers)
 
 
 # Connections are not reused, because clients repeat a request by themselves if a reused one breaks.
@@ -292,3 +379,23 @@ class _Front(Site):
 
     def answer(self, hit: Hit) -> Answer:
         return self._played.answer(self.url_of(hit.host.lower()), hit)
+
+
+class _DyingProxy(ForwardProxy):
+    """A proxy that hangs up on all requests after the first ones."""
+
+    def __init__(self, played: Played, hits: int | None) -> None:
+        super().__init__()
+        self._played = played
+        self._hits_left = hits
+
+    def answer(self, hit: Hit) -> Answer:
+        if self._hits_left is not None:
+            if self._hits_left <= 0:
+                self._played.lose(hit.target)
+                raise ConnectionResetError("the proxy is dead")
+            self._hits_left -= 1
+        try:
+            return super().answer(hit)
+        except (OSError, http.client.HTTPException):
+            raise ConnectionResetError("the site has sent no whole response") from None
