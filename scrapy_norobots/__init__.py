@@ -15,7 +15,7 @@ from scrapy_norobots.standard import Decision, RobotsTxt
 if TYPE_CHECKING:
     from scrapy_norobots.addon import Addon
     from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
-    from scrapy_norobots.metatag import RobotsMetaMiddleware
+    from scrapy_norobots.features.metatag import RobotsMetaMiddleware
     from scrapy_norobots.middleware import NoRobotsMiddleware
     from scrapy_norobots.parser import StrictRobotParser
     from scrapy_norobots.waiting.downloader import RobotsDownloader
@@ -41,7 +41,7 @@ _LAZY = {
     "NoRobotsMiddleware": "middleware",
     "RobotsDownloader": "waiting.downloader",
     "RobotsForbidden": "exceptions",
-    "RobotsMetaMiddleware": "metatag",
+    "RobotsMetaMiddleware": "features.metatag",
     "RobotsScheduler": "waiting.scheduler",
     "RobotsUnreachable": "exceptions",
     "StrictRobotParser": "parser",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_norobots.standard import Decision
+from scrapy_norobots.standard import Decision, Reason
 
 
 class RobotsForbidden(IgnoreRequest):
@@ -38,3 +38,14 @@ class RobotsUnreachable(RobotsForbidden):
     def __init__(self, decision: Decision, retry_after: float | None = None) -> None:
         super().__init__(decision)
         self.retry_after = retry_after
+
+
+def error_of(
+    decision: Decision, retry_after: float | None = None, cause: BaseException | None = None
+) -> RobotsForbidden:
+    """Return the exception of a request that is dropped; `cause` is that of a download that failed."""
+    if decision.reason in (Reason.RULE, Reason.PARSER):
+        return RobotsForbidden(decision)
+    error = RobotsUnreachable(decision, retry_after)
+    error.__cause__ = cause
+    return error

@@ -21,6 +21,7 @@ from w3lib.url import safe_url_string
 
 from scrapy_norobots import compat
 from scrapy_norobots.body import ENCODING_HEADER, decode
+from scrapy_norobots.events import Answered, Events
 from scrapy_norobots.freshness import stated_wait
 from scrapy_norobots.host_names import HostNames
 from scrapy_norobots.in_flight import BodiesInFlight, NoRoomError, free_body
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
-    from scrapy_norobots.evidence import Evidence
     from scrapy_norobots.settings import Config
 
 # The meta key that marks a download of robots.txt; its value is the origin.
@@ -66,9 +66,6 @@ _ON_THE_WAY = frozenset({407, 511})
 # "partial" means only that the server sent no length.)
 _CUT_OFF = frozenset({"dataloss", "download_stopped"})
 
-# The meta key for the answers to a download. A retry has the same.
-_ANSWERS = "_norobots_answers"
-
 # How many seconds a running download may take after the crawl starts to close, after Ctrl-C for example.
 _CLOSING_LIMIT = 3
 
@@ -83,9 +80,9 @@ class ClosingError(IgnoreRequest):
 class Fetcher:
     """Downloads the robots.txt of origins for one crawler."""
 
-    def __init__(self, crawler: Crawler, config: Config, evidence: Evidence | None = None) -> None:
+    def __init__(self, crawler: Crawler, config: Config, events: Events) -> None:
         self._crawler = crawler
-        self._evidence = evidence
+        self._events = events
         self._config = config
         self._names = HostNames(crawler)
         self._has_closed = False
@@ -95,8 +92,6 @@ class Fetcher:
         self._bodies = BodiesInFlight(crawler, max(config.memory_max, 2 * config.maxsize))
         crawler.signals.connect(_leave_encoded, signals.response_downloaded)
         crawler.signals.connect(_heed_retry_after, signals.response_downloaded)
-        if evidence is not None:
-            crawler.signals.connect(_keep_answer, signals.response_downloaded)
 
     async def fetch(
         self, origin: Origin, page: Request, previous: Snapshot | None = None, url: str | None = None
@@ -108,7 +103,6 @@ class Fetcher:
         download is cancelled after a few seconds.
         """
         url = url or origin.robots_url
-        answers = _Answers(origin, self._evidence)
         seconds_closing = 0
 
         def is_over() -> bool:
@@ -118,18 +112,14 @@ class Fetcher:
 
         try:
             with self._bodies.counted() as meta:
-                meta[_ANSWERS] = answers
-                return await compat.unless(is_over, 1, self._follow(answers, url, page, previous, meta))
+                return await compat.unless(is_over, 1, self._follow(origin, url, page, previous, meta))
         except compat.LateError:
             return _failed(origin, url, ClosingError(), local_failure=True)
-        finally:
-            answers.record()
 
     async def _follow(
-        self, answers: _Answers, url: str, page: Request, previous: Snapshot | None, meta: dict[str, object]
+        self, origin: Origin, url: str, page: Request, previous: Snapshot | None, meta: dict[str, object]
     ) -> Snapshot:
         """Download a URL, and follow its redirects."""
-        origin = answers.origin
         hops_left = self._config.redirect_max
         while True:
             request = self._request(origin, url, page, previous)
@@ -144,14 +134,30 @@ class Fetcher:
             target = _redirect_target(response) if hops_left else None
             if target is None:
                 snapshot = _of_response(origin, response, self._config.maxsize)
-                answers.record(response, snapshot, previous)
+                self._events.send(Answered(origin, response, snapshot, previous))
                 return self._of_proxy(page, snapshot)
-            answers.record(response)
+            self._events.send(Answered(origin, response, None, None))
             url, hops_left = target, hops_left - 1
             del response  # frees its body while the next hop is downloaded
 
     def _close(self) -> None:
         self._has_closed = True
+
+    def is_own(self, request: Request) -> bool:
+        """Return whether a request is a download of a robots.txt, and limit its retries if it is.
+
+        The last try is marked `dont_retry`, because Scrapy would log an ERROR when it gives up; the plugin
+        logs what the failure means for the crawl. Raises `ClosingError` for a retry while the crawl is
+        closing.
+        """
+        if ROBOTS_DOWNLOAD not in request.meta:
+            return False
+        retries = request.meta.get("retry_times", 0)
+        if retries and compat.is_closing(self._crawler):
+            raise ClosingError
+        if retries >= request.meta.get("max_retry_times", 0):
+            request.meta["dont_retry"] = True
+        return True
 
     def proxy_of(self, page: Request) -> str:
         """Return the proxy that a request shares with its download of robots.txt; empty if there is none."""
@@ -239,19 +245,6 @@ class Fetcher:
         )
 
 
-def limit_retries(crawler: Crawler, request: Request) -> None:
-    """Limit the retries of a download of robots.txt, and stop them while the crawl is closing.
-
-    The last try is marked `dont_retry`, because Scrapy would log an ERROR when it gives up; the plugin logs
-    what the failure means for the crawl. Raises `ClosingError` for a retry while the crawl is closing.
-    """
-    retries = request.meta.get("retry_times", 0)
-    if retries and compat.is_closing(crawler):
-        raise ClosingError
-    if retries >= request.meta.get("max_retry_times", 0):
-        request.meta["dont_retry"] = True
-
-
 def _unrendered(settings: BaseSettings) -> dict[str, object]:
     """Return the meta that makes rendering download handlers return the file as the site sends it."""
     marks: dict[str, object] = {"playwright": False}
@@ -320,53 +313,6 @@ def _plain_body(response: Response, maxsize: int) -> bytes:
         raise ValueError("the response is incomplete")
     values = response.headers.getlist("Content-Encoding") + response.headers.getlist(ENCODING_HEADER)
     return decode(response.body, b",".join(values).decode("latin-1"), maxsize)
-
-
-class _Answers:
-    """Records the answers to one fetch, also those after which Scrapy's retry middleware tries again.
-
-    An answer is held until the next one arrives or the fetch ends: only then is it known whether it is
-    judged.
-    """
-
-    def __init__(self, origin: Origin, evidence: Evidence | None) -> None:
-        """Record nothing if there is no `evidence`."""
-        self.origin = origin
-        self._evidence = evidence
-        self._held: tuple[Response, float] | None = None
-
-    def hold(self, response: Response) -> None:
-        """Hold an answer that has arrived, and record the one before it."""
-        self.record()
-        self._held = response, time.time()
-
-    def record(
-        self,
-        final: Response | None = None,
-        snapshot: Snapshot | None = None,
-        previous: Snapshot | None = None,
-    ) -> None:
-        """Record the answer that is held, unless it is `final`, and then `final`.
-
-        `final` is the answer that all middlewares have passed on, and `snapshot` the outcome by which it is
-        judged; `previous` is the copy that a 304 renews.
-        """
-        if self._evidence is None:
-            return
-        held, self._held = self._held, None
-        if held is not None:
-            response, when = held
-            if final is None or (final.status, final.body) != (response.status, response.body):
-                self._evidence.answered(self.origin, response, when=when)
-        if final is not None:
-            self._evidence.answered(self.origin, final, snapshot, previous)
-
-
-def _keep_answer(response: Response, request: Request) -> None:
-    """Hold an answer to a request for robots.txt, so that it is recorded even if it is not passed on."""
-    answers = request.meta.get(_ANSWERS)
-    if isinstance(answers, _Answers):
-        answers.hold(response)
 
 
 def _heed_retry_after(response: Response, request: Request) -> None:

@@ -20,6 +20,7 @@ from scrapy.exceptions import IgnoreRequest
 
 from scrapy_norobots import compat
 from scrapy_norobots.access import Access, Judge, Rules
+from scrapy_norobots.events import Downloaded, Events, OriginLoaded, Recalled
 from scrapy_norobots.fetch import ClosingError, Fetcher
 from scrapy_norobots.origins import OriginCache, SharedLoads
 from scrapy_norobots.parser import Reader, as_parser
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_norobots.evidence import Evidence
-    from scrapy_norobots.report import CrawlReport
-    from scrapy_norobots.report.crawl import Examined
     from scrapy_norobots.settings import Config
     from scrapy_norobots.snapshot import Snapshot
     from scrapy_norobots.standard import Origin
@@ -48,16 +46,10 @@ _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
 _LONG_WAIT = 5.0
 
-# A file of more than this many bytes is examined in a thread: to search 32 KiB for lines without effect can
-# take 0.1 s.
-_SMALL_TO_EXAMINE = 8 * 1024
 
-
-async def read_bodies(
-    thread: Executor, snapshots: Sequence[Snapshot], work: Callable[[], _T], small: int = SMALL_BODY
-) -> _T:
-    """Run `work`, which reads the bodies of `snapshots`; in a thread if they have more than `small` bytes."""
-    if sum(len(snapshot.body) for snapshot in snapshots) <= small:
+async def read_bodies(thread: Executor, snapshots: Sequence[Snapshot], work: Callable[[], _T]) -> _T:
+    """Run `work`, which reads the bodies of `snapshots`; in a thread if they are large."""
+    if sum(len(snapshot.body) for snapshot in snapshots) <= SMALL_BODY:
         return work()
     return await compat.in_thread(thread, work)
 
@@ -65,15 +57,13 @@ async def read_bodies(
 class RobotsLoader:
     """Loads the robots.txt of origins, for one crawler. `origins` is the cache in memory."""
 
-    def __init__(
-        self, crawler: Crawler, config: Config, report: CrawlReport, evidence: Evidence | None = None
-    ) -> None:
+    def __init__(self, crawler: Crawler, config: Config, events: Events) -> None:
         """Open the store. Raises `ValueError` if the store or a parser cannot be used."""
         assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
         self._stats = crawler.stats
         self._config = config
-        self._report = report
+        self._events = events
         reader = Reader(
             crawler,
             config.parser,
@@ -82,13 +72,11 @@ class RobotsLoader:
             crawl_delay=bool(config.crawl_delay_max),
         )
         self.judge = Judge(config.status_policy, config.freshness, reader.read)
-        self._evidence = evidence
-        self._fetcher = Fetcher(crawler, config, evidence)
+        self._fetcher = Fetcher(crawler, config, events)
         self._store = self._open_store()
         self.origins = OriginCache(
             origins_max=config.origins_max,
             memory_max=config.memory_max,
-            on_leave=report.counters.add_requests,
         )
         self._loads: SharedLoads[Origin, Access] = SharedLoads()
         self._preparations: SharedLoads[tuple[Origin, str | bytes], None] = SharedLoads()
@@ -117,9 +105,12 @@ class RobotsLoader:
         while not access.is_ready(robot):
             await self._preparations.join(key, partial(self._prepare, access, robot))
 
-    def _examine(self, access: Access, previous: Access | None, robot: str | bytes) -> Examined:
-        access.prepare(robot)  # before the cache asks for its size, which includes the rules
-        return self._report.examine(access, previous, robot)
+    def is_own(self, request: Request) -> bool:
+        """Return whether a request is a download of a robots.txt, of which this limits the retries.
+
+        Raises `ClosingError` for a retry while the crawl is closing.
+        """
+        return self._fetcher.is_own(request)
 
     async def _prepare(self, access: Access, robot: str | bytes) -> None:
         await self._work(access.snapshots, partial(access.prepare, robot))
@@ -141,8 +132,7 @@ class RobotsLoader:
             source = "store" if is_hit else "network"
             self._stats.inc_value("norobots/store/hits" if is_hit else "norobots/store/misses")
         seconds = time.monotonic() - started
-        examine = partial(self._examine, access, previous, robot)
-        examined = await read_bodies(self._thread, access.snapshots, examine, _SMALL_TO_EXAMINE)
+        await self._prepare(access, robot)  # before the cache asks for its size, which includes the rules
         if isinstance(access.snapshots[-1].exception, ClosingError):
             logger.debug(
                 "The download of %s was stopped, because the crawl is closing",
@@ -150,7 +140,7 @@ class RobotsLoader:
                 extra={"spider": self._crawler.spider},
             )
         else:
-            self._report.loaded(access, previous, source, seconds, examined)
+            await self._events.tell(OriginLoaded(access, previous, source, seconds, request, robot))
         if access.rules is not None and (previous is None or access.rules is not previous.rules):
             await self._announce(access.rules, request)
         self.origins.put(origin, access)
@@ -207,8 +197,7 @@ class RobotsLoader:
         last = snapshots[-1]
         if previous is not None and last.time <= previous.snapshots[-1].time:
             return None
-        if self._evidence is not None:
-            self._evidence.recalled(snapshots)
+        self._events.send(Recalled(snapshots))
         return await self._work(snapshots, partial(self.judge.recall, snapshots, now))
 
     async def _download(self, origin: Origin, request: Request, previous: Access | None) -> Access:
@@ -223,8 +212,7 @@ class RobotsLoader:
             self._stats.inc_value(f"robotstxt/exception_count/{type(snapshot.exception)}")
         access = await self._work([snapshot], partial(self.judge.judge, snapshot, previous))
         judged = access.snapshots[-1]
-        if self._evidence is not None and judged.status is None:
-            self._evidence.failed(judged)
+        self._events.send(Downloaded(judged))
         if self._store is not None and not judged.local_failure:
             until = self.judge.freshness.kept_until(access.lifetime, judged)
             await self._store.save(access.snapshots, until)

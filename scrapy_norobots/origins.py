@@ -28,15 +28,13 @@ class _Entry:
     access: Access
     size: int
     expires: float
-    uses: int = 0
 
 
 class OriginCache:
     """The accesses of origins, each until its lifetime ends.
 
-    `origins_max` and `memory_max` (bytes) limit the cache. `on_leave` is called with each origin that is
-    replaced or evicted, and with the number of times that `get` returned its access. `clock` returns
-    seconds that never go back. The attribute `size` is the approximate memory use, in bytes.
+    `origins_max` and `memory_max` (bytes) limit the cache. `clock` returns seconds that never go back. The
+    attribute `size` is the approximate memory use, in bytes.
     """
 
     def __init__(
@@ -44,12 +42,10 @@ class OriginCache:
         *,
         origins_max: int,
         memory_max: int,
-        on_leave: Callable[[Origin, int], object] = lambda _origin, _uses: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._origins_max = origins_max
         self._memory_max = memory_max
-        self._on_leave = on_leave
         self._clock = clock
         self._entries: OrderedDict[Origin, _Entry] = OrderedDict()
         self.size = 0
@@ -63,11 +59,10 @@ class OriginCache:
         if entry is None or entry.expires <= self._clock():
             return None
         self._entries.move_to_end(origin)
-        entry.uses += 1
         return entry.access
 
     def peek(self, origin: Origin) -> Access | None:
-        """Return the same as `get`, without counting a use."""
+        """Return the same as `get`, without marking the origin as used."""
         entry = self._entries.get(origin)
         return None if entry is None or entry.expires <= self._clock() else entry.access
 
@@ -93,15 +88,8 @@ class OriginCache:
         ):
             self._remove(next(iter(self._entries)))
 
-    def clear(self) -> None:
-        """Remove all origins."""
-        while self._entries:
-            self._remove(next(iter(self._entries)))
-
     def _remove(self, origin: Origin) -> None:
-        entry = self._entries.pop(origin)
-        self.size -= entry.size
-        self._on_leave(origin, entry.uses)
+        self.size -= self._entries.pop(origin).size
 
 
 @dataclass(slots=True)

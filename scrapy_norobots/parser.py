@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser
 
-from scrapy_norobots.crawl_delay import CrawlDelay, ProtegoDelay
+from scrapy_norobots.delay_values import CrawlDelay, ProtegoDelay
 from scrapy_norobots.standard import Decision, Reason, RobotsTxt, Verdict
 from scrapy_norobots.standard.lines import to_text
 from scrapy_norobots.standard.names import to_name

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_norobots.overrides import checked_url
+from scrapy_norobots.overrides import checked_url, is_overridden
+from scrapy_norobots.spellings import forbidden, spellings_of
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.urls import split
@@ -15,7 +16,10 @@ from scrapy_norobots.standard.urls import split
 if TYPE_CHECKING:
     from scrapy import Request
 
+    from scrapy_norobots.access import Access
     from scrapy_norobots.identity import Identity
+
+__all__ = ["Question", "checked_url", "is_overridden", "question_of"]
 
 
 class Question(NamedTuple):
@@ -30,6 +34,10 @@ class Question(NamedTuple):
     def is_robots_txt(self) -> bool:
         """Whether the URL is a robots.txt itself, which may always be fetched (U7)."""
         return self.target == "/robots.txt"
+
+    def forbidden_by(self, access: Access) -> Decision | None:
+        """Return the decision that forbids the URL; None if it may pass."""
+        return forbidden(access, *self, spellings_of(self.target))
 
 
 def question_of(request: Request, identity: Identity) -> Question | Decision:

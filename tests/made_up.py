@@ -10,11 +10,11 @@ from typing import Any
 from scrapy.http import Response
 
 from scrapy_norobots.access import Access, Judge, Rules, StatusPolicy
-from scrapy_norobots.evidence.answers import Answer
-from scrapy_norobots.evidence.audit import Audit, Problem
-from scrapy_norobots.evidence.decisions import Made
-from scrapy_norobots.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
-from scrapy_norobots.evidence.writer import Writer
+from scrapy_norobots.features.evidence.answers import Answer
+from scrapy_norobots.features.evidence.audit import Audit, Problem
+from scrapy_norobots.features.evidence.decisions import Made
+from scrapy_norobots.features.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
+from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.spellings import knows_aiohttp

@@ -11,8 +11,8 @@ from scrapy.exceptions import IgnoreRequest
 
 from scrapy_norobots import question, slot_delays
 from scrapy_norobots.access import Access, AccessKind
-from scrapy_norobots.evidence import Evidence
-from scrapy_norobots.metatag import RobotsMetaMiddleware
+from scrapy_norobots.features.evidence import Evidence
+from scrapy_norobots.features.metatag import RobotsMetaMiddleware
 from scrapy_norobots.middleware import NoRobotsMiddleware
 from scrapy_norobots.origins import OriginCache
 from scrapy_norobots.parser import AllRules

@@ -26,7 +26,7 @@ from scrapy_norobots.commands.base import (
     to_json,
 )
 from scrapy_norobots.commands.progress import Progress
-from scrapy_norobots.evidence.fields import DECISIONS_SUFFIX, OVERRIDDEN, WARC_SUFFIX
+from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, OVERRIDDEN, WARC_SUFFIX
 from scrapy_norobots.parser import Reader, StrictRobotParser
 from scrapy_norobots.standard.decision import printable
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from scrapy_norobots.access import Rules
-    from scrapy_norobots.evidence.audit import Audit, Problem
+    from scrapy_norobots.features.evidence.audit import Audit, Problem
 
 # How many problems are printed as text. JSON has all.
 _SHOWN = 100
@@ -64,7 +64,7 @@ class RobotsAudit(RobotsCommand):
     def run(self, args: list[str], opts: Namespace) -> None:
         """Audit the files of all folders together."""
         try:
-            from scrapy_norobots.evidence.audit import Audit  # noqa: PLC0415  # an extra
+            from scrapy_norobots.features.evidence.audit import Audit  # noqa: PLC0415  # an extra
         except ImportError as exc:
             self.fail(f"robots-audit needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})")
             return

@@ -29,6 +29,7 @@ from scrapy_norobots.commands.base import (
 )
 from scrapy_norobots.commands.progress import Progress
 from scrapy_norobots.commands.spider import Pool, run_spider
+from scrapy_norobots.events import Events
 from scrapy_norobots.fetch import Fetcher
 from scrapy_norobots.settings import Config
 from scrapy_norobots.standard import Finding, RobotsTxt, Severity
@@ -123,7 +124,7 @@ class RobotsLint(RobotsCommand):
         progress = Progress(is_wanted=len(urls) > 1)
 
         def prepare(crawler: Crawler) -> Coroutine[Any, Any, None]:
-            fetcher = Fetcher(crawler, Config.from_settings(crawler.settings))
+            fetcher = Fetcher(crawler, Config.from_settings(crawler.settings), Events())
 
             async def fetch(url: str) -> None:
                 origin = split(url)[0]

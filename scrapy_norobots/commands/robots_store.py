@@ -20,7 +20,7 @@ from scrapy.exceptions import UsageError
 from scrapy_norobots.access import Access, Judge
 from scrapy_norobots.commands.base import CommandError, RobotsCommand, span, to_json, write
 from scrapy_norobots.commands.existing import ExistingStore
-from scrapy_norobots.report.counters import Outcome
+from scrapy_norobots.features.report.counters import Outcome
 from scrapy_norobots.standard import Origin, RobotsTxt
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.lines import to_lines, to_text

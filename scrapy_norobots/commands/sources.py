@@ -17,10 +17,11 @@ from scrapy.robotstxt import ProtegoRobotParser
 from scrapy_norobots import compat
 from scrapy_norobots.access import Access, Judge, StatusPolicy
 from scrapy_norobots.commands.existing import ExistingStore
+from scrapy_norobots.events import Events
+from scrapy_norobots.features import report
 from scrapy_norobots.loader import RobotsLoader, read_bodies
 from scrapy_norobots.origins import OriginCache
 from scrapy_norobots.parser import Reader
-from scrapy_norobots.report import CrawlReport
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 
@@ -61,7 +62,9 @@ class SiteSource:
 
     def __init__(self, crawler: Crawler, config: Config, robot: str | bytes) -> None:
         """Raise `ValueError` if a setting is invalid."""
-        self._loader = RobotsLoader(crawler, config, CrawlReport(crawler, config))
+        events = Events()
+        report.subscribe(crawler, config, events)
+        self._loader = RobotsLoader(crawler, config, events)
         self._robot = robot
 
     def get(self, origin: Origin) -> Found | None:

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary, WeakSet
 import scrapy
 
 from scrapy_norobots import compat
+from scrapy_norobots.events import LeftWaiting, NoRoomToWait, Waits
 from scrapy_norobots.waiting.downloader import RobotsDownloader
 from scrapy_norobots.waiting.lines import Lines, Parked
 from scrapy_norobots.waiting.sites import Sites
@@ -84,14 +85,16 @@ class Parking:
             self._downloader.free_max if self._downloader else config.waiting.concurrent_fetches,
             self._lines.__contains__,
         )
+        # The user of a command that fetches one page, such as `scrapy fetch`, waits for the result.
+        is_retried = compat.is_own_crawl(crawler) and not config.dry_run
         self._sites = Sites(
             crawler,
             middleware.loader,
-            middleware.report,
+            middleware.events,
             self._turns,
             self._release,
             closes=self._forget_recent,
-            tries=middleware.retries,
+            tries=config.retry_closed if is_retried else 0,
             closed_max=config.retry_closed_max,
         )
         self._parked: set[Request] = set()
@@ -101,7 +104,6 @@ class Parking:
         self._places = 0
         self._ahead_max = _AHEAD * (most - 1)
         self._line_max = most
-        self._keeps_crawl_delays = config.crawl_delay_max > 0
         self._paused_until = 0.0
         self._alarm: tuple[float, Callable[[], object]] | None = None
         # Requests that the engine has got, and those of them that the middleware has given back.
@@ -156,7 +158,7 @@ class Parking:
         if compat.is_closing(self._crawler):
             parked = self._enter(request, question, is_held_up=False)
             parked.is_closed = True
-            self._middleware.report.set_aside(request, question.origin, 0, is_first=False)
+            self._middleware.events.send(Waits(request, question.origin, 0, is_first=False))
             self._lines.add(parked, has_place=False)
         else:
             self._park(request, question)
@@ -169,9 +171,13 @@ class Parking:
         waiting = sorted(self._sites.clear() + self._lines.clear(), key=lambda parked: parked.number)
         for parked in waiting:
             self._leave(parked)
-            if parked.is_closed:
-                self._middleware.report.left_waiting()
         return waiting
+
+    def report_left(self, waiting: list[Parked]) -> None:
+        """Report those requests to closed sites that have gone back to the scheduler, as the crawl closes."""
+        for parked in waiting:
+            if parked.is_closed:
+                self._middleware.events.send(LeftWaiting(parked.request))
 
     # For the downloader
 
@@ -214,11 +220,17 @@ class Parking:
             if not self._sites.is_retried(access):
                 return False
             if not self._sites.has_room():
-                self._middleware.report.no_room_to_wait(self._middleware.config.retry_closed_max)
+                most = self._middleware.config.retry_closed_max
+                self._middleware.events.send(NoRoomToWait(request, most))
                 return False
         self._given.discard(request)  # if it is sent again at once, other code waits for it after all
         self._given_back.add(request)
         return True
+
+    def raise_failure(self, request: Request) -> None:
+        """Raise what a bug has raised about a request while it waited."""
+        if self._sites.failures and (failure := self._sites.failures.pop(request, None)) is not None:
+            raise failure
 
     def is_given_back(self, request: Request) -> bool:
         """Return whether the middleware has given a request back, so that it must not be sent."""
@@ -257,15 +269,11 @@ class Parking:
 
     def _has_line(self, request: Request) -> bool:
         """Return whether requests wait for the slot of a request, or for a Crawl-delay that it keeps."""
-        if self._lines.is_idle and not self._keeps_crawl_delays:
-            return False
         slot = self._slots.of(request)
         return slot in self._lines or self._must_keep_delay(slot)
 
     def _must_keep_delay(self, slot: Any | None) -> bool:
-        return (
-            self._keeps_crawl_delays and self._slots.has_crawl_delay(slot) and not self._lines.can_send(slot)
-        )
+        return self._slots.has_crawl_delay(slot) and not self._lines.can_send(slot)
 
     def _may_pull(self, places: int | None) -> bool:
         if self._is_paused or len(self._parked) - self._sites.closed_count >= _WAITING_MAX:
@@ -337,7 +345,7 @@ class Parking:
         has_place = any(map(self._has_place, waiting))  # the same for all, so that they keep their order
         for parked in waiting:
             assert parked.question is not None  # it has waited for its origin
-            if self._middleware.forbids(parked.request, parked.question):
+            if self._middleware.forbids(parked.question):
                 # It will be dropped, and need not wait for its slot.
                 self._slots.leave(parked.slot, parked.request)
                 parked.slot = None
@@ -348,7 +356,11 @@ class Parking:
     def _first(self, places: int | None) -> Parked | None:
         """Return the request in line that is next. Requests whose rules have expired wait again."""
         while (parked := self._lines.first(places)) is not None:
-            if parked.question is None or not self._must_wait(parked.request, parked.question):
+            if (
+                parked.question is None
+                or parked.request in self._sites.failures
+                or not self._must_wait(parked.request, parked.question)
+            ):
                 return parked
             origin = parked.question.origin
             latest = None if origin in self._sites else self._middleware.loader.origins.latest(origin)

@@ -139,6 +139,8 @@ class RobotsScheduler(BaseScheduler):
             closed = self._close(reason)
             if closed is not None:
                 await compat.waiting_for(closed)
+        assert self.parking is not None  # the requests have waited there
+        self.parking.report_left(waiting)
 
     def _ask_if_idle(self) -> None:
         """Send `spider_idle` if the crawl only waits for closed sites.

@@ -16,13 +16,14 @@ from twisted.internet.defer import Deferred
 
 from scrapy_norobots import compat
 from scrapy_norobots.access import AccessKind
+from scrapy_norobots.events import Events, RetryFailed, WaitEnded, Waits
 
 if TYPE_CHECKING:
+    from scrapy import Request
     from scrapy.crawler import Crawler
 
     from scrapy_norobots.access import Access
     from scrapy_norobots.loader import RobotsLoader
-    from scrapy_norobots.report import CrawlReport
     from scrapy_norobots.standard import Origin
     from scrapy_norobots.waiting.lines import Parked
     from scrapy_norobots.waiting.turns import Turns
@@ -64,14 +65,14 @@ class Sites:
 
     A closed site is retried `tries` times; at most `closed_max` requests wait for closed sites. `release` is
     called with requests that need not wait any longer, in their order; `closes` with each request whose site
-    is closed.
+    is closed. `failures` has what a bug has raised about a request, which must not be sent then.
     """
 
     def __init__(
         self,
         crawler: Crawler,
         loader: RobotsLoader,
-        report: CrawlReport,
+        events: Events,
         turns: Turns,
         release: Callable[[list[Parked]], None],
         *,
@@ -81,7 +82,7 @@ class Sites:
     ) -> None:
         self._crawler = crawler
         self._loader = loader
-        self._report = report
+        self._events = events
         self._turns = turns
         self._release = release
         self._closes = closes
@@ -90,6 +91,7 @@ class Sites:
         self._sites: dict[Origin, _Site] = {}
         self._failing: dict[Origin, _Failing] = {}
         self.closed_count = 0  # requests that wait for closed sites
+        self.failures: dict[Request, Exception] = {}
 
     def __contains__(self, origin: Origin) -> bool:
         return origin in self._sites
@@ -158,8 +160,9 @@ class Sites:
                     turn += 1  # something may be wrong with one request
                     other = self._other(site)
                 asker = other or site.waiting[turn % len(site.waiting)]
+        except Exception as exc:
+            self.failures.update((parked.request, exc) for parked in site.waiting)
         finally:
-            # After a bug, each request gets the same exception from the middleware.
             if self._sites.get(site.origin) is site:
                 del self._sites[site.origin]
                 if not compat.is_closing(self._crawler):
@@ -206,13 +209,13 @@ class Sites:
             del self._failing[next(iter(self._failing))]
         is_retried = self.is_retried(access)
         if site.is_closed and not is_retried:
-            self._report.no_longer_retried(access)
+            self._tell(RetryFailed(access, None), site.waiting)
         return is_retried
 
     def _close_all(self, site: _Site, access: Access, seconds: float) -> None:
         """Let the requests of a site wait for some seconds, as many as there is room for."""
         if site.is_closed:
-            self._report.still_closed(access, seconds)
+            self._tell(RetryFailed(access, seconds), site.waiting)
             return
         site.is_closed = True
         waiting, site.waiting = site.waiting, []
@@ -228,7 +231,7 @@ class Sites:
         parked.is_closed = True
         self._closes(parked)
         seconds = self._loader.origins.remaining(site.origin)
-        self._report.set_aside(parked.request, site.origin, seconds, is_first=is_first)
+        self._tell(Waits(parked.request, site.origin, seconds, is_first), [parked])
 
     def _end(self, site: _Site) -> None:
         """End the wait of the requests of a site."""
@@ -237,4 +240,11 @@ class Sites:
             if parked.is_closed:
                 parked.is_closed = False
                 self.closed_count -= 1
-                self._report.tried_again(is_given_up=is_given_up)
+                self._tell(WaitEnded(parked.request, is_given_up), [parked])
+
+    def _tell(self, event: object, about: list[Parked]) -> None:
+        """Send an event about requests. If a feature raises, none of them may be sent."""
+        try:
+            self._events.send(event)
+        except Exception as exc:  # a bug of any kind
+            self.failures.update((parked.request, exc) for parked in about)

@@ -14,7 +14,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from scrapy_norobots.report.page import to_html
+from scrapy_norobots.features.report.page import to_html
 from tests.browser import chromium
 from tests.crawling import Crawl, crawl, with_report
 from tests.sites import Answer, Site

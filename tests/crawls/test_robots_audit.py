@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from warcio.recordloader import ArcWarcRecord
 
-from scrapy_norobots.evidence.writer import Writer
+from scrapy_norobots.features.evidence.writer import Writer
 from tests import processes
 from tests.commands import command, environment, run
 from tests.crawling import ADDON, crawl

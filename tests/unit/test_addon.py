@@ -21,7 +21,7 @@ OURS_IN_FULL = "scrapy_norobots.middleware.NoRobotsMiddleware"
 META = "scrapy_norobots.RobotsMetaMiddleware"
 
 
-META_IN_FULL = "scrapy_norobots.metatag.RobotsMetaMiddleware"
+META_IN_FULL = "scrapy_norobots.features.metatag.RobotsMetaMiddleware"
 
 
 BUILTIN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"

@@ -10,10 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scrapy.http import Response
 
-from scrapy_norobots.evidence import files as evidence_files
-from scrapy_norobots.evidence.answers import Answer, Copy, Failure, begin
-from scrapy_norobots.evidence.fields import BODY_DIGEST, ORIGIN, SOURCE, date_of, digest_of
-from scrapy_norobots.evidence.writer import Writer
+from scrapy_norobots.features.evidence import files as evidence_files
+from scrapy_norobots.features.evidence.answers import Answer, Copy, Failure, begin
+from scrapy_norobots.features.evidence.fields import BODY_DIGEST, ORIGIN, SOURCE, date_of, digest_of
+from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.snapshot import Snapshot
 from tests.evidence import Stored, answers
 from tests.made_up import ABOUT, FILE, TIME, TOWN, access, answer, end

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from scrapy_norobots.access import Access, Judge, StatusPolicy
 from scrapy_norobots.freshness import Freshness
-from scrapy_norobots.report.counters import Counters, Outcome, TopCounts
-from scrapy_norobots.report.facts import facts_of
+from scrapy_norobots.features.report.counters import Counters, Outcome, TopCounts
+from scrapy_norobots.features.report.facts import facts_of
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt
 

@@ -17,11 +17,11 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_norobots import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.access import Access, Judge, StatusPolicy
-from scrapy_norobots.crawl_delay import CrawlDelay, ProtegoDelay
+from scrapy_norobots.delay_values import CrawlDelay, ProtegoDelay
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.parser import AllRules
-from scrapy_norobots.report import CrawlReport, spider_name
-from scrapy_norobots.report.crawl import Examined
+from scrapy_norobots.features.report import CrawlReport, spider_name
+from scrapy_norobots.features.report.crawl import Examined
 from scrapy_norobots.settings import Config
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, RobotsTxt, Verdict

@@ -1,164 +1,206 @@
-"""`crawl_delay`: the delay that a file asks of a robot, and how much of it is kept."""
+"""`slot_delays`: the delay that download slots of Scrapy keep."""
 
 from __future__ import annotations
 
-import math
+import random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from scrapy import Request
+from scrapy.core.downloader import Downloader, Slot
 
-from scrapy_norobots.crawl_delay import CrawlDelay, ProtegoDelay
+from scrapy_norobots import slot_delays
+from scrapy_norobots.internals import crawl_delay_of, least_delay, least_own_delay, now, set_crawl_delay
+from scrapy_norobots.features.crawl_delay import SlotDelays
+from scrapy_norobots.standard import Origin
 
-FILE = """\
-User-agent: FooBot
-Crawl-delay: 2.5
-Disallow: /a
-
-User-agent: BarBot
-Crawl-delay: soon # or later
-
-User-agent: *
-crawl delay 10
-"""
-
-
-def value(text: str | bytes, robot: str | bytes = "FooBot") -> Any:
-    delay = ProtegoDelay.of(text if isinstance(text, bytes) else text.encode())
-    return None if delay is None else delay.value(robot)
-
-
-@pytest.mark.parametrize(
-    ("values", "kept"),
-    [
-        ([], CrawlDelay()),
-        ([None], CrawlDelay()),
-        ([0], CrawlDelay(0.0, 0.0)),
-        ([2, None, 7.5, "3"], CrawlDelay(7.5, 7.5)),
-        ([86_400], CrawlDelay(86_400.0, 30.0)),
-        ([-1], CrawlDelay(invalid="-1")),
-        ([math.nan], CrawlDelay(invalid="nan")),
-        (["inf", 4], CrawlDelay(4.0, 4.0)),
-        ([10**400], CrawlDelay(invalid=str(10**400)[:100])),
-        (["so\non"], CrawlDelay(invalid="so\\non")),
-        ([RuntimeError("no such luck")], CrawlDelay(invalid="no such luck")),
-    ],
+PLAIN, TLS, OTHER = (
+    Origin("http", "town.example", 80),
+    Origin("https", "town.example", 443),
+    Origin("http", "a", 80),
 )
-def test_the_largest_valid_value_is_kept_up_to_the_maximum(values: list[object], kept: CrawlDelay) -> None:
-    assert CrawlDelay.of(values, 30) == kept
 
 
-@pytest.mark.parametrize(
-    ("robot", "expected"),
-    [
-        ("FooBot", 2.5),
-        (b"Mozilla/5.0 (compatible; FooBot/1.0; \xff)", 2.5),
-        ("BarBot", "soon"),
-        ("QuxBot", 10.0),
-    ],
-)
-def test_each_robot_has_the_delay_of_its_own_record(robot: str | bytes, expected: object) -> None:
-    for text in (FILE, FILE.replace("\n", "\r"), FILE.replace("\n", "\r\n")):
-        assert value(text, robot) == expected
-    assert value(FILE.encode("utf-16"), robot) == expected
+class SlotsOnly(Downloader):
+    """Has one slot for each host, and for each `download_slot`."""
+
+    def __init__(self) -> None:
+        self.slots: dict[str, Any] = {}
+
+    def _get_slot(self, request: Request, spider: Any = None) -> tuple[str, Any]:
+        name = request.meta.get("download_slot", request.url.split("/")[2])
+        return name, self.slots.setdefault(name, Slot(8, 0.0, 0))
 
 
-@pytest.mark.parametrize("line", ["soon", "-1", "nan", "inf", "1,5", "5 seconds"])
-def test_a_malformed_value_is_returned_as_text(line: str) -> None:
-    assert value(f"User-agent: FooBot\nCrawl-delay: {line}\n") == line
-    assert value(f"User-agent: FooBot\nCrawl-delay: {line}\n", "BarBot") is None
-    # Protego ignores it if there is a valid one.
-    assert value(f"User-agent: FooBot\nCrawl-delay: 3\nCrawl-delay: {line}\n") == 3.0
+@pytest.fixture
+def downloader(monkeypatch: pytest.MonkeyPatch) -> SlotsOnly:
+    monkeypatch.setattr(slot_delays, "missing_internals", lambda _: [])
+    return SlotsOnly()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "User-agent: *\nDisallow: /\n",
-        "User-agent: *\n# Crawl-delay: 3\n",
-        "User-agent: *\nCrawl-delay:\n",
-    ],
-)
-def test_a_file_without_the_field_is_not_parsed(text: str) -> None:
-    assert ProtegoDelay.of(text.encode()) is None
+@pytest.fixture
+def delays(downloader: SlotsOnly) -> SlotDelays:
+    signals = SimpleNamespace(connect=lambda *_: None)
+    crawler: Any = SimpleNamespace(
+        engine=SimpleNamespace(downloader=downloader), signals=signals, spider=None
+    )
+    return SlotDelays(crawler)
 
 
-def test_values_are_remembered_for_a_limited_number_of_robots() -> None:
-    delay = ProtegoDelay(FILE.encode())
-    assert not delay.is_ready("FooBot")
-    assert delay.value("FooBot") == 2.5
-    assert delay.is_ready("FooBot")
-    assert not delay.is_ready("BarBot")
+def kept(delays: SlotDelays, *arguments: Any) -> Any:
+    """Return the slot of a request, whose delay has become longer."""
+    slot = delays.keep(*arguments)
+    assert slot is not None
+    return slot
+
+
+def page(url: str = "http://town.example/", **meta: Any) -> Request:
+    return Request(url, meta=meta)
+
+
+def send(delays: SlotDelays, downloader: SlotsOnly, request: Request) -> Any:
+    """Let a request reach its slot, as in Scrapy's downloader."""
+    name, slot = downloader._get_slot(request)
+    request.meta["download_slot"] = name
+    delays._reach(request)
+    return slot
+
+
+def test_a_slot_keeps_at_least_its_crawl_delay_and_at_least_its_own_delay() -> None:
+    slot = Slot(8, 4.0, 0.5)
+    set_crawl_delay(slot, 5.0)
+    assert isinstance(slot, Slot)
+    random.seed(1994)
+    drawn = [slot.download_delay() for _ in range(1000)]
+    assert min(drawn) == 5.0
+    assert 5.5 < max(drawn) <= 6.0
+    assert least_delay(slot) == crawl_delay_of(slot) == 5.0
+    slot.delay = 60.0
+    assert slot.download_delay() >= 30.0 == least_delay(slot)
+    set_crawl_delay(slot, 7.0)
+    assert crawl_delay_of(slot) == 7.0
+    set_crawl_delay(slot, 0.0)
+    assert type(slot) is Slot
+    assert crawl_delay_of(slot) == 0.0
+
+
+@pytest.mark.parametrize(("jitter", "least"), [(0, 10.0), (0.5, 5.0), (1, 0.0), (1.5, 0.0), (None, 5.0)])
+def test_the_shortest_delay_depends_on_the_jitter(jitter: float | None, least: float) -> None:
+    slot = SimpleNamespace(delay=10.0, **({} if jitter is None else {"jitter": jitter}))
+    assert least_own_delay(slot) == least
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.5, 0.75, 1.0])
+def test_a_crawl_delay_counts_from_the_response_whatever_the_jitter(jitter: float) -> None:
+    slot = Slot(1, 10.0, jitter)
+    if not hasattr(slot, "jitter"):
+        pytest.skip("this version of Scrapy has no jitter")
+    set_crawl_delay(slot, 3.0)
+    slot.lastseen = now() - 8  # the request
+    slot_delays._count_from_now(slot)
+    response = now()
+    random.seed(1994)
+    assert min(slot.lastseen + slot.download_delay() for _ in range(1000)) > response + 2.9
+
+
+def test_a_slot_keeps_the_largest_delay_of_its_origins(delays: SlotDelays, downloader: SlotsOnly) -> None:
+    slot = kept(delays, page(), PLAIN, 2.0)
+    assert slot is downloader.slots["town.example"]
+    assert crawl_delay_of(slot) == 2.0
+    assert delays.keep(page(), TLS, 5.0) is slot
+    assert crawl_delay_of(slot) == 5.0
+    assert delays.keep(page(), PLAIN, 3.0) is None
+    assert crawl_delay_of(slot) == 5.0
+    delays.keep(page(), TLS, 0.0)
+    assert crawl_delay_of(slot) == 3.0
+    delays.keep(page(), PLAIN, 0.0)
+    assert crawl_delay_of(slot) == 0.0
+    assert not delays._slots
+
+
+def test_a_slot_without_a_crawl_delay_is_not_changed(delays: SlotDelays, downloader: SlotsOnly) -> None:
+    assert delays.keep(page(), PLAIN, 0.0) is None
+    delays.bring(request := page(), PLAIN, 0.0)
+    assert type(send(delays, downloader, request)) is Slot
+
+
+def test_a_request_brings_the_delay_to_the_slot_in_which_it_is_sent(
+    delays: SlotDelays, downloader: SlotsOnly
+) -> None:
+    request = page()
+    delays.bring(request, PLAIN, 2.0)
+    request.meta["download_slot"] = "a proxy"
+    assert crawl_delay_of(send(delays, downloader, request)) == 2.0
+    assert "town.example" not in downloader.slots
+    # A request that was not checked, such as a download of robots.txt, does not change the delay.
+    assert crawl_delay_of(send(delays, downloader, page(download_slot="a proxy"))) == 2.0
+    later = page(download_slot="a proxy")
+    delays.bring(later, PLAIN, 0.0)
+    assert crawl_delay_of(send(delays, downloader, later)) == 0.0
+
+
+def test_a_redirected_request_leaves_the_slot_of_the_first_host_but_not_one_of_the_user() -> None:
+    def slot_after_redirect(slot: str) -> object:
+        request = page(redirect_urls=["http://first.example/"], download_slot=slot)
+        SlotDelays.use_slot_of_host(request)
+        return request.meta.get("download_slot")
+
+    assert slot_after_redirect("first.example") is None
+    assert slot_after_redirect("a proxy") == "a proxy"
+
+
+def test_a_new_slot_continues_the_delay_of_a_collected_one(delays: SlotDelays, downloader: SlotsOnly) -> None:
+    old = kept(delays, page(), PLAIN, 100.0)
+    old.lastseen = now() - 70
+    del downloader.slots["town.example"]
+    new = send(delays, downloader, page())
+    assert new is not old
+    assert crawl_delay_of(new) == 100.0
+    assert new.lastseen == old.lastseen
+
+
+def test_a_delay_is_counted_from_the_previous_response(delays: SlotDelays, downloader: SlotsOnly) -> None:
+    request = page()
+    slot = kept(delays, request, PLAIN, 2.0)
+    assert slot.lastseen == 0  # nothing was sent, so the first request need not wait
+    slot.lastseen = started = now() - 1
+    send(delays, downloader, request)
+    delays._respond(SimpleNamespace(), request)  # type: ignore[arg-type]
+    assert slot.lastseen > started + 0.5
+    slot.lastseen, slot.delay = started, 60.0
+    delays._respond(SimpleNamespace(), request)  # type: ignore[arg-type]
+    assert slot.lastseen == started, "Scrapy's own delay is always longer"
+
+
+def test_a_delay_that_becomes_longer_starts_again(delays: SlotDelays, downloader: SlotsOnly) -> None:
+    slot = downloader._get_slot(page())[1]
+    slot.lastseen = started = now() - 1
+    delays.keep(page(), PLAIN, 2.0)
+    assert slot.lastseen > started + 0.5
+
+
+def test_collected_slots_are_forgotten(
+    delays: SlotDelays, downloader: SlotsOnly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slot_delays, "_SLOTS_MAX", 10)
+    delays._slots_max = 10
+    for number in range(1000):
+        delays.keep(page(f"http://town{number}.example/"), OTHER, 2.0)
+        downloader.slots.clear()
+        assert len(delays._slots) <= 20
+    kept(delays, page("http://slow.example/"), OTHER, 100.0).lastseen = now()
+    downloader.slots.clear()
     for number in range(100):
-        assert delay.value(f"QuxBot{number}") == 10.0
-    assert len(delay._values) <= 64
+        delays.keep(page(f"http://town{number}.example/"), OTHER, 2.0)
+    assert "slow.example" in delays._slots, "its delay is not over"
 
 
-class Forgetful(dict[Any, Any]):
-    """Loses its entries after each look and each change, as if another thread had cleared it."""
-
-    def __contains__(self, key: object) -> bool:
-        found = super().__contains__(key)
-        self.clear()
-        return found
-
-    def __setitem__(self, key: Any, value: object) -> None:
-        super().__setitem__(key, value)
-        self.clear()
-
-
-def test_a_value_that_another_thread_forgets_is_still_returned() -> None:
-    delay = ProtegoDelay(FILE.encode())
-    assert delay.value("FooBot") == 2.5
-    delay._values = Forgetful(delay._values)
-    assert delay.value("FooBot") == 2.5  # it was remembered when it was looked up
-    assert delay.value("QuxBot") == 10.0  # it was not
-
-
-PIECES = st.sampled_from(
-    [
-        *(b"User-agent: *\n", b"User-agent:FooBot", b"Crawl-delay: ", b"crawl delay", b"\n", b"\r", b"\n\n"),
-        *(
-            b"#",
-            b" ",
-            b"\t",
-            b":",
-            b"10",
-            b"1e999",
-            b"-1",
-            b"nan",
-            b"inf",
-            b"0x1",
-            b"1_0",
-            b"\xff\xfe",
-            b"\0",
-        ),
-        *("٣".encode(), "²".encode(), b"9" * 400, b"."),
-    ]
-)
-
-
-@given(st.lists(st.one_of(PIECES, st.binary(max_size=5))).map(b"".join), st.binary(max_size=20))
-def test_no_file_raises(noise: bytes, robot: bytes) -> None:
-    for body in (noise, b"User-agent: *\nCrawl-delay: " + noise + b"\n" + noise):
-        delay = CrawlDelay.of([value(body, robot)], 30)
-        assert 0 <= delay.kept <= 30
-        assert (delay.asked is None) >= bool(delay.invalid)
-        assert delay.invalid.isprintable()
-
-
-@given(
-    st.lists(
-        st.one_of(
-            st.none(), st.floats(), st.integers(), st.text(), st.binary(), st.booleans(), st.complex_numbers()
-        )
-    ),
-    st.floats(0, 1e9),
-)
-def test_no_values_of_parsers_raise(values: list[object], longest: float) -> None:
-    delay = CrawlDelay.of(values, longest)
-    assert 0 <= delay.kept <= longest
-    assert delay.kept == min(delay.asked or 0, longest)
-    assert CrawlDelay.of([*values, longest], longest).kept == longest
+def test_the_number_of_origins_of_one_slot_is_limited(
+    delays: SlotDelays, downloader: SlotsOnly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slot_delays, "_ORIGINS_MAX", 10)
+    for number in range(1000):
+        delays.keep(page(download_slot="all"), Origin("http", f"town{number}.example", 80), 1.0 + number % 7)
+        assert len(delays._slots["all"].delays) <= 10
+    assert crawl_delay_of(downloader.slots["all"]) == 7.0

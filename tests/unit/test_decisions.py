@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_norobots.evidence.decisions import DecisionLines, Made
+from scrapy_norobots.features.evidence.decisions import DecisionLines, Made
 from tests.made_up import TIME, TOWN, access, made
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from scrapy_norobots.access import Access, Judge, StatusPolicy
 from scrapy_norobots.freshness import Freshness
-from scrapy_norobots.report.counters import Counters
-from scrapy_norobots.report.facts import Facts, facts_of, log_text
-from scrapy_norobots.report.ineffective import IneffectiveRules
+from scrapy_norobots.features.report.counters import Counters
+from scrapy_norobots.features.report.facts import Facts, facts_of, log_text
+from scrapy_norobots.features.report.ineffective import IneffectiveRules
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, RobotsTxt, Verdict
 

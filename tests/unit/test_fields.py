@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_norobots.evidence.fields import date_of, digest_of
+from scrapy_norobots.features.evidence.fields import date_of, digest_of
 
 
 def test_dates_have_microseconds_always() -> None:

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scrapy.http import Response
 
-from scrapy_norobots.evidence.answers import Copy, Failure
-from scrapy_norobots.evidence.fields import digest_of
-from scrapy_norobots.evidence.files import DamagedError, GzipFile, read_record
-from scrapy_norobots.evidence.writer import Writer
+from scrapy_norobots.features.evidence.answers import Copy, Failure
+from scrapy_norobots.features.evidence.fields import digest_of
+from scrapy_norobots.features.evidence.files import DamagedError, GzipFile, read_record
+from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.snapshot import Snapshot
 from tests.evidence import files
 from tests.made_up import ABOUT, FILE, TIME, TOWN, access, answer, end

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scrapy_norobots.evidence.fields import date_of, digest_of
-from scrapy_norobots.evidence.files import GzipFile, read_record
-from scrapy_norobots.evidence.index import Index, Outcome
+from scrapy_norobots.features.evidence.fields import date_of, digest_of
+from scrapy_norobots.features.evidence.files import GzipFile, read_record
+from scrapy_norobots.features.evidence.index import Index, Outcome
 from tests.evidence import files
 from tests.made_up import FILE, TIME, TOWN, write
 

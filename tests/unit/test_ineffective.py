@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_norobots.report.ineffective import IneffectiveRules
+from scrapy_norobots.features.report.ineffective import IneffectiveRules
 
 
 def test_ineffective_lines_are_the_findings_of_severity_error() -> None:

@@ -17,10 +17,10 @@ from scrapy.settings import Settings
 from scrapy_norobots.access import Access, Judge, StatusPolicy
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.parser import Reader
-from scrapy_norobots.report import CrawlReport, listing
-from scrapy_norobots.report import crawl as crawl_module
-from scrapy_norobots.report.listing import Drops, Listing, list_files
-from scrapy_norobots.report.page import _json_block
+from scrapy_norobots.features.report import CrawlReport, listing
+from scrapy_norobots.features.report import crawl as crawl_module
+from scrapy_norobots.features.report.listing import Drops, Listing, list_files
+from scrapy_norobots.features.report.page import _json_block
 from scrapy_norobots.settings import Config
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin

@@ -20,8 +20,8 @@ from twisted.internet.defer import Deferred
 from scrapy_norobots import loader, stores
 from scrapy_norobots.access import Access
 from scrapy_norobots.loader import RobotsLoader
-from scrapy_norobots.report import CrawlReport
-from scrapy_norobots.report.crawl import Examined
+from scrapy_norobots.features.report import CrawlReport
+from scrapy_norobots.features.report.crawl import Examined
 from scrapy_norobots.settings import Config
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin

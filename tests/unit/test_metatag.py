@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scrapy.http import HtmlResponse, Response, TextResponse, XmlResponse
 
-from scrapy_norobots.metatag import count_tags, read_response
+from scrapy_norobots.features.metatag import count_tags, read_response
 from scrapy_norobots.standard import RobotsMeta
 
 URL = "http://town.example/"

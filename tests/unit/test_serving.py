@@ -11,7 +11,7 @@ from scrapy.http import TextResponse
 
 from scrapy_norobots.access import Judge, StatusPolicy
 from scrapy_norobots.freshness import Freshness
-from scrapy_norobots.serving import answer, can_be_answered
+from scrapy_norobots.features.serving import answer, can_be_answered
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt
 

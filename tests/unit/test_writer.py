@@ -10,9 +10,9 @@ from pathlib import Path
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from scrapy_norobots.evidence.answers import Copy
-from scrapy_norobots.evidence.decisions import SIZE
-from scrapy_norobots.evidence.writer import Writer
+from scrapy_norobots.features.evidence.answers import Copy
+from scrapy_norobots.features.evidence.decisions import SIZE
+from scrapy_norobots.features.evidence.writer import Writer
 from tests.evidence import answers, decisions, files
 from tests.made_up import ABOUT, TOWN, access, answer, end, made, problems, write
 

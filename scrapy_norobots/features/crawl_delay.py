@@ -19,6 +19,8 @@ from scrapy import signals
 from scrapy.core.downloader import Downloader
 
 from scrapy_norobots import compat
+from scrapy_norobots.delay_values import CrawlDelay
+from scrapy_norobots.events import CrawlDelayKept, Events, OriginLoaded, Received, Ruled
 from scrapy_norobots.internals import (
     crawl_delay_of,
     has_slot_of_host,
@@ -28,12 +30,17 @@ from scrapy_norobots.internals import (
     now,
     set_crawl_delay,
 )
+from scrapy_norobots.log import CrawlLog, Named
+from scrapy_norobots.parser import crawl_delays
+from scrapy_norobots.standard.decision import printable
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from scrapy_norobots.access import Access
+    from scrapy_norobots.settings import Config
     from scrapy_norobots.standard import Origin
 
 logger = logging.getLogger(__name__)
@@ -52,33 +59,49 @@ class _Delayed:
     delays: dict[Origin, float] = field(default_factory=dict)
 
 
+def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
+    """Keep the delays of a crawl if ``NOROBOTS_CRAWL_DELAY_MAX`` is set."""
+    if config.crawl_delay_max:
+        SlotDelays(crawler, events, config.crawl_delay_max)
+
+
 class SlotDelays:
     """The `Crawl-delay` of each download slot of one crawl."""
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, events: Events, longest: float) -> None:
+        """Take the longest delay that is kept, in seconds."""
         self._crawler = crawler
+        self._events = events
+        self._longest = longest
+        self._log = CrawlLog(crawler, logger)
+        self._shortened = Named()
         self._slots: dict[str, _Delayed] = {}
         self._slots_max = _SLOTS_MAX
         # The delays of requests that are not in their slot yet; some requests never get there.
         self._brought: WeakKeyDictionary[Request, tuple[Origin, float]] = WeakKeyDictionary()
         crawler.signals.connect(self._reach, signals.request_reached_downloader)
         crawler.signals.connect(self._respond, signals.response_downloaded)
+        # `RobotsScheduler` needs the slot of a request before the middleware has received it.
+        crawler.signals.connect(self.use_slot_of_host, signals.request_scheduled)
+        events.on(Received, lambda event: self.use_slot_of_host(event.request))
+        events.on(OriginLoaded, self.loaded)
+        events.on(Ruled, self.ruled)
 
-    def keep(self, request: Request, origin: Origin, seconds: float) -> Any | None:
-        """Make the slot of a request keep the delay of an origin from now on; 0 if the origin asks for none.
+    def loaded(self, event: OriginLoaded) -> None:
+        """Make the slot of the request for which an origin was loaded keep its delay from now on."""
+        access, previous = event.access, event.previous
+        delay = CrawlDelay.of(crawl_delays(access.rules, event.robot), self._longest)
+        self._report(access, delay, is_new=previous is None or previous.rules is None)
+        if self._downloader is not None:
+            name, slot = named_slot_of(self._downloader, event.request, self._crawler.spider)
+            self._keep(name, slot, access.snapshot.origin, delay.kept)
 
-        Return the slot if its delay is longer now, else None.
-        """
-        if self._downloader is None:
-            return None
-        return self._keep(*named_slot_of(self._downloader, request, self._crawler.spider), origin, seconds)
+    def ruled(self, event: Ruled) -> None:
+        """Make the slot in which a request will be sent keep the delay of its origin, once it gets there."""
+        values = crawl_delays(event.access.rules, event.question.robot)
+        self._brought[event.request] = event.question.origin, CrawlDelay.of(values, self._longest).kept
 
-    def bring(self, request: Request, origin: Origin, seconds: float) -> None:
-        """Make the slot in which a request will be sent keep the delay of an origin, once it gets there."""
-        self._brought[request] = origin, seconds
-
-    @staticmethod
-    def use_slot_of_host(request: Request) -> None:
+    def use_slot_of_host(self, request: Request) -> None:
         """Let a request be sent in the slot of its host, unless the user has chosen another slot.
 
         Scrapy sends a redirected request in the slot of the first host, which does not keep the delay of the
@@ -86,6 +109,24 @@ class SlotDelays:
         """
         if "redirect_urls" in request.meta and has_slot_of_host(request):
             del request.meta["download_slot"]
+
+    def _report(self, access: Access, delay: CrawlDelay, *, is_new: bool) -> None:
+        origin, stats = access.snapshot.origin, self._crawler.stats
+        assert stats is not None  # made before any middleware
+        self._events.send(CrawlDelayKept(origin, delay.kept, is_new))
+        if delay.kept:
+            stats.inc_value("norobots/crawl_delay/kept")
+            stats.max_value("norobots/crawl_delay/longest", delay.kept)
+        if delay.asked is None or delay.asked <= delay.kept:
+            return
+        stats.inc_value("norobots/crawl_delay/shortened")
+        self._log(
+            logging.WARNING if self._shortened.take(origin) else logging.DEBUG,
+            "%s asks for a Crawl-delay of %g s; NOROBOTS_CRAWL_DELAY_MAX limits it to %g s",
+            printable(access.snapshot.url),
+            delay.asked,
+            delay.kept,
+        )
 
     @cached_property
     def _downloader(self) -> Downloader | None:
@@ -97,10 +138,8 @@ class SlotDelays:
             problem = f"Scrapy {scrapy.__version__} has no {', no '.join(missing)}"
         else:
             return downloader
-        logger.warning(
-            "NOROBOTS_CRAWL_DELAY_MAX has no effect, so no Crawl-delay is kept: %s",
-            problem,
-            extra={"spider": self._crawler.spider},
+        self._log(
+            logging.WARNING, "NOROBOTS_CRAWL_DELAY_MAX has no effect, so no Crawl-delay is kept: %s", problem
         )
         return None
 
@@ -118,11 +157,11 @@ class SlotDelays:
         if name in self._slots:
             _count_from_now(self._slots[name].slot)
 
-    def _keep(self, name: str, slot: Any, origin: Origin | None, seconds: float) -> Any | None:
+    def _keep(self, name: str, slot: Any, origin: Origin | None, seconds: float) -> None:
         kept = self._slots.get(name)
         if kept is None:
             if not seconds:
-                return None
+                return
             self._forget_slots()
             kept = self._slots[name] = _Delayed(slot)
         elif kept.slot is not slot:  # Scrapy has collected the previous one
@@ -130,26 +169,23 @@ class SlotDelays:
             set_crawl_delay(slot, crawl_delay_of(kept.slot))
             kept.slot = slot
         if origin is None or kept.delays.get(origin, 0.0) == seconds:
-            return None
+            return
         kept.delays[origin] = seconds
         if not seconds:
             del kept.delays[origin]
         elif len(kept.delays) > _ORIGINS_MAX:
             del kept.delays[min(kept.delays, key=kept.delays.__getitem__)]
-        return self._update(name, kept)
+        self._update(name, kept)
 
-    def _update(self, name: str, kept: _Delayed) -> Any | None:
-        """Set the delay of a slot; return the slot if the delay is longer than before."""
+    def _update(self, name: str, kept: _Delayed) -> None:
+        """Set the delay of a slot to the longest of its origins."""
         slot, before = kept.slot, crawl_delay_of(kept.slot)
         longest = max(kept.delays.values(), default=0.0)
         set_crawl_delay(slot, longest)
         if not longest:
             del self._slots[name]
-        if longest <= before:
-            return None
-        if slot.lastseen:
+        if longest > before and slot.lastseen:
             _count_from_now(slot)
-        return slot
 
     def _forget_slots(self) -> None:
         """Forget slots that Scrapy has collected and whose delay is over, if there are many slots."""

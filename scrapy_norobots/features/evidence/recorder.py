@@ -20,22 +20,23 @@ import scrapy
 from scrapy import signals
 
 from scrapy_norobots import compat
-from scrapy_norobots.evidence.decisions import Made
-from scrapy_norobots.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
+from scrapy_norobots.events import Answered, Downloaded, Dropped, Events, Exempt, Opened, Passed, Recalled
+from scrapy_norobots.features.evidence.decisions import Made
+from scrapy_norobots.features.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
+from scrapy_norobots.fetch import ROBOTS_DOWNLOAD
+from scrapy_norobots.log import CrawlLog
 from scrapy_norobots.placeholders import expand
 from scrapy_norobots.spellings import knows_aiohttp
+from scrapy_norobots.standard import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from twisted.internet.defer import Deferred
 
-    from scrapy_norobots.evidence.answers import AnswerRecord
+    from scrapy_norobots.features.evidence.answers import AnswerRecord
     from scrapy_norobots.settings import Config
-    from scrapy_norobots.snapshot import Snapshot
-    from scrapy_norobots.standard import Origin
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +59,21 @@ class Evidence:
         self._config = config.evidence
         self._closing: Deferred[None] | None = None
         self._has_logged_loss = False
+        self._log = CrawlLog(crawler, logger)
+        # The last answer to each download, and when it came, until the next one comes or the download ends:
+        # only then is it known whether it is judged, or Scrapy's retry middleware tries again.
+        self._held: dict[str, tuple[Response, float]] = {}
+
+    def subscribe(self, events: Events) -> None:
+        """Record what happens in the crawl. Nothing is opened before the middleware is ready."""
+        events.on(Opened, lambda _: self.open(events.started))
+        events.on(Answered, self._answered)
+        events.on(Downloaded, self._downloaded)
+        events.on(Recalled, self._recalled)
+        events.on(Passed, self._passed)
+        events.on(Exempt, self._exempt)
+        events.on(Dropped, self._dropped)
+        self._crawler.signals.connect(self._hold, signals.response_downloaded)
 
     def open(self, start: datetime) -> None:
         """Open the files and start the thread, once nothing else can keep the crawl from starting.
@@ -68,8 +84,8 @@ class Evidence:
         config = self._crawl_config
         self._folder = expand("NOROBOTS_EVIDENCE", self._config.folder, self._crawler.spider, start)
         try:
-            from scrapy_norobots.evidence import answers  # noqa: PLC0415  # an extra
-            from scrapy_norobots.evidence.writer import Writer  # noqa: PLC0415  # imports that too
+            from scrapy_norobots.features.evidence import answers  # noqa: PLC0415  # an extra
+            from scrapy_norobots.features.evidence.writer import Writer  # noqa: PLC0415  # imports that too
 
             self._answers = answers
             self._writer = Writer(
@@ -86,39 +102,58 @@ class Evidence:
             ) from exc
         self._crawler.signals.connect(self._close, signals.spider_closed)
 
-    def answered(
-        self,
-        origin: Origin,
-        response: Response,
-        snapshot: Snapshot | None = None,
-        previous: Snapshot | None = None,
-        when: float | None = None,
-    ) -> None:
-        """Record an answer to a request for a robots.txt.
+    def _hold(self, response: Response, request: Request) -> None:
+        """Hold an answer that has come, and record the one before it."""
+        key = request.meta.get(ROBOTS_DOWNLOAD)
+        if key is not None:
+            self._release(key)
+            self._held[key] = response, time.time()
 
-        `snapshot` is the outcome of the download if this is the last hop. `previous` is the copy that a 304
-        renews. `when` is when it was received, in seconds since the epoch, if that was before now.
-        """
-        judged = renewed = None
+    def _release(self, key: str, final: Response | None = None) -> None:
+        """Record the answer that is held, unless it is `final`, which all middlewares have passed on."""
+        held = self._held.pop(key, None)
+        if held is None:
+            return
+        response, when = held
+        if final is None or (final.status, final.body) != (response.status, response.body):
+            origin = Origin.of(f"{key}/")
+            assert origin is not None  # the fetcher has set the key
+            self._put(self._answers.Answer(origin, response, when))
+
+    def _answered(self, event: Answered) -> None:
+        origin, response, snapshot, previous = event
+        self._release(str(origin), response)
+        when, judged, renewed = time.time(), None, None
         if snapshot is not None:
             when = snapshot.time
             if snapshot.status == 304 and previous is not None and previous.conditions(snapshot.url):
                 renewed = previous
             elif snapshot.status is not None and 200 <= snapshot.status < 300:
                 judged = snapshot.body
-        when = time.time() if when is None else when
         self._put(self._answers.Answer(origin, response, when, judged, renewed))
 
-    def failed(self, snapshot: Snapshot) -> None:
-        """Record a download that led to no file."""
-        self._put(self._answers.Failure(snapshot))
+    def _downloaded(self, event: Downloaded) -> None:
+        self._release(str(event.snapshot.origin))
+        if event.snapshot.status is None:  # it has led to no file
+            self._put(self._answers.Failure(event.snapshot))
 
-    def recalled(self, snapshots: Sequence[Snapshot]) -> None:
-        """Record snapshots that came from a store."""
-        for snapshot in snapshots:
+    def _recalled(self, event: Recalled) -> None:
+        for snapshot in event.snapshots:
             self._put(self._answers.Copy(snapshot))
 
-    def decided(self, made: Made) -> None:
+    def _passed(self, event: Passed) -> None:
+        request, question, access = event
+        self._decided(Made(time.time(), question.url, question.robot, request.url, access))
+
+    def _exempt(self, event: Exempt) -> None:
+        request, url, robot, reason = event
+        self._decided(Made(time.time(), url, robot, request.url, exemption=reason))
+
+    def _dropped(self, event: Dropped) -> None:
+        request, url, robot, error, access = event
+        self._decided(Made(time.time(), url, robot, request.url, access, error.decision))
+
+    def _decided(self, made: Made) -> None:
         """Record a decision, unless ``NOROBOTS_EVIDENCE_ALLOWED`` leaves it out."""
         if self._config.allowed or not made.is_allowed:
             self._put(made)
@@ -166,9 +201,6 @@ class Evidence:
         self._stats.set_value("norobots/evidence/decisions", writer.decisions)
         if writer.lost:
             self._stats.set_value("norobots/evidence/lost", writer.lost)
-
-    def _log(self, level: int, message: str, *arguments: object) -> None:
-        logger.log(level, message, *arguments, extra={"spider": self._crawler.spider})
 
 
 def _run_name(crawler: Crawler) -> str:

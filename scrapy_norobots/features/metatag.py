@@ -21,7 +21,7 @@ from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
 
-from scrapy_norobots.components import check_place
+from scrapy_norobots.components import check_place, enabled_keys
 from scrapy_norobots.identity import Identity
 from scrapy_norobots.overrides import is_overridden
 from scrapy_norobots.settings import MetaConfig
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+
+    from scrapy_norobots.events import Events
+    from scrapy_norobots.settings import Config
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +52,17 @@ _PLAIN = re.compile(rb"[\w.: -]*")
 _TAGS_MAX = 1_000
 _CONTENT_MAX = 10_000
 _TOO_MANY = f"more than {_TAGS_MAX} META tags, or one longer than {_CONTENT_MAX} characters"
+
+
+def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
+    """Warn if a crawl wants `RobotsMetaMiddleware` and does not have it. It needs no events."""
+    if MetaConfig.from_settings(crawler.settings).obey and not enabled_keys(
+        crawler.settings, "SPIDER_MIDDLEWARES", RobotsMetaMiddleware
+    ):
+        logger.warning(
+            "NOROBOTS_META has no effect: scrapy_norobots.RobotsMetaMiddleware is not in SPIDER_MIDDLEWARES. "
+            'The add-on puts it there: ADDONS = {"scrapy_norobots.Addon": 500}'
+        )
 
 
 class RobotsMetaMiddleware:

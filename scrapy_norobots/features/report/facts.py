@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
-from scrapy_norobots.report.counters import Cause, Counters, OriginRow
-from scrapy_norobots.report.listing import Listing
+from scrapy_norobots.features.report.counters import Cause, Counters, OriginRow
+from scrapy_norobots.features.report.listing import Listing
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable, quoted
 

@@ -18,7 +18,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from scrapy_norobots.body import ENCODING_HEADER
-from scrapy_norobots.evidence.fields import BODY_DIGEST, ORIGIN, SOURCE, date_of, digest_of
+from scrapy_norobots.features.evidence.fields import BODY_DIGEST, ORIGIN, SOURCE, date_of, digest_of
 from scrapy_norobots.standard.urls import percent_encode
 
 if TYPE_CHECKING:

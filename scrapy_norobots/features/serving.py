@@ -8,16 +8,22 @@ sent, because their user wants to see what the site sends.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy.http import Headers
 from scrapy.responsetypes import responsetypes
 
+from scrapy_norobots.events import Asked, Events
+
 if TYPE_CHECKING:
     from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     from scrapy_norobots.access import Access
+    from scrapy_norobots.settings import Config
 
 # The flag of such a response, for the log and for the callback.
 _FLAG = "norobots"
@@ -34,6 +40,22 @@ _SPECIAL_HEADERS = (
     "Pragma",
     "Range",
 )
+
+
+def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
+    """Answer the requests of a crawl for robots.txt."""
+
+    def make_response(request: Request, access: Access) -> Response | None:
+        response = answer(access, request)
+        if response is not None and crawler.stats is not None:
+            crawler.stats.inc_value("norobots/shared")
+        return response
+
+    def asked(event: Asked) -> Callable[[Access], Response | None] | None:
+        request = event.request
+        return partial(make_response, request) if can_be_answered(request, crawler.spider) else None
+
+    events.on(Asked, asked)
 
 
 def can_be_answered(request: Request, spider: Spider | None) -> bool:

@@ -16,7 +16,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from scrapy_norobots.report.facts import Facts, waiting_text
+from scrapy_norobots.features.report.facts import Facts, waiting_text
 
 _COLUMNS = (
     "origin", "outcome", "source", "seconds", "requests", "dropped", "crawl_delay", "ignored_lines",

@@ -17,9 +17,9 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from scrapy_norobots.evidence import answers
-from scrapy_norobots.evidence.decisions import SIZE, DecisionLines, Made
-from scrapy_norobots.evidence.fields import DECISIONS_SUFFIX, RUN, WARC_SUFFIX
+from scrapy_norobots.features.evidence import answers
+from scrapy_norobots.features.evidence.decisions import SIZE, DecisionLines, Made
+from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, RUN, WARC_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from scrapy_norobots.evidence.files import GzipFile, read_record
+from scrapy_norobots.features.evidence.files import GzipFile, read_record
 
 _SCHEMA = """
 PRAGMA journal_mode = OFF;

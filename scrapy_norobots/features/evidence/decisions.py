@@ -5,7 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_norobots.evidence.fields import AND, OVERRIDDEN, OVERRIDE, UNREACHABLE, date_of, digest_of
+from scrapy_norobots.features.evidence.fields import (
+    AND,
+    OVERRIDDEN,
+    OVERRIDE,
+    UNREACHABLE,
+    date_of,
+    digest_of,
+)
 from scrapy_norobots.parser import StrictRobotParser, parser_names, strict_reading
 from scrapy_norobots.standard import Origin, Reason, Verdict
 

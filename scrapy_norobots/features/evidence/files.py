@@ -17,7 +17,7 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.recordloader import ArcWarcRecord
 
 from scrapy_norobots.body import decode
-from scrapy_norobots.evidence.fields import (
+from scrapy_norobots.features.evidence.fields import (
     AIOHTTP,
     BODY_DIGEST,
     MULTIVALUE,

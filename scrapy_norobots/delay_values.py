@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from protego import Protego
 
-from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.lines import to_text
 
 # A line that Protego reads as a Crawl-delay: its field, and its value.
@@ -29,30 +28,18 @@ _UNKNOWN = object()
 class CrawlDelay(NamedTuple):
     """The delay that a file asks of a robot, in seconds, or None if there is none.
 
-    `kept` is the delay that the crawl keeps, or 0. `invalid` is the text of an invalid value, if the file has
-    no valid one.
+    `kept` is the delay that the crawl keeps, or 0.
     """
 
     asked: float | None = None
     kept: float = 0.0
-    invalid: str = ""
 
     @classmethod
     def of(cls, values: Iterable[object], longest: float) -> CrawlDelay:
         """Return the largest valid value that parsers returned; at most `longest` seconds of it are kept."""
-        asked: float | None = None
-        invalid = ""
-        for value in values:
-            if value is None:
-                continue
-            seconds = _seconds(value)
-            if seconds is None:
-                invalid = invalid or printable(str(value))[:100]
-            elif asked is None or seconds > asked:
-                asked = seconds
-        if asked is None:
-            return cls(invalid=invalid)
-        return cls(asked, min(asked, longest))
+        seconds = [found for found in map(_seconds, values) if found is not None]
+        asked = max(seconds, default=None)
+        return cls() if asked is None else cls(asked, min(asked, longest))
 
 
 def _seconds(value: object) -> float | None:
@@ -83,7 +70,7 @@ class ProtegoDelay:
         return robot in self._values
 
     def value(self, robot: str | bytes) -> object:
-        """Return the delay that the file asks of a robot: seconds, the text of a malformed value, or None.
+        """Return the delay that the file asks of a robot, in seconds, or None.
 
         Protego ignores malformed values. The event loop and the thread that reads files both call this, so a
         value may be forgotten at any moment.
@@ -96,14 +83,7 @@ class ProtegoDelay:
             self._values[robot] = value
         return value
 
-    def _read(self, robot: str) -> object:
+    def _read(self, robot: str) -> float | None:
         text = to_text(self._body).encode("utf-8", "replace").decode()
-        value: object = Protego.parse(text).crawl_delay(robot)
-        malformed = [line[2] for line in _LINE.finditer(text) if _seconds(line[2]) is None]
-        if value is not None or not malformed:
-            return value
-        # To find out which malformed value applies to this robot, replace each of them by its index.
-        numbers = iter(range(len(malformed)))
-        text = _LINE.sub(lambda line: line[1] + str(next(numbers) if _seconds(line[2]) is None else ""), text)
-        number = Protego.parse(text).crawl_delay(robot)
-        return None if number is None else malformed[int(number)].strip()
+        seconds: float | None = Protego.parse(text).crawl_delay(robot)
+        return seconds

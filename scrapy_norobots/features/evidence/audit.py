@@ -18,8 +18,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from scrapy_norobots.access import ALLOW, DENY, PRESETS, Access, Judge, Rules, StatusPolicy
-from scrapy_norobots.evidence.decisions import verdict_of
-from scrapy_norobots.evidence.fields import (
+from scrapy_norobots.features.evidence.decisions import verdict_of
+from scrapy_norobots.features.evidence.fields import (
     AIOHTTP,
     AND,
     DECISIONS_SUFFIX,
@@ -31,8 +31,8 @@ from scrapy_norobots.evidence.fields import (
     UNREACHABLE,
     WARC_SUFFIX,
 )
-from scrapy_norobots.evidence.files import DamagedError, GzipFile, Stored, read_record
-from scrapy_norobots.evidence.index import Index, Outcome
+from scrapy_norobots.features.evidence.files import DamagedError, GzipFile, Stored, read_record
+from scrapy_norobots.features.evidence.index import Index, Outcome
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.spellings import forbidden, knows_aiohttp, spellings_of

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
 from scrapy_norobots.access import Access
-from scrapy_norobots.report.ineffective import IneffectiveRules
+from scrapy_norobots.features.report.ineffective import IneffectiveRules
 from scrapy_norobots.standard import Decision, Origin
 
 # How many causes of drops are kept. A count is too low by at most 2 / 5,000 of all drops.
@@ -124,8 +124,7 @@ class OriginRow:
 class Counters:
     """The counts of one crawl.
 
-    `passed` and the other totals are public, so that a request that passes costs one addition. An origin that
-    was evicted from memory and has no row is counted again when it is loaded again.
+    An origin that was evicted from memory and has no row is counted again when it is loaded again.
     """
 
     def __init__(self, rows_max: int, causes_max: int = _CAUSES_MAX) -> None:
@@ -184,7 +183,7 @@ class Counters:
         self.patterns += 1
         self.first_pattern = self.first_pattern or url[:_TEXT_MAX]
 
-    def add_crawl_delay(self, origin: Origin, seconds: float, *, is_new: bool) -> None:
+    def add_crawl_delay(self, origin: Origin, seconds: float, is_new: bool) -> None:
         """Count the Crawl-delay that is kept for an origin, in seconds; 0 if there is none."""
         if origin in self.rows:
             self.rows[origin].crawl_delay = seconds
@@ -194,10 +193,11 @@ class Counters:
         if self.longest_crawl_delay is None or seconds > self.longest_crawl_delay[1]:
             self.longest_crawl_delay = origin, seconds
 
-    def add_requests(self, origin: Origin, requests: int) -> None:
-        """Count requests that were checked against the rules of an origin."""
+    def add_pass(self, origin: Origin) -> None:
+        """Count a request that passed."""
+        self.passed += 1
         if origin in self.rows:
-            self.rows[origin].requests += requests
+            self.rows[origin].requests += 1
 
     def drop(self, decision: Decision, access: Access | None) -> None:
         """Count a dropped request; `access` is None for a URL without an origin."""
@@ -206,6 +206,7 @@ class Counters:
         if access is not None:
             row = self.rows.get(access.snapshot.origin) or self._new_row(access)
             row.dropped += 1
+            row.requests += 1
 
     def drops(self) -> dict[str, dict[tuple[int, str], int]]:
         """Return how many requests each line, with its value, has dropped, by origin; line 0 is none."""

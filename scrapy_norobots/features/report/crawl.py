@@ -1,7 +1,7 @@
 """`CrawlReport`: everything that a crawl reports about robots.txt: log lines, stats and report files.
 
-The loader reports each origin that it loads, and the middleware each request that it drops. The report logs
-and counts them, and writes a summary when the crawl ends. A failure here does not affect the crawl: a path
+The report logs and counts each origin that is loaded, and each request that is dropped. It writes a summary
+when the crawl ends. A failure here does not affect the crawl: a path
 that cannot be written is found before the first request, and a file that cannot be written at the end is an
 ERROR in the log.
 """
@@ -14,111 +14,116 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_norobots import compat
 from scrapy_norobots.access import AccessKind
-from scrapy_norobots.crawl_delay import CrawlDelay
+from scrapy_norobots.events import (
+    Closing,
+    CrawlDelayKept,
+    Dropped,
+    Events,
+    Exempt,
+    LeftWaiting,
+    NoRoomToWait,
+    OriginLoaded,
+    Passed,
+    RetryFailed,
+    WaitEnded,
+    Waits,
+)
 from scrapy_norobots.exceptions import RobotsUnreachable
-from scrapy_norobots.parser import StrictRobotParser, crawl_delays, is_only_strict, strict_reading
-from scrapy_norobots.report import files
-from scrapy_norobots.report.counters import Counters
-from scrapy_norobots.report.facts import facts_of, log_text
-from scrapy_norobots.report.ineffective import IneffectiveRules
-from scrapy_norobots.report.listing import Listing, list_files
-from scrapy_norobots.report.page import RENDERERS
-from scrapy_norobots.standard import Origin
+from scrapy_norobots.features.report import files
+from scrapy_norobots.features.report.counters import Counters
+from scrapy_norobots.features.report.facts import facts_of, log_text
+from scrapy_norobots.features.report.ineffective import IneffectiveRules
+from scrapy_norobots.features.report.listing import Listing, list_files
+from scrapy_norobots.features.report.page import RENDERERS
+from scrapy_norobots.log import LOGGED_MAX, CrawlLog, Named, spider_name
+from scrapy_norobots.parser import StrictRobotParser, is_only_strict, strict_reading
 from scrapy_norobots.standard.decision import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy import Request
     from scrapy.crawler import Crawler
 
     from scrapy_norobots.access import Access
     from scrapy_norobots.exceptions import RobotsForbidden
     from scrapy_norobots.settings import Config
+    from scrapy_norobots.standard import Origin
 
 logger = logging.getLogger(__name__)
 
-# The log names at most this many sites without fresh rules, files with ineffective lines, and dropped start
-# requests. A broad crawl meets thousands of dead hosts, every fourth large site has such lines, and a crawl
-# may have a million start requests.
-_LOGGED_MAX = 20
+# A file of more than this many bytes is examined in a thread: to search 32 KiB for lines without effect can
+# take 0.1 s.
+_SMALL_TO_EXAMINE = 8 * 1024
 
 # A `*` or `$` in a Disallow line, before a comment: the most common cause of different readings.
 _PATTERN = re.compile(rb"(?i)(?:^|[\r\n])[ \t]*disallow[ \t]*:[^#\r\n]*[*$]")
 
 
-def spider_name(crawler: Crawler) -> str:
-    """Return the name of a crawl's spider, for log lines and file names."""
-    return str(getattr(crawler.spider or crawler.spidercls, "name", None) or "spider")
-
-
-class _Named(set[Origin]):
-    """The first `_LOGGED_MAX` origins of a kind, which the log names."""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the log names no further ones."""
-        return len(self) >= _LOGGED_MAX
-
-    def take(self, origin: Origin) -> bool:
-        """Add an origin if there is room; return whether it was added now."""
-        is_new = origin not in self and not self.is_full
-        if is_new:
-            self.add(origin)
-        return is_new
-
-
 class Examined(NamedTuple):
-    """What a report says of one file: its rules without effect, and whether it has patterns (`*` or `$`).
-
-    `crawl_delay` is None if Crawl-delay is not obeyed.
-    """
+    """What a report says of one file: its rules without effect, and whether it has patterns (`*` or `$`)."""
 
     ineffective: IneffectiveRules | None = None
     has_pattern: bool = False
-    crawl_delay: CrawlDelay | None = None
 
 
 class CrawlReport:
-    """The report of one crawl. Requests that pass are counted in `counters` directly."""
+    """The report of one crawl."""
 
-    def __init__(self, crawler: Crawler, config: Config) -> None:
+    def __init__(self, crawler: Crawler, config: Config, started: datetime) -> None:
         """Prepare the report files. Raises `ValueError` if a path of `NOROBOTS_REPORT` cannot be written."""
         assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
         self._stats = crawler.stats
         self._dry_run = config.dry_run
-        self._crawl_delay_max = config.crawl_delay_max
         self._retries_closed = config.retry_closed > 0 and compat.is_own_crawl(crawler)
         self._spider_name = spider_name(crawler)
-        self.started = datetime.now(timezone.utc)
+        self._log = CrawlLog(crawler, logger)
+        self._started = started
         # Each file with its renderer. The path in the setting selects it, since a symbolic link may lead to a
         # file with another extension. The shell has no spider at this point, and no crawl to report.
         self._files = [
-            (files.prepare(path, crawler.spider, self.started), RENDERERS[PurePath(path).suffix.lower()])
+            (files.prepare(path, crawler.spider, self._started), RENDERERS[PurePath(path).suffix.lower()])
             for path in config.report
             if crawler.spider is not None
         ]
-        self._without_rules = _Named()
-        self._with_ineffective = _Named()
-        self._with_odd_delay = _Named()
+        self._without_rules = Named()
+        self._with_ineffective = Named()
+        self._thread = ThreadPoolExecutor(1, "norobots-report")  # starts when it is used
         self._start_drops = 0
         self._listings: list[Listing] = []
         self._has_logged_no_room = False
         self.counters = Counters(config.report_origins if self._files else 0)
 
-    def examine(self, access: Access, previous: Access | None, robot: str | bytes) -> Examined:
+    def subscribe(self, events: Events) -> None:
+        """Report what happens in the crawl."""
+        events.on_awaited(OriginLoaded, self._load)
+        events.on(Passed, lambda event: self.counters.add_pass(event.access.snapshot.origin))
+        events.on(Dropped, lambda event: self.dropped(event.request, event.error, event.access))
+        events.on(Exempt, self._exempt)
+        events.on(CrawlDelayKept, lambda event: self.counters.add_crawl_delay(*event))
+        events.on(Waits, self._wait)
+        events.on(RetryFailed, self._retry_failed)
+        events.on(WaitEnded, self._wait_ended)
+        events.on(LeftWaiting, self._left_waiting)
+        events.on(NoRoomToWait, self._no_room)
+        events.on_awaited(Closing, self._close)
+
+    async def _load(self, event: OriginLoaded) -> None:
+        access, previous = event.access, event.previous
+        if len(access.snapshot.body) > _SMALL_TO_EXAMINE:
+            examined = await compat.in_thread(self._thread, partial(self.examine, access, previous))
+        else:
+            examined = self.examine(access, previous)
+        self.loaded(access, previous, event.source, event.seconds, examined)
+
+    def examine(self, access: Access, previous: Access | None) -> Examined:
         """Search a file for what the report says of it; this takes time, and may run in a thread."""
-        delay = None
-        if self._crawl_delay_max:
-            delay = CrawlDelay.of(crawl_delays(access.rules, robot), self._crawl_delay_max)
         robots = strict_reading(access.rules)
         if robots is None:
-            return Examined(crawl_delay=delay)
+            return Examined()
         body = access.snapshot.body
         ineffective = None
         # The search is slow, so it is skipped if its result would not be shown.
@@ -126,7 +131,7 @@ class CrawlReport:
             ineffective = IneffectiveRules.of(body, multivalue=robots.multivalue)
         is_new = previous is None or previous.rules is None
         has_pattern = is_new and is_only_strict(access.rules) and _PATTERN.search(body) is not None
-        return Examined(ineffective, has_pattern, delay)
+        return Examined(ineffective, has_pattern)
 
     def loaded(
         self, access: Access, previous: Access | None, source: str, seconds: float, examined: Examined
@@ -141,8 +146,6 @@ class CrawlReport:
         if examined.has_pattern:
             self.counters.add_pattern(access.snapshot.url)
         self.counters.load(access, previous, source, seconds, ineffective)
-        if examined.crawl_delay is not None:
-            self._report_delay(access, previous, examined.crawl_delay)
         if previous is None or (previous.outcome, previous.stale) != (access.outcome, access.stale):
             self._log_outcome(access, is_first=previous is None)
 
@@ -162,58 +165,41 @@ class CrawlReport:
         else:
             self._stats.inc_value(f"norobots/forbidden_by/{decision.parser or StrictRobotParser.__name__}")
 
-    def set_aside(self, request: Request, origin: Origin, seconds: float, *, is_first: bool) -> None:
-        """Report a request that waits for a closed origin, for some seconds.
-
-        `is_first` is true if no other waits for this origin.
-        """
+    def _wait(self, event: Waits) -> None:
         self.counters.waited += 1
         self._stats.inc_value("norobots/retry/waited")
-        if is_first:
+        if event.is_first:
             self._log(
-                self._level(origin),
+                self._level(event.origin),
                 "Requests to %s wait until %s, when its robots.txt is downloaded again "
                 "(NOROBOTS_RETRY_CLOSED limits the retries)",
-                printable(str(origin)),
-                _in(seconds),
+                printable(str(event.origin)),
+                _in(event.seconds),
             )
-        logger.debug("Set aside: %s", request, extra={"spider": self._crawler.spider})
+        self._log(logging.DEBUG, "Set aside: %s", event.request)
 
-    def still_closed(self, access: Access, seconds: float) -> None:
-        """Report a retry that failed, after which requests wait for some seconds more."""
-        self._log(
-            self._level(access.snapshot.origin),
-            "%s: requests to %s wait until %s, when robots.txt is downloaded again",
-            access.detail,
-            printable(str(access.snapshot.origin)),
-            _in(seconds),
-        )
+    def _retry_failed(self, event: RetryFailed) -> None:
+        access, seconds = event
+        what = "are no longer retried, but dropped (NOROBOTS_RETRY_CLOSED)"
+        if seconds is not None:
+            what = f"wait until {_in(seconds)}, when robots.txt is downloaded again"
+        origin = access.snapshot.origin
+        shown = printable(str(origin))
+        self._log(self._level(origin), "%s: requests to %s %s", access.detail, shown, what)
 
-    def no_longer_retried(self, access: Access) -> None:
-        """Report the last retry of an origin: it failed, and requests are dropped."""
-        self._log(
-            self._level(access.snapshot.origin),
-            "%s: requests to %s are no longer retried, but dropped (NOROBOTS_RETRY_CLOSED)",
-            access.detail,
-            printable(str(access.snapshot.origin)),
-        )
-
-    def tried_again(self, *, is_given_up: bool) -> None:
-        """Report a request that has waited: its origin is no longer closed, or the request is given up."""
-        if is_given_up:
+    def _wait_ended(self, event: WaitEnded) -> None:
+        if event.is_given_up:
             self.counters.given_up += 1
             self._stats.inc_value("norobots/retry/given_up")
         else:
             self.counters.came_back += 1
             self._stats.inc_value("norobots/retry/came_back")
 
-    def left_waiting(self) -> None:
-        """Report a request that goes back to the scheduler because the crawl closes."""
+    def _left_waiting(self, event: LeftWaiting) -> None:
         self.counters.left += 1
         self._stats.inc_value("norobots/retry/left")
 
-    def no_room_to_wait(self, most: int) -> None:
-        """Report a request that is dropped because too many others wait."""
+    def _no_room(self, event: NoRoomToWait) -> None:
         self._stats.inc_value("norobots/retry/no_room")
         if not self._has_logged_no_room:
             self._has_logged_no_room = True
@@ -221,25 +207,25 @@ class CrawlReport:
                 logging.WARNING,
                 "The requests that wait for closed sites have reached the limit, %d: further ones are "
                 "dropped (NOROBOTS_RETRY_CLOSED_MAX)",
-                most,
+                event.most,
             )
 
-    def overridden(self) -> None:
-        """Report a request that was not checked because of `dont_obey_robotstxt`."""
-        self.counters.overridden += 1
-        self._stats.inc_value("norobots/overridden")
+    def _exempt(self, event: Exempt) -> None:
+        if event.reason is None:
+            self.counters.overridden += 1
+            self._stats.inc_value("norobots/overridden")
 
-    async def list_files(self, latest: Callable[[Origin], Access | None], robot: str | bytes) -> None:
-        """List the files of most interest for the report, as `robot` reads them, while they are in memory."""
-        if not self._files:
-            return
-        accesses = list(filter(None, map(latest, self.counters.of_most_interest())))
-        drops = self.counters.drops()
-        thread = ThreadPoolExecutor(1, "norobots-listing")
+    async def _close(self, event: Closing) -> None:
         try:
-            self._listings = await compat.in_thread(thread, partial(list_files, accesses, robot, drops))
+            if self._files:
+                # The files of most interest, while they are in memory.
+                origins = self.counters.of_most_interest()
+                accesses = list(filter(None, map(event.origins.latest, origins)))
+                work = partial(list_files, accesses, event.robot, self.counters.drops())
+                self._listings = await compat.in_thread(self._thread, work)
         finally:
-            thread.shutdown(wait=False)
+            self._thread.shutdown(wait=False)
+        self.finish(event.reason)
 
     def finish(self, reason: str) -> None:
         """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""
@@ -249,7 +235,7 @@ class CrawlReport:
         crawl = {
             "generator": f"scrapy-norobots {__version__}",
             "spider": printable(self._spider_name),
-            "started": self.started.isoformat(timespec="seconds"),
+            "started": self._started.isoformat(timespec="seconds"),
             "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "reason": printable(reason),
             "dry_run": self._dry_run,
@@ -258,7 +244,7 @@ class CrawlReport:
         self._log(logging.INFO, "%s", log_text(facts))
         for path, render in self._files:
             try:
-                written = files.write(path, render(facts).encode(), self.started)
+                written = files.write(path, render(facts).encode(), self._started)
             except OSError as exc:
                 self._log(logging.ERROR, "NOROBOTS_REPORT: the report %s could not be written: %s", path, exc)
             else:
@@ -298,7 +284,7 @@ class CrawlReport:
             self._log(
                 logging.WARNING,
                 "%d sites without fresh rules were reported; further ones are logged at DEBUG level",
-                _LOGGED_MAX,
+                LOGGED_MAX,
             )
 
     def _log_drop(self, request: Request, why: str, *, is_news: bool) -> None:
@@ -306,11 +292,11 @@ class CrawlReport:
         if is_news and compat.is_start_request(request):
             # The user asked for this URL, and the crawl may do nothing else.
             self._start_drops += 1
-            if self._start_drops <= _LOGGED_MAX:
+            if self._start_drops <= LOGGED_MAX:
                 level = logging.WARNING
         verdict = "Would be forbidden" if self._dry_run else "Forbidden"
         self._log(level, "%s by robots.txt: %s (%s)", verdict, request, why)
-        if level == logging.WARNING and self._start_drops == _LOGGED_MAX:
+        if level == logging.WARNING and self._start_drops == LOGGED_MAX:
             self._log(logging.WARNING, "Further forbidden start requests are logged at DEBUG level")
 
     def _log_ineffective(self, access: Access, ineffective: IneffectiveRules) -> None:
@@ -322,33 +308,8 @@ class CrawlReport:
             self._log(
                 logging.WARNING,
                 "%d such files were reported; set NOROBOTS_REPORT to list the rest",
-                _LOGGED_MAX,
+                LOGGED_MAX,
             )
-
-    def _report_delay(self, access: Access, previous: Access | None, delay: CrawlDelay) -> None:
-        origin, url = access.snapshot.origin, printable(access.snapshot.url)
-        is_new = previous is None or previous.rules is None
-        self.counters.add_crawl_delay(origin, delay.kept, is_new=is_new)
-        if delay.kept:
-            self._stats.inc_value("norobots/crawl_delay/kept")
-            self._stats.max_value("norobots/crawl_delay/longest", delay.kept)
-        is_odd = delay.invalid or (delay.asked is not None and delay.asked > delay.kept)
-        level = logging.WARNING if is_odd and self._with_odd_delay.take(origin) else logging.DEBUG
-        if delay.invalid:
-            self._stats.inc_value("norobots/crawl_delay/invalid")
-            self._log(level, "%s has an invalid Crawl-delay, %r, which is ignored", url, delay.invalid)
-        elif is_odd:
-            self._stats.inc_value("norobots/crawl_delay/shortened")
-            self._log(
-                level,
-                "%s asks for a Crawl-delay of %g s; NOROBOTS_CRAWL_DELAY_MAX limits it to %g s",
-                url,
-                delay.asked,
-                delay.kept,
-            )
-
-    def _log(self, level: int, message: str, *arguments: Any) -> None:
-        logger.log(level, message, *arguments, extra={"spider": self._crawler.spider})
 
 
 def _in(seconds: float) -> str:

@@ -1,0 +1,31 @@
+"""What a crawl can do beyond obeying: each feature subscribes to the events of the core.
+
+A feature is a module or a package here, with a function `subscribe`. It may import anything except other
+features, and `FEATURES` is the only list of them: to remove a feature, delete its line here, and its folder.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_norobots.events import Events
+from scrapy_norobots.features import crawl_delay, early_drops, evidence, metatag, report, serving
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_norobots.settings import Config
+
+# In the order in which they get each event.
+FEATURES = (report, crawl_delay, evidence, serving, early_drops, metatag)
+
+
+def features_of(crawler: Crawler, config: Config) -> Events:
+    """Return the events of a crawl, to which the features have subscribed that its settings enable.
+
+    Raises `ValueError` if a setting of a feature is invalid.
+    """
+    events = Events()
+    for feature in FEATURES:
+        feature.subscribe(crawler, config, events)
+    return events

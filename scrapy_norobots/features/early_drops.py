@@ -1,0 +1,96 @@
+"""Decide whether forbidden requests can be dropped when they are scheduled, before they are in a queue.
+
+This must make no difference to the crawl, and must drop nothing that would be allowed later. So requests are
+dropped there only if Scrapy lets a handler of `request_scheduled` do so, if no other component can change a
+request on its way to the middleware, and if only Scrapy's own components see what the middleware raises.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+
+from scrapy_norobots import compat
+from scrapy_norobots.events import Events, Opened
+from scrapy_norobots.question import is_overridden
+from scrapy_norobots.standard import Decision
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.dupefilters import BaseDupeFilter
+
+    from scrapy_norobots.settings import Config
+
+_SCRAPYS_OWN = "scrapy.downloadermiddlewares."
+_ONLY_DROPS = "scrapy.downloadermiddlewares.offsite"
+
+
+def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
+    """Drop forbidden requests of a crawl when they are scheduled, unless it is a dry run."""
+
+    def open_(core: Opened) -> None:
+        if core.middleware is not None:
+            early_drops = EarlyDrops(crawler, core)
+            # Scrapy keeps no handler alive by itself.
+            crawler.signals.connect(early_drops.schedule, signal=signals.request_scheduled, weak=False)
+
+    if not config.dry_run:
+        events.on(Opened, open_)
+
+
+class EarlyDrops:
+    """Drops requests without an errback that rules in memory forbid, as the middleware would later."""
+
+    def __init__(self, crawler: Crawler, core: Opened) -> None:
+        self._crawler = crawler
+        self._core = core
+
+    @cached_property
+    def _duplicates(self) -> BaseDupeFilter | None:
+        """The scheduler's filter; None if requests cannot be dropped when they are scheduled."""
+        return duplicates_filter(self._crawler, self._core.middleware)
+
+    def schedule(self, request: Request) -> None:
+        """Drop a request that is being scheduled, or do nothing.
+
+        An origin that is closed for a while may be open when the request is sent, so it drops nothing.
+        """
+        if request.errback is not None or self._duplicates is None or is_overridden(request):
+            return
+        try:
+            question = self._core.ask(request)
+        except ValueError:
+            return
+        if isinstance(question, Decision):
+            return
+        access = self._core.origins.peek(question.origin)
+        if access is None or access.rules is None or access.temporary or not access.is_ready(question.robot):
+            return
+        decision = question.forbidden_by(access)
+        if decision is not None and (request.dont_filter or not self._duplicates.request_seen(request)):
+            assert self._crawler.stats is not None  # made before any middleware
+            self._crawler.stats.inc_value("norobots/forbidden_early")
+            self._core.drop(request, question, decision, access)
+
+
+def duplicates_filter(crawler: Crawler, middleware: object) -> BaseDupeFilter | None:
+    """Return the filter for duplicate requests of a running crawl.
+
+    Returns None if `middleware`, a downloader middleware, cannot drop requests when they are scheduled.
+    """
+    chain = compat.downloader_middlewares(crawler)
+    can_drop = (
+        middleware in chain
+        and all(
+            type(one).__module__ == _ONLY_DROPS or not hasattr(one, "process_request")
+            for one in chain[: chain.index(middleware)]
+        )
+        and all(
+            type(one).__module__.startswith(_SCRAPYS_OWN) or not hasattr(one, "process_exception")
+            for one in chain
+        )
+    )
+    return compat.dupefilter(crawler) if can_drop else None

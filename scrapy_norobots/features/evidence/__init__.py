@@ -1,0 +1,26 @@
+"""Evidence: what each robots.txt said when a page was requested, and what the crawl decided by it.
+
+`Evidence` puts records into a queue, and never waits. A
+thread (`writer`) writes them: the answers to requests for robots.txt as WARC records (`answers`), the
+decisions as lines of JSON (`decisions`). `files` reads both, and `audit` makes every decision again. Imports
+run one way: fields <- answers, decisions <- writer <- recorder, and fields <- files <- index <- audit, which
+also imports decisions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_norobots.features.evidence.recorder import Evidence
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_norobots.events import Events
+    from scrapy_norobots.settings import Config
+
+
+def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
+    """Record the evidence of a crawl if ``NOROBOTS_EVIDENCE`` is set."""
+    if config.evidence.folder and crawler.spider is not None:  # the shell has no crawl to record
+        Evidence(crawler, config).subscribe(events)

@@ -1,0 +1,49 @@
+"""Log lines about a crawl: each names its spider, and a kind of line about sites is limited."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy_norobots.standard import Origin
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+# The log names at most this many sites without fresh rules, files with ineffective lines, and dropped start
+# requests. A broad crawl meets thousands of dead hosts, every fourth large site has such lines, and a crawl
+# may have a million start requests.
+LOGGED_MAX = 20
+
+
+def spider_name(crawler: Crawler) -> str:
+    """Return the name of a crawl's spider, for log lines and file names."""
+    return str(getattr(crawler.spider or crawler.spidercls, "name", None) or "spider")
+
+
+class CrawlLog:
+    """Writes the lines of one module about one crawl."""
+
+    def __init__(self, crawler: Crawler, logger: logging.Logger) -> None:
+        self._crawler = crawler
+        self._logger = logger
+
+    def __call__(self, level: int, message: str, *arguments: object) -> None:
+        """Write a line that names the spider to log filters."""
+        self._logger.log(level, message, *arguments, extra={"spider": self._crawler.spider})
+
+
+class Named(set[Origin]):
+    """The first `LOGGED_MAX` origins of a kind, which the log names."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the log names no further ones."""
+        return len(self) >= LOGGED_MAX
+
+    def take(self, origin: Origin) -> bool:
+        """Add an origin if there is room; return whether it was added now."""
+        is_new = origin not in self and not self.is_full
+        if is_new:
+            self.add(origin)
+        return is_new

@@ -1,0 +1,164 @@
+"""`crawl_delay`: the delay that a file asks of a robot, and how much of it is kept."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_norobots.delay_values import CrawlDelay, ProtegoDelay
+
+FILE = """\
+User-agent: FooBot
+Crawl-delay: 2.5
+Disallow: /a
+
+User-agent: BarBot
+Crawl-delay: soon # or later
+
+User-agent: *
+crawl delay 10
+"""
+
+
+def value(text: str | bytes, robot: str | bytes = "FooBot") -> Any:
+    delay = ProtegoDelay.of(text if isinstance(text, bytes) else text.encode())
+    return None if delay is None else delay.value(robot)
+
+
+@pytest.mark.parametrize(
+    ("values", "kept"),
+    [
+        ([], CrawlDelay()),
+        ([None], CrawlDelay()),
+        ([0], CrawlDelay(0.0, 0.0)),
+        ([2, None, 7.5, "3"], CrawlDelay(7.5, 7.5)),
+        ([86_400], CrawlDelay(86_400.0, 30.0)),
+        ([-1], CrawlDelay(invalid="-1")),
+        ([math.nan], CrawlDelay(invalid="nan")),
+        (["inf", 4], CrawlDelay(4.0, 4.0)),
+        ([10**400], CrawlDelay(invalid=str(10**400)[:100])),
+        (["so\non"], CrawlDelay(invalid="so\\non")),
+        ([RuntimeError("no such luck")], CrawlDelay(invalid="no such luck")),
+    ],
+)
+def test_the_largest_valid_value_is_kept_up_to_the_maximum(values: list[object], kept: CrawlDelay) -> None:
+    assert CrawlDelay.of(values, 30) == kept
+
+
+@pytest.mark.parametrize(
+    ("robot", "expected"),
+    [
+        ("FooBot", 2.5),
+        (b"Mozilla/5.0 (compatible; FooBot/1.0; \xff)", 2.5),
+        ("BarBot", "soon"),
+        ("QuxBot", 10.0),
+    ],
+)
+def test_each_robot_has_the_delay_of_its_own_record(robot: str | bytes, expected: object) -> None:
+    for text in (FILE, FILE.replace("\n", "\r"), FILE.replace("\n", "\r\n")):
+        assert value(text, robot) == expected
+    assert value(FILE.encode("utf-16"), robot) == expected
+
+
+@pytest.mark.parametrize("line", ["soon", "-1", "nan", "inf", "1,5", "5 seconds"])
+def test_a_malformed_value_is_returned_as_text(line: str) -> None:
+    assert value(f"User-agent: FooBot\nCrawl-delay: {line}\n") == line
+    assert value(f"User-agent: FooBot\nCrawl-delay: {line}\n", "BarBot") is None
+    # Protego ignores it if there is a valid one.
+    assert value(f"User-agent: FooBot\nCrawl-delay: 3\nCrawl-delay: {line}\n") == 3.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "User-agent: *\nDisallow: /\n",
+        "User-agent: *\n# Crawl-delay: 3\n",
+        "User-agent: *\nCrawl-delay:\n",
+    ],
+)
+def test_a_file_without_the_field_is_not_parsed(text: str) -> None:
+    assert ProtegoDelay.of(text.encode()) is None
+
+
+def test_values_are_remembered_for_a_limited_number_of_robots() -> None:
+    delay = ProtegoDelay(FILE.encode())
+    assert not delay.is_ready("FooBot")
+    assert delay.value("FooBot") == 2.5
+    assert delay.is_ready("FooBot")
+    assert not delay.is_ready("BarBot")
+    for number in range(100):
+        assert delay.value(f"QuxBot{number}") == 10.0
+    assert len(delay._values) <= 64
+
+
+class Forgetful(dict[Any, Any]):
+    """Loses its entries after each look and each change, as if another thread had cleared it."""
+
+    def __contains__(self, key: object) -> bool:
+        found = super().__contains__(key)
+        self.clear()
+        return found
+
+    def __setitem__(self, key: Any, value: object) -> None:
+        super().__setitem__(key, value)
+        self.clear()
+
+
+def test_a_value_that_another_thread_forgets_is_still_returned() -> None:
+    delay = ProtegoDelay(FILE.encode())
+    assert delay.value("FooBot") == 2.5
+    delay._values = Forgetful(delay._values)
+    assert delay.value("FooBot") == 2.5  # it was remembered when it was looked up
+    assert delay.value("QuxBot") == 10.0  # it was not
+
+
+PIECES = st.sampled_from(
+    [
+        *(b"User-agent: *\n", b"User-agent:FooBot", b"Crawl-delay: ", b"crawl delay", b"\n", b"\r", b"\n\n"),
+        *(
+            b"#",
+            b" ",
+            b"\t",
+            b":",
+            b"10",
+            b"1e999",
+            b"-1",
+            b"nan",
+            b"inf",
+            b"0x1",
+            b"1_0",
+            b"\xff\xfe",
+            b"\0",
+        ),
+        *("٣".encode(), "²".encode(), b"9" * 400, b"."),
+    ]
+)
+
+
+@given(st.lists(st.one_of(PIECES, st.binary(max_size=5))).map(b"".join), st.binary(max_size=20))
+def test_no_file_raises(noise: bytes, robot: bytes) -> None:
+    for body in (noise, b"User-agent: *\nCrawl-delay: " + noise + b"\n" + noise):
+        delay = CrawlDelay.of([value(body, robot)], 30)
+        assert 0 <= delay.kept <= 30
+        assert (delay.asked is None) >= bool(delay.invalid)
+        assert delay.invalid.isprintable()
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.none(), st.floats(), st.integers(), st.text(), st.binary(), st.booleans(), st.complex_numbers()
+        )
+    ),
+    st.floats(0, 1e9),
+)
+def test_no_values_of_parsers_raise(values: list[object], longest: float) -> None:
+    delay = CrawlDelay.of(values, longest)
+    assert 0 <= delay.kept <= longest
+    assert delay.kept == min(delay.asked or 0, longest)
+    assert CrawlDelay.of([*values, longest], longest).kept == longest
