@@ -86,7 +86,6 @@ class RobotsLoader:
         self._fetcher = Fetcher(crawler, config, evidence)
         self._store = self._open_store()
         self.origins = OriginCache(
-            origins_max=config.origins_max,
             memory_max=config.memory_max,
             on_leave=report.counters.add_requests,
         )

@@ -70,7 +70,6 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_REDIRECT_MAX": 5,
         "NOROBOTS_COPY_META": ("proxy", "bindaddress", "download_slot"),
         "NOROBOTS_CONCURRENT_FETCHES": 500,
-        "NOROBOTS_ORIGINS_MAX": 50_000,
         "NOROBOTS_MEMORY_MAX": 64 * 1024 * 1024,
         "NOROBOTS_MULTIVALUE": False,
         "NOROBOTS_ALSO_OBEY": (),
@@ -93,10 +92,13 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
 
 # What replaces a setting of earlier versions.
 _REMOVED: Mapping[str, str] = MappingProxyType(
-    dict.fromkeys(
-        ("NOROBOTS_HELD_PER_ORIGIN", "NOROBOTS_HELD_MAX"),
-        "requests that wait for robots.txt now stay in the scheduler, which needs no such limit",
-    )
+    {
+        **dict.fromkeys(
+            ("NOROBOTS_HELD_PER_ORIGIN", "NOROBOTS_HELD_MAX"),
+            "requests that wait for robots.txt now stay in the scheduler, which needs no such limit",
+        ),
+        "NOROBOTS_ORIGINS_MAX": "NOROBOTS_MEMORY_MAX alone limits the origins in memory",
+    }
 )
 
 
@@ -352,7 +354,6 @@ class Config(_Section):
     redirect_max: int = _setting(_whole, "NOROBOTS_REDIRECT_MAX", "redirects", 0, 100)
     copy_meta: tuple[str, ...] = _setting(_names, "NOROBOTS_COPY_META")
     waiting: WaitingConfig = _setting(WaitingConfig.from_settings)
-    origins_max: int = _setting(_whole, "NOROBOTS_ORIGINS_MAX", "origins", 1, _BILLION)
     memory_max: int = _setting(_whole, "NOROBOTS_MEMORY_MAX", "bytes", 1, _TIB)
     multivalue: bool = _setting(_flag, "NOROBOTS_MULTIVALUE")
     also_obey: tuple[type[RobotParser], ...] = _setting(_parsers, "NOROBOTS_ALSO_OBEY")

@@ -259,14 +259,23 @@ def test_an_unknown_setting_is_a_warning(caplog: pytest.LogCaptureFixture) -> No
     ]
 
 
-@pytest.mark.parametrize("name", ["NOROBOTS_HELD_PER_ORIGIN", "NOROBOTS_HELD_MAX"])
-def test_a_setting_of_an_earlier_version_is_a_warning(name: str, caplog: pytest.LogCaptureFixture) -> None:
+WAIT = "requests that wait for robots.txt now stay in the scheduler, which needs no such limit"
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("NOROBOTS_HELD_PER_ORIGIN", WAIT),
+        ("NOROBOTS_HELD_MAX", WAIT),
+        ("NOROBOTS_ORIGINS_MAX", "NOROBOTS_MEMORY_MAX alone limits the origins in memory"),
+    ],
+)
+def test_a_setting_of_an_earlier_version_is_a_warning(
+    name: str, instead: str, caplog: pytest.LogCaptureFixture
+) -> None:
     config(**{name: 8})
     (record,) = caplog.records
-    assert record.getMessage() == (
-        f"Unknown setting {name} is ignored: requests that wait for robots.txt now stay in the scheduler, "
-        "which needs no such limit"
-    )
+    assert record.getMessage() == f"Unknown setting {name} is ignored: {instead}"
 
 
 def test_the_docs_have_every_setting_with_its_default() -> None:
