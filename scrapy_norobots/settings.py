@@ -49,6 +49,9 @@ _NO_META_KEY = re.compile(r"[\s;]|^$")
 # The file of the store in JOBDIR, the directory of a job that can be paused and resumed.
 _JOB_FILE = "robots.sqlite"
 
+# How many redirects of a robots.txt are followed: RFC 9309 (2.3.1.2) asks for at least five.
+REDIRECT_MAX = 5
+
 # Upper limits of numbers. Larger ones are useless, and would fail later: in a timer, store or decompressor.
 _DAY, _CENTURY = 86_400, 100 * 365 * 86_400
 _MILLION, _BILLION = 10**6, 10**9
@@ -67,7 +70,6 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_TIMEOUT": 15,
         "NOROBOTS_RETRY_TIMES": 1,
         "NOROBOTS_MAXSIZE": 2 * 1024 * 1024,
-        "NOROBOTS_REDIRECT_MAX": 5,
         "NOROBOTS_COPY_META": ("proxy", "bindaddress", "download_slot"),
         "NOROBOTS_CONCURRENT_FETCHES": 500,
         "NOROBOTS_MEMORY_MAX": 64 * 1024 * 1024,
@@ -98,6 +100,7 @@ _REMOVED: Mapping[str, str] = MappingProxyType(
             "requests that wait for robots.txt now stay in the scheduler, which needs no such limit",
         ),
         "NOROBOTS_ORIGINS_MAX": "NOROBOTS_MEMORY_MAX alone limits the origins in memory",
+        "NOROBOTS_REDIRECT_MAX": f"up to {REDIRECT_MAX} redirects of robots.txt are always followed",
     }
 )
 
@@ -351,7 +354,6 @@ class Config(_Section):
     timeout: float = _setting(_number, "NOROBOTS_TIMEOUT", "seconds", 0.001, _DAY)
     retry_times: int = _setting(_whole, "NOROBOTS_RETRY_TIMES", "retries", 0, 100)
     maxsize: int = _setting(_whole, "NOROBOTS_MAXSIZE", "bytes", 1, _LARGEST_FILE)
-    redirect_max: int = _setting(_whole, "NOROBOTS_REDIRECT_MAX", "redirects", 0, 100)
     copy_meta: tuple[str, ...] = _setting(_names, "NOROBOTS_COPY_META")
     waiting: WaitingConfig = _setting(WaitingConfig.from_settings)
     memory_max: int = _setting(_whole, "NOROBOTS_MEMORY_MAX", "bytes", 1, _TIB)
@@ -369,7 +371,7 @@ class Config(_Section):
     @property
     def longest_download(self) -> float:
         """The longest time that a download of a robots.txt can take, in seconds: each try of each hop."""
-        return self.timeout * (1 + self.retry_times) * (1 + self.redirect_max)
+        return self.timeout * (1 + self.retry_times) * (1 + REDIRECT_MAX)
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
