@@ -54,7 +54,7 @@ REDIRECT_MAX = 5
 
 # Upper limits of numbers. Larger ones are useless, and would fail later: in a timer, store or decompressor.
 _DAY, _CENTURY = 86_400, 100 * 365 * 86_400
-_MILLION, _BILLION = 10**6, 10**9
+_MILLION = 10**6
 _TIB = 1024**4
 _LARGEST_FILE = 256 * 1024 * 1024  # Redis accepts entries of at most twice that size
 
@@ -80,7 +80,6 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_STORE": None,
         "NOROBOTS_STORE_MAX": 1024 * 1024 * 1024,
         "NOROBOTS_REPORT": "",
-        "NOROBOTS_REPORT_ORIGINS": 10_000,
         "NOROBOTS_EVIDENCE": "",
         "NOROBOTS_EVIDENCE_ALLOWED": True,
         "NOROBOTS_EVIDENCE_REQUIRED": False,
@@ -101,6 +100,7 @@ _REMOVED: Mapping[str, str] = MappingProxyType(
         ),
         "NOROBOTS_ORIGINS_MAX": "NOROBOTS_MEMORY_MAX alone limits the origins in memory",
         "NOROBOTS_REDIRECT_MAX": f"up to {REDIRECT_MAX} redirects of robots.txt are always followed",
+        "NOROBOTS_REPORT_ORIGINS": "a report lists 10,000 origins; NOROBOTS_EVIDENCE records all of them",
     }
 )
 
@@ -364,7 +364,6 @@ class Config(_Section):
     store: str = _setting(_store)
     store_max: int = _setting(_whole, "NOROBOTS_STORE_MAX", "bytes", 1, _TIB)
     report: tuple[str, ...] = _setting(_report_paths, "NOROBOTS_REPORT")  # with placeholders
-    report_origins: int = _setting(_whole, "NOROBOTS_REPORT_ORIGINS", "origins", 1, _BILLION)
     evidence: EvidenceConfig = _setting(EvidenceConfig.from_settings)
     dry_run: bool = _setting(_flag, "NOROBOTS_DRY_RUN")
 

@@ -268,6 +268,10 @@ WAIT = "requests that wait for robots.txt now stay in the scheduler, which needs
         ("NOROBOTS_HELD_MAX", WAIT),
         ("NOROBOTS_ORIGINS_MAX", "NOROBOTS_MEMORY_MAX alone limits the origins in memory"),
         ("NOROBOTS_REDIRECT_MAX", "up to 5 redirects of robots.txt are always followed"),
+        (
+            "NOROBOTS_REPORT_ORIGINS",
+            "a report lists 10,000 origins; NOROBOTS_EVIDENCE records all of them",
+        ),
     ],
 )
 def test_a_setting_of_an_earlier_version_is_a_warning(
