@@ -250,7 +250,7 @@ class NoRobotsMiddleware:
         return self._parking is not None and self._parking.gives_back(request, access)
 
     def _can_answer(self, request: Request) -> bool:
-        return self.config.share_robotstxt and can_be_answered(request, self._crawler.spider)
+        return can_be_answered(request, self._crawler.spider)
 
     async def _answer(self, request: Request, question: Question) -> Response | None:
         """Return a response to a spider's request for a robots.txt (always allowed, U7); None to send it."""

@@ -76,7 +76,6 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_MULTIVALUE": False,
         "NOROBOTS_ALSO_OBEY": (),
         "NOROBOTS_CRAWL_DELAY_MAX": 0,
-        "NOROBOTS_SHARE_ROBOTSTXT": True,
         "NOROBOTS_STORE": None,
         "NOROBOTS_STORE_MAX": 1024 * 1024 * 1024,
         "NOROBOTS_REPORT": "",
@@ -101,6 +100,9 @@ _REMOVED: Mapping[str, str] = MappingProxyType(
         "NOROBOTS_ORIGINS_MAX": "NOROBOTS_MEMORY_MAX alone limits the origins in memory",
         "NOROBOTS_REDIRECT_MAX": f"up to {REDIRECT_MAX} redirects of robots.txt are always followed",
         "NOROBOTS_REPORT_ORIGINS": "a report lists 10,000 origins; NOROBOTS_EVIDENCE records all of them",
+        "NOROBOTS_SHARE_ROBOTSTXT": (
+            "to send a request for robots.txt to the site, set dont_obey_robotstxt in its meta"
+        ),
     }
 )
 
@@ -360,7 +362,6 @@ class Config(_Section):
     multivalue: bool = _setting(_flag, "NOROBOTS_MULTIVALUE")
     also_obey: tuple[type[RobotParser], ...] = _setting(_parsers, "NOROBOTS_ALSO_OBEY")
     crawl_delay_max: float = _setting(_number, "NOROBOTS_CRAWL_DELAY_MAX", "seconds", 0, _DAY)
-    share_robotstxt: bool = _setting(_flag, "NOROBOTS_SHARE_ROBOTSTXT")
     store: str = _setting(_store)
     store_max: int = _setting(_whole, "NOROBOTS_STORE_MAX", "bytes", 1, _TIB)
     report: tuple[str, ...] = _setting(_report_paths, "NOROBOTS_REPORT")  # with placeholders

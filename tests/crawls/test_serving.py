@@ -177,18 +177,6 @@ def test_a_special_request_is_sent_to_the_site(request_: dict[str, Any]) -> None
     assert "robotstxt/request_count" not in seen.stats
 
 
-def test_sharing_can_be_disabled() -> None:
-    with Site(RULES) as site:
-        seen = crawl(
-            f"{site.url}/robots.txt",
-            f"{site.url}/",
-            spider="tests.spiders.Answers",
-            settings={**ADDON, "NOROBOTS_SHARE_ROBOTSTXT": False},
-        )
-    assert len(site.robots_hits()) == 2
-    assert not any(answer["flags"] for answer in answers_of(seen))
-
-
 def test_a_site_that_forbids_everything_still_shows_its_robots_txt() -> None:
     with Site("User-agent: *\nDisallow: /\n") as site:
         seen = crawl(f"{site.url}/robots.txt", f"{site.url}/", spider="tests.spiders.Answers")

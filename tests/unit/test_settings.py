@@ -272,6 +272,10 @@ WAIT = "requests that wait for robots.txt now stay in the scheduler, which needs
             "NOROBOTS_REPORT_ORIGINS",
             "a report lists 10,000 origins; NOROBOTS_EVIDENCE records all of them",
         ),
+        (
+            "NOROBOTS_SHARE_ROBOTSTXT",
+            "to send a request for robots.txt to the site, set dont_obey_robotstxt in its meta",
+        ),
     ],
 )
 def test_a_setting_of_an_earlier_version_is_a_warning(
