@@ -43,6 +43,9 @@ _SIMILAR_PREFIX = re.compile("NO_?ROBOTS?(?:TXT)?_")
 # How a boolean may be written.
 _FLAGS = ("true", "false", "1", "0")
 
+# The values of NOROBOTS_META that obey only one word of a page.
+_META_WORDS = ("nofollow", "noindex")
+
 # What is in a list of meta keys only by mistake.
 _NO_META_KEY = re.compile(r"[\s;]|^$")
 
@@ -84,8 +87,6 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_EVIDENCE_REQUIRED": False,
         "NOROBOTS_DRY_RUN": False,
         "NOROBOTS_META": False,
-        "NOROBOTS_META_FOLLOW": True,
-        "NOROBOTS_META_INDEX": True,
     }
 )
 
@@ -100,6 +101,8 @@ _REMOVED: Mapping[str, str] = MappingProxyType(
         "NOROBOTS_ORIGINS_MAX": "NOROBOTS_MEMORY_MAX alone limits the origins in memory",
         "NOROBOTS_REDIRECT_MAX": f"up to {REDIRECT_MAX} redirects of robots.txt are always followed",
         "NOROBOTS_REPORT_ORIGINS": "a report lists 10,000 origins; NOROBOTS_EVIDENCE records all of them",
+        "NOROBOTS_META_FOLLOW": 'NOROBOTS_META = "noindex" obeys only noindex',
+        "NOROBOTS_META_INDEX": 'NOROBOTS_META = "nofollow" obeys only nofollow',
         "NOROBOTS_SHARE_ROBOTSTXT": (
             "to send a request for robots.txt to the site, set dont_obey_robotstxt in its meta"
         ),
@@ -115,7 +118,7 @@ def _error(name: str, value: object, problem: str) -> ValueError:
     return ValueError(f"{name} = {value!r}: {problem}")
 
 
-def _flag(settings: BaseSettings, name: str) -> bool:
+def _flag(settings: BaseSettings, name: str, accepted: str = "True or False") -> bool:
     value = settings.get(name)
     try:
         flag = settings.getbool(name, bool(DEFAULTS.get(name)))
@@ -123,8 +126,16 @@ def _flag(settings: BaseSettings, name: str) -> bool:
         flag = None
     # Scrapy accepts any number as a boolean. Only its own settings may have one here.
     if flag is None or (name in DEFAULTS and value is not None and str(value).lower() not in _FLAGS):
-        raise _error(name, value, "must be True or False")
+        raise _error(name, value, f"must be {accepted}")
     return flag
+
+
+def _obeys(settings: BaseSettings, name: str, word: str) -> bool:
+    """Return whether the crawl obeys a word of META tags."""
+    value = settings.get(name)
+    if isinstance(value, str) and value.lower() in _META_WORDS:
+        return value.lower() == word
+    return _flag(settings, name, 'True, False, "nofollow" or "noindex"')
 
 
 def _text(settings: BaseSettings, name: str) -> str | None:
@@ -333,13 +344,17 @@ class WaitingConfig(_Section):
 
 @dataclass(frozen=True, slots=True)
 class MetaConfig(_Section):
-    """The settings of one crawl for robots META tags."""
+    """The settings of one crawl for robots META tags: which of their words are obeyed."""
 
-    obey: bool = _setting(_flag, "NOROBOTS_META")
-    follow: bool = _setting(_flag, "NOROBOTS_META_FOLLOW")
-    index: bool = _setting(_flag, "NOROBOTS_META_INDEX")
+    nofollow: bool = _setting(_obeys, "NOROBOTS_META", "nofollow")
+    noindex: bool = _setting(_obeys, "NOROBOTS_META", "noindex")
     dry_run: bool = _setting(_flag, "NOROBOTS_DRY_RUN")
     robot: str | None = _setting(_text, "ROBOTSTXT_USER_AGENT")
+
+    @property
+    def obey(self) -> bool:
+        """Whether any of them is obeyed."""
+        return self.nofollow or self.noindex
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ def test_a_policy_may_come_from_the_command_line() -> None:
     assert config(NOROBOTS_STATUS_POLICY="rfc9309") != config()
 
 
-FLAGS = [name for name, default in DEFAULTS.items() if isinstance(default, bool)]
+FLAGS = [name for name, default in DEFAULTS.items() if isinstance(default, bool) and name != "NOROBOTS_META"]
 WHOLE = [name for name in NUMBERS if not name.endswith(TIMES)]
 
 
@@ -92,18 +92,38 @@ def test_a_fraction_is_an_error_for_a_whole_number(name: str) -> None:
 @pytest.mark.parametrize("name", ["ROBOTSTXT_OBEY", *FLAGS])
 @pytest.mark.parametrize("value", ["maybe", [], {}, float("inf")])
 def test_an_invalid_switch_is_an_error(name: str, value: object) -> None:
-    reads = MetaConfig if name.startswith("NOROBOTS_META") else Config
     with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}: must be True or False$"):
-        reads.from_settings(Settings({name: value}))
+        config(**{name: value})
 
 
-def test_switches() -> None:
-    assert MetaConfig.from_settings(Settings()) == MetaConfig(
-        False, follow=True, index=True, dry_run=False, robot=None
-    )
-    given = {"NOROBOTS_META": "1", "NOROBOTS_META_FOLLOW": "False", "NOROBOTS_META_INDEX": 0}
-    read = MetaConfig.from_settings(Settings({**given, "ROBOTSTXT_USER_AGENT": "FooBot"}))
-    assert read == MetaConfig(True, follow=False, index=False, dry_run=False, robot="FooBot")
+def meta(**settings: Any) -> MetaConfig:
+    return MetaConfig.from_settings(Settings(settings))
+
+
+@pytest.mark.parametrize(
+    ("value", "nofollow", "noindex"),
+    [
+        *((value, True, True) for value in (True, 1, "True", "true", "1")),
+        *((value, False, False) for value in (None, False, 0, "False", "false", "0")),
+        *((value, True, False) for value in ("nofollow", "NOFOLLOW")),
+        *((value, False, True) for value in ("noindex", "NoIndex")),
+    ],
+)
+def test_meta_tags_are_obeyed_in_whole_or_in_part(value: object, nofollow: bool, noindex: bool) -> None:
+    read = meta(NOROBOTS_META=value, ROBOTSTXT_USER_AGENT="FooBot")
+    assert read == MetaConfig(nofollow=nofollow, noindex=noindex, dry_run=False, robot="FooBot")
+    assert read.obey == (nofollow or noindex)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["maybe", "", "none", "follow", "nofollow, noindex", ["nofollow"], {}, 2, "2", -1, 0.5, b"noindex"],
+)
+def test_another_value_for_meta_tags_is_an_error(value: object) -> None:
+    accepted = 'True, False, "nofollow" or "noindex"'
+    problem = f"^NOROBOTS_META = {re.escape(repr(value))}: must be {accepted}$"
+    with pytest.raises(ValueError, match=problem):
+        meta(NOROBOTS_META=value)
 
 
 @pytest.mark.parametrize("value", [7, {"proxy": 1}, [1], None])
@@ -130,9 +150,8 @@ def test_copy_meta_refuses_what_is_not_a_key(value: object) -> None:
 @pytest.mark.parametrize("name", FLAGS)
 @pytest.mark.parametrize("value", [2, "2", -1, 0.5])
 def test_a_number_that_is_not_a_switch_is_an_error(name: str, value: object) -> None:
-    reads = MetaConfig if name.startswith("NOROBOTS_META") else Config
     with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}: must be True or False$"):
-        reads.from_settings(Settings({name: value}))
+        config(**{name: value})
 
 
 @pytest.mark.parametrize("name", ["NOROBOTS_COPY_META", "NOROBOTS_ALSO_OBEY"])
@@ -272,6 +291,8 @@ WAIT = "requests that wait for robots.txt now stay in the scheduler, which needs
             "NOROBOTS_REPORT_ORIGINS",
             "a report lists 10,000 origins; NOROBOTS_EVIDENCE records all of them",
         ),
+        ("NOROBOTS_META_FOLLOW", 'NOROBOTS_META = "noindex" obeys only noindex'),
+        ("NOROBOTS_META_INDEX", 'NOROBOTS_META = "nofollow" obeys only nofollow'),
         (
             "NOROBOTS_SHARE_ROBOTSTXT",
             "to send a request for robots.txt to the site, set dont_obey_robotstxt in its meta",
