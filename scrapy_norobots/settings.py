@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
@@ -42,6 +43,9 @@ _SIMILAR_PREFIX = re.compile("NO_?ROBOTS?(?:TXT)?_")
 
 # How a boolean may be written.
 _FLAGS = ("true", "false", "1", "0")
+
+# The parsers that NOROBOTS_ALSO_OBEY accepts by the name of their standard.
+_PARSERS: Mapping[str, type[RobotParser]] = MappingProxyType({"rfc9309": ProtegoRobotParser})
 
 # The values of NOROBOTS_META that obey only one word of a page.
 _META_WORDS = ("nofollow", "noindex")
@@ -214,8 +218,13 @@ def _names(settings: BaseSettings, name: str) -> tuple[str, ...]:
 def _parsers(settings: BaseSettings, name: str) -> tuple[type[RobotParser], ...]:
     parts = _list(settings, name)
     if parts is None:
-        raise _error(name, _value(settings, name), "must be a list of parser classes or their import paths")
-    return tuple(_load_parser(name, part) for part in parts)
+        accepted = 'parser classes, their import paths or "rfc9309"'
+        raise _error(name, _value(settings, name), f"must be a list of {accepted}")
+    return tuple(_named_parser(part) or _load_parser(name, part) for part in parts)
+
+
+def _named_parser(value: object) -> type[RobotParser] | None:
+    return _PARSERS.get(value.lower()) if isinstance(value, str) else None
 
 
 def _load_parser(name: str, value: Any) -> type[RobotParser]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from scrapy.robotstxt import ProtegoRobotParser, PythonRobotParser
 from scrapy.settings import Settings
 
 from scrapy_norobots.freshness import Freshness
@@ -159,6 +160,32 @@ def test_a_number_that_is_not_a_switch_is_an_error(name: str, value: object) -> 
 def test_a_list_in_invalid_json_is_an_error(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=rf"^{name} = .*: is not valid JSON \("):
         config(**{name: value})
+
+
+PROTEGO, PYTHON = "scrapy.robotstxt.ProtegoRobotParser", "scrapy.robotstxt.PythonRobotParser"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(["rfc9309", PYTHON], ["RFC9309", PythonRobotParser], (PROTEGO, PYTHON)),
+        *(f"rfc9309, {PYTHON}", f'["Rfc9309", "{PYTHON}"]'),
+    ],
+)
+def test_further_parsers_may_be_names_classes_and_import_paths(value: object) -> None:
+    assert config(NOROBOTS_ALSO_OBEY=value).also_obey == (ProtegoRobotParser, PythonRobotParser)
+
+
+@pytest.mark.parametrize("value", ["rfc9039", ["no.such.Parser"], [7], ["rfc9309", "PythonRobotParser"]])
+def test_another_name_of_a_further_parser_is_an_error(value: object) -> None:
+    with pytest.raises(ValueError, match=r"^NOROBOTS_ALSO_OBEY = .*: cannot be imported: "):
+        config(NOROBOTS_ALSO_OBEY=value)
+
+
+def test_further_parsers_are_a_list() -> None:
+    accepted = 'parser classes, their import paths or "rfc9309"'
+    with pytest.raises(ValueError, match=f"^NOROBOTS_ALSO_OBEY = 7: must be a list of {accepted}$"):
+        config(NOROBOTS_ALSO_OBEY=7)
 
 
 def test_a_report_path_must_not_be_a_url() -> None:
