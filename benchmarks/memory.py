@@ -1,4 +1,4 @@
-"""``memory``: the memory of 200,000 origins with the default limits.
+"""``memory``: the memory of 200,000 origins with the default limit.
 
 They pass through the cache as in a broad crawl, each with its own robots.txt, which is judged and prepared
 like a download, and asked about one URL. Memory is that of the process, minus its memory before the first
@@ -32,13 +32,13 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def fill(origins_max: int, memory_max: int) -> list[list[str]]:
-    """Put all origins into a cache with limits, and return the rows of the table."""
+def fill(memory_max: int) -> list[list[str]]:
+    """Put all origins into a cache with a limit of bytes, and return the rows of the table."""
     some = random.Random(1994)
     judge = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
     target = page_urls(1)[0].partition(".example")[2]
 
-    cache = OriginCache(origins_max=origins_max, memory_max=memory_max)
+    cache = OriginCache(memory_max=memory_max)
     before = resident()
     rows = []
     for number in range(1, ORIGINS + 1):
@@ -65,11 +65,8 @@ def fill(origins_max: int, memory_max: int) -> list[list[str]]:
 
 def run(rounds: int) -> None:
     """Measure and print one table per round; later rounds reuse memory that earlier ones have freed."""
-    origins_max, memory_max = (
-        int(str(DEFAULTS["NOROBOTS_ORIGINS_MAX"])),
-        int(str(DEFAULTS["NOROBOTS_MEMORY_MAX"])),
-    )
+    memory_max = int(str(DEFAULTS["NOROBOTS_MEMORY_MAX"]))
     for _ in range(rounds):
-        rows = fill(origins_max, memory_max)
+        rows = fill(memory_max)
         columns = ["origins met", "kept", "by its own count", "resident memory, grown by", "an origin kept"]
-        table(f"memory: at most {origins_max:,} origins and {memory_max / 2**20:.0f} MiB", columns, rows)
+        table(f"memory: at most {memory_max / 2**20:.0f} MiB", columns, rows)

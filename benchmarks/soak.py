@@ -39,7 +39,7 @@ SETTINGS: dict[str, Any] = {
     "NOROBOTS_ERROR_TTL": 5,
     "NOROBOTS_STALE_TTL": 60,
     "NOROBOTS_TIMEOUT": 3,
-    "NOROBOTS_ORIGINS_MAX": 2_000,
+    "NOROBOTS_MEMORY_MAX": 4 * 1024**2,  # about 2,000 origins
     "NOROBOTS_RETRY_CLOSED": 2,
 }
 # Every host always forbids this.

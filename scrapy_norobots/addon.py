@@ -3,7 +3,7 @@
 The add-on replaces Scrapy's own robots.txt middleware by `NoRobotsMiddleware`, at the same order; sets
 `ROBOTSTXT_OBEY` to True and `DOWNLOADER` to `RobotsDownloader`, unless the user has set them; puts
 `RobotsScheduler` around the user's `SCHEDULER`; and lists `RobotsMetaMiddleware`. The last one disables
-itself unless `NOROBOTS_META` is true; it is always listed, because another add-on may still set
+itself unless `NOROBOTS_META` is on; it is always listed, because another add-on may still set
 `NOROBOTS_META` after this one. The user's settings win: the order of a middleware, `None` for one of the
 plugin's middlewares, `ROBOTSTXT_OBEY = False`. To apply the add-on twice has the same effect as to apply it
 once.

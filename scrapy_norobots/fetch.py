@@ -26,6 +26,7 @@ from scrapy_norobots.freshness import stated_wait
 from scrapy_norobots.host_names import HostNames
 from scrapy_norobots.in_flight import BodiesInFlight, NoRoomError, free_body
 from scrapy_norobots.internals import has_slot_of_host, missing_internals, slot_of
+from scrapy_norobots.settings import REDIRECT_MAX
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
@@ -120,7 +121,7 @@ class Fetcher:
         self, origin: Origin, url: str, page: Request, previous: Snapshot | None, meta: dict[str, object]
     ) -> Snapshot:
         """Download a URL, and follow its redirects."""
-        hops_left = self._config.redirect_max
+        hops_left = REDIRECT_MAX
         while True:
             request = self._request(origin, url, page, previous)
             request.meta.update(meta)

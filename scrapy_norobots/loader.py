@@ -75,7 +75,6 @@ class RobotsLoader:
         self._fetcher = Fetcher(crawler, config, events)
         self._store = self._open_store()
         self.origins = OriginCache(
-            origins_max=config.origins_max,
             memory_max=config.memory_max,
         )
         self._loads: SharedLoads[Origin, Access] = SharedLoads()

@@ -1,6 +1,6 @@
 """The cache of origins in memory, and one load at a time for each origin that is not in it.
 
-`OriginCache` has limits of origins and of bytes, and evicts the least recently used first. `OriginCache.get`
+`OriginCache` has a limit of bytes, and evicts the least recently used first. `OriginCache.get`
 is the hot path: a dictionary look-up. With `SharedLoads`, all requests that wait for an origin share one
 load. No waiter owns the load, so to cancel one, even the first, does not affect the others.
 """
@@ -33,18 +33,16 @@ class _Entry:
 class OriginCache:
     """The accesses of origins, each until its lifetime ends.
 
-    `origins_max` and `memory_max` (bytes) limit the cache. `clock` returns seconds that never go back. The
-    attribute `size` is the approximate memory use, in bytes.
+    `memory_max` (bytes) limits the cache. `clock` returns seconds that never go back. The attribute `size` is
+    the approximate memory use, in bytes.
     """
 
     def __init__(
         self,
         *,
-        origins_max: int,
         memory_max: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._origins_max = origins_max
         self._memory_max = memory_max
         self._clock = clock
         self._entries: OrderedDict[Origin, _Entry] = OrderedDict()
@@ -77,15 +75,13 @@ class OriginCache:
         return max(0.0, entry.expires - self._clock()) if entry else 0.0
 
     def put(self, origin: Origin, access: Access) -> None:
-        """Store an access, replacing the previous one, and evict origins while a limit is exceeded."""
+        """Store an access, replacing the previous one, and evict origins while the limit is exceeded."""
         if origin in self._entries:
             self._remove(origin)
         entry = _Entry(access, access.size, self._clock() + access.lifetime)
         self._entries[origin] = entry
         self.size += entry.size
-        while len(self._entries) > self._origins_max or (
-            self.size > self._memory_max and len(self._entries) > 1
-        ):
+        while self.size > self._memory_max and len(self._entries) > 1:
             self._remove(next(iter(self._entries)))
 
     def _remove(self, origin: Origin) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
@@ -43,15 +44,24 @@ _SIMILAR_PREFIX = re.compile("NO_?ROBOTS?(?:TXT)?_")
 # How a boolean may be written.
 _FLAGS = ("true", "false", "1", "0")
 
+# The parsers that NOROBOTS_ALSO_OBEY accepts by the name of their standard.
+_PARSERS: Mapping[str, type[RobotParser]] = MappingProxyType({"rfc9309": ProtegoRobotParser})
+
+# The values of NOROBOTS_META that obey only one word of a page.
+_META_WORDS = ("nofollow", "noindex")
+
 # What is in a list of meta keys only by mistake.
 _NO_META_KEY = re.compile(r"[\s;]|^$")
 
 # The file of the store in JOBDIR, the directory of a job that can be paused and resumed.
 _JOB_FILE = "robots.sqlite"
 
+# How many redirects of a robots.txt are followed: RFC 9309 (2.3.1.2) asks for at least five.
+REDIRECT_MAX = 5
+
 # Upper limits of numbers. Larger ones are useless, and would fail later: in a timer, store or decompressor.
 _DAY, _CENTURY = 86_400, 100 * 365 * 86_400
-_MILLION, _BILLION = 10**6, 10**9
+_MILLION = 10**6
 _TIB = 1024**4
 _LARGEST_FILE = 256 * 1024 * 1024  # Redis accepts entries of at most twice that size
 
@@ -67,36 +77,40 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_TIMEOUT": 15,
         "NOROBOTS_RETRY_TIMES": 1,
         "NOROBOTS_MAXSIZE": 2 * 1024 * 1024,
-        "NOROBOTS_REDIRECT_MAX": 5,
         "NOROBOTS_COPY_META": ("proxy", "bindaddress", "download_slot"),
         "NOROBOTS_CONCURRENT_FETCHES": 500,
-        "NOROBOTS_ORIGINS_MAX": 50_000,
         "NOROBOTS_MEMORY_MAX": 64 * 1024 * 1024,
         "NOROBOTS_MULTIVALUE": False,
         "NOROBOTS_ALSO_OBEY": (),
         "NOROBOTS_CRAWL_DELAY_MAX": 0,
-        "NOROBOTS_SHARE_ROBOTSTXT": True,
         "NOROBOTS_STORE": None,
         "NOROBOTS_STORE_MAX": 1024 * 1024 * 1024,
         "NOROBOTS_REPORT": "",
-        "NOROBOTS_REPORT_ORIGINS": 10_000,
         "NOROBOTS_EVIDENCE": "",
         "NOROBOTS_EVIDENCE_ALLOWED": True,
         "NOROBOTS_EVIDENCE_REQUIRED": False,
         "NOROBOTS_DRY_RUN": False,
         "NOROBOTS_META": False,
-        "NOROBOTS_META_FOLLOW": True,
-        "NOROBOTS_META_INDEX": True,
     }
 )
 
 
 # What replaces a setting of earlier versions.
 _REMOVED: Mapping[str, str] = MappingProxyType(
-    dict.fromkeys(
-        ("NOROBOTS_HELD_PER_ORIGIN", "NOROBOTS_HELD_MAX"),
-        "requests that wait for robots.txt now stay in the scheduler, which needs no such limit",
-    )
+    {
+        **dict.fromkeys(
+            ("NOROBOTS_HELD_PER_ORIGIN", "NOROBOTS_HELD_MAX"),
+            "requests that wait for robots.txt now stay in the scheduler, which needs no such limit",
+        ),
+        "NOROBOTS_ORIGINS_MAX": "NOROBOTS_MEMORY_MAX alone limits the origins in memory",
+        "NOROBOTS_REDIRECT_MAX": f"up to {REDIRECT_MAX} redirects of robots.txt are always followed",
+        "NOROBOTS_REPORT_ORIGINS": "a report lists 10,000 origins; NOROBOTS_EVIDENCE records all of them",
+        "NOROBOTS_META_FOLLOW": 'NOROBOTS_META = "noindex" obeys only noindex',
+        "NOROBOTS_META_INDEX": 'NOROBOTS_META = "nofollow" obeys only nofollow',
+        "NOROBOTS_SHARE_ROBOTSTXT": (
+            "to send a request for robots.txt to the site, set dont_obey_robotstxt in its meta"
+        ),
+    }
 )
 
 
@@ -108,7 +122,7 @@ def _error(name: str, value: object, problem: str) -> ValueError:
     return ValueError(f"{name} = {value!r}: {problem}")
 
 
-def _flag(settings: BaseSettings, name: str) -> bool:
+def _flag(settings: BaseSettings, name: str, accepted: str = "True or False") -> bool:
     value = settings.get(name)
     try:
         flag = settings.getbool(name, bool(DEFAULTS.get(name)))
@@ -116,8 +130,16 @@ def _flag(settings: BaseSettings, name: str) -> bool:
         flag = None
     # Scrapy accepts any number as a boolean. Only its own settings may have one here.
     if flag is None or (name in DEFAULTS and value is not None and str(value).lower() not in _FLAGS):
-        raise _error(name, value, "must be True or False")
+        raise _error(name, value, f"must be {accepted}")
     return flag
+
+
+def _obeys(settings: BaseSettings, name: str, word: str) -> bool:
+    """Return whether the crawl obeys a word of META tags."""
+    value = settings.get(name)
+    if isinstance(value, str) and value.lower() in _META_WORDS:
+        return value.lower() == word
+    return _flag(settings, name, 'True, False, "nofollow" or "noindex"')
 
 
 def _text(settings: BaseSettings, name: str) -> str | None:
@@ -196,8 +218,13 @@ def _names(settings: BaseSettings, name: str) -> tuple[str, ...]:
 def _parsers(settings: BaseSettings, name: str) -> tuple[type[RobotParser], ...]:
     parts = _list(settings, name)
     if parts is None:
-        raise _error(name, _value(settings, name), "must be a list of parser classes or their import paths")
-    return tuple(_load_parser(name, part) for part in parts)
+        accepted = 'parser classes, their import paths or "rfc9309"'
+        raise _error(name, _value(settings, name), f"must be a list of {accepted}")
+    return tuple(_named_parser(part) or _load_parser(name, part) for part in parts)
+
+
+def _named_parser(value: object) -> type[RobotParser] | None:
+    return _PARSERS.get(value.lower()) if isinstance(value, str) else None
 
 
 def _load_parser(name: str, value: Any) -> type[RobotParser]:
@@ -326,13 +353,17 @@ class WaitingConfig(_Section):
 
 @dataclass(frozen=True, slots=True)
 class MetaConfig(_Section):
-    """The settings of one crawl for robots META tags."""
+    """The settings of one crawl for robots META tags: which of their words are obeyed."""
 
-    obey: bool = _setting(_flag, "NOROBOTS_META")
-    follow: bool = _setting(_flag, "NOROBOTS_META_FOLLOW")
-    index: bool = _setting(_flag, "NOROBOTS_META_INDEX")
+    nofollow: bool = _setting(_obeys, "NOROBOTS_META", "nofollow")
+    noindex: bool = _setting(_obeys, "NOROBOTS_META", "noindex")
     dry_run: bool = _setting(_flag, "NOROBOTS_DRY_RUN")
     robot: str | None = _setting(_text, "ROBOTSTXT_USER_AGENT")
+
+    @property
+    def obey(self) -> bool:
+        """Whether any of them is obeyed."""
+        return self.nofollow or self.noindex
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,26 +380,22 @@ class Config(_Section):
     timeout: float = _setting(_number, "NOROBOTS_TIMEOUT", "seconds", 0.001, _DAY)
     retry_times: int = _setting(_whole, "NOROBOTS_RETRY_TIMES", "retries", 0, 100)
     maxsize: int = _setting(_whole, "NOROBOTS_MAXSIZE", "bytes", 1, _LARGEST_FILE)
-    redirect_max: int = _setting(_whole, "NOROBOTS_REDIRECT_MAX", "redirects", 0, 100)
     copy_meta: tuple[str, ...] = _setting(_names, "NOROBOTS_COPY_META")
     waiting: WaitingConfig = _setting(WaitingConfig.from_settings)
-    origins_max: int = _setting(_whole, "NOROBOTS_ORIGINS_MAX", "origins", 1, _BILLION)
     memory_max: int = _setting(_whole, "NOROBOTS_MEMORY_MAX", "bytes", 1, _TIB)
     multivalue: bool = _setting(_flag, "NOROBOTS_MULTIVALUE")
     also_obey: tuple[type[RobotParser], ...] = _setting(_parsers, "NOROBOTS_ALSO_OBEY")
     crawl_delay_max: float = _setting(_number, "NOROBOTS_CRAWL_DELAY_MAX", "seconds", 0, _DAY)
-    share_robotstxt: bool = _setting(_flag, "NOROBOTS_SHARE_ROBOTSTXT")
     store: str = _setting(_store)
     store_max: int = _setting(_whole, "NOROBOTS_STORE_MAX", "bytes", 1, _TIB)
     report: tuple[str, ...] = _setting(_report_paths, "NOROBOTS_REPORT")  # with placeholders
-    report_origins: int = _setting(_whole, "NOROBOTS_REPORT_ORIGINS", "origins", 1, _BILLION)
     evidence: EvidenceConfig = _setting(EvidenceConfig.from_settings)
     dry_run: bool = _setting(_flag, "NOROBOTS_DRY_RUN")
 
     @property
     def longest_download(self) -> float:
         """The longest time that a download of a robots.txt can take, in seconds: each try of each hop."""
-        return self.timeout * (1 + self.retry_times) * (1 + self.redirect_max)
+        return self.timeout * (1 + self.retry_times) * (1 + REDIRECT_MAX)
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:

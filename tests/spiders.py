@@ -38,6 +38,7 @@ from twisted.python.failure import Failure
 
 from scrapy_norobots import NoRobotsMiddleware, RobotsDownloader, RobotsTxt, compat
 from scrapy_norobots.origins import OriginCache
+from scrapy_norobots.settings import Config
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -342,6 +343,14 @@ class Asking(Pages):
                 results.append(" from ".join(names))
             else:
                 results.append("passed")
+
+
+class Hasty(Pages):
+    """Does not wait long for a robots.txt that another process downloads."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        Config.longest_download = 3  # type: ignore[assignment, method-assign]
 
 
 class ListeningAndAsking(Listening, Asking):

@@ -102,7 +102,7 @@ class StoreSource:
         """Raise `ValueError` if the store or a parser cannot be used."""
         self._judge = _judge(crawler, config)
         self._thread = thread
-        self._origins = OriginCache(origins_max=config.origins_max, memory_max=config.memory_max)
+        self._origins = OriginCache(memory_max=config.memory_max)
         self._store = ExistingStore(value, config.store_max, has_asyncio=compat.has_asyncio(crawler))
         crawler.signals.connect(self._store.close, signals.spider_closed)
 
@@ -134,7 +134,7 @@ class ComparingSource:
         # Scrapy's default parser.
         reader = Reader(crawler, ProtegoRobotParser, (), multivalue=False)
         self._judge = Judge(StatusPolicy.of("rfc9309"), config.freshness, reader.read)
-        self._others = OriginCache(origins_max=config.origins_max, memory_max=config.memory_max)
+        self._others = OriginCache(memory_max=config.memory_max)
 
     def get(self, origin: Origin) -> Found | None:
         """Return the access that is in memory, if both readings are."""

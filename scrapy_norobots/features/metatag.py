@@ -127,13 +127,13 @@ class RobotsMetaMiddleware:
         if page is None or each is None:
             return True
         if isinstance(each, Request):
-            if page.follow or not self._config.follow or each.meta.get("dont_obey_robotstxt"):
+            if page.follow or not self._config.nofollow or each.meta.get("dont_obey_robotstxt"):
                 return True
             self._stats.inc_value("norobots/meta/nofollow")
             self._log_drop("Request", each, "nofollow", page.nofollow_by, response)
         else:
             assert response.request is not None  # the engine sets it
-            if page.index or not self._config.index or is_overridden(response.request):
+            if page.index or not self._config.noindex or is_overridden(response.request):
                 return True
             self._stats.inc_value("norobots/meta/noindex")
             self._log_drop("Item", type(each).__name__, "noindex", page.noindex_by, response)

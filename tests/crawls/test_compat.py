@@ -31,7 +31,7 @@ def test_a_deprecation_warning_fails_the_test(mode: str) -> None:
 def test_all_features_together_log_no_deprecation(mode: str, tmp_path: Path) -> None:
     settings = {
         **ADDON,
-        "NOROBOTS_ALSO_OBEY": ["scrapy.robotstxt.ProtegoRobotParser"],
+        "NOROBOTS_ALSO_OBEY": ["rfc9309"],
         "NOROBOTS_META": True,
         "NOROBOTS_REPORT": str(tmp_path / "report.html"),
         "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite",

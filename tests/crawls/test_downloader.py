@@ -87,7 +87,7 @@ def test_requests_that_wait_twice_stay_within_the_limit(mode: str) -> None:
     targets = ["/robots.txt", *(f"/{number}" for number in range(5))]
     with Site(None, dict.fromkeys(targets, hand.answer), host="0.0.0.0") as site:
         urls = [f"{site.url_of(f'127.0.0.{host}')}{target}" for target in targets[1:] for host in range(1, 6)]
-        settings = {**ADDON, "CONCURRENT_REQUESTS": 2, "NOROBOTS_ORIGINS_MAX": 1, **QUEUE}
+        settings = {**ADDON, "CONCURRENT_REQUESTS": 2, "NOROBOTS_MEMORY_MAX": 1, **QUEUE}
         seen = crawl(*urls, mode=mode, settings=settings)
     assert len(seen.pages) == 5 * 5
     assert len(site.robots_hits()) > 5

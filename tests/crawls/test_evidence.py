@@ -17,7 +17,7 @@ from tests.crawls.test_refresh import LONGER_THAN_TTL, RULES, SHORT, Changing
 from tests.evidence import Stored, answers, audit, decisions, files, verdicts
 from tests.sites import Answer, Hit, Site, page
 
-PROTEGO = {"NOROBOTS_ALSO_OBEY": ["scrapy.robotstxt.ProtegoRobotParser"]}
+PROTEGO = {"NOROBOTS_ALSO_OBEY": ["rfc9309"]}
 
 
 def with_evidence(folder: Path, **settings: Any) -> dict[str, Any]:

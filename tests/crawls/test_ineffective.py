@@ -23,7 +23,7 @@ def test_lines_without_effect_are_one_warning(mode: str) -> None:
 
 
 def test_lines_without_effect_are_reported_with_another_reading_too() -> None:
-    settings = {**ADDON, "NOROBOTS_ALSO_OBEY": ["scrapy.robotstxt.ProtegoRobotParser"]}
+    settings = {**ADDON, "NOROBOTS_ALSO_OBEY": ["rfc9309"]}
     with Site(FAULTY) as site:
         seen = crawl(f"{site.url}/", settings=settings)
     assert seen.log_lines("WARNING: ", "without effect: 2 of 3 Disallow lines")

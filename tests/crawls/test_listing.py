@@ -27,7 +27,6 @@ Disallow: /*.gif$
 
 Disalow: /attic/
 """
-PROTEGO = ["scrapy.robotstxt.ProtegoRobotParser"]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +39,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
             *(f"{town.url}/{path}" for path in ("staff/1", "staff/2", "a.gif", "a")),
             *(f"{hostile.url}/{quote(text, safe='/&;$=()!*+,:@')}" for text in HOSTILE),
             f"{shut.url}/",
-            settings=with_report(file, file.with_suffix(".json"), NOROBOTS_ALSO_OBEY=PROTEGO),
+            settings=with_report(file, file.with_suffix(".json"), NOROBOTS_ALSO_OBEY=["rfc9309"]),
         )
     return file
 

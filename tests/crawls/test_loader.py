@@ -164,14 +164,13 @@ def test_a_process_that_dies_while_downloading_is_replaced(store: dict[str, Any]
             dead.wait(30)
         return Answer(RULES)
 
-    quick = {**store, "NOROBOTS_TIMEOUT": 3, "NOROBOTS_RETRY_TIMES": 0, "NOROBOTS_REDIRECT_MAX": 0}
     with Site(robots) as site:
-        # The first has a long timeout, so that its lock is held longer than the process lives.
-        with started(f"{site.url}/", settings={**quick, "NOROBOTS_REDIRECT_MAX": 2}) as first:
+        with started(f"{site.url}/", settings=store) as first:
             assert asked.wait(30)
             first.kill()
         dead.set()
-        seen = crawl(f"{site.url}/", f"{site.url}/back/", settings=quick)
+        # The lock of the first is held longer than this one waits.
+        seen = crawl(f"{site.url}/", f"{site.url}/back/", settings=store, spider="tests.spiders.Hasty")
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
     assert len(site.robots_hits()) == 2
     assert site.pages() == ["/"]

@@ -193,7 +193,7 @@ def check_what_goes_out(mode: str, settings: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("trick", ["/x/../dots", "/dots/."])
 def test_a_second_reading_is_asked_about_the_url_that_is_sent(trick: str, mode: str) -> None:
-    settings = {**ADDON, "NOROBOTS_ALSO_OBEY": ["scrapy.robotstxt.ProtegoRobotParser"]}
+    settings = {**ADDON, "NOROBOTS_ALSO_OBEY": ["rfc9309"]}
     with Site("User-agent: *\nDisallow: /dots$\n") as site:  # only the second reading knows the $
         seen = crawl({"url": f"{site.url}{trick}"}, mode=mode, settings=settings)
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]

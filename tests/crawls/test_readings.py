@@ -26,7 +26,7 @@ def crawled(*paths: str, mode: str = MODES[0], **settings: Any) -> Any:
 
 def test_a_request_passes_only_if_all_readings_allow_it(mode: str) -> None:
     seen, drops, site = crawled(
-        "/", "/back/door", "/a.pdf", "/back/", mode=mode, NOROBOTS_ALSO_OBEY=[PROTEGO]
+        "/", "/back/door", "/a.pdf", "/back/", mode=mode, NOROBOTS_ALSO_OBEY=["rfc9309"]
     )
     assert site.pages() == ["/"]
     assert {path: drop.line for path, drop in drops.items()} == {"/back/door": 2, "/a.pdf": None, "/back/": 2}

@@ -177,12 +177,9 @@ def test_retry_times_is_the_number_of_retries() -> None:
         assert len(site.robots_hits()) == 1 + retries
 
 
-def test_the_settings_limit_memory() -> None:
+def test_memory_max_limits_memory() -> None:
     with Site(RULES) as one, Site(RULES) as other, Site() as start:
         plan = [(0, f"{site.url}/") for site in (one, other, one, other)]
-        for bounds in ({"NOROBOTS_ORIGINS_MAX": 1}, {"NOROBOTS_MEMORY_MAX": 1}):
-            spider, arguments = "tests.spiders.Asking", {"plan": plan}
-            crawl(f"{start.url}/", spider=spider, settings={**ADDON, **bounds}, arguments=arguments)
-            assert len(one.robots_hits()) == len(other.robots_hits()) == 2
-            one.hits.clear()
-            other.hits.clear()
+        spider, settings = "tests.spiders.Asking", {**ADDON, "NOROBOTS_MEMORY_MAX": 1}
+        crawl(f"{start.url}/", spider=spider, settings=settings, arguments={"plan": plan})
+    assert len(one.robots_hits()) == len(other.robots_hits()) == 2

@@ -80,7 +80,7 @@ def test_the_summary_counts_files_with_patterns(rule: str) -> None:
     with Site(f"User-agent: *\n{rule}\n") as site, Site("User-agent: *\nDisallow: /a # *\n") as plain:
         urls = (f"{site.url}/x.pdf", f"{plain.url}/", f"{site.url}/y.pdf")
         seen = crawl(*urls)
-        both = crawl(*urls, settings={**ADDON, "NOROBOTS_ALSO_OBEY": ["scrapy.robotstxt.ProtegoRobotParser"]})
+        both = crawl(*urls, settings={**ADDON, "NOROBOTS_ALSO_OBEY": ["rfc9309"]})
     line = "  files with * or $ in rules, which the 1994 standard reads literally: 1, first: "
     assert f"{line}{site.url}/robots.txt\n" in seen.log
     assert "files with * or $" not in both.log

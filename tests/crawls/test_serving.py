@@ -177,18 +177,6 @@ def test_a_special_request_is_sent_to_the_site(request_: dict[str, Any]) -> None
     assert "robotstxt/request_count" not in seen.stats
 
 
-def test_sharing_can_be_disabled() -> None:
-    with Site(RULES) as site:
-        seen = crawl(
-            f"{site.url}/robots.txt",
-            f"{site.url}/",
-            spider="tests.spiders.Answers",
-            settings={**ADDON, "NOROBOTS_SHARE_ROBOTSTXT": False},
-        )
-    assert len(site.robots_hits()) == 2
-    assert not any(answer["flags"] for answer in answers_of(seen))
-
-
 def test_a_site_that_forbids_everything_still_shows_its_robots_txt() -> None:
     with Site("User-agent: *\nDisallow: /\n") as site:
         seen = crawl(f"{site.url}/robots.txt", f"{site.url}/", spider="tests.spiders.Answers")
@@ -203,12 +191,13 @@ def test_a_redirect_that_cannot_be_followed_is_left_to_the_spider() -> None:
         return Answer(status=302, headers={"Location": "/hop/1"})
 
     with Site(robots) as site:
-        site.answers["/hop/1"] = Answer(status=302, headers={"Location": "/hop/2"})
-        site.answers["/hop/2"] = Answer("at last")
+        for hop in range(1, 6):
+            site.answers[f"/hop/{hop}"] = Answer(status=302, headers={"Location": f"/hop/{hop + 1}"})
+        site.answers["/hop/6"] = Answer("at last")
         seen = crawl(
             f"{site.url}/robots.txt",
             spider="tests.spiders.Answers",
-            settings={**ADDON, "NOROBOTS_REDIRECT_MAX": 1, "NOROBOTS_STATUS_POLICY": {"3xx": "allow"}},
+            settings={**ADDON, "NOROBOTS_STATUS_POLICY": {"3xx": "allow"}},
         )
     assert [answer["body"] for answer in answers_of(seen)] == ["at last"]
 

@@ -176,10 +176,10 @@ def test_the_wait_is_limited_by_the_longest_download(
 ) -> None:
     monkeypatch.setattr(loader, "_LONG_WAIT", 0)
     caplog.set_level("INFO", loader.logger.name)
-    limits: dict[str, Any] = {"NOROBOTS_TIMEOUT": 0.2, "NOROBOTS_RETRY_TIMES": 0, "NOROBOTS_REDIRECT_MAX": 0}
+    monkeypatch.setattr(Config, "longest_download", 0.2)
 
     async def work() -> None:
-        async with crawls(tmp_path, 2, **limits) as (first, second):
+        async with crawls(tmp_path, 2) as (first, second):
             assert await second.store.acquire_lock(ORIGIN, 3600)
             _, is_hit = await first.load()
             assert not is_hit

@@ -1,4 +1,4 @@
-"""The cache in memory, its limits, and shared loads. (For cancelling, see test_middleware.)"""
+"""The cache in memory, its limit, and shared loads. (For cancelling, see test_middleware.)"""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class World:
         self.asked: list[tuple[Origin, str, Access | None]] = []
         self.loads: SharedLoads[Origin, Access] = SharedLoads()
         self.cache = OriginCache(
-            **{"origins_max": 100, "memory_max": 10**6, **bounds},
+            **{"memory_max": 10**6, **bounds},
             clock=lambda: self.now,
         )
 
@@ -57,7 +57,7 @@ def test_on_leave_gets_the_number_of_uses() -> None:
     def leave(origin: Origin, uses: int) -> None:
         left.append((int(origin.host.partition(".")[0]), uses))
 
-    world = World(origins_max=2, on_leave=leave)
+    world = World(memory_max=2 * FINE.size, on_leave=leave)
     for number in (1, 1, 1, 2, 2, 3):  # the first of each waits; the third evicts the first
         world.ask(origin(number))
     assert left == [(1, 2)]
@@ -99,8 +99,8 @@ def test_an_access_is_used_until_it_expires() -> None:
     assert world.asked[1:] == [(origin(1), "third", FINE)]
 
 
-def test_origins_max_evicts_the_least_recently_used() -> None:
-    world = World(origins_max=3)
+def test_memory_max_evicts_the_least_recently_used() -> None:
+    world = World(memory_max=3 * FINE.size)
     for number in (1, 2, 3):
         world.ask(origin(number))
     world.ask(origin(1))

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from scrapy.robotstxt import ProtegoRobotParser, PythonRobotParser
 from scrapy.settings import Settings
 
 from scrapy_norobots.freshness import Freshness
@@ -59,7 +60,7 @@ def test_a_policy_may_come_from_the_command_line() -> None:
     assert config(NOROBOTS_STATUS_POLICY="rfc9309") != config()
 
 
-FLAGS = [name for name, default in DEFAULTS.items() if isinstance(default, bool)]
+FLAGS = [name for name, default in DEFAULTS.items() if isinstance(default, bool) and name != "NOROBOTS_META"]
 WHOLE = [name for name in NUMBERS if not name.endswith(TIMES)]
 
 
@@ -92,18 +93,38 @@ def test_a_fraction_is_an_error_for_a_whole_number(name: str) -> None:
 @pytest.mark.parametrize("name", ["ROBOTSTXT_OBEY", *FLAGS])
 @pytest.mark.parametrize("value", ["maybe", [], {}, float("inf")])
 def test_an_invalid_switch_is_an_error(name: str, value: object) -> None:
-    reads = MetaConfig if name.startswith("NOROBOTS_META") else Config
     with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}: must be True or False$"):
-        reads.from_settings(Settings({name: value}))
+        config(**{name: value})
 
 
-def test_switches() -> None:
-    assert MetaConfig.from_settings(Settings()) == MetaConfig(
-        False, follow=True, index=True, dry_run=False, robot=None
-    )
-    given = {"NOROBOTS_META": "1", "NOROBOTS_META_FOLLOW": "False", "NOROBOTS_META_INDEX": 0}
-    read = MetaConfig.from_settings(Settings({**given, "ROBOTSTXT_USER_AGENT": "FooBot"}))
-    assert read == MetaConfig(True, follow=False, index=False, dry_run=False, robot="FooBot")
+def meta(**settings: Any) -> MetaConfig:
+    return MetaConfig.from_settings(Settings(settings))
+
+
+@pytest.mark.parametrize(
+    ("value", "nofollow", "noindex"),
+    [
+        *((value, True, True) for value in (True, 1, "True", "true", "1")),
+        *((value, False, False) for value in (None, False, 0, "False", "false", "0")),
+        *((value, True, False) for value in ("nofollow", "NOFOLLOW")),
+        *((value, False, True) for value in ("noindex", "NoIndex")),
+    ],
+)
+def test_meta_tags_are_obeyed_in_whole_or_in_part(value: object, nofollow: bool, noindex: bool) -> None:
+    read = meta(NOROBOTS_META=value, ROBOTSTXT_USER_AGENT="FooBot")
+    assert read == MetaConfig(nofollow=nofollow, noindex=noindex, dry_run=False, robot="FooBot")
+    assert read.obey == (nofollow or noindex)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["maybe", "", "none", "follow", "nofollow, noindex", ["nofollow"], {}, 2, "2", -1, 0.5, b"noindex"],
+)
+def test_another_value_for_meta_tags_is_an_error(value: object) -> None:
+    accepted = 'True, False, "nofollow" or "noindex"'
+    problem = f"^NOROBOTS_META = {re.escape(repr(value))}: must be {accepted}$"
+    with pytest.raises(ValueError, match=problem):
+        meta(NOROBOTS_META=value)
 
 
 @pytest.mark.parametrize("value", [7, {"proxy": 1}, [1], None])
@@ -130,9 +151,8 @@ def test_copy_meta_refuses_what_is_not_a_key(value: object) -> None:
 @pytest.mark.parametrize("name", FLAGS)
 @pytest.mark.parametrize("value", [2, "2", -1, 0.5])
 def test_a_number_that_is_not_a_switch_is_an_error(name: str, value: object) -> None:
-    reads = MetaConfig if name.startswith("NOROBOTS_META") else Config
     with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}: must be True or False$"):
-        reads.from_settings(Settings({name: value}))
+        config(**{name: value})
 
 
 @pytest.mark.parametrize("name", ["NOROBOTS_COPY_META", "NOROBOTS_ALSO_OBEY"])
@@ -140,6 +160,32 @@ def test_a_number_that_is_not_a_switch_is_an_error(name: str, value: object) -> 
 def test_a_list_in_invalid_json_is_an_error(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=rf"^{name} = .*: is not valid JSON \("):
         config(**{name: value})
+
+
+PROTEGO, PYTHON = "scrapy.robotstxt.ProtegoRobotParser", "scrapy.robotstxt.PythonRobotParser"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(["rfc9309", PYTHON], ["RFC9309", PythonRobotParser], (PROTEGO, PYTHON)),
+        *(f"rfc9309, {PYTHON}", f'["Rfc9309", "{PYTHON}"]'),
+    ],
+)
+def test_further_parsers_may_be_names_classes_and_import_paths(value: object) -> None:
+    assert config(NOROBOTS_ALSO_OBEY=value).also_obey == (ProtegoRobotParser, PythonRobotParser)
+
+
+@pytest.mark.parametrize("value", ["rfc9039", ["no.such.Parser"], [7], ["rfc9309", "PythonRobotParser"]])
+def test_another_name_of_a_further_parser_is_an_error(value: object) -> None:
+    with pytest.raises(ValueError, match=r"^NOROBOTS_ALSO_OBEY = .*: cannot be imported: "):
+        config(NOROBOTS_ALSO_OBEY=value)
+
+
+def test_further_parsers_are_a_list() -> None:
+    accepted = 'parser classes, their import paths or "rfc9309"'
+    with pytest.raises(ValueError, match=f"^NOROBOTS_ALSO_OBEY = 7: must be a list of {accepted}$"):
+        config(NOROBOTS_ALSO_OBEY=7)
 
 
 def test_a_report_path_must_not_be_a_url() -> None:
@@ -225,8 +271,7 @@ def test_any_value_is_read_or_a_value_error(values: dict[str, object]) -> None:
 
 def test_longest_download_includes_retries_and_redirects() -> None:
     assert config().longest_download == 15 * 2 * 6
-    times = {"NOROBOTS_TIMEOUT": 2, "NOROBOTS_RETRY_TIMES": 0, "NOROBOTS_REDIRECT_MAX": 2}
-    assert config(**times).longest_download == 6
+    assert config(NOROBOTS_TIMEOUT=2, NOROBOTS_RETRY_TIMES=0).longest_download == 2 * 6
 
 
 def test_the_store_depends_on_the_setting_and_the_job() -> None:
@@ -259,14 +304,34 @@ def test_an_unknown_setting_is_a_warning(caplog: pytest.LogCaptureFixture) -> No
     ]
 
 
-@pytest.mark.parametrize("name", ["NOROBOTS_HELD_PER_ORIGIN", "NOROBOTS_HELD_MAX"])
-def test_a_setting_of_an_earlier_version_is_a_warning(name: str, caplog: pytest.LogCaptureFixture) -> None:
+WAIT = "requests that wait for robots.txt now stay in the scheduler, which needs no such limit"
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("NOROBOTS_HELD_PER_ORIGIN", WAIT),
+        ("NOROBOTS_HELD_MAX", WAIT),
+        ("NOROBOTS_ORIGINS_MAX", "NOROBOTS_MEMORY_MAX alone limits the origins in memory"),
+        ("NOROBOTS_REDIRECT_MAX", "up to 5 redirects of robots.txt are always followed"),
+        (
+            "NOROBOTS_REPORT_ORIGINS",
+            "a report lists 10,000 origins; NOROBOTS_EVIDENCE records all of them",
+        ),
+        ("NOROBOTS_META_FOLLOW", 'NOROBOTS_META = "noindex" obeys only noindex'),
+        ("NOROBOTS_META_INDEX", 'NOROBOTS_META = "nofollow" obeys only nofollow'),
+        (
+            "NOROBOTS_SHARE_ROBOTSTXT",
+            "to send a request for robots.txt to the site, set dont_obey_robotstxt in its meta",
+        ),
+    ],
+)
+def test_a_setting_of_an_earlier_version_is_a_warning(
+    name: str, instead: str, caplog: pytest.LogCaptureFixture
+) -> None:
     config(**{name: 8})
     (record,) = caplog.records
-    assert record.getMessage() == (
-        f"Unknown setting {name} is ignored: requests that wait for robots.txt now stay in the scheduler, "
-        "which needs no such limit"
-    )
+    assert record.getMessage() == f"Unknown setting {name} is ignored: {instead}"
 
 
 def test_the_docs_have_every_setting_with_its_default() -> None:

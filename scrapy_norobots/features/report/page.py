@@ -166,5 +166,5 @@ def _listed(facts: Facts) -> str:
     return (
         f"Origins in the table: {_number(len(facts['rows']))}. First those with drops, errors or lines "
         f"without effect, then the slowest. {_number(facts['rows_left_out'])} more are counted above, but "
-        "not listed; raise NOROBOTS_REPORT_ORIGINS to list them."
+        "not listed."
     )
