@@ -23,7 +23,6 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
 from scrapy_norobots.access import DEFAULT_PRESET, StatusPolicy
-from scrapy_norobots.features.report.page import RENDERERS
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.parser import StrictRobotParser
 from scrapy_norobots.stores import FORMS, MEMORY
@@ -46,9 +45,6 @@ _FLAGS = ("true", "false", "1", "0")
 
 # The parsers that NOROBOTS_ALSO_OBEY accepts by the name of their standard.
 _PARSERS: Mapping[str, type[RobotParser]] = MappingProxyType({"rfc9309": ProtegoRobotParser})
-
-# The values of NOROBOTS_META that obey only one word of a page.
-_META_WORDS = ("nofollow", "noindex")
 
 # What is in a list of meta keys only by mistake.
 _NO_META_KEY = re.compile(r"[\s;]|^$")
@@ -114,15 +110,18 @@ _REMOVED: Mapping[str, str] = MappingProxyType(
 )
 
 
-def _value(settings: BaseSettings, name: str) -> Any:
+def value_of(settings: BaseSettings, name: str) -> Any:
+    """Return the value of a setting as the user wrote it, or its default."""
     return settings.get(name, DEFAULTS[name])
 
 
-def _error(name: str, value: object, problem: str) -> ValueError:
+def error(name: str, value: object, problem: str) -> ValueError:
+    """Return the error for an invalid value."""
     return ValueError(f"{name} = {value!r}: {problem}")
 
 
-def _flag(settings: BaseSettings, name: str, accepted: str = "True or False") -> bool:
+def flag(settings: BaseSettings, name: str, accepted: str = "True or False") -> bool:
+    """Return a boolean. Raises `ValueError`, which says what is `accepted`."""
     value = settings.get(name)
     try:
         flag = settings.getbool(name, bool(DEFAULTS.get(name)))
@@ -130,45 +129,38 @@ def _flag(settings: BaseSettings, name: str, accepted: str = "True or False") ->
         flag = None
     # Scrapy accepts any number as a boolean. Only its own settings may have one here.
     if flag is None or (name in DEFAULTS and value is not None and str(value).lower() not in _FLAGS):
-        raise _error(name, value, f"must be {accepted}")
+        raise error(name, value, f"must be {accepted}")
     return flag
 
 
-def _obeys(settings: BaseSettings, name: str, word: str) -> bool:
-    """Return whether the crawl obeys a word of META tags."""
-    value = settings.get(name)
-    if isinstance(value, str) and value.lower() in _META_WORDS:
-        return value.lower() == word
-    return _flag(settings, name, 'True, False, "nofollow" or "noindex"')
-
-
-def _text(settings: BaseSettings, name: str) -> str | None:
+def text(settings: BaseSettings, name: str) -> str | None:
+    """Return a string, None if it is empty or not set. Raises `ValueError`."""
     value = settings.get(name)
     if isinstance(value, bytes):
         try:
             value = value.decode()
         except UnicodeDecodeError:
-            raise _error(name, value, "must be UTF-8") from None
+            raise error(name, value, "must be UTF-8") from None
     if value is not None and not isinstance(value, str):
-        raise _error(name, value, "must be a string")
+        raise error(name, value, "must be a string")
     return value or None
 
 
 def _number(settings: BaseSettings, name: str, unit: str, least: float, most: int) -> float:
-    value = _value(settings, name)
+    value = value_of(settings, name)
     try:
         number = float(value) if not isinstance(value, bool) else float("nan")
     except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if not least <= number <= most:  # false for nan
-        raise _error(name, value, f"must be a number of {unit}, at least {least} and at most {most}")
+        raise error(name, value, f"must be a number of {unit}, at least {least} and at most {most}")
     return number
 
 
 def _whole(settings: BaseSettings, name: str, unit: str, least: int, most: int) -> int:
     number = _number(settings, name, unit, least, most)
     if number != int(number):
-        raise _error(name, _value(settings, name), f"must be a whole number of {unit}")
+        raise error(name, value_of(settings, name), f"must be a whole number of {unit}")
     return int(number)
 
 
@@ -180,7 +172,7 @@ def _freshness(settings: BaseSettings) -> Freshness:
         stale_ttl=_number(settings, "NOROBOTS_STALE_TTL", "seconds", 0, _CENTURY),
     )
     if freshness.ttl < freshness.ttl_min and settings.get("NOROBOTS_TTL_MIN") is not None:
-        raise _error(
+        raise error(
             "NOROBOTS_TTL_MIN", freshness.ttl_min, f"must be at most NOROBOTS_TTL, which is {freshness.ttl!r}"
         )
     return freshness
@@ -188,16 +180,16 @@ def _freshness(settings: BaseSettings) -> Freshness:
 
 def _decoded(settings: BaseSettings, name: str, bracket: str) -> Any:
     """Return a value, decoded if it is a JSON string, as on the command line."""
-    value = _value(settings, name)
+    value = value_of(settings, name)
     if not isinstance(value, str) or not value.lstrip().startswith(bracket):
         return value
     try:
         return json.loads(value)
     except (ValueError, RecursionError) as exc:
-        raise _error(name, value, f"is not valid JSON ({exc})") from None
+        raise error(name, value, f"is not valid JSON ({exc})") from None
 
 
-def _list(settings: BaseSettings, name: str) -> Sequence[Any] | None:
+def list_of(settings: BaseSettings, name: str) -> Sequence[Any] | None:
     """Return the items of a list, or of a string in JSON or with commas; None for any other value."""
     value = _decoded(settings, name, "[")
     if isinstance(value, str):
@@ -206,20 +198,21 @@ def _list(settings: BaseSettings, name: str) -> Sequence[Any] | None:
 
 
 def _names(settings: BaseSettings, name: str) -> tuple[str, ...]:
-    parts = _list(settings, name)
+    parts = list_of(settings, name)
     if parts is None or not all(isinstance(part, str) for part in parts):
-        raise _error(name, _value(settings, name), "must be a list of meta keys")
+        raise error(name, value_of(settings, name), "must be a list of meta keys")
     for part in parts:
         if _NO_META_KEY.search(part):
-            raise _error(name, _value(settings, name), f"{part!r} is not a meta key; separate keys by commas")
+            problem = f"{part!r} is not a meta key; separate keys by commas"
+            raise error(name, value_of(settings, name), problem)
     return tuple(parts)
 
 
 def _parsers(settings: BaseSettings, name: str) -> tuple[type[RobotParser], ...]:
-    parts = _list(settings, name)
+    parts = list_of(settings, name)
     if parts is None:
         accepted = 'parser classes, their import paths or "rfc9309"'
-        raise _error(name, _value(settings, name), f"must be a list of {accepted}")
+        raise error(name, value_of(settings, name), f"must be a list of {accepted}")
     return tuple(_named_parser(part) or _load_parser(name, part) for part in parts)
 
 
@@ -231,24 +224,24 @@ def _load_parser(name: str, value: Any) -> type[RobotParser]:
     try:
         parser: type[RobotParser] = load_object(value)
     except Exception as exc:  # the user's module may raise anything
-        raise _error(name, value, f"cannot be imported: {exc}") from exc
+        raise error(name, value, f"cannot be imported: {exc}") from exc
     if not hasattr(parser, "from_crawler"):
-        raise _error(name, value, "must be a RobotParser class: it has no from_crawler")
+        raise error(name, value, "must be a RobotParser class: it has no from_crawler")
     return parser
 
 
 def _store(settings: BaseSettings) -> str:
     """Return the store to use: by default a file in `JOBDIR` if that is set, or else memory."""
-    value = _value(settings, "NOROBOTS_STORE")
+    value = value_of(settings, "NOROBOTS_STORE")
     if value is None or value == "":
         job = settings.get("JOBDIR")
         if not job:
             return MEMORY
         if not isinstance(job, (str, os.PathLike)):
-            raise _error("JOBDIR", job, "must be a path")
+            raise error("JOBDIR", job, "must be a path")
         return f"sqlite:///{Path(job) / _JOB_FILE}"
     if not isinstance(value, str):
-        raise _error("NOROBOTS_STORE", value, f"must be a string; expected {FORMS}")
+        raise error("NOROBOTS_STORE", value, f"must be a string; expected {FORMS}")
     return expand_store(value)
 
 
@@ -259,36 +252,12 @@ def expand_store(value: str) -> str:
     return scheme + slashes + os.path.expanduser(path) if scheme == "sqlite" else value  # noqa: PTH111
 
 
-def _folder(settings: BaseSettings, name: str) -> str:
-    """Return the path of a folder, with its placeholders; empty if no folder is set."""
-    value = _value(settings, name)
-    if not isinstance(value, (str, os.PathLike)) or isinstance(path := os.fspath(value), bytes):
-        raise _error(name, value, "must be the path of a folder")
-    if "://" in path:
-        raise _error(name, value, "must be the path of a folder, not a URL")
-    return path
-
-
-def _report_paths(settings: BaseSettings, name: str) -> tuple[str, ...]:
-    value = _value(settings, name)
-    parts = [value] if isinstance(value, os.PathLike) else _list(settings, name)
-    if parts is None or not all(isinstance(part, (str, os.PathLike)) for part in parts):
-        raise _error(name, value, "must be a path or a list of paths")
-    paths = tuple(os.fspath(part) for part in parts)
-    for path in paths:
-        if "://" in path:
-            raise _error(name, value, f"{path!r} is a URL; expected a file path")
-        if Path(path).suffix.lower() not in RENDERERS:
-            raise _error(name, value, f"{path!r} must end in {', '.join(RENDERERS)}")
-    return paths
-
-
 def _policy(settings: BaseSettings, name: str) -> StatusPolicy:
     value = _decoded(settings, name, "{")
     try:
         return StatusPolicy.of(value)
     except ValueError as exc:
-        raise _error(name, _value(settings, name), str(exc)) from None
+        raise error(name, value_of(settings, name), str(exc)) from None
 
 
 def _parser(settings: BaseSettings) -> type[RobotParser] | None:
@@ -311,18 +280,21 @@ def _warn_about_unknown(settings: BaseSettings) -> None:
             logger.warning("Unknown setting %s is ignored%s", name, hint)
 
 
-def _setting(read: Callable[..., object], *arguments: object) -> Any:
+def setting(read: Callable[..., object], *arguments: object) -> Any:
     """Return a dataclass field whose value is what `read` returns for the settings and some arguments."""
     return field(metadata={"read": lambda settings: read(settings, *arguments)})
 
 
 def _read(cls: type[_T], settings: BaseSettings) -> _T:
-    """Return an instance of a dataclass whose fields are made by `_setting`."""
+    """Return an instance of a dataclass whose fields are made by `setting`."""
     return cls(**{one.name: one.metadata["read"](settings) for one in fields(cls)})  # type: ignore[arg-type]
 
 
-class _Section:
-    """Settings that belong together: a dataclass whose fields are made by `_setting`."""
+class Section:
+    """Settings that belong together: a dataclass whose fields are made by `setting`.
+
+    `Config` has those of the core. A feature has its own beside its code.
+    """
 
     __slots__ = ()
 
@@ -333,64 +305,35 @@ class _Section:
 
 
 @dataclass(frozen=True, slots=True)
-class EvidenceConfig(_Section):
-    """The settings of one crawl for evidence.
-
-    `folder` is a path with placeholders; if it is empty, nothing is recorded.
-    """
-
-    folder: str = _setting(_folder, "NOROBOTS_EVIDENCE")
-    allowed: bool = _setting(_flag, "NOROBOTS_EVIDENCE_ALLOWED")
-    required: bool = _setting(_flag, "NOROBOTS_EVIDENCE_REQUIRED")
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingConfig(_Section):
+class WaitingConfig(Section):
     """How many robots.txt files may be downloaded at a time, in addition to `CONCURRENT_REQUESTS`."""
 
-    concurrent_fetches: int = _setting(_whole, "NOROBOTS_CONCURRENT_FETCHES", "downloads", 0, _MILLION)
+    concurrent_fetches: int = setting(_whole, "NOROBOTS_CONCURRENT_FETCHES", "downloads", 0, _MILLION)
 
 
 @dataclass(frozen=True, slots=True)
-class MetaConfig(_Section):
-    """The settings of one crawl for robots META tags: which of their words are obeyed."""
-
-    nofollow: bool = _setting(_obeys, "NOROBOTS_META", "nofollow")
-    noindex: bool = _setting(_obeys, "NOROBOTS_META", "noindex")
-    dry_run: bool = _setting(_flag, "NOROBOTS_DRY_RUN")
-    robot: str | None = _setting(_text, "ROBOTSTXT_USER_AGENT")
-
-    @property
-    def obey(self) -> bool:
-        """Whether any of them is obeyed."""
-        return self.nofollow or self.noindex
-
-
-@dataclass(frozen=True, slots=True)
-class Config(_Section):
+class Config(Section):
     """The settings of one crawl. Times are in seconds, sizes in bytes."""
 
-    obey: bool = _setting(_flag, "ROBOTSTXT_OBEY")
-    robot: str | None = _setting(_text, "ROBOTSTXT_USER_AGENT")
-    parser: type[RobotParser] | None = _setting(_parser)  # None is the strict parser
-    status_policy: StatusPolicy = _setting(_policy, "NOROBOTS_STATUS_POLICY")
-    freshness: Freshness = _setting(_freshness)
-    retry_closed: int = _setting(_whole, "NOROBOTS_RETRY_CLOSED", "retries", 0, 100)
-    retry_closed_max: int = _setting(_whole, "NOROBOTS_RETRY_CLOSED_MAX", "requests", 0, _MILLION)
-    timeout: float = _setting(_number, "NOROBOTS_TIMEOUT", "seconds", 0.001, _DAY)
-    retry_times: int = _setting(_whole, "NOROBOTS_RETRY_TIMES", "retries", 0, 100)
-    maxsize: int = _setting(_whole, "NOROBOTS_MAXSIZE", "bytes", 1, _LARGEST_FILE)
-    copy_meta: tuple[str, ...] = _setting(_names, "NOROBOTS_COPY_META")
-    waiting: WaitingConfig = _setting(WaitingConfig.from_settings)
-    memory_max: int = _setting(_whole, "NOROBOTS_MEMORY_MAX", "bytes", 1, _TIB)
-    multivalue: bool = _setting(_flag, "NOROBOTS_MULTIVALUE")
-    also_obey: tuple[type[RobotParser], ...] = _setting(_parsers, "NOROBOTS_ALSO_OBEY")
-    crawl_delay_max: float = _setting(_number, "NOROBOTS_CRAWL_DELAY_MAX", "seconds", 0, _DAY)
-    store: str = _setting(_store)
-    store_max: int = _setting(_whole, "NOROBOTS_STORE_MAX", "bytes", 1, _TIB)
-    report: tuple[str, ...] = _setting(_report_paths, "NOROBOTS_REPORT")  # with placeholders
-    evidence: EvidenceConfig = _setting(EvidenceConfig.from_settings)
-    dry_run: bool = _setting(_flag, "NOROBOTS_DRY_RUN")
+    obey: bool = setting(flag, "ROBOTSTXT_OBEY")
+    robot: str | None = setting(text, "ROBOTSTXT_USER_AGENT")
+    parser: type[RobotParser] | None = setting(_parser)  # None is the strict parser
+    status_policy: StatusPolicy = setting(_policy, "NOROBOTS_STATUS_POLICY")
+    freshness: Freshness = setting(_freshness)
+    retry_closed: int = setting(_whole, "NOROBOTS_RETRY_CLOSED", "retries", 0, 100)
+    retry_closed_max: int = setting(_whole, "NOROBOTS_RETRY_CLOSED_MAX", "requests", 0, _MILLION)
+    timeout: float = setting(_number, "NOROBOTS_TIMEOUT", "seconds", 0.001, _DAY)
+    retry_times: int = setting(_whole, "NOROBOTS_RETRY_TIMES", "retries", 0, 100)
+    maxsize: int = setting(_whole, "NOROBOTS_MAXSIZE", "bytes", 1, _LARGEST_FILE)
+    copy_meta: tuple[str, ...] = setting(_names, "NOROBOTS_COPY_META")
+    waiting: WaitingConfig = setting(WaitingConfig.from_settings)
+    memory_max: int = setting(_whole, "NOROBOTS_MEMORY_MAX", "bytes", 1, _TIB)
+    multivalue: bool = setting(flag, "NOROBOTS_MULTIVALUE")
+    also_obey: tuple[type[RobotParser], ...] = setting(_parsers, "NOROBOTS_ALSO_OBEY")
+    crawl_delay_max: float = setting(_number, "NOROBOTS_CRAWL_DELAY_MAX", "seconds", 0, _DAY)
+    store: str = setting(_store)
+    store_max: int = setting(_whole, "NOROBOTS_STORE_MAX", "bytes", 1, _TIB)
+    dry_run: bool = setting(flag, "NOROBOTS_DRY_RUN")
 
     @property
     def longest_download(self) -> float:

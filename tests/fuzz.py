@@ -57,8 +57,8 @@ TARGETS = {
         "test_freshness.test_any_headers_give_a_lifetime_between_the_limits",
     ),
     "Crawl-delay": (
-        "test_crawl_delay.test_no_file_raises",
-        "test_crawl_delay.test_no_values_of_parsers_raise",
+        "test_delay_values.test_no_file_raises",
+        "test_delay_values.test_no_values_of_parsers_raise",
     ),
     "URL list": ("test_url_reader.test_any_lines_in_any_pieces_are_read",),
     "settings": ("test_settings.test_any_value_is_read_or_a_value_error",),

@@ -1,10 +1,17 @@
-"""The settings that are numbers, and how far each may go."""
+"""The sections of settings, the settings that are numbers, and how far each may go."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from scrapy.settings import Settings
 
-from scrapy_norobots.settings import DEFAULTS, Config
+from scrapy_norobots.features.evidence.settings import EvidenceConfig
+from scrapy_norobots.features.metatag import MetaConfig
+from scrapy_norobots.features.report.settings import ReportConfig
+from scrapy_norobots.settings import DEFAULTS, Config, Section
+
+SECTIONS: tuple[type[Section], ...] = (Config, ReportConfig, EvidenceConfig, MetaConfig)
 
 NUMBERS = [name for name, default in DEFAULTS.items() if type(default) is int]
 
@@ -16,3 +23,8 @@ def upper_end(name: str) -> int:
     except ValueError as error:
         return int(str(error).rpartition(" at most ")[2])
     raise AssertionError(f"{name} has no upper end")
+
+
+def read_all(**settings: Any) -> list[Section]:
+    """Read all sections."""
+    return [section.from_settings(Settings(settings)) for section in SECTIONS]

@@ -9,9 +9,11 @@ from typing import Any
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_norobots import question, slot_delays
+from scrapy_norobots import question
 from scrapy_norobots.access import Access, AccessKind
-from scrapy_norobots.features.evidence import Evidence
+from scrapy_norobots.features import crawl_delay
+from scrapy_norobots.features.early_drops import EarlyDrops
+from scrapy_norobots.features.evidence.recorder import Evidence
 from scrapy_norobots.features.metatag import RobotsMetaMiddleware
 from scrapy_norobots.middleware import NoRobotsMiddleware
 from scrapy_norobots.origins import OriginCache
@@ -48,12 +50,12 @@ def _lose_waiting_requests(_urls: list[str]) -> None:
 
 
 def _no_crawl_delay(_urls: list[str]) -> None:
-    slot_delays.set_crawl_delay = lambda *_: None  # type: ignore[attr-defined]
+    crawl_delay.set_crawl_delay = lambda *_: None  # type: ignore[attr-defined]
 
 
 def _another_robot_in_the_evidence(_urls: list[str]) -> None:
-    decided = Evidence.decided
-    Evidence.decided = (  # type: ignore[method-assign]
+    decided = Evidence._decided
+    Evidence._decided = (  # type: ignore[method-assign]
         lambda self, made: decided(self, made._replace(robot="Potto") if made.is_allowed else made)
     )
 
@@ -97,15 +99,15 @@ def _no_check_after_waiting_in_a_place(_urls: list[str]) -> None:
 
 
 def _drop_early_what_is_closed(_urls: list[str]) -> None:
-    def _schedule(self: NoRobotsMiddleware, request: Request) -> None:
+    def drop(self: EarlyDrops, request: Request) -> None:
         origin = Origin.of(request.url)
-        access = self._origins.latest(origin) if origin else None
+        access = self._core.origins.latest(origin) if origin else None
         if request.errback is None and access is not None and access.is_closed_for_now:
             raise IgnoreRequest
         schedule(self, request)
 
-    schedule = NoRobotsMiddleware._schedule
-    NoRobotsMiddleware._schedule = _schedule  # type: ignore[method-assign]
+    schedule = EarlyDrops.schedule
+    EarlyDrops.schedule = drop  # type: ignore[method-assign]
 
 
 SLIPS: dict[str, Callable[[list[str]], None]] = {

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -24,7 +25,7 @@ from scrapy.http import HtmlResponse
 from scrapy_norobots.components import check_place, enabled_keys
 from scrapy_norobots.identity import Identity
 from scrapy_norobots.overrides import is_overridden
-from scrapy_norobots.settings import MetaConfig
+from scrapy_norobots.settings import Section, flag, setting, text
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.meta import RobotsMeta, fold, wanted
 
@@ -32,11 +33,15 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
 
     from scrapy_norobots.events import Events
     from scrapy_norobots.settings import Config
 
 logger = logging.getLogger(__name__)
+
+# The values of NOROBOTS_META that obey only one word of a page.
+_META_WORDS = ("nofollow", "noindex")
 
 # Elements whose content is plain text or for scripts, so a tag in it does not apply. Parsers differ on some.
 _INERT = ("template", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
@@ -52,6 +57,29 @@ _PLAIN = re.compile(rb"[\w.: -]*")
 _TAGS_MAX = 1_000
 _CONTENT_MAX = 10_000
 _TOO_MANY = f"more than {_TAGS_MAX} META tags, or one longer than {_CONTENT_MAX} characters"
+
+
+def _obeys(settings: BaseSettings, name: str, word: str) -> bool:
+    """Return whether the crawl obeys a word of META tags."""
+    value = settings.get(name)
+    if isinstance(value, str) and value.lower() in _META_WORDS:
+        return value.lower() == word
+    return flag(settings, name, 'True, False, "nofollow" or "noindex"')
+
+
+@dataclass(frozen=True, slots=True)
+class MetaConfig(Section):
+    """The settings of one crawl for robots META tags: which of their words are obeyed."""
+
+    nofollow: bool = setting(_obeys, "NOROBOTS_META", "nofollow")
+    noindex: bool = setting(_obeys, "NOROBOTS_META", "noindex")
+    dry_run: bool = setting(flag, "NOROBOTS_DRY_RUN")
+    robot: str | None = setting(text, "ROBOTSTXT_USER_AGENT")
+
+    @property
+    def obey(self) -> bool:
+        """Whether any of them is obeyed."""
+        return self.nofollow or self.noindex
 
 
 def subscribe(crawler: Crawler, config: Config, events: Events) -> None:

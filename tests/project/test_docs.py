@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 import scrapy
-from scrapy.settings import Settings
 
 from scrapy_norobots.access import NOT_NOW, PRESETS, StatusPolicy
 from scrapy_norobots.fetch import ROBOTS_DOWNLOAD
-from scrapy_norobots.settings import DEFAULTS, Config, MetaConfig
+from scrapy_norobots.settings import DEFAULTS
 from scrapy_norobots.waiting.source import FILTERED
 from tests.processes import ROOT
+from tests.settings import read_all
 
 DOCS = ROOT / "docs"
 PAGES = [*ROOT.glob("*.md"), *DOCS.glob("*.md")]
@@ -70,11 +70,7 @@ def test_each_setting_has_an_example_that_is_valid_and_not_the_default(name: str
         assigned: dict[str, Any] = {}
         exec(line, {}, assigned)
         assert list(assigned) == [name]
-        given = Settings(assigned)
-        assert (Config.from_settings(given), MetaConfig.from_settings(given)) != (
-            Config.from_settings(Settings()),
-            MetaConfig.from_settings(Settings()),
-        )
+        assert read_all(**assigned) != read_all()
 
 
 def test_the_docs_have_every_preset() -> None:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_norobots.access import Access, Judge, StatusPolicy
-from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.features.report.counters import Counters, Outcome, TopCounts
 from scrapy_norobots.features.report.facts import facts_of
+from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt
 
@@ -117,9 +117,11 @@ def test_the_first_drop_gives_an_origin_a_row() -> None:
     drop(counters, first)
     drop(counters, first)
     assert {place: row.dropped for place, row in counters.rows.items()} == {origin(1): 2}
-    counters.add_requests(origin(1), 5)
-    counters.add_requests(origin(2), 5)
+    for _ in range(3):
+        counters.add_pass(origin(1))
+    counters.add_pass(origin(2))
     assert counters.rows[origin(1)].requests == 5
+    assert counters.passed == 4
 
 
 def test_long_texts_of_sites_are_shortened() -> None:

@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,11 +18,10 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_norobots import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.access import Access, Judge, StatusPolicy
-from scrapy_norobots.delay_values import CrawlDelay, ProtegoDelay
+from scrapy_norobots.features.report.crawl import CrawlReport, Examined
 from scrapy_norobots.freshness import Freshness
+from scrapy_norobots.log import spider_name
 from scrapy_norobots.parser import AllRules
-from scrapy_norobots.features.report import CrawlReport, spider_name
-from scrapy_norobots.features.report.crawl import Examined
 from scrapy_norobots.settings import Config
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, RobotsTxt, Verdict
@@ -38,7 +38,8 @@ TOWN = SimpleNamespace(name="town")
 def crawl_report(spider: Any = TOWN, **settings: Any) -> CrawlReport:
     crawler = SimpleNamespace(spider=spider, spidercls=None, settings=Settings(settings))
     crawler.stats = MemoryStatsCollector(SimpleNamespace(settings=Settings()))  # type: ignore[arg-type]
-    return CrawlReport(crawler, Config.from_settings(crawler.settings))  # type: ignore[arg-type]
+    config = Config.from_settings(crawler.settings)
+    return CrawlReport(crawler, config, datetime.now(timezone.utc))  # type: ignore[arg-type]
 
 
 def stats(report: CrawlReport) -> dict[str, Any]:
@@ -169,7 +170,7 @@ def test_each_load_is_counted_by_what_it_came_to() -> None:
 )
 def test_a_pattern_is_a_star_or_dollar_in_a_disallow_line(line: bytes, is_pattern: bool) -> None:
     body = b"User-agent: *\n" + line
-    assert crawl_report().examine(access(body=body), None, "FooBot").has_pattern is is_pattern
+    assert crawl_report().examine(access(body=body), None).has_pattern is is_pattern
 
 
 def test_patterns_are_counted_when_a_file_is_new_and_no_other_reading_knows_them() -> None:
@@ -177,23 +178,21 @@ def test_patterns_are_counted_when_a_file_is_new_and_no_other_reading_knows_them
     now = access(body=b"User-agent: *\nDisallow: /*\n")
     assert now.rules is not None
     both = replace(now, rules=AllRules((now.rules, now.rules)))
-    found = [
-        report.examine(now, previous, "FooBot").has_pattern for previous in (None, access(503), access())
-    ]
+    found = [report.examine(now, previous).has_pattern for previous in (None, access(503), access())]
     assert found == [True, True, False]
-    assert not report.examine(both, None, "FooBot").has_pattern
-    load(report, now, None, report.examine(now, None, "FooBot"))
+    assert not report.examine(both, None).has_pattern
+    load(report, now, None, report.examine(now, None))
     assert (report.counters.patterns, report.counters.first_pattern) == (1, URL)
 
 
 def test_a_site_without_rules_has_nothing_to_examine() -> None:
-    assert crawl_report().examine(access(503, body=INEFFECTIVE), None, "FooBot") == NOTHING
+    assert crawl_report().examine(access(503, body=INEFFECTIVE), None) == NOTHING
 
 
 def test_a_file_with_lines_without_effect_is_a_warning_once(caplog: pytest.LogCaptureFixture) -> None:
     report = crawl_report()
     now = access(body=INEFFECTIVE)
-    examined = report.examine(now, None, "FooBot")
+    examined = report.examine(now, None)
     for previous in (None, now):
         load(report, now, previous, examined)
     (line,) = said(caplog)
@@ -205,48 +204,10 @@ def test_after_20_such_files_only_a_report_has_more_searched(has_report: bool, t
     report = crawl_report(NOROBOTS_REPORT=str(tmp_path / "report.json") if has_report else "")
     for number in range(20):
         now = access(number=number, body=INEFFECTIVE)
-        examined = report.examine(now, None, "FooBot")
+        examined = report.examine(now, None)
         assert examined.ineffective is not None
         load(report, now, None, examined)
-    assert (
-        report.examine(access(number=20, body=INEFFECTIVE), None, "FooBot").ineffective is not None
-    ) is has_report
-
-
-@pytest.mark.parametrize(
-    ("value", "line", "kept"),
-    [
-        ("2.5", None, {"kept": 1, "longest": 2.5}),
-        (
-            "3600",
-            f"WARNING: {URL} asks for a Crawl-delay of 3600 s; NOROBOTS_CRAWL_DELAY_MAX limits it to 30 s",
-            {"kept": 1, "longest": 30.0, "shortened": 1},
-        ),
-        ("soon", f"WARNING: {URL} has an invalid Crawl-delay, 'soon', which is ignored", {"invalid": 1}),
-    ],
-)
-def test_a_crawl_delay_is_counted_and_a_warning_if_it_is_not_kept(
-    value: str, line: str | None, kept: dict[str, float], caplog: pytest.LogCaptureFixture
-) -> None:
-    report = crawl_report(NOROBOTS_CRAWL_DELAY_MAX=30)
-    body = f"User-agent: *\nCrawl-delay: {value}\n".encode()
-    found = access(body=body)
-    assert isinstance(found.rules, RobotsTxt)
-    now = replace(found, rules=AllRules([found.rules], ProtegoDelay(body)))
-    load(report, now, None, report.examine(now, None, "FooBot"))
-    assert said(caplog) == ([line] if line else [])
-    prefix = "norobots/crawl_delay/"
-    counted = {name.removeprefix(prefix): n for name, n in stats(report).items() if name.startswith(prefix)}
-    assert counted == kept
-
-
-def test_after_20_warnings_about_crawl_delays_further_ones_are_at_debug_level(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    report = crawl_report(NOROBOTS_CRAWL_DELAY_MAX=30)
-    for number in range(21):
-        load(report, access(number=number), None, Examined(crawl_delay=CrawlDelay(60.0, 30.0)))
-    assert [line.partition(":")[0] for line in said(caplog)] == 20 * ["WARNING"] + ["DEBUG"]
+    assert (report.examine(access(number=20, body=INEFFECTIVE), None).ineffective is not None) is has_report
 
 
 # Drops
@@ -307,13 +268,6 @@ def test_a_drop_is_a_warning_if_the_user_would_see_nothing_else(
     crawl_report().dropped(request, error, access() if has_origin else None)
     (line,) = said(caplog)
     assert line == f"{level}: Forbidden by robots.txt: {request} ({error.decision.why})"
-
-
-def test_a_request_that_is_not_checked_is_counted() -> None:
-    report = crawl_report()
-    report.overridden()
-    assert report.counters.overridden == 1
-    assert stats(report) == {"norobots/overridden": 1}
 
 
 # The end

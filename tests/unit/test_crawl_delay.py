@@ -1,19 +1,28 @@
-"""`slot_delays`: the delay that download slots of Scrapy keep."""
+"""`crawl_delay`: the delay that download slots of Scrapy keep."""
 
 from __future__ import annotations
 
+import logging
 import random
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from scrapy import Request
 from scrapy.core.downloader import Downloader, Slot
+from scrapy.settings import Settings
+from scrapy.statscollectors import MemoryStatsCollector
 
-from scrapy_norobots import slot_delays
-from scrapy_norobots.internals import crawl_delay_of, least_delay, least_own_delay, now, set_crawl_delay
+from scrapy_norobots.access import Access
+from scrapy_norobots.delay_values import ProtegoDelay
+from scrapy_norobots.events import Events, OriginLoaded
+from scrapy_norobots.features import crawl_delay
 from scrapy_norobots.features.crawl_delay import SlotDelays
-from scrapy_norobots.standard import Origin
+from scrapy_norobots.internals import crawl_delay_of, least_delay, least_own_delay, now, set_crawl_delay
+from scrapy_norobots.parser import AllRules
+from scrapy_norobots.standard import Origin, RobotsTxt
+from tests.unit.test_crawl import URL, access, said
 
 PLAIN, TLS, OTHER = (
     Origin("http", "town.example", 80),
@@ -35,7 +44,7 @@ class SlotsOnly(Downloader):
 
 @pytest.fixture
 def downloader(monkeypatch: pytest.MonkeyPatch) -> SlotsOnly:
-    monkeypatch.setattr(slot_delays, "missing_internals", lambda _: [])
+    monkeypatch.setattr(crawl_delay, "missing_internals", lambda _: [])
     return SlotsOnly()
 
 
@@ -43,16 +52,22 @@ def downloader(monkeypatch: pytest.MonkeyPatch) -> SlotsOnly:
 def delays(downloader: SlotsOnly) -> SlotDelays:
     signals = SimpleNamespace(connect=lambda *_: None)
     crawler: Any = SimpleNamespace(
-        engine=SimpleNamespace(downloader=downloader), signals=signals, spider=None
+        engine=SimpleNamespace(downloader=downloader), signals=signals, spider=None, settings=Settings()
     )
-    return SlotDelays(crawler)
+    crawler.stats = MemoryStatsCollector(crawler)
+    return SlotDelays(crawler, Events(), 30)
 
 
-def kept(delays: SlotDelays, *arguments: Any) -> Any:
-    """Return the slot of a request, whose delay has become longer."""
-    slot = delays.keep(*arguments)
-    assert slot is not None
+def keep(delays: SlotDelays, request: Request, origin: Origin, seconds: float) -> Any:
+    """Make the slot of a request keep the delay of an origin; return the slot."""
+    assert delays._downloader is not None
+    name, slot = delays._downloader._get_slot(request)
+    delays._keep(name, slot, origin, seconds)
     return slot
+
+
+def bring(delays: SlotDelays, request: Request, origin: Origin, seconds: float) -> None:
+    delays._brought[request] = origin, seconds
 
 
 def page(url: str = "http://town.example/", **meta: Any) -> Request:
@@ -98,30 +113,30 @@ def test_a_crawl_delay_counts_from_the_response_whatever_the_jitter(jitter: floa
         pytest.skip("this version of Scrapy has no jitter")
     set_crawl_delay(slot, 3.0)
     slot.lastseen = now() - 8  # the request
-    slot_delays._count_from_now(slot)
+    crawl_delay._count_from_now(slot)
     response = now()
     random.seed(1994)
     assert min(slot.lastseen + slot.download_delay() for _ in range(1000)) > response + 2.9
 
 
 def test_a_slot_keeps_the_largest_delay_of_its_origins(delays: SlotDelays, downloader: SlotsOnly) -> None:
-    slot = kept(delays, page(), PLAIN, 2.0)
+    slot = keep(delays, page(), PLAIN, 2.0)
     assert slot is downloader.slots["town.example"]
     assert crawl_delay_of(slot) == 2.0
-    assert delays.keep(page(), TLS, 5.0) is slot
+    assert keep(delays, page(), TLS, 5.0) is slot
     assert crawl_delay_of(slot) == 5.0
-    assert delays.keep(page(), PLAIN, 3.0) is None
+    keep(delays, page(), PLAIN, 3.0)
     assert crawl_delay_of(slot) == 5.0
-    delays.keep(page(), TLS, 0.0)
+    keep(delays, page(), TLS, 0.0)
     assert crawl_delay_of(slot) == 3.0
-    delays.keep(page(), PLAIN, 0.0)
+    keep(delays, page(), PLAIN, 0.0)
     assert crawl_delay_of(slot) == 0.0
     assert not delays._slots
 
 
 def test_a_slot_without_a_crawl_delay_is_not_changed(delays: SlotDelays, downloader: SlotsOnly) -> None:
-    assert delays.keep(page(), PLAIN, 0.0) is None
-    delays.bring(request := page(), PLAIN, 0.0)
+    assert crawl_delay_of(keep(delays, page(), PLAIN, 0.0)) == 0
+    bring(delays, request := page(), PLAIN, 0.0)
     assert type(send(delays, downloader, request)) is Slot
 
 
@@ -129,21 +144,23 @@ def test_a_request_brings_the_delay_to_the_slot_in_which_it_is_sent(
     delays: SlotDelays, downloader: SlotsOnly
 ) -> None:
     request = page()
-    delays.bring(request, PLAIN, 2.0)
+    bring(delays, request, PLAIN, 2.0)
     request.meta["download_slot"] = "a proxy"
     assert crawl_delay_of(send(delays, downloader, request)) == 2.0
     assert "town.example" not in downloader.slots
     # A request that was not checked, such as a download of robots.txt, does not change the delay.
     assert crawl_delay_of(send(delays, downloader, page(download_slot="a proxy"))) == 2.0
     later = page(download_slot="a proxy")
-    delays.bring(later, PLAIN, 0.0)
+    bring(delays, later, PLAIN, 0.0)
     assert crawl_delay_of(send(delays, downloader, later)) == 0.0
 
 
-def test_a_redirected_request_leaves_the_slot_of_the_first_host_but_not_one_of_the_user() -> None:
+def test_a_redirected_request_leaves_the_slot_of_the_first_host_but_not_one_of_the_user(
+    delays: SlotDelays,
+) -> None:
     def slot_after_redirect(slot: str) -> object:
         request = page(redirect_urls=["http://first.example/"], download_slot=slot)
-        SlotDelays.use_slot_of_host(request)
+        delays.use_slot_of_host(request)
         return request.meta.get("download_slot")
 
     assert slot_after_redirect("first.example") is None
@@ -151,7 +168,7 @@ def test_a_redirected_request_leaves_the_slot_of_the_first_host_but_not_one_of_t
 
 
 def test_a_new_slot_continues_the_delay_of_a_collected_one(delays: SlotDelays, downloader: SlotsOnly) -> None:
-    old = kept(delays, page(), PLAIN, 100.0)
+    old = keep(delays, page(), PLAIN, 100.0)
     old.lastseen = now() - 70
     del downloader.slots["town.example"]
     new = send(delays, downloader, page())
@@ -162,7 +179,7 @@ def test_a_new_slot_continues_the_delay_of_a_collected_one(delays: SlotDelays, d
 
 def test_a_delay_is_counted_from_the_previous_response(delays: SlotDelays, downloader: SlotsOnly) -> None:
     request = page()
-    slot = kept(delays, request, PLAIN, 2.0)
+    slot = keep(delays, request, PLAIN, 2.0)
     assert slot.lastseen == 0  # nothing was sent, so the first request need not wait
     slot.lastseen = started = now() - 1
     send(delays, downloader, request)
@@ -176,31 +193,84 @@ def test_a_delay_is_counted_from_the_previous_response(delays: SlotDelays, downl
 def test_a_delay_that_becomes_longer_starts_again(delays: SlotDelays, downloader: SlotsOnly) -> None:
     slot = downloader._get_slot(page())[1]
     slot.lastseen = started = now() - 1
-    delays.keep(page(), PLAIN, 2.0)
+    keep(delays, page(), PLAIN, 2.0)
     assert slot.lastseen > started + 0.5
 
 
 def test_collected_slots_are_forgotten(
     delays: SlotDelays, downloader: SlotsOnly, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slot_delays, "_SLOTS_MAX", 10)
+    monkeypatch.setattr(crawl_delay, "_SLOTS_MAX", 10)
     delays._slots_max = 10
     for number in range(1000):
-        delays.keep(page(f"http://town{number}.example/"), OTHER, 2.0)
+        keep(delays, page(f"http://town{number}.example/"), OTHER, 2.0)
         downloader.slots.clear()
         assert len(delays._slots) <= 20
-    kept(delays, page("http://slow.example/"), OTHER, 100.0).lastseen = now()
+    keep(delays, page("http://slow.example/"), OTHER, 100.0).lastseen = now()
     downloader.slots.clear()
     for number in range(100):
-        delays.keep(page(f"http://town{number}.example/"), OTHER, 2.0)
+        keep(delays, page(f"http://town{number}.example/"), OTHER, 2.0)
     assert "slow.example" in delays._slots, "its delay is not over"
 
 
 def test_the_number_of_origins_of_one_slot_is_limited(
     delays: SlotDelays, downloader: SlotsOnly, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slot_delays, "_ORIGINS_MAX", 10)
+    monkeypatch.setattr(crawl_delay, "_ORIGINS_MAX", 10)
     for number in range(1000):
-        delays.keep(page(download_slot="all"), Origin("http", f"town{number}.example", 80), 1.0 + number % 7)
+        keep(delays, page(download_slot="all"), Origin("http", f"town{number}.example", 80), 1.0 + number % 7)
         assert len(delays._slots["all"].delays) <= 10
     assert crawl_delay_of(downloader.slots["all"]) == 7.0
+
+
+# What is logged and counted of each file
+
+
+def load(delays: SlotDelays, now: Access) -> None:
+    delays.loaded(OriginLoaded(now, None, "network", 0.1, page(), "FooBot"))
+
+
+@pytest.mark.parametrize(
+    ("value", "line", "kept"),
+    [
+        ("2.5", None, {"kept": 1, "longest": 2.5}),
+        (
+            "3600",
+            f"WARNING: {URL} asks for a Crawl-delay of 3600 s; NOROBOTS_CRAWL_DELAY_MAX limits it to 30 s",
+            {"kept": 1, "longest": 30.0, "shortened": 1},
+        ),
+        ("soon", None, {}),
+    ],
+)
+def test_a_crawl_delay_is_counted_and_a_warning_if_it_is_not_kept(
+    delays: SlotDelays,
+    value: str,
+    line: str | None,
+    kept: dict[str, float],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    body = f"User-agent: *\nCrawl-delay: {value}\n".encode()
+    found = access(body=body)
+    assert isinstance(found.rules, RobotsTxt)
+    now = replace(found, rules=AllRules([found.rules], ProtegoDelay(body)))
+    load(delays, now)
+    assert said(caplog) == ([line] if line else [])
+    prefix = "norobots/crawl_delay/"
+    counted = {
+        name.removeprefix(prefix): n
+        for name, n in delays._crawler.stats.get_stats().items()
+        if name.startswith(prefix)
+    }
+    assert counted == kept
+
+
+def test_after_20_warnings_about_crawl_delays_further_ones_are_at_debug_level(
+    delays: SlotDelays, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "scrapy_norobots")
+    body = b"User-agent: *\nCrawl-delay: 60\n"
+    for number in range(21):
+        found = access(body=body, number=number)
+        assert isinstance(found.rules, RobotsTxt)
+        load(delays, replace(found, rules=AllRules([found.rules], ProtegoDelay(body))))
+    assert [line.partition(":")[0] for line in said(caplog)] == 20 * ["WARNING"] + ["DEBUG"]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from scrapy_norobots.access import Access, Judge, StatusPolicy
-from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.features.report.counters import Counters
 from scrapy_norobots.features.report.facts import Facts, facts_of, log_text
 from scrapy_norobots.features.report.ineffective import IneffectiveRules
+from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, RobotsTxt, Verdict
 
@@ -68,12 +68,13 @@ def busy() -> Counters:
     counters.load(shut, None, "network", 1.23412, None)
     counters.load(bare, None, "store", 0.0, None)
     counters.load(access("bare2.example", status=404), None, "network", 0.0, None)
-    counters.add_requests(town.snapshot.origin, 7)
+    for _ in range(5):
+        counters.add_pass(town.snapshot.origin)
     drop(counters, town, "/a", 2)
     drop(counters, shut, "/", 3)
     counters.add_pattern("http://town.example/robots.txt")
     counters.add_crawl_delay(town.snapshot.origin, 2.5, is_new=True)
-    counters.passed, counters.overridden = 5, 1
+    counters.overridden = 1
     return counters
 
 

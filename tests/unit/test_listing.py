@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 import threading
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -15,12 +16,15 @@ from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.settings import Settings
 
 from scrapy_norobots.access import Access, Judge, StatusPolicy
-from scrapy_norobots.freshness import Freshness
-from scrapy_norobots.parser import Reader
-from scrapy_norobots.features.report import CrawlReport, listing
+from scrapy_norobots.events import Closing
 from scrapy_norobots.features.report import crawl as crawl_module
+from scrapy_norobots.features.report import listing
+from scrapy_norobots.features.report.crawl import CrawlReport
 from scrapy_norobots.features.report.listing import Drops, Listing, list_files
 from scrapy_norobots.features.report.page import _json_block
+from scrapy_norobots.freshness import Freshness
+from scrapy_norobots.origins import OriginCache
+from scrapy_norobots.parser import Reader
 from scrapy_norobots.settings import Config
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
@@ -159,10 +163,12 @@ def test_files_are_listed_in_a_thread(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
     monkeypatch.setattr(crawl_module, "list_files", slow)
     settings = Settings({"NOROBOTS_REPORT": str(tmp_path / "report.json")})
-    report = CrawlReport(MagicMock(settings=settings), Config.from_settings(settings))
-    asyncio.run(report.list_files(lambda _: None, "FooBot"))
+    crawler, started = MagicMock(settings=settings), datetime.now(timezone.utc)
+    report = CrawlReport(crawler, Config.from_settings(settings), started)
+    origins = OriginCache(memory_max=1)
+    asyncio.run(report._close(Closing("finished", origins, "FooBot")))
     assert len(threads) == 1
-    assert threads[0].startswith("norobots-listing")
+    assert threads[0].startswith("norobots-report")
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ from twisted.internet.defer import Deferred
 
 from scrapy_norobots import loader, stores
 from scrapy_norobots.access import Access
+from scrapy_norobots.events import Events
+from scrapy_norobots.features.report.crawl import CrawlReport, Examined
 from scrapy_norobots.loader import RobotsLoader
-from scrapy_norobots.features.report import CrawlReport
-from scrapy_norobots.features.report.crawl import Examined
 from scrapy_norobots.settings import Config
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
@@ -89,7 +89,9 @@ async def crawls(
         crawler.engine._slot.closing = Deferred() if is_closing else None
         crawler.signals.send_catch_log_async = AsyncMock()
         config = Config.from_settings(crawler.settings)
-        loader = RobotsLoader(crawler, config, CrawlReport(crawler, config))
+        events = Events()
+        CrawlReport(crawler, config, events.started).subscribe(events)
+        loader = RobotsLoader(crawler, config, events)
         store = loader._store = SqliteStore(str(folder / "robots.sqlite"), 2**20)
         fetcher = loader._fetcher = FakeFetcher()  # type: ignore[assignment]
         made.append(Crawl(store, loader, fetcher))

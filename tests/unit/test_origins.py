@@ -51,24 +51,6 @@ class World:
         return self.cache.get(origin) or finish(self.loads.join(origin, partial(self.load, origin, asker)))
 
 
-def test_on_leave_gets_the_number_of_uses() -> None:
-    left: list[tuple[int, int]] = []
-
-    def leave(origin: Origin, uses: int) -> None:
-        left.append((int(origin.host.partition(".")[0]), uses))
-
-    world = World(memory_max=2 * FINE.size, on_leave=leave)
-    for number in (1, 1, 1, 2, 2, 3):  # the first of each waits; the third evicts the first
-        world.ask(origin(number))
-    assert left == [(1, 2)]
-    world.now += 10_000
-    world.ask(origin(3))  # loaded again, because it has expired
-    assert left == [(1, 2), (3, 0)]
-    world.cache.clear()
-    assert left == [(1, 2), (3, 0), (2, 1), (3, 0)]
-    assert (len(world.cache), world.cache.size) == (0, 0)
-
-
 def finish(coroutine: Coroutine[Any, Any, _T]) -> _T:
     """Run a coroutine to its end, as this version of Scrapy waits without a reactor."""
 

@@ -13,10 +13,12 @@ def test_without_warcio_the_error_says_what_to_install(tmp_path: Path) -> None:
         "from datetime import datetime\n"
         "from unittest.mock import MagicMock\n"
         "from scrapy.settings import Settings\n"
-        "from scrapy_norobots.features.evidence import Evidence\n"
+        "from scrapy_norobots.features.evidence.recorder import Evidence\n"
+        "from scrapy_norobots.features.evidence.settings import EvidenceConfig\n"
         "from scrapy_norobots.settings import Config\n"
         "settings = Settings({'NOROBOTS_EVIDENCE': 'new'})\n"
-        "Evidence(MagicMock(settings=settings), Config.from_settings(settings)).open(datetime.now())\n"
+        "read = Config.from_settings(settings), EvidenceConfig.from_settings(settings)\n"
+        "Evidence(MagicMock(settings=settings), *read).open(datetime.now())\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False

@@ -10,8 +10,8 @@ from scrapy import Request, Spider
 from scrapy.http import TextResponse
 
 from scrapy_norobots.access import Judge, StatusPolicy
-from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.features.serving import answer, can_be_answered
+from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt
 

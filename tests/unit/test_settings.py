@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from scrapy.robotstxt import ProtegoRobotParser, PythonRobotParser
 from scrapy.settings import Settings
 
+from scrapy_norobots.features.metatag import MetaConfig
+from scrapy_norobots.features.report.settings import ReportConfig
 from scrapy_norobots.freshness import Freshness
-from scrapy_norobots.settings import DEFAULTS, Config, MetaConfig
+from scrapy_norobots.settings import DEFAULTS, Config
 from tests.processes import ROOT
-from tests.settings import NUMBERS, upper_end
+from tests.settings import NUMBERS, SECTIONS, read_all, upper_end
 
 TIMES = ("TTL", "TTL_MIN", "TIMEOUT", "CRAWL_DELAY_MAX")
 
@@ -26,8 +28,12 @@ def config(**settings: Any) -> Config:
     return Config.from_settings(Settings(settings))
 
 
+def reports(value: object) -> tuple[str, ...]:
+    return ReportConfig.from_settings(Settings({"NOROBOTS_REPORT": value})).paths
+
+
 def test_defaults_are_valid() -> None:
-    assert config() == config(**DEFAULTS)
+    assert read_all() == read_all(**DEFAULTS)
     assert config().freshness == Freshness(600, 86_400, 60, 7 * 86_400)
     assert config().robot is None
     assert config().parser is None
@@ -94,7 +100,7 @@ def test_a_fraction_is_an_error_for_a_whole_number(name: str) -> None:
 @pytest.mark.parametrize("value", ["maybe", [], {}, float("inf")])
 def test_an_invalid_switch_is_an_error(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}: must be True or False$"):
-        config(**{name: value})
+        read_all(**{name: value})
 
 
 def meta(**settings: Any) -> MetaConfig:
@@ -152,7 +158,7 @@ def test_copy_meta_refuses_what_is_not_a_key(value: object) -> None:
 @pytest.mark.parametrize("value", [2, "2", -1, 0.5])
 def test_a_number_that_is_not_a_switch_is_an_error(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}: must be True or False$"):
-        config(**{name: value})
+        read_all(**{name: value})
 
 
 @pytest.mark.parametrize("name", ["NOROBOTS_COPY_META", "NOROBOTS_ALSO_OBEY"])
@@ -190,17 +196,17 @@ def test_further_parsers_are_a_list() -> None:
 
 def test_a_report_path_must_not_be_a_url() -> None:
     with pytest.raises(ValueError, match=r"^NOROBOTS_REPORT = 'file:///a.html': 'file:///a.html' is a URL; "):
-        config(NOROBOTS_REPORT="file:///a.html")
+        reports("file:///a.html")
 
 
 @pytest.mark.parametrize("value", [7, {"a.html": 1}, [7], True])
 def test_report_paths_may_be_strings_and_paths(value: object) -> None:
-    assert config(NOROBOTS_REPORT=" a.html, b/c.JSON ").report == ("a.html", "b/c.JSON")
-    assert config(NOROBOTS_REPORT=[Path("a.html"), "b,c.json"]).report == ("a.html", "b,c.json")
-    assert config(NOROBOTS_REPORT=Path("a.htm")).report == ("a.htm",)
-    assert config(NOROBOTS_REPORT=None).report == config(NOROBOTS_REPORT=[]).report == ()
+    assert reports(" a.html, b/c.JSON ") == ("a.html", "b/c.JSON")
+    assert reports([Path("a.html"), "b,c.json"]) == ("a.html", "b,c.json")
+    assert reports(Path("a.htm")) == ("a.htm",)
+    assert reports(None) == reports([]) == ()
     with pytest.raises(ValueError, match=rf"^NOROBOTS_REPORT = {re.escape(repr(value))}: must be a path or"):
-        config(NOROBOTS_REPORT=value)
+        reports(value)
 
 
 def test_ttl_min_must_not_exceed_ttl() -> None:
@@ -260,7 +266,7 @@ OTHERS = ["ROBOTSTXT_OBEY", "ROBOTSTXT_USER_AGENT", "ROBOTSTXT_PARSER", "JOBDIR"
 @example({"JOBDIR": 1})
 def test_any_value_is_read_or_a_value_error(values: dict[str, object]) -> None:
     """An invalid value raises only `ValueError`, with the setting and the value."""
-    for reads in (Config, MetaConfig):
+    for reads in SECTIONS:
         try:
             reads.from_settings(Settings(values))
         except ValueError as error:

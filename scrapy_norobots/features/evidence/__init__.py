@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy_norobots.features.evidence.recorder import Evidence
+from scrapy_norobots.features.evidence.settings import EvidenceConfig
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -22,5 +23,6 @@ if TYPE_CHECKING:
 
 def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
     """Record the evidence of a crawl if ``NOROBOTS_EVIDENCE`` is set."""
-    if config.evidence.folder and crawler.spider is not None:  # the shell has no crawl to record
-        Evidence(crawler, config).subscribe(events)
+    evidence = EvidenceConfig.from_settings(crawler.settings)
+    if evidence.folder and crawler.spider is not None:  # the shell has no crawl to record
+        Evidence(crawler, config, evidence).subscribe(events)

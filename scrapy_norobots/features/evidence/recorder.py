@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from scrapy_norobots.features.evidence.answers import AnswerRecord
+    from scrapy_norobots.features.evidence.settings import EvidenceConfig
     from scrapy_norobots.settings import Config
 
 logger = logging.getLogger(__name__)
@@ -51,12 +52,12 @@ _PAUSE = 0.05
 class Evidence:
     """Records the evidence of one crawl."""
 
-    def __init__(self, crawler: Crawler, config: Config) -> None:
+    def __init__(self, crawler: Crawler, config: Config, evidence: EvidenceConfig) -> None:
         assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
         self._stats = crawler.stats
         self._crawl_config = config
-        self._config = config.evidence
+        self._config = evidence
         self._closing: Deferred[None] | None = None
         self._has_logged_loss = False
         self._log = CrawlLog(crawler, logger)

@@ -39,6 +39,7 @@ from scrapy_norobots.features.report.facts import facts_of, log_text
 from scrapy_norobots.features.report.ineffective import IneffectiveRules
 from scrapy_norobots.features.report.listing import Listing, list_files
 from scrapy_norobots.features.report.page import RENDERERS
+from scrapy_norobots.features.report.settings import ReportConfig
 from scrapy_norobots.log import LOGGED_MAX, CrawlLog, Named, spider_name
 from scrapy_norobots.parser import StrictRobotParser, is_only_strict, strict_reading
 from scrapy_norobots.standard.decision import printable
@@ -89,7 +90,7 @@ class CrawlReport:
         # file with another extension. The shell has no spider at this point, and no crawl to report.
         self._files = [
             (files.prepare(path, crawler.spider, self._started), RENDERERS[PurePath(path).suffix.lower()])
-            for path in config.report
+            for path in ReportConfig.from_settings(crawler.settings).paths
             if crawler.spider is not None
         ]
         self._without_rules = Named()
