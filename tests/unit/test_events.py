@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,9 +15,14 @@ REQUEST = Request("http://town.example/")
 
 
 def test_subscribers_get_the_events_of_their_kind_in_the_order_of_their_subscriptions() -> None:
-    events, seen = Events(), []
+    events = Events()
+    seen: list[Any] = []
+
+    def note(number: int, event: object) -> None:
+        seen.append((number, event))
+
     for number in range(3):
-        events.on(Received, lambda event, number=number: seen.append((number, event)))
+        events.on(Received, partial(note, number))
     events.on(LeftWaiting, seen.append)
     events.send(Received(REQUEST))
     events.send(NoRoomToWait(REQUEST, 3))
@@ -24,7 +30,8 @@ def test_subscribers_get_the_events_of_their_kind_in_the_order_of_their_subscrip
 
 
 def test_coroutine_functions_are_awaited_one_after_another() -> None:
-    events, seen = Events(), []
+    events = Events()
+    seen: list[str] = []
 
     async def slow(event: Received) -> None:
         await asyncio.sleep(0)
@@ -38,15 +45,16 @@ def test_coroutine_functions_are_awaited_one_after_another() -> None:
 
 def test_the_first_answer_counts() -> None:
     events = Events()
-    answers: list[Any] = [None, 1, 2]
-    for answer in answers:
-        events.on(Asked, lambda _, answer=answer: answer)
+    answers = iter([None, 1, 2])
+    for _ in range(3):
+        events.on(Asked, lambda _: next(answers))
     assert events.ask(Asked(REQUEST)) == 1
     assert Events().ask(Asked(REQUEST)) is None
 
 
 def test_an_exception_is_not_caught() -> None:
-    events, seen = Events(), []
+    events = Events()
+    seen: list[object] = []
 
     def fail(_: object) -> None:
         raise ZeroDivisionError
