@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
+from scrapy_norobots import compat
 from scrapy_norobots.checks import check_components, read_config
 from scrapy_norobots.events import Asked, Closing, Dropped, Exempt, Opened, Passed, Received, Ruled
 from scrapy_norobots.exceptions import error_of
@@ -51,6 +52,9 @@ class NoRobotsMiddleware:
         self.events = features_of(crawler, config)
         self.loader = RobotsLoader(crawler, config, self.events)
         self._origins = self.loader.origins
+        # The user of a command that fetches one page, such as `scrapy fetch`, waits for the result.
+        is_retried = compat.is_own_crawl(crawler) and not config.dry_run
+        self.retries = config.retry_closed if is_retried else 0
         self._parking: Parking | None = None
         self._has_warned = False
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)

@@ -85,8 +85,6 @@ class Parking:
             self._downloader.free_max if self._downloader else config.waiting.concurrent_fetches,
             self._lines.__contains__,
         )
-        # The user of a command that fetches one page, such as `scrapy fetch`, waits for the result.
-        is_retried = compat.is_own_crawl(crawler) and not config.dry_run
         self._sites = Sites(
             crawler,
             middleware.loader,
@@ -94,7 +92,7 @@ class Parking:
             self._turns,
             self._release,
             closes=self._forget_recent,
-            tries=config.retry_closed if is_retried else 0,
+            tries=middleware.retries,
             closed_max=config.retry_closed_max,
         )
         self._parked: set[Request] = set()
