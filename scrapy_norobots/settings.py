@@ -63,7 +63,18 @@ _LARGEST_FILE = 256 * 1024 * 1024  # Redis accepts entries of at most twice that
 
 DEFAULTS: Mapping[str, object] = MappingProxyType(
     {
+        "NOROBOTS_ALSO_OBEY": (),
         "NOROBOTS_STATUS_POLICY": DEFAULT_PRESET,
+        "NOROBOTS_STORE": None,
+        "NOROBOTS_REPORT": "",
+        "NOROBOTS_EVIDENCE": "",
+        "NOROBOTS_EVIDENCE_ALLOWED": True,
+        "NOROBOTS_EVIDENCE_REQUIRED": False,
+        "NOROBOTS_DRY_RUN": False,
+        "NOROBOTS_CRAWL_DELAY_MAX": 0,
+        "NOROBOTS_META": False,
+        "NOROBOTS_MULTIVALUE": False,
+        # Rarely needed
         "NOROBOTS_TTL": 86_400,
         "NOROBOTS_TTL_MIN": 600,
         "NOROBOTS_ERROR_TTL": 60,
@@ -76,17 +87,7 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_COPY_META": ("proxy", "bindaddress", "download_slot"),
         "NOROBOTS_CONCURRENT_FETCHES": 500,
         "NOROBOTS_MEMORY_MAX": 64 * 1024 * 1024,
-        "NOROBOTS_MULTIVALUE": False,
-        "NOROBOTS_ALSO_OBEY": (),
-        "NOROBOTS_CRAWL_DELAY_MAX": 0,
-        "NOROBOTS_STORE": None,
         "NOROBOTS_STORE_MAX": 1024 * 1024 * 1024,
-        "NOROBOTS_REPORT": "",
-        "NOROBOTS_EVIDENCE": "",
-        "NOROBOTS_EVIDENCE_ALLOWED": True,
-        "NOROBOTS_EVIDENCE_REQUIRED": False,
-        "NOROBOTS_DRY_RUN": False,
-        "NOROBOTS_META": False,
     }
 )
 
@@ -318,7 +319,12 @@ class Config(Section):
     obey: bool = setting(flag, "ROBOTSTXT_OBEY")
     robot: str | None = setting(text, "ROBOTSTXT_USER_AGENT")
     parser: type[RobotParser] | None = setting(_parser)  # None is the strict parser
+    also_obey: tuple[type[RobotParser], ...] = setting(_parsers, "NOROBOTS_ALSO_OBEY")
     status_policy: StatusPolicy = setting(_policy, "NOROBOTS_STATUS_POLICY")
+    store: str = setting(_store)
+    dry_run: bool = setting(flag, "NOROBOTS_DRY_RUN")
+    crawl_delay_max: float = setting(_number, "NOROBOTS_CRAWL_DELAY_MAX", "seconds", 0, _DAY)
+    multivalue: bool = setting(flag, "NOROBOTS_MULTIVALUE")
     freshness: Freshness = setting(_freshness)
     retry_closed: int = setting(_whole, "NOROBOTS_RETRY_CLOSED", "retries", 0, 100)
     retry_closed_max: int = setting(_whole, "NOROBOTS_RETRY_CLOSED_MAX", "requests", 0, _MILLION)
@@ -328,12 +334,7 @@ class Config(Section):
     copy_meta: tuple[str, ...] = setting(_names, "NOROBOTS_COPY_META")
     waiting: WaitingConfig = setting(WaitingConfig.from_settings)
     memory_max: int = setting(_whole, "NOROBOTS_MEMORY_MAX", "bytes", 1, _TIB)
-    multivalue: bool = setting(flag, "NOROBOTS_MULTIVALUE")
-    also_obey: tuple[type[RobotParser], ...] = setting(_parsers, "NOROBOTS_ALSO_OBEY")
-    crawl_delay_max: float = setting(_number, "NOROBOTS_CRAWL_DELAY_MAX", "seconds", 0, _DAY)
-    store: str = setting(_store)
     store_max: int = setting(_whole, "NOROBOTS_STORE_MAX", "bytes", 1, _TIB)
-    dry_run: bool = setting(flag, "NOROBOTS_DRY_RUN")
 
     @property
     def longest_download(self) -> float:

@@ -17,7 +17,7 @@ from scrapy.settings import Settings
 from scrapy_norobots.features.metatag import MetaConfig
 from scrapy_norobots.features.report.settings import ReportConfig
 from scrapy_norobots.freshness import Freshness
-from scrapy_norobots.settings import DEFAULTS, Config
+from scrapy_norobots.settings import _REMOVED, DEFAULTS, Config
 from tests.processes import ROOT
 from tests.settings import NUMBERS, SECTIONS, read_all, upper_end
 
@@ -340,10 +340,16 @@ def test_a_setting_of_an_earlier_version_is_a_warning(
     assert record.getMessage() == f"Unknown setting {name} is ignored: {instead}"
 
 
-def test_the_docs_have_every_setting_with_its_default() -> None:
+def test_the_docs_have_every_setting_with_its_default_in_the_same_order() -> None:
     page = (ROOT / "docs" / "settings.md").read_text()
-    documented = dict(re.findall(r"^### `(NOROBOTS_\w+)`\n+Default: `(.+?)`", page, re.MULTILINE))
-    assert {name: eval(default) for name, default in documented.items()} == dict(DEFAULTS)
+    documented = re.findall(r"^### `(NOROBOTS_\w+)`\n+Default: `(.+?)`", page, re.MULTILINE)
+    assert [(name, eval(default)) for name, default in documented] == list(DEFAULTS.items())
+
+
+def test_the_changelog_names_every_setting_that_has_gone() -> None:
+    upgrade = (ROOT / "CHANGELOG.md").read_text().partition("### Upgrade from 0.1")[2]
+    assert set(_REMOVED) <= set(re.findall(r"`(NOROBOTS_\w+)`", upgrade))
+    assert not set(_REMOVED) & set(DEFAULTS)
 
 
 def test_the_docs_have_every_stat_that_the_code_counts() -> None:
