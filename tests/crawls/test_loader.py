@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.crawling import ADDON, Crawl, crawl, run_crawl, started
-from tests.redisserver import RedisServer
-from tests.settings import NUMBERS, upper_end
-from tests.sites import Answer, Hit, Site, page
+from tests.helpers.running.crawling import ADDON, Crawl, crawl, run_crawl, started
+from tests.helpers.running.redisserver import RedisServer
+from tests.helpers.samples.settings import NUMBERS, upper_end
+from tests.helpers.sites import Answer, Hit, Site, page
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 
@@ -218,7 +218,8 @@ def test_a_parser_failure_is_not_saved(tmp_path: Path) -> None:
     settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     with Site(RULES) as site:
         broken = crawl(
-            f"{site.url}/", settings={**settings, "ROBOTSTXT_PARSER": "tests.spiders.BrokenParser"}
+            f"{site.url}/",
+            settings={**settings, "ROBOTSTXT_PARSER": "tests.helpers.spiders.pages.BrokenParser"},
         )
         mended = crawl(f"{site.url}/", settings=settings)
     assert [drop.type for drop in broken.drops] == ["RobotsUnreachable"]
@@ -228,8 +229,8 @@ def test_a_parser_failure_is_not_saved(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "trouble",
     [
-        {"DOWNLOADER_MIDDLEWARES": {"tests.spiders.NoRobotsTxt": 50}},
-        {"DOWNLOADER_MIDDLEWARES": {"tests.spiders.DeadProxy": 50}, "RETRY_ENABLED": False},
+        {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.spiders.pages.NoRobotsTxt": 50}},
+        {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.spiders.pages.DeadProxy": 50}, "RETRY_ENABLED": False},
         {"DOWNLOAD_HANDLERS": {"http": None}},
     ],
     ids=["a middleware", "a proxy", "no handler"],
@@ -374,7 +375,7 @@ def test_an_interrupted_crawl_does_not_wait_for_others(tmp_path: Path) -> None:
 
         asyncio.run(lock())
         settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{path}"}
-        spider, arguments = "tests.spiders.StopsEarly", {"pause": 1}
+        spider, arguments = "tests.helpers.spiders.pages.StopsEarly", {"pause": 1}
         seen = crawl(f"{other.url}/", settings=settings, spider=spider, arguments=arguments)
     assert seen.stats["finish_reason"] == "enough"
     assert len(site.robots_hits()) <= 1
@@ -382,7 +383,7 @@ def test_an_interrupted_crawl_does_not_wait_for_others(tmp_path: Path) -> None:
 
 def test_reads_large_files_in_a_thread(mode: str) -> None:
     large = RULES + "# A word on our robots.\n" * 2000
-    settings = {**ADDON, "ROBOTSTXT_PARSER": "tests.spiders.TellsItsThread"}
+    settings = {**ADDON, "ROBOTSTXT_PARSER": "tests.helpers.spiders.pages.TellsItsThread"}
     with Site(RULES) as site, Site(large) as other:
         urls = [f"{one.url}{target}" for one in (site, other) for target in ("/", "/back/")]
         seen = crawl(*urls, settings=settings, mode=mode)
@@ -406,7 +407,9 @@ def test_reads_a_large_file_in_a_thread_for_a_second_robot_and_for_reasons_too(m
         for request in requests:
             request["dont_filter"] = True
         settings = {**ADDON, "CONCURRENT_REQUESTS": 1}
-        seen = crawl(*requests, settings=settings, mode=mode, spider="tests.spiders.WatchesReading")
+        seen = crawl(
+            *requests, settings=settings, mode=mode, spider="tests.helpers.spiders.pages.WatchesReading"
+        )
         assert len(site.robots_hits()) == 1
     assert seen.notes["threads"] == ["norobots-reader_0"]
     assert sorted(urlsplit(url).path for url in seen.pages) == ["/"] * 3 + ["/back/"] + ["/nest/"] * 2

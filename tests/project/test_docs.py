@@ -16,7 +16,7 @@ from scrapy_norobots.access import NOT_NOW, PRESETS, StatusPolicy
 from scrapy_norobots.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.settings import DEFAULTS, Config, MetaConfig
 from scrapy_norobots.waiting.source import FILTERED
-from tests.processes import ROOT
+from tests.helpers.running.processes import ROOT
 
 DOCS = ROOT / "docs"
 PAGES = [*ROOT.glob("*.md"), *DOCS.glob("*.md")]

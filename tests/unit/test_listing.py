@@ -24,7 +24,7 @@ from scrapy_norobots.report.page import _json_block
 from scrapy_norobots.settings import Config
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from tests import nasty
+from tests.helpers.worlds import nasty
 
 TOWN = Origin("http", "town.example", 80)
 FILE = b"""\

@@ -15,8 +15,8 @@ from scrapy.settings import Settings
 
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.settings import DEFAULTS, Config, MetaConfig
-from tests.processes import ROOT
-from tests.settings import NUMBERS, upper_end
+from tests.helpers.running.processes import ROOT
+from tests.helpers.samples.settings import NUMBERS, upper_end
 
 TIMES = ("TTL", "TTL_MIN", "TIMEOUT", "CRAWL_DELAY_MAX")
 

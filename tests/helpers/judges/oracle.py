@@ -1,8 +1,9 @@
 """A second, simple implementation of docs/standard.md, to compare with the parser.
 
 It shares no code with the package, is not fast, and only decides: ``allowed(body, url, robot)``. Each
-function is one group of clauses. ``python -m tests.oracle --count N --seed N`` asks both about N random files
-of `tests.nasty`, and prints the answers that differ. With ``--multivalue``, both read that dialect (D1).
+function is one group of clauses. ``python -m tests.helpers.judges.oracle --count N --seed N`` asks both about
+N random files of `tests.helpers.worlds.nasty`, and prints the answers that differ. With ``--multivalue``,
+both read that dialect (D1).
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from rich.console import Console
 from rich.progress import track
 
 from scrapy_norobots.standard import RobotsTxt
-from tests import nasty
-from tests.nasty import Case
+from tests.helpers.worlds import nasty
+from tests.helpers.worlds.nasty import Case
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 DIGITS = "0123456789"
@@ -368,7 +369,7 @@ def differences(case: Case, *, multivalue: bool = False) -> Iterator[str]:
 def main() -> None:
     """Compare the requested number of files."""
     parser = argparse.ArgumentParser(
-        prog="python -m tests.oracle", description=(__doc__ or "").split("\n")[0]
+        prog="python -m tests.helpers.judges.oracle", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("--count", type=int, default=100_000, help="how many questions are asked (100000)")
     parser.add_argument("--seed", type=int, default=1, help="of the random files (1)")

@@ -33,8 +33,8 @@ from scrapy.robotstxt import RobotParser
 from scrapy.utils.misc import load_object
 from w3lib.url import canonicalize_url
 
-from tests import oracle
-from tests.worlds import Arrival, File, World
+from tests.helpers.judges import oracle
+from tests.helpers.worlds.world import Arrival, File, World
 
 
 class Reading:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from warcio.archiveiterator import ArchiveIterator
 from warcio.warcwriter import WARCWriter
 
-from tests import processes
+from tests.helpers.running import processes
 
 Decision = dict[str, Any]
 

@@ -22,9 +22,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from tests import nasty, oracle
-from tests.sites import ForwardProxy
-from tests.sites.site import Answer, Hit, Site
+from tests.helpers.judges import oracle
+from tests.helpers.sites import ForwardProxy
+from tests.helpers.sites.site import Answer, Hit, Site
+from tests.helpers.worlds import nasty
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on

@@ -1,7 +1,8 @@
-"""Generate docs/fault-table.md: ``python -m tests.faulttable > docs/fault-table.md`` (two minutes).
+"""Generate docs/fault-table.md, in two minutes.
 
-Each fault of the lab is crawled separately, so that its stats and log lines are known: once with this plugin
-and once with Scrapy's own middleware, with the same limits.
+Run it as ``python -m tests.helpers.running.faulttable > docs/fault-table.md``. Each fault of the lab is
+crawled separately, so that its stats and log lines are known: once with this plugin and once with Scrapy's
+own middleware, with the same limits.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from tests.crawling import ADDON, run_crawl
-from tests.sites.faults import FAULTS, Fault, FaultLab
+from tests.helpers.running.crawling import ADDON, run_crawl
+from tests.helpers.sites.faults import FAULTS, Fault, FaultLab
 
 LIMITS = {"NOROBOTS_TIMEOUT": 2, "NOROBOTS_MAXSIZE": 100_000, "RETRY_ENABLED": False}
 BUILTIN = {
@@ -45,8 +46,8 @@ Both middlewares had the same limits (a timeout of {timeout} s, {maxsize:,} byte
 {scrapy} and Python {python}. The plugin also had `NOROBOTS_RETRY_CLOSED = 0`, so that it dropped requests at
 once. All other settings had their defaults. With its default limits, Scrapy's own middleware waits up to
 180 s and accepts files of up to 1 GiB. In the log lines, `HOST` replaces the real host. The last column names
-the most important stats of each crawl. `python -m tests.faulttable` generates this page from the hosts in
-`tests/sites/faults.py`.
+the most important stats of each crawl. `python -m tests.helpers.running.faulttable` generates this page from
+the hosts in `tests/helpers/sites/faults.py`.
 
 | robots.txt | this plugin | Scrapy's own | what the plugin logs | its stats |
 |---|---|---|---|---|

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from scrapy.settings import default_settings
 
-from tests import processes
-from tests.crawling import MODE_SETTINGS
+from tests.helpers.running import processes
+from tests.helpers.running.crawling import MODE_SETTINGS
 
 ROBOTS = """\
 User-agent: FooBot

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_redis.spiders import RedisMixin
 
-from tests.spiders import Pages
+from tests.helpers.spiders.pages import Pages
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -1,4 +1,4 @@
-"""The process from which `tests.processes` forks others: ``python -m tests.forkserver CONTROL``.
+"""The process from which `processes` forks others: ``python -m tests.helpers.running.forkserver CONTROL``.
 
 It imports what crawls import, then forks for each `Job` from the socket CONTROL. A job has four file
 descriptors: a connection, and the standard files of the fork. A byte from the connection is the number of a
@@ -61,7 +61,7 @@ def preload() -> None:
         for module in walk_packages(scrapy_norobots.__path__, "scrapy_norobots."):
             with contextlib.suppress(ImportError):  # an optional dependency
                 import_module(module.name)
-        import_module("tests.spiders")
+        import_module("tests.helpers.spiders.pages")
     assert "twisted.internet.reactor" not in sys.modules
     assert threading.active_count() == 1
 

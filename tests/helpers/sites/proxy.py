@@ -10,7 +10,7 @@ import http.client
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from tests.sites.site import Answer, Hit, Site
+from tests.helpers.sites.site import Answer, Hit, Site
 
 _NOT_PASSED_ON = {"proxy-authorization", "connection", "proxy-connection"}
 

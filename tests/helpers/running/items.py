@@ -1,7 +1,8 @@
-"""One `CommandSpider` with numbers for items, in a process of its own: ``python -m tests.items``.
+"""One `CommandSpider` with numbers for items, in a process of its own.
 
-The job comes as JSON on standard input: how Scrapy is run, settings, how many items, and what goes wrong.
-What was done, and what came of it, goes as JSON to standard output.
+``python -m tests.helpers.running.items`` is that process. The job comes as JSON on standard input: how Scrapy
+is run, settings, how many items, and what goes wrong. What was done, and what came of it, goes as JSON to
+standard output.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Check the invariant end to end: crawl a random world, and let `tests.judge` judge the log of its servers.
+"""Check the invariant end to end: crawl a random world, and let `Judge` judge the log of its servers.
 
-``python -m tests.invariant --seed N [--mode select] [--count K]`` runs it by hand. The world of a seed is
-always the same; ports and the order of requests differ. With ``--features``, the seed also selects a random
-combination of features of the plugin (`tests.features`).
+``python -m tests.helpers.worlds.invariant --seed N [--mode select] [--count K]`` runs it by hand. The world
+of a seed is always the same; ports and the order of requests differ. With ``--features``, the seed also
+selects a random combination of features of the plugin (`features`).
 
 The settings of a crawl and the manner of its spider say what else is checked:
 
@@ -25,11 +25,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tests import features, processes
-from tests.crawling import ADDON, MODES, Crawl, crawl
-from tests.judge import Judge, origin_of
-from tests.sites.certificate import make_certificate
-from tests.worlds import Arrival, Manner, Played, World
+from tests.helpers.judges.judge import Judge, origin_of
+from tests.helpers.running import processes
+from tests.helpers.running.crawling import ADDON, MODES, Crawl, crawl
+from tests.helpers.sites.certificate import make_certificate
+from tests.helpers.worlds import features
+from tests.helpers.worlds.world import Arrival, Manner, Played, World
 
 SETTINGS = {
     **ADDON,
@@ -221,7 +222,7 @@ def _runs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Outc
 def main(arguments: Sequence[str] | None = None) -> None:
     """Crawl worlds one after another, and print each violation."""
     parser = argparse.ArgumentParser(
-        prog="python -m tests.invariant", description=(__doc__ or "").split("\n")[0]
+        prog="python -m tests.helpers.worlds.invariant", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("--seed", type=int, default=1, help="of the first world (1)")
     parser.add_argument(

@@ -21,7 +21,7 @@ from scrapy_norobots.standard import Origin, records, rules
 from scrapy_norobots.standard.urls import split
 from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
 from scrapy_norobots.waiting.sites import Sites
-from tests.features import Items
+from tests.helpers.worlds.features import Items
 
 
 def _no_normal_form(_urls: list[str]) -> None:

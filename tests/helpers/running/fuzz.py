@@ -1,7 +1,7 @@
 """Run property tests as fuzz targets for any length of time.
 
-``python -m tests.fuzz --minutes N [--target NAME]`` runs the tests in turns, with new random examples,
-and prints the number of examples per target. Hypothesis shrinks an example that fails.
+``python -m tests.helpers.running.fuzz --minutes N [--target NAME]`` runs the tests in turns, with new random
+examples, and prints the number of examples per target. Hypothesis shrinks an example that fails.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ def load(path: str, count: Callable[[], None]) -> Callable[[], None]:
 
 def main() -> None:
     """Run the targets until the time is over."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.helpers.running.fuzz", description=(__doc__ or "").split("\n")[0]
+    )
     parser.add_argument("--minutes", type=float, default=1, help="total time (1)")
     parser.add_argument("--target", choices=TARGETS, action="append", help="target to run (all)")
     options = parser.parse_args()

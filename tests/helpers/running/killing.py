@@ -1,7 +1,7 @@
 """Kill writers of a SQLite store while they write, and check what they have committed.
 
-Run as ``python -m tests.killing FILE TIMES``; prints how many writers were killed, and how many entries there
-must be. Each writer is a process forked from this one, which has no threads.
+Run as ``python -m tests.helpers.running.killing FILE TIMES``; prints how many writers were killed, and how
+many entries there must be. Each writer is a process forked from this one, which has no threads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.stores.sqlite import SqliteStore
-from tests.snapshots import FOUND, later
+from tests.helpers.samples.snapshots import FOUND, later
 
 _MAX_BYTES = 2**30
 

@@ -837,7 +837,7 @@ class LooksAtItsScheduler(StopsWhenIdle):
 class HasItsOwnScheduler(LooksAtItsScheduler):
     """Sets a scheduler in its own settings."""
 
-    custom_settings = {"SCHEDULER": "tests.components.OtherScheduler"}  # noqa: RUF012  # as users write it
+    custom_settings = {"SCHEDULER": "tests.helpers.components.middlewares.OtherScheduler"}  # noqa: RUF012  # as users write it
 
 
 class OwnScheduler(Scheduler):

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import brotli
 from backports import zstd
 
-from tests.sites.site import need_many_hosts
+from tests.helpers.sites.site import need_many_hosts
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on

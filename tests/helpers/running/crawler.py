@@ -1,4 +1,4 @@
-"""One crawl in a separate process: ``python -m tests.crawler``, which `tests.crawling` starts.
+"""One crawl in a separate process: ``python -m tests.helpers.running.crawler``, which `crawling` starts.
 
 The job is JSON on standard input. The results of the crawl are written as JSON to standard output, its log
 to standard error.

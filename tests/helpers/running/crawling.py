@@ -1,6 +1,6 @@
 """Real crawls for the tests, each in a separate process, because a reactor runs only once per process.
 
-`crawl` runs `tests.crawler` with a job on its standard input, and returns the results of the crawl.
+`crawl` runs `crawler` with a job on its standard input, and returns the results of the crawl.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import pytest
 import scrapy
 from scrapy.settings import default_settings
 
-from tests import processes
-from tests.sites import Site
-from tests.spiders import Drop
+from tests.helpers.running import processes
+from tests.helpers.sites import Site
+from tests.helpers.spiders.pages import Drop
 
 # The tested modes of Scrapy. Tests that do not depend on the mode use the first.
 MODES = tuple(os.environ.get("CRAWL_MODES", "asyncio,select,no reactor").split(","))
@@ -63,12 +63,12 @@ class Crawl:
 
 @dataclass
 class Job:
-    """A job for `tests.crawler`: requests as keyword arguments of `Request`, or as URLs, and settings."""
+    """A job for `crawler`: requests as keyword arguments of `Request`, or as URLs, and settings."""
 
     requests: list[str | dict[str, Any]]
     settings: dict[str, Any] = field(default_factory=dict)
     mode: str = MODES[0]
-    spider: str = "tests.spiders.Pages"
+    spider: str = "tests.helpers.spiders.pages.Pages"
     arguments: dict[str, Any] = field(default_factory=dict)
     beside: dict[str, Any] | None = None  # changed settings for a second, simultaneous crawl
     deprecated: str = "nothing"  # the start of the only deprecation warning that is allowed
@@ -93,7 +93,7 @@ def run_crawl(
     *requests: str | dict[str, Any], timeout: float = 60, **job: Any
 ) -> subprocess.CompletedProcess[str]:
     """Run the process of a crawl, which may fail."""
-    return processes.run("tests.crawler", input=as_input(*requests, **job), timeout=timeout)
+    return processes.run("tests.helpers.running.crawler", input=as_input(*requests, **job), timeout=timeout)
 
 
 @contextmanager
@@ -102,12 +102,14 @@ def started(*requests: str | dict[str, Any], **job: Any) -> Iterator[processes.P
     with tempfile.TemporaryFile() as job_file, Path(os.devnull).open("r+b") as devnull:
         job_file.write(as_input(*requests, **job).encode())
         job_file.seek(0)
-        with processes.Process("tests.crawler", stdin=job_file, stdout=devnull, stderr=devnull) as process:
+        with processes.Process(
+            "tests.helpers.running.crawler", stdin=job_file, stdout=devnull, stderr=devnull
+        ) as process:
             yield process
 
 
 def as_input(*requests: str | dict[str, Any], **job: Any) -> str:
-    """Return the job as `tests.crawler` reads it."""
+    """Return the job as `crawler` reads it."""
     what = Job(list(requests), **{"settings": ADDON, **job})
     if what.mode == "no reactor" and not hasattr(default_settings, "TWISTED_REACTOR_ENABLED"):
         pytest.skip("this version of Scrapy cannot run without a reactor")

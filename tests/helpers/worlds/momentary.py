@@ -4,8 +4,8 @@
 - No page was omitted, and none was requested twice.
 - After a failure, no robots.txt was requested again before its back-off was over.
 
-``python -m tests.momentary [--hosts N] [--closed N] [--seed N] [--longest SECONDS] [--mode MODE]`` runs it by
-hand.
+``python -m tests.helpers.worlds.momentary [--hosts N] [--closed N] [--seed N] [--longest SECONDS] [--mode
+MODE]`` runs it by hand.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
-from tests.crawling import ADDON, MODES, Crawl, crawl
-from tests.sites import Answer, Hit, Site, page
+from tests.helpers.running.crawling import ADDON, MODES, Crawl, crawl
+from tests.helpers.sites import Answer, Hit, Site, page
 
 ERROR_TTL = 0.2
 ROBOTS = "User-agent: *\nDisallow: /back/\n"
@@ -121,7 +121,7 @@ def run(hosts: int, closed: int, mode: str, seed: int = 1, longest: float = 2.0)
 def main() -> None:
     """Crawl, and print each violation."""
     parser = argparse.ArgumentParser(
-        prog="python -m tests.momentary", description=(__doc__ or "").split("\n")[0]
+        prog="python -m tests.helpers.worlds.momentary", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("--hosts", type=int, default=1000, help="number of hosts (1000)")
     parser.add_argument(

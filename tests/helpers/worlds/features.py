@@ -1,8 +1,8 @@
 """Features of the plugin to switch on together in the crawl of a random world, and worlds that show them.
 
 `FEATURES` is the table: each feature has the settings that switch it on, one choice or several. What a
-setting means for a crawl is known to `tests.judge` and `tests.invariant`. `combination` selects some of the
-features by a seed.
+setting means for a crawl is known to `tests.helpers.judges.judge` and to `invariant`. `combination` selects
+some of the features by a seed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from twisted.internet.defer import Deferred
 
 from scrapy_norobots import compat
 from scrapy_norobots.fetch import ROBOTS_DOWNLOAD
-from tests.judge import fingerprint
-from tests.redisserver import NoRedisError, RedisServer
-from tests.spiders import Pages
-from tests.worlds import File, Manner, Page, World
+from tests.helpers.judges.judge import fingerprint
+from tests.helpers.running.redisserver import NoRedisError, RedisServer
+from tests.helpers.spiders.pages import Pages
+from tests.helpers.worlds.world import File, Manner, Page, World
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -69,7 +69,7 @@ FEATURES: dict[str, list[dict[str, Any]]] = {
     ],
     "early drop": [{}],  # of requests without errback
     "proxies": [{"RETRY_TIMES": 0}],
-    "downloads": [{"ITEM_PIPELINES": {"tests.features.DownloadsPages": 1}}],
+    "downloads": [{"ITEM_PIPELINES": {"tests.helpers.worlds.features.DownloadsPages": 1}}],
     "HTTP cache": [{"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": "{folder}/cache"}],
     "one slot": [{}],
     "pause": [{}],
@@ -81,7 +81,7 @@ RARE = ("proxies", "downloads", "HTTP cache", "one slot", "pause", "resume")
 
 @dataclass(frozen=True)
 class Combination:
-    """The names of features, and their job for `tests.invariant.run`."""
+    """The names of features, and their job for `invariant.run`."""
 
     names: list[str]
     job: dict[str, Any]
@@ -111,7 +111,7 @@ def combination(seed: int, mode: str, folder: Path, *names: str) -> Iterator[Com
             {
                 "promised": json.loads(text),
                 "change": partial(_with_features, some, chosen),
-                "spider": "tests.features.Items",
+                "spider": "tests.helpers.worlds.features.Items",
                 "arguments": {"errbacks": "early drop" not in chosen},
             },
         )

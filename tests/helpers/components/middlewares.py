@@ -23,7 +23,7 @@ from scrapy.spiders import CrawlSpider, Rule
 from twisted.internet.defer import Deferred
 
 from scrapy_norobots import NoRobotsMiddleware, RobotsScheduler, compat
-from tests.spiders import Pages
+from tests.helpers.spiders.pages import Pages
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -1,7 +1,7 @@
 """Python processes that start quickly, forked from a process that has Scrapy and this package imported.
 
 `run` is like `subprocess.run` for ``python -m MODULE``; a `Process` runs while the test continues, and has
-pipes if it is `Piped`. Imports take most of the time of a small crawl, and `tests.forkserver` does them once.
+pipes if it is `Piped`. Imports take most of the time of a small crawl, and `forkserver` does them once.
 Each process has its own environment, working directory, standard files and signal handlers, has no reactor,
 and exits like any Python process. It is killed when its `Process` is closed. All are killed when the process
 of the tests ends.
@@ -31,12 +31,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
-from tests.forkserver import Job
+from tests.helpers.running.forkserver import Job
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[3]
 
 
 def run(
@@ -164,7 +164,7 @@ class _Server:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONIOENCODING"}
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.forkserver", str(theirs.fileno())],
+                [sys.executable, "-m", "tests.helpers.running.forkserver", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
