@@ -8,15 +8,15 @@ from tests.helpers.running.crawling import ADDON, MODES, crawl, run_crawl
 from tests.helpers.sites import Site
 from tests.unit.test_addon import BUILTIN, META, OURS, OURS_IN_FULL
 
+OUR_OWN = "tests.helpers.components.derived.OurOwn"
+SCRAPYS_OWN = "tests.helpers.components.derived.ScrapysOwn"
+
 ENABLED = {
     "add-on": ADDON,
     "add-on as a class": {"ADDONS": {"scrapy_norobots.addon.Addon": 0}},
     "by hand": {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": {OURS: 100, BUILTIN: None}},
     "over an order of the user's own": {**ADDON, "DOWNLOADER_MIDDLEWARES": {BUILTIN: 543}},
-    "beside one that inherits": {
-        **ADDON,
-        "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.OurOwn": 100},
-    },
+    "beside one that inherits": {**ADDON, "DOWNLOADER_MIDDLEWARES": {OUR_OWN: 100}},
 }
 
 
@@ -24,8 +24,8 @@ ENABLED = {
     ("way", "spider"),
     [
         *((way, "tests.helpers.spiders.pages.Pages") for way in ENABLED),
-        ("add-on", "tests.helpers.spiders.pages.OrdersTheClass"),
-        ("add-on", "tests.helpers.spiders.pages.SwitchesTheClassOff"),
+        ("add-on", "tests.helpers.spiders.configured.OrdersTheClass"),
+        ("add-on", "tests.helpers.spiders.configured.SwitchesTheClassOff"),
     ],
 )
 def test_each_way_to_enable_it_adds_one_middleware(way: str, spider: str) -> None:
@@ -56,7 +56,7 @@ def test_meta_tags_without_their_middleware_are_a_warning() -> None:
 
 @pytest.mark.parametrize(
     ("spider", "listed"),
-    [("Pages", {"tests.helpers.spiders.pages.ScrapysOwn": 110}), ("ListsASubclassOfScrapys", {})],
+    [("pages.Pages", {SCRAPYS_OWN: 110}), ("configured.ListsASubclassOfScrapys", {})],
     ids=["by its path", "by its class"],
 )
 def test_a_subclass_of_scrapys_own_middleware_beside_it_is_a_warning(
@@ -64,13 +64,10 @@ def test_a_subclass_of_scrapys_own_middleware_beside_it_is_a_warning(
 ) -> None:
     settings = {**ADDON, "DOWNLOADER_MIDDLEWARES": listed}
     with Site("User-agent: *\nDisallow: /back/\n") as site:
-        seen = crawl(f"{site.url}/", settings=settings, spider=f"tests.helpers.spiders.pages.{spider}")
+        seen = crawl(f"{site.url}/", settings=settings, spider=f"tests.helpers.spiders.{spider}")
     assert len(site.robots_hits()) == 2
     (line,) = seen.log_lines("WARNING: ", "robots.txt middleware")
-    assert (
-        "tests.helpers.spiders.pages.ScrapysOwn, a subclass of Scrapy's robots.txt middleware, is enabled too"
-        in line
-    )
+    assert f"{SCRAPYS_OWN}, a subclass of Scrapy's robots.txt middleware, is enabled too" in line
     assert "a request passes only if both allow it, and each robots.txt is downloaded twice" in line
 
 
@@ -106,7 +103,7 @@ def test_the_add_on_does_not_import_modules_that_install_a_reactor() -> None:
 
 def test_a_spider_that_does_not_obey_wins_over_the_add_on() -> None:
     with Site("User-agent: *\nDisallow: /\n") as site:
-        crawl(f"{site.url}/back/", spider="tests.helpers.spiders.pages.Unruly")
+        crawl(f"{site.url}/back/", spider="tests.helpers.spiders.configured.Unruly")
     assert site.targets() == ["/back/"]
 
 
@@ -114,9 +111,9 @@ def test_a_subclass_that_overrides_hooks_of_scrapys_own_middleware_is_a_warning(
     with Site("User-agent: *\nDisallow: /back/\n") as site:
         settings = {
             **ADDON,
-            "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.HalfPorted": 100},
+            "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.derived.HalfPorted": 100},
         }
         seen = crawl(f"{site.url}/", f"{site.url}/back/", settings=settings)
     assert seen.pages == [f"{site.url}/"]
-    [line] = seen.log_lines("WARNING", "tests.helpers.components.middlewares.HalfPorted overrides")
+    [line] = seen.log_lines("WARNING", "tests.helpers.components.derived.HalfPorted overrides")
     assert "so this has no effect: DOWNLOAD_PRIORITY, process_request_2. " in line

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 def test_a_deprecation_warning_fails_the_test(mode: str) -> None:
     """This keeps other tests from passing if the plugin uses something deprecated."""
     with Site() as site:
-        done = run_crawl(f"{site.url}/", spider="tests.helpers.spiders.pages.Outdated", mode=mode)
+        done = run_crawl(f"{site.url}/", spider="tests.helpers.spiders.configured.Outdated", mode=mode)
     assert "ScrapyDeprecationWarning: the old way" in done.stderr
     assert "Traceback" in done.stderr  # `crawl` fails on this
 

@@ -102,7 +102,7 @@ def test_crawl_delay_counts_from_the_last_response(mode: str) -> None:
 def test_crawl_delay_survives_the_collection_of_its_slot() -> None:
     answers = {f"/{i}": page(f"/{i + 1}", "/back/") for i in range(4)}
     with Site(SLOW, answers) as site:
-        seen = crawl(f"{site.url}/0", spider="tests.helpers.spiders.pages.CollectsSlots", settings=OBEY)
+        seen = crawl(f"{site.url}/0", spider="tests.helpers.spiders.noting.CollectsSlots", settings=OBEY)
     assert len(seen.pages) == 5
     assert seen.notes["collected"] > 0
     assert shortest(site) >= DELAY
@@ -189,7 +189,7 @@ def test_pages_that_wait_for_a_crawl_delay_stall_no_others(queue: str) -> None:
         with started(
             f"{slow.url}/back/",
             settings=settings,
-            spider="tests.helpers.spiders.pages.ThenAnyway",
+            spider="tests.helpers.spiders.following.ThenAnyway",
             arguments={"then": f"{other.url}/links", "follow": True},
         ):
             wait_for_pages(other, 20)
@@ -243,7 +243,7 @@ def test_a_large_file_is_read_in_a_thread() -> None:
         seen = crawl(
             *(f"{site.url}/{i}" for i in range(3)),
             settings=OBEY,
-            spider="tests.helpers.spiders.pages.NotesThreadOfProtego",
+            spider="tests.helpers.spiders.noting.NotesThreadOfProtego",
         )
     assert shortest(site) >= DELAY
     assert seen.notes["threads"] == ["norobots-reader_0"]
@@ -262,7 +262,7 @@ def test_rules_from_a_store_have_their_delay(tmp_path: Path) -> None:
 def test_a_downloader_without_slots_is_a_warning() -> None:
     settings = {
         **OBEY,
-        "DOWNLOADER": "tests.helpers.spiders.pages.OtherDownloader",
+        "DOWNLOADER": "tests.helpers.components.downloaders.OtherDownloader",
         "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE,
     }
     with Site(SLOW) as site:
@@ -289,7 +289,7 @@ def test_robots_parsed_sends_all_readings_as_one_parser(
         seen = crawl(
             f"{site.url}/",
             settings={**ADDON, **settings},
-            spider="tests.helpers.spiders.pages.Listening",
+            spider="tests.helpers.spiders.noting.Listening",
             mode=MODES[0],
         )
     assert seen.notes == {"parsed": [[name, f"{site.url}/", False]], "delays": [delay]}

@@ -25,7 +25,7 @@ def test_without_free_downloads_of_robots_txt_all_take_places() -> None:
         seen = crawl(
             "data:,",
             settings={**ADDON, "CONCURRENT_REQUESTS": 4, "NOROBOTS_CONCURRENT_FETCHES": 0},
-            spider="tests.helpers.spiders.pages.Watching",
+            spider="tests.helpers.spiders.scheduling.Watching",
             arguments={"then": [f"{site.url}/{i}" for i in range(20)]},
         )
     assert len(seen.pages) == 1 + 20
@@ -38,7 +38,7 @@ def test_downloads_of_robots_txt_above_the_limit_take_places() -> None:
         seen = crawl(
             "data:,",
             settings={**ADDON, "CONCURRENT_REQUESTS": 4, "NOROBOTS_CONCURRENT_FETCHES": 2, **QUEUE},
-            spider="tests.helpers.spiders.pages.Watching",
+            spider="tests.helpers.spiders.scheduling.Watching",
             arguments={"then": [f"{site.url_of(f'127.0.0.{host}')}/" for host in range(1, 31)]},
         )
     assert len(seen.pages) == 1 + 30
@@ -221,7 +221,7 @@ def test_a_process_that_may_open_few_files_downloads_fewer_files_at_a_time(mode:
     with Site(robots, {"/page": Answer(headers=closing)}, host="0.0.0.0") as site:
         urls = [f"{url}/page" for url in hosts_of(site, 300)]
         seen = crawl(
-            *urls, mode=mode, spider="tests.helpers.spiders.pages.WithFewFiles", arguments={"files": 150}
+            *urls, mode=mode, spider="tests.helpers.spiders.limited.WithFewFiles", arguments={"files": 150}
         )
     assert sorted(seen.pages) == sorted(urls)
     (line,) = seen.log_lines("INFO: At most ", "robots.txt files are downloaded at a time")
@@ -238,7 +238,7 @@ def test_slow_dns_uses_up_no_time_of_a_download(mode: str) -> None:
     with Site(RULES) as site:
         urls = [f"{site.url_of(f'host{number}.example')}/page" for number in range(60)]
         slow: dict[str, Any] = {
-            "spider": "tests.helpers.spiders.pages.WithSlowNames",
+            "spider": "tests.helpers.spiders.limited.WithSlowNames",
             "arguments": {"seconds": 0.1},
         }
         seen = crawl(*urls, settings=settings, mode=mode, **slow)

@@ -134,7 +134,7 @@ def asking(folder: Path, site: Site, *plan: tuple[float, str], **settings: Any) 
     with Site() as start:
         return crawl(
             f"{start.url}/",
-            spider="tests.helpers.spiders.pages.Asking",
+            spider="tests.helpers.spiders.asking.Asking",
             settings={**SHORT, "NOROBOTS_EVIDENCE": str(folder), **settings},
             arguments={"plan": [(pause, site.url + target) for pause, target in plan]},
         )
@@ -354,7 +354,7 @@ def test_crawls_at_the_same_time_have_files_of_their_own(tmp_path: Path) -> None
 def test_an_origin_in_memory_is_not_waited_for(tmp_path: Path) -> None:
     with Site(RULES) as site:
         seen = crawl(
-            f"{site.url}/", spider="tests.helpers.spiders.pages.InMemory", settings=with_evidence(tmp_path)
+            f"{site.url}/", spider="tests.helpers.spiders.asking.InMemory", settings=with_evidence(tmp_path)
         )
     assert seen.notes == {"allowed": "passed at once", "forbidden": "RobotsForbidden at once"}
 
@@ -409,7 +409,7 @@ def test_a_disk_that_takes_no_more(tmp_path: Path, required: bool, mode: str) ->
         seen = crawl(
             f"{large.url}/",
             f"{site.url}/",
-            spider="tests.helpers.spiders.pages.OnASmallDisk",
+            spider="tests.helpers.spiders.limited.OnASmallDisk",
             settings=with_evidence(tmp_path, NOROBOTS_EVIDENCE_REQUIRED=required, LOG_LEVEL="INFO"),
             arguments={"follow": True, "until": "NOROBOTS_EVIDENCE: "},
             mode=mode,
@@ -429,7 +429,7 @@ def test_a_loss_at_the_end_of_a_crawl_is_logged(tmp_path: Path, mode: str) -> No
     with Site(LARGE) as large:
         seen = crawl(
             f"{large.url}/",
-            spider="tests.helpers.spiders.pages.OnASmallDisk",
+            spider="tests.helpers.spiders.limited.OnASmallDisk",
             settings=with_evidence(tmp_path, LOG_LEVEL="INFO"),
             arguments={"until": "NOROBOTS_EVIDENCE: "},
             mode=mode,

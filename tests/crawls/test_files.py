@@ -14,8 +14,8 @@ import pytest
 
 from tests.crawls.test_components import scrapy
 from tests.crawls.test_refresh import RULES
-from tests.helpers.components.middlewares import make_project
 from tests.helpers.running.crawling import ADDON, crawl, run_crawl, started, with_report
+from tests.helpers.running.project import make_project
 from tests.helpers.sites import Answer, Site
 
 NO_PLACEHOLDER = "unknown placeholder ("

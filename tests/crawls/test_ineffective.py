@@ -33,7 +33,7 @@ def test_lines_without_effect_are_reported_once_per_origin() -> None:
     with Site() as start, Site(FAULTY) as site:
         seen = crawl(
             f"{start.url}/",
-            spider="tests.helpers.spiders.pages.Asking",
+            spider="tests.helpers.spiders.asking.Asking",
             settings=SHORT,
             arguments={"plan": [(0, f"{site.url}/"), (LONGER_THAN_TTL, f"{site.url}/")]},
         )

@@ -218,7 +218,7 @@ def test_a_stopped_crawl_ends(mode: str) -> None:
         stops = {"url": f"{other.url}/", "meta": {"dont_obey_robotstxt": True}}
         urls = [f"{site.url}/{i}" for i in range(40)]
         seen = crawl(
-            stops, *urls, settings=settings, mode=mode, spider="tests.helpers.spiders.pages.StopsEarly"
+            stops, *urls, settings=settings, mode=mode, spider="tests.helpers.spiders.stopping.StopsEarly"
         )
         over.set()
     assert site.pages() == []

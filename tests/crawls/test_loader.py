@@ -219,7 +219,7 @@ def test_a_parser_failure_is_not_saved(tmp_path: Path) -> None:
     with Site(RULES) as site:
         broken = crawl(
             f"{site.url}/",
-            settings={**settings, "ROBOTSTXT_PARSER": "tests.helpers.spiders.pages.BrokenParser"},
+            settings={**settings, "ROBOTSTXT_PARSER": "tests.helpers.components.parsers.BrokenParser"},
         )
         mended = crawl(f"{site.url}/", settings=settings)
     assert [drop.type for drop in broken.drops] == ["RobotsUnreachable"]
@@ -229,8 +229,11 @@ def test_a_parser_failure_is_not_saved(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "trouble",
     [
-        {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.spiders.pages.NoRobotsTxt": 50}},
-        {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.spiders.pages.DeadProxy": 50}, "RETRY_ENABLED": False},
+        {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.NoRobotsTxt": 50}},
+        {
+            "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.DeadProxy": 50},
+            "RETRY_ENABLED": False,
+        },
         {"DOWNLOAD_HANDLERS": {"http": None}},
     ],
     ids=["a middleware", "a proxy", "no handler"],
@@ -375,7 +378,7 @@ def test_an_interrupted_crawl_does_not_wait_for_others(tmp_path: Path) -> None:
 
         asyncio.run(lock())
         settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{path}"}
-        spider, arguments = "tests.helpers.spiders.pages.StopsEarly", {"pause": 1}
+        spider, arguments = "tests.helpers.spiders.stopping.StopsEarly", {"pause": 1}
         seen = crawl(f"{other.url}/", settings=settings, spider=spider, arguments=arguments)
     assert seen.stats["finish_reason"] == "enough"
     assert len(site.robots_hits()) <= 1
@@ -383,7 +386,7 @@ def test_an_interrupted_crawl_does_not_wait_for_others(tmp_path: Path) -> None:
 
 def test_reads_large_files_in_a_thread(mode: str) -> None:
     large = RULES + "# A word on our robots.\n" * 2000
-    settings = {**ADDON, "ROBOTSTXT_PARSER": "tests.helpers.spiders.pages.TellsItsThread"}
+    settings = {**ADDON, "ROBOTSTXT_PARSER": "tests.helpers.components.parsers.TellsItsThread"}
     with Site(RULES) as site, Site(large) as other:
         urls = [f"{one.url}{target}" for one in (site, other) for target in ("/", "/back/")]
         seen = crawl(*urls, settings=settings, mode=mode)
@@ -408,7 +411,7 @@ def test_reads_a_large_file_in_a_thread_for_a_second_robot_and_for_reasons_too(m
             request["dont_filter"] = True
         settings = {**ADDON, "CONCURRENT_REQUESTS": 1}
         seen = crawl(
-            *requests, settings=settings, mode=mode, spider="tests.helpers.spiders.pages.WatchesReading"
+            *requests, settings=settings, mode=mode, spider="tests.helpers.spiders.noting.WatchesReading"
         )
         assert len(site.robots_hits()) == 1
     assert seen.notes["threads"] == ["norobots-reader_0"]

@@ -233,7 +233,7 @@ def test_the_target_of_a_redirect_is_checked() -> None:
 
 def test_a_request_for_an_origin_in_memory_does_not_wait(mode: str) -> None:
     with Site(ROBOTS) as site:
-        seen = crawl(f"{site.url}/", mode=mode, spider="tests.helpers.spiders.pages.InMemory")
+        seen = crawl(f"{site.url}/", mode=mode, spider="tests.helpers.spiders.asking.InMemory")
     assert seen.notes == {"allowed": "passed at once", "forbidden": "RobotsForbidden at once"}
 
 
@@ -243,7 +243,7 @@ def test_cancelling_a_waiter_does_not_affect_others(mode: str) -> None:
         seen = crawl(
             f"{start.url}/",
             mode=mode,
-            spider="tests.helpers.spiders.pages.Cancelling",
+            spider="tests.helpers.spiders.asking.Cancelling",
             arguments={"other": site.url},
         )
     assert seen.notes == {
@@ -263,7 +263,7 @@ def test_robots_parsed_is_sent_with_a_robot_parser() -> None:
             f"{site.url}/",
             f"{site.url}/back/",
             f"{without.url}/",
-            spider="tests.helpers.spiders.pages.Listening",
+            spider="tests.helpers.spiders.noting.Listening",
         )
     assert seen.notes == {"parsed": [["StrictRobotParser", f"{site.url}/", False]], "delays": [None]}
 
@@ -282,7 +282,7 @@ def test_the_users_parser_decides_and_is_named() -> None:
 
 
 def test_the_users_parser_gets_the_crawler() -> None:
-    settings = {**ADDON, "ROBOTSTXT_PARSER": "tests.helpers.spiders.pages.ParserWithSettings"}
+    settings = {**ADDON, "ROBOTSTXT_PARSER": "tests.helpers.components.parsers.ParserWithSettings"}
     with Site(ROBOTS) as site:
         seen = crawl(f"{site.url}/back/", settings=settings)
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
@@ -291,7 +291,8 @@ def test_the_users_parser_gets_the_crawler() -> None:
 def test_a_parser_that_raises_closes_the_site() -> None:
     with Site(ROBOTS) as site:
         seen = crawl(
-            f"{site.url}/", settings={**ADDON, "ROBOTSTXT_PARSER": "tests.helpers.spiders.pages.BrokenParser"}
+            f"{site.url}/",
+            settings={**ADDON, "ROBOTSTXT_PARSER": "tests.helpers.components.parsers.BrokenParser"},
         )
     (drop,) = seen.drops
     assert drop.type == "RobotsUnreachable"

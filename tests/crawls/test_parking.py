@@ -30,7 +30,7 @@ def test_the_order_of_requests_is_kept(queue: str) -> None:
             seen = crawl(
                 "data:,",
                 settings={**settings, "SCHEDULER_PRIORITY_QUEUE": queue},
-                spider="tests.helpers.spiders.pages.Watching",
+                spider="tests.helpers.spiders.scheduling.Watching",
                 arguments={"then": [f"{site.url}/{i}" for i in range(60)]},
             )
         reached: list[str] = seen.notes["reached"]
@@ -47,7 +47,7 @@ def test_requests_of_a_site_keep_their_order(limit: int, mode: str) -> None:
             "data:,",
             mode=mode,
             settings={**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": limit},
-            spider="tests.helpers.spiders.pages.Watching",
+            spider="tests.helpers.spiders.scheduling.Watching",
             arguments={"then": [f"{site.url}/{number}" for number in range(40)]},
         )
     expected = sorted(range(40), key=lambda number: (-(number % 3), number))
@@ -67,7 +67,7 @@ def test_requests_that_waited_are_not_overtaken_by_all_later_ones(
             crawl(
                 "data:,",
                 settings={**settings, "DOWNLOAD_DELAY": delay, "CONCURRENT_REQUESTS": limit, **QUEUE},
-                spider="tests.helpers.spiders.pages.Watching",
+                spider="tests.helpers.spiders.scheduling.Watching",
                 arguments={"then": [site.url_of(f"127.0.0.{host}") + target for host, target in pages]},
             )
         return [target for target in site.targets() if target != "/robots.txt"]
@@ -116,7 +116,7 @@ def test_a_lazy_start_keeps_the_order_of_scrapy(mode: str) -> None:
                 *(f"{url}/{start}" for start, url in enumerate(hosts_of(site, 5))),
                 mode=mode,
                 settings={**settings, "CONCURRENT_REQUESTS": 1},
-                spider="tests.helpers.spiders.pages.StartsLazily",
+                spider="tests.helpers.spiders.scheduling.StartsLazily",
                 arguments={"follow": True},
             )
         return [target for target in site.targets() if target != "/robots.txt"]
@@ -208,7 +208,7 @@ def test_requests_that_wait_for_a_delay_take_no_place(slow: int, delay: float) -
         seen = crawl(
             "data:,",
             settings={**ADDON, **settings, **QUEUE},
-            spider="tests.helpers.spiders.pages.Watching",
+            spider="tests.helpers.spiders.scheduling.Watching",
             arguments={"then": urls},
         )
     assert len(seen.pages) == 1 + len(urls)

@@ -40,7 +40,7 @@ def ask(site: Site, *plan: tuple[float, str], **settings: Any) -> Crawl:
     with Site() as start:
         return crawl(
             f"{start.url}/",
-            spider="tests.helpers.spiders.pages.Asking",
+            spider="tests.helpers.spiders.asking.Asking",
             settings={**SHORT, **settings},
             arguments={"plan": [(pause, site.url + target) for pause, target in plan]},
         )
@@ -66,7 +66,7 @@ def test_robots_parsed_is_sent_for_a_changed_file_and_not_for_a_304() -> None:
         plan = [(pause, f"{site.url}/") for pause in (0, LONGER_THAN_TTL, LONGER_THAN_TTL)]
         seen = crawl(
             f"{start.url}/",
-            spider="tests.helpers.spiders.pages.ListeningAndAsking",
+            spider="tests.helpers.spiders.asking.ListeningAndAsking",
             settings=SHORT,
             arguments={"plan": plan},
         )
@@ -181,7 +181,7 @@ def test_the_settings_limit_memory() -> None:
     with Site(RULES) as one, Site(RULES) as other, Site() as start:
         plan = [(0, f"{site.url}/") for site in (one, other, one, other)]
         for bounds in ({"NOROBOTS_ORIGINS_MAX": 1}, {"NOROBOTS_MEMORY_MAX": 1}):
-            spider, arguments = "tests.helpers.spiders.pages.Asking", {"plan": plan}
+            spider, arguments = "tests.helpers.spiders.asking.Asking", {"plan": plan}
             crawl(f"{start.url}/", spider=spider, settings={**ADDON, **bounds}, arguments=arguments)
             assert len(one.robots_hits()) == len(other.robots_hits()) == 2
             one.hits.clear()

@@ -117,7 +117,7 @@ def test_stale_copies_are_reported(tmp_path: Path) -> None:
     with Site() as start, Site(lambda _: answers.pop(0) if len(answers) > 1 else answers[0]) as site:
         crawl(
             f"{start.url}/",
-            spider="tests.helpers.spiders.pages.Asking",
+            spider="tests.helpers.spiders.asking.Asking",
             settings={**SHORT, "NOROBOTS_REPORT": str(file)},
             arguments={"plan": [(0, f"{site.url}/a"), (LONGER_THAN_TTL, f"{site.url}/back/")]},
         )

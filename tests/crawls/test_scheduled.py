@@ -25,7 +25,7 @@ if find_spec("scrapy.downloadermiddlewares.offsite") is None:
 
 
 def follow(
-    spider: str = "tests.helpers.spiders.pages.WithoutErrback", mode: str = MODES[0], **settings: Any
+    spider: str = "tests.helpers.spiders.following.WithoutErrback", mode: str = MODES[0], **settings: Any
 ) -> Crawl:
     """Crawl a page and the pages that it links to, which have the same links."""
     with Site(RULES, {target: page(*LINKS) for target in ("/", "/1", "/2")}) as site:
@@ -61,23 +61,23 @@ def test_a_forbidden_link_is_dropped_before_it_is_queued(mode: str, tmp_path: Pa
     [
         pytest.param("tests.helpers.spiders.pages.Pages", {}, id="an errback"),
         pytest.param(
-            "tests.helpers.spiders.pages.WithoutErrback",
+            "tests.helpers.spiders.following.WithoutErrback",
             {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.OneSlot": 50}},
             id="a middleware that may change requests",
         ),
         pytest.param(
-            "tests.helpers.spiders.pages.WithoutErrback",
+            "tests.helpers.spiders.following.WithoutErrback",
             {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.SeesExceptions": 900}},
             id="a middleware that sees exceptions",
         ),
         pytest.param(
-            "tests.helpers.spiders.pages.WithoutErrback",
-            {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.Derived": 100}},
+            "tests.helpers.spiders.following.WithoutErrback",
+            {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.derived.Derived": 100}},
             id="a subclass of the middleware",
         ),
         pytest.param(
-            "tests.helpers.spiders.pages.WithoutErrback",
-            {"SCHEDULER": "tests.helpers.components.middlewares.OtherScheduler"},
+            "tests.helpers.spiders.following.WithoutErrback",
+            {"SCHEDULER": "tests.helpers.components.schedulers.OtherScheduler"},
             id="another scheduler",
         ),
     ],
@@ -102,7 +102,7 @@ def test_requests_to_a_temporarily_closed_origin_are_not_dropped_early() -> None
         with Site("", pages) as site:
             seen = crawl(
                 f"{site.url}/0",
-                spider="tests.helpers.spiders.pages.WithoutErrback",
+                spider="tests.helpers.spiders.following.WithoutErrback",
                 arguments={"follow": True},
                 settings={**ADDON, "RETRY_ENABLED": False},
             )
@@ -118,7 +118,7 @@ def test_requests_that_stale_rules_forbid_are_not_dropped_early() -> None:
         site.answers["/1"] = page("/back/1")
         seen = crawl(
             f"{site.url}/",
-            spider="tests.helpers.spiders.pages.WithoutErrback",
+            spider="tests.helpers.spiders.following.WithoutErrback",
             arguments={"follow": True},
             settings={**SHORT, "NOROBOTS_TTL": 0.5, "NOROBOTS_ERROR_TTL": 3600},
         )
@@ -129,6 +129,6 @@ def test_requests_that_stale_rules_forbid_are_not_dropped_early() -> None:
 
 
 def test_a_request_that_is_not_filtered_leaves_no_trace_in_the_duplicate_filter() -> None:
-    seen = follow("tests.helpers.spiders.pages.UnfilteredFirst")
+    seen = follow("tests.helpers.spiders.following.UnfilteredFirst")
     # Four links of the first page; then three pages once more, since the filter has not seen them.
     assert seen.stats[EARLY] == seen.stats["robotstxt/forbidden"] == 7

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.crawls.test_components import scrapy
-from tests.helpers.components.middlewares import make_project
 from tests.helpers.running.crawling import ADDON, Crawl, crawl
+from tests.helpers.running.project import make_project
 from tests.helpers.sites import Answer, Hit, Site
 
 RULES = "User-agent: *\nDisallow: /back/\n"
@@ -29,7 +29,9 @@ def test_a_sitemap_spider_and_the_middleware_share_one_download(mode: str) -> No
         robots = f"{RULES}Sitemap: {site.url}/sitemap.xml\n"
         site.answers["/robots.txt"] = Answer(robots, headers={"Content-Type": "text/plain"})
         site.answers["/sitemap.xml"] = Answer(sitemap, headers={"Content-Type": "application/xml"})
-        seen = crawl(f"{site.url}/robots.txt", mode=mode, spider="tests.helpers.spiders.pages.FromSitemaps")
+        seen = crawl(
+            f"{site.url}/robots.txt", mode=mode, spider="tests.helpers.spiders.following.FromSitemaps"
+        )
     assert seen.pages == [f"{site.url}/open"]
     assert site.targets() == ["/robots.txt", "/sitemap.xml", "/open"]
     assert seen.stats["norobots/shared"] == 1
@@ -47,7 +49,7 @@ def test_the_response_equals_the_download(mode: str, robots_first: bool) -> None
         seen = crawl(
             *({"url": url, "dont_filter": True} for url in (urls if robots_first else reversed(urls))),
             mode=mode,
-            spider="tests.helpers.spiders.pages.Answers",
+            spider="tests.helpers.spiders.noting.Answers",
         )
     assert len(site.robots_hits()) == 1
     served = [answer for answer in answers_of(seen) if answer["flags"]]
@@ -69,7 +71,7 @@ def test_the_response_to_a_redirected_file_has_the_final_url() -> None:
         target.answers["/their/rules"] = Answer(RULES, headers={"Content-Type": "text/plain"})
         with Site(moved) as site:
             seen = crawl(
-                f"{site.url}/", f"{site.url}/robots.txt", spider="tests.helpers.spiders.pages.Answers"
+                f"{site.url}/", f"{site.url}/robots.txt", spider="tests.helpers.spiders.noting.Answers"
             )
     [served] = [answer for answer in answers_of(seen) if answer["flags"]]
     assert (served["url"], served["body"]) == (f"{target.url}/their/rules", RULES)
@@ -80,7 +82,7 @@ def test_the_response_to_a_redirected_file_has_the_final_url() -> None:
 def test_an_error_page_is_requested_from_the_site(status: int) -> None:
     """A snapshot does not keep the body of an error page."""
     with Site(Answer("Gone fishing", status=status)) as site:
-        seen = crawl(f"{site.url}/robots.txt", spider="tests.helpers.spiders.pages.Answers")
+        seen = crawl(f"{site.url}/robots.txt", spider="tests.helpers.spiders.noting.Answers")
     [answer] = answers_of(seen)
     assert (answer["status"], answer["body"], answer["flags"]) == (status, "Gone fishing", [])
 
@@ -97,7 +99,7 @@ def test_a_file_that_another_process_downloaded_is_not_served(ttl: int, tmp_path
         crawl(f"{site.url}/", settings=settings)
         site.hits.clear()
         seen = crawl(
-            f"{site.url}/robots.txt", spider="tests.helpers.spiders.pages.Answers", settings=settings
+            f"{site.url}/robots.txt", spider="tests.helpers.spiders.noting.Answers", settings=settings
         )
     [answer] = answers_of(seen)
     assert (answer["status"], answer["body"], answer["flags"]) == (200, RULES, [])
@@ -152,7 +154,7 @@ def test_after_a_failure_the_spider_requests_the_file_itself() -> None:
     with Site(lambda hit: answers.pop(0)) as site:
         seen = crawl(
             f"{site.url}/robots.txt",
-            spider="tests.helpers.spiders.pages.Answers",
+            spider="tests.helpers.spiders.noting.Answers",
             settings={**ADDON, "RETRY_ENABLED": False},
         )
     [answer] = answers_of(seen)
@@ -177,7 +179,7 @@ def test_after_a_failure_the_spider_requests_the_file_itself() -> None:
 def test_a_special_request_is_sent_to_the_site(request_: dict[str, Any]) -> None:
     with Site(RULES) as site:
         seen = crawl(
-            {"url": f"{site.url}/robots.txt", **request_}, spider="tests.helpers.spiders.pages.Answers"
+            {"url": f"{site.url}/robots.txt", **request_}, spider="tests.helpers.spiders.noting.Answers"
         )
     assert "norobots/shared" not in seen.stats
     assert "robotstxt/request_count" not in seen.stats
@@ -188,7 +190,7 @@ def test_sharing_can_be_disabled() -> None:
         seen = crawl(
             f"{site.url}/robots.txt",
             f"{site.url}/",
-            spider="tests.helpers.spiders.pages.Answers",
+            spider="tests.helpers.spiders.noting.Answers",
             settings={**ADDON, "NOROBOTS_SHARE_ROBOTSTXT": False},
         )
     assert len(site.robots_hits()) == 2
@@ -197,7 +199,7 @@ def test_sharing_can_be_disabled() -> None:
 
 def test_a_site_that_forbids_everything_still_shows_its_robots_txt() -> None:
     with Site("User-agent: *\nDisallow: /\n") as site:
-        seen = crawl(f"{site.url}/robots.txt", f"{site.url}/", spider="tests.helpers.spiders.pages.Answers")
+        seen = crawl(f"{site.url}/robots.txt", f"{site.url}/", spider="tests.helpers.spiders.noting.Answers")
     assert [answer["url"] for answer in answers_of(seen)] == [f"{site.url}/robots.txt"]
     assert len(site.hits) == 1
 
@@ -213,7 +215,7 @@ def test_a_redirect_that_cannot_be_followed_is_left_to_the_spider() -> None:
         site.answers["/hop/2"] = Answer("at last")
         seen = crawl(
             f"{site.url}/robots.txt",
-            spider="tests.helpers.spiders.pages.Answers",
+            spider="tests.helpers.spiders.noting.Answers",
             settings={**ADDON, "NOROBOTS_REDIRECT_MAX": 1, "NOROBOTS_STATUS_POLICY": {"3xx": "allow"}},
         )
     assert [answer["body"] for answer in answers_of(seen)] == ["at last"]
@@ -224,7 +226,7 @@ def test_scrapys_http_cache_does_not_store_shared_responses(tmp_path: Path) -> N
     with Site(RULES) as site:
         for _ in range(2):
             seen = crawl(
-                f"{site.url}/robots.txt", spider="tests.helpers.spiders.pages.Answers", settings=settings
+                f"{site.url}/robots.txt", spider="tests.helpers.spiders.noting.Answers", settings=settings
             )
             assert [answer["flags"] for answer in answers_of(seen)] == [["norobots"]]
     assert len(site.robots_hits()) == 2
@@ -235,7 +237,7 @@ def test_the_response_has_the_headers_of_the_snapshot() -> None:
     with Site(Answer(RULES, headers=headers)) as site:
         seen = crawl(
             f"{site.url}/robots.txt",
-            spider="tests.helpers.spiders.pages.MetaNotes",
+            spider="tests.helpers.spiders.noting.MetaNotes",
             settings={**ADDON, "NOROBOTS_META": True},
         )
     assert seen.notes["follow"] == [False]

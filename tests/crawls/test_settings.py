@@ -7,7 +7,7 @@ from tests.helpers.sites import Site
 
 
 def test_a_parser_that_cannot_be_imported_is_an_error() -> None:
-    path = "tests.helpers.spiders.pages.NotAParser"
+    path = "tests.helpers.components.parsers.NotAParser"
     done = run_crawl("data:,", settings={**ADDON, "ROBOTSTXT_PARSER": path})
     assert f"ValueError: ROBOTSTXT_PARSER = {path!r}: must be a RobotParser class: " in done.stderr
 

@@ -19,10 +19,10 @@ from scrapy.settings import default_settings
 
 from tests.crawls.test_closing import running
 from tests.crawls.test_components import scrapy
-from tests.helpers.components.middlewares import make_project
 from tests.helpers.running.commands import run, words
 from tests.helpers.running.crawling import ADDON, Crawl, crawl, with_report
 from tests.helpers.running.processes import Piped
+from tests.helpers.running.project import make_project
 from tests.helpers.running.redisserver import RedisServer
 from tests.helpers.sites import Answer, ForwardProxy, Hit, Site, page
 
@@ -78,7 +78,7 @@ def test_a_request_without_an_errback_is_counted_when_it_comes_back(mode: str) -
     with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
         healthy.answers["/"] = page(f"{closed.url}/back/1", f"{closed.url}/back/2")
         work: dict[str, Any] = {
-            "spider": "tests.helpers.spiders.pages.WithoutErrback",
+            "spider": "tests.helpers.spiders.following.WithoutErrback",
             "arguments": {"follow": True},
         }
         settings = {**RETRY, "NOROBOTS_ERROR_TTL": 1}
@@ -116,7 +116,7 @@ def test_new_requests_do_not_wait_for_a_site_that_stays_closed(mode: str) -> Non
             f"{site.url}/1",
             settings=RETRY,
             mode=mode,
-            spider="tests.helpers.spiders.pages.ThenAnyway",
+            spider="tests.helpers.spiders.following.ThenAnyway",
             arguments=arguments,
         )
     assert [drop.url for drop in done.drops] == [f"{site.url}/1", f"{site.url}/2"]
@@ -158,7 +158,7 @@ def test_a_host_whose_name_does_not_resolve_is_retried_once(mode: str) -> None:
         pytest.skip("Scrapy has no setting that replaces the resolver there")
     is_renamed = hasattr(default_settings, "TWISTED_DNS_RESOLVER")
     resolver = {
-        "TWISTED_DNS_RESOLVER" if is_renamed else "DNS_RESOLVER": "tests.helpers.spiders.pages.NoNames"
+        "TWISTED_DNS_RESOLVER" if is_renamed else "DNS_RESOLVER": "tests.helpers.components.handlers.NoNames"
     }
     done = crawl("http://town.example/", settings={**RETRY, **resolver}, mode=mode)
     assert [drop.type for drop in done.drops] == ["RobotsUnreachable"]
@@ -323,7 +323,7 @@ def test_requests_to_a_closed_site_take_no_place(mode: str, places: int) -> None
         done = crawl(
             *urls,
             settings=settings,
-            spider="tests.helpers.spiders.pages.StopsWhenIdle",
+            spider="tests.helpers.spiders.scheduling.StopsWhenIdle",
             mode=mode,
             timeout=30,
         )
@@ -363,7 +363,7 @@ def test_custom_settings_of_a_spider_apply(mode: str) -> None:
     with Site(Closed(1)) as site:
         settings = {key: value for key, value in RETRY.items() if key == "ADDONS"}
         done = crawl(
-            f"{site.url}/1", settings=settings, spider="tests.helpers.spiders.pages.Patient", mode=mode
+            f"{site.url}/1", settings=settings, spider="tests.helpers.spiders.configured.Patient", mode=mode
         )
         assert done.pages == [f"{site.url}/1"]
 
@@ -405,7 +405,7 @@ def test_a_download_that_a_spider_awaits_fails_at_once(mode: str, place: str) ->
         done = crawl(
             f"{healthy.url}/",
             settings=FOR_EVER,
-            spider="tests.helpers.spiders.pages.AwaitsADownload",
+            spider="tests.helpers.spiders.asking.AwaitsADownload",
             arguments={"then": f"{closed.url}/1", "place": place},
             mode=mode,
         )
@@ -423,7 +423,7 @@ def test_a_download_that_a_spider_cancels_does_not_keep_the_spider_open(mode: st
         done = crawl(
             f"{healthy.url}/",
             settings=FOR_EVER,
-            spider="tests.helpers.spiders.pages.AwaitsADownload",
+            spider="tests.helpers.spiders.asking.AwaitsADownload",
             arguments={"then": f"{closed.url}/1", "seconds": 0.5},
             mode=mode,
         )
@@ -438,7 +438,7 @@ def test_a_download_that_a_middleware_awaits_fails_at_once(mode: str) -> None:
             settings={
                 **FOR_EVER,
                 "OTHER": closed.url,
-                "DOWNLOADER_MIDDLEWARES": {"tests.helpers.spiders.pages.DownloadsOnBehalf": 500},
+                "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.DownloadsOnBehalf": 500},
             },
             mode=mode,
         )
@@ -459,7 +459,7 @@ def test_files_of_a_closed_site_fail_at_once_and_stop_no_pages(mode: str, tmp_pa
         done = crawl(
             *urls,
             settings=settings,
-            spider="tests.helpers.components.middlewares.Items",
+            spider="tests.helpers.spiders.items.Items",
             arguments={"item": {"file_urls": files}},
             mode=mode,
         )
@@ -476,7 +476,7 @@ def test_files_of_a_closed_site_fail_at_once_and_stop_no_pages(mode: str, tmp_pa
 
 def test_a_subclass_that_ignores_the_result_sends_no_forbidden_request(mode: str) -> None:
     with Site(Closed(1)) as site:
-        subclass = {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.spiders.pages.IgnoresTheResult": 100}}
+        subclass = {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.derived.IgnoresTheResult": 100}}
         done = crawl(f"{site.url}/back/1", f"{site.url}/1", settings={**RETRY, **subclass}, mode=mode)
         assert site.pages() == ["/1"]
         assert [drop.type for drop in done.drops] == ["RobotsForbidden"]
@@ -493,7 +493,7 @@ def test_a_middleware_that_drops_repeated_requests_breaks_no_counts(mode: str, e
             "NOROBOTS_TTL_MIN": 0.3,
             "NOROBOTS_STALE_TTL": 0,
             "PAUSE": 0.6 if expires else 0,
-            "DOWNLOADER_MIDDLEWARES": {"tests.helpers.spiders.pages.DropsRepeated": 50},
+            "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.DropsRepeated": 50},
         }
         done = crawl(f"{site.url}/1", settings=settings, mode=mode)
         assert waiting(done) == {"waited": 1, "came_back": 1}
@@ -504,7 +504,10 @@ def test_a_middleware_that_drops_repeated_requests_breaks_no_counts(mode: str, e
 def test_the_same_request_object_can_wait_several_times(mode: str) -> None:
     with Site(Closed(1)) as site:
         done = crawl(
-            f"{site.url}/1", settings=RETRY, spider="tests.helpers.spiders.pages.RepeatsTheRequest", mode=mode
+            f"{site.url}/1",
+            settings=RETRY,
+            spider="tests.helpers.spiders.following.RepeatsTheRequest",
+            mode=mode,
         )
         assert done.pages == [f"{site.url}/1"] * 3
         assert "KeyError" not in done.log
@@ -515,7 +518,10 @@ def test_the_same_request_object_can_wait_several_times(mode: str) -> None:
 def test_an_idle_handler_can_close_the_spider_while_requests_wait(mode: str) -> None:
     with Site(Closed(9)) as site:
         done = crawl(
-            f"{site.url}/1", settings=FOR_EVER, spider="tests.helpers.spiders.pages.FeedsWhenIdle", mode=mode
+            f"{site.url}/1",
+            settings=FOR_EVER,
+            spider="tests.helpers.spiders.scheduling.FeedsWhenIdle",
+            mode=mode,
         )
         assert done.stats["finish_reason"] == "all fed"
         assert waiting(done) == {"waited": 1, "left": 1}
@@ -528,7 +534,7 @@ def test_an_idle_handler_can_add_requests_while_others_wait(mode: str) -> None:
         done = crawl(
             f"{closed.url}/1",
             settings=FOR_EVER,
-            spider="tests.helpers.spiders.pages.FeedsWhenIdle",
+            spider="tests.helpers.spiders.scheduling.FeedsWhenIdle",
             arguments={"then": fed},
             mode=mode,
         )
@@ -554,7 +560,7 @@ def test_an_item_limit_ends_the_wait(mode: str) -> None:
             f"{closed.url}/1",
             f"{healthy.url}/1",
             settings={**FOR_EVER, "CLOSESPIDER_ITEMCOUNT": 1},
-            spider="tests.helpers.spiders.pages.Items",
+            spider="tests.helpers.spiders.items.Items",
             mode=mode,
         )
         assert done.stats["finish_reason"] == "closespider_itemcount"
@@ -600,7 +606,7 @@ def test_requests_survive_a_stop(mode: str, tmp_path: Path) -> None:
         stopped = crawl(
             *requests,
             settings={**FOR_EVER, **job},
-            spider="tests.helpers.spiders.pages.StopsWhenIdle",
+            spider="tests.helpers.spiders.scheduling.StopsWhenIdle",
             mode=mode,
         )
         assert waiting(stopped) == {"waited": 20, "left": 20}
@@ -739,7 +745,10 @@ def test_the_stats_of_the_scheduler_count_each_request_once_after_a_stop(
     with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
         urls = [f"{site.url}/{number}" for number in range(6) for site in (closed, healthy)]
         stopped = crawl(
-            *urls, settings={**FOR_EVER, **job}, spider="tests.helpers.spiders.pages.StopsWhenIdle", mode=mode
+            *urls,
+            settings={**FOR_EVER, **job},
+            spider="tests.helpers.spiders.scheduling.StopsWhenIdle",
+            mode=mode,
         )
         assert waiting(stopped) == {"waited": 6, "left": 6}
         assert scheduled(stopped) == (12, 6)
@@ -807,7 +816,7 @@ def test_retry_after_extends_the_time_to_the_next_try(mode: str, tmp_path: Path)
             done = crawl(
                 f"{site.url}/1",
                 settings={**RETRY, **store},
-                spider="tests.helpers.spiders.pages.StopsWhenIdle",
+                spider="tests.helpers.spiders.scheduling.StopsWhenIdle",
                 mode=mode,
             )
             [line] = done.log_lines("WARNING:", "are not sent (NOROBOTS_STATUS_POLICY denies '429')")

@@ -50,7 +50,7 @@ def crawl_beside_a_slow_host(mode: str = MODES[0], **settings: Any) -> tuple[Cra
                 **QUEUE,
                 **settings,
             },
-            spider="tests.helpers.spiders.pages.Watching",
+            spider="tests.helpers.spiders.scheduling.Watching",
             arguments={"then": urls},
         )
         assert len(site.robots_hits()) == len(slow_site.robots_hits()) == 1

@@ -11,12 +11,12 @@ from scrapy.settings import Settings
 
 from scrapy_norobots import NoRobotsMiddleware
 from scrapy_norobots.components import check_place, enabled_keys, keys_of, unused_overrides
-from tests.helpers.components.middlewares import HalfPorted
+from tests.helpers.components.derived import HalfPorted
 
 OURS = "scrapy_norobots.NoRobotsMiddleware"
 OURS_IN_FULL = "scrapy_norobots.middleware.NoRobotsMiddleware"
 BUILTIN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
-THEIRS = "tests.helpers.components.middlewares.OurOwn"  # a subclass of NoRobotsMiddleware
+THEIRS = "tests.helpers.components.derived.OurOwn"  # a subclass of NoRobotsMiddleware
 
 
 class Subclass(NoRobotsMiddleware):
@@ -57,7 +57,7 @@ ENABLED: dict[str, tuple[dict[Any, Any], list[Any]]] = {
     "twice": ({OURS: 1, THEIRS: 2}, [OURS, THEIRS]),
     "switched off": ({OURS: None}, []),
     "another": ({"scrapy.downloadermiddlewares.retry.RetryMiddleware": 100}, []),
-    "no class": ({"tests.helpers.components.middlewares.make_project": 100}, []),
+    "no class": ({"tests.helpers.running.project.make_project": 100}, []),
 }
 
 

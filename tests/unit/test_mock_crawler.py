@@ -13,7 +13,7 @@ from scrapy.settings import Settings
 from twisted.internet.defer import succeed
 
 from scrapy_norobots import NoRobotsMiddleware, RobotsForbidden, RobotsScheduler
-from tests.helpers.components.middlewares import MinimalScheduler
+from tests.helpers.components.schedulers import MinimalScheduler
 from tests.helpers.spiders.pages import Pages
 
 SITE = "https://town.example"

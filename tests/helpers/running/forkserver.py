@@ -61,7 +61,11 @@ def preload() -> None:
         for module in walk_packages(scrapy_norobots.__path__, "scrapy_norobots."):
             with contextlib.suppress(ImportError):  # an optional dependency
                 import_module(module.name)
-        import_module("tests.helpers.spiders.pages")
+        from tests.helpers import spiders
+
+        for module in walk_packages(spiders.__path__, "tests.helpers.spiders."):
+            if module.name != "tests.helpers.spiders.fleet":  # it imports scrapy-redis
+                import_module(module.name)
     assert "twisted.internet.reactor" not in sys.modules
     assert threading.active_count() == 1
 
