@@ -147,7 +147,8 @@ def test_responses_of_a_middleware_free_their_places(mode: str) -> None:
                 **ADDON,
                 **IN_ORDER,
                 "CONCURRENT_REQUESTS": 4,
-                "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.AnswersItself": 560},
+                "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.AnswersLate": 560},
+                "PAUSE": 0.02,
             },
         )
     assert len(seen.pages) == 200 + 8
@@ -160,10 +161,11 @@ def test_a_slow_middleware_keeps_its_place() -> None:
         settings = {
             "CONCURRENT_REQUESTS": 2,
             "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.TakesItsTime": 560},
+            "PAUSE": 0.3,
         }
         seen = crawl(*urls, settings={**ADDON, **settings, **QUEUE})
     assert len(seen.pages) == 16
-    assert seen.stats["looked at"] <= 2
+    assert seen.stats["at once"] <= 2
 
 
 def test_a_middleware_that_answers_late_keeps_its_place(mode: str) -> None:
@@ -172,6 +174,7 @@ def test_a_middleware_that_answers_late_keeps_its_place(mode: str) -> None:
         **ADDON,
         "CONCURRENT_REQUESTS": 1,
         "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.AnswersLate": 560},
+        "PAUSE": 1.2,
     }
     with Site(Answer(RULES, before=lambda: time.sleep(0.2)), host="0.0.0.0") as site:
         urls = [f"{url}/page" for url in hosts_of(site, 6)]

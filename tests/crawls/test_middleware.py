@@ -172,7 +172,7 @@ def test_the_url_that_aiohttp_sends_is_checked() -> None:
     pytest.importorskip("scrapy.core.downloader.handlers._aiohttp")
     check_what_goes_out(
         "asyncio",
-        {**ADDON, "DOWNLOAD_HANDLERS": {"http": "tests.helpers.components.middlewares.AiohttpBesideReactor"}},
+        {**ADDON, "DOWNLOAD_HANDLERS": {"http": "tests.helpers.components.handlers.AiohttpBesideReactor"}},
     )
 
 

@@ -72,7 +72,7 @@ def test_a_forbidden_link_is_dropped_before_it_is_queued(mode: str, tmp_path: Pa
         ),
         pytest.param(
             "tests.helpers.spiders.following.WithoutErrback",
-            {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.derived.Derived": 100}},
+            {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.derived.OurOwn": 100}},
             id="a subclass of the middleware",
         ),
         pytest.param(

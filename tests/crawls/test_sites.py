@@ -405,8 +405,8 @@ def test_a_download_that_a_spider_awaits_fails_at_once(mode: str, place: str) ->
         done = crawl(
             f"{healthy.url}/",
             settings=FOR_EVER,
-            spider="tests.helpers.spiders.asking.AwaitsADownload",
-            arguments={"then": f"{closed.url}/1", "place": place},
+            spider="tests.helpers.spiders.asking.Downloading",
+            arguments={"then": [f"{closed.url}/1"], "place": place},
             mode=mode,
         )
         [[error, retry_after]] = done.notes["told"]
@@ -423,8 +423,8 @@ def test_a_download_that_a_spider_cancels_does_not_keep_the_spider_open(mode: st
         done = crawl(
             f"{healthy.url}/",
             settings=FOR_EVER,
-            spider="tests.helpers.spiders.asking.AwaitsADownload",
-            arguments={"then": f"{closed.url}/1", "seconds": 0.5},
+            spider="tests.helpers.spiders.asking.Downloading",
+            arguments={"then": [f"{closed.url}/1"], "seconds": 0.5},
             mode=mode,
         )
         assert [error for error, _ in done.notes["told"]] == ["RobotsUnreachable"]
@@ -437,8 +437,8 @@ def test_a_download_that_a_middleware_awaits_fails_at_once(mode: str) -> None:
             f"{healthy.url}/1",
             settings={
                 **FOR_EVER,
-                "OTHER": closed.url,
-                "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.DownloadsOnBehalf": 500},
+                "OTHER": f"{closed.url}/token",
+                "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.AsksAnotherFirst": 500},
             },
             mode=mode,
         )

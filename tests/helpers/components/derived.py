@@ -12,10 +12,6 @@ class OurOwn(NoRobotsMiddleware):
     """A subclass of this package's middleware in a project."""
 
 
-class Derived(NoRobotsMiddleware):
-    """A middleware of a project, derived from the plugin's."""
-
-
 class HalfPorted(NoRobotsMiddleware):
     """A subclass that was derived from Scrapy's own middleware before."""
 

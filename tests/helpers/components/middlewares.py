@@ -84,76 +84,58 @@ class RenderAll:
         request.meta.setdefault("playwright", True)
 
 
-class ThroughService:
-    """A downloader middleware that sends pages through a service, in a new request."""
+class OfCrawler:
+    """What is the same in middlewares that need the crawler."""
 
-    def __init__(self, service: str, names_page: bool) -> None:
-        self._service = service
-        self._names_page = names_page
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler.settings["SERVICE"], crawler.settings.getbool("NAMES_PAGE"))
+        return cls(crawler)
+
+
+class ThroughService(OfCrawler):
+    """A downloader middleware that sends pages through a service, in a new request."""
 
     def process_request(self, request: Request, spider: Spider | None = None) -> Request | None:
         if "through" in request.meta or "norobots_download" in request.meta:
             return None
         meta = {**request.meta, "through": True}
-        if self._names_page:
+        if self._crawler.settings.getbool("NAMES_PAGE"):
             meta["norobots_url"] = request.url
-        return request.replace(url=f"{self._service}/get?{urlencode({'url': request.url})}", meta=meta)
+        service = self._crawler.settings["SERVICE"]
+        return request.replace(url=f"{service}/get?{urlencode({'url': request.url})}", meta=meta)
 
 
-class AsksAnotherFirst:
-    """A downloader middleware that downloads something before each page, for example to log in."""
+class AsksAnotherFirst(OfCrawler):
+    """A downloader middleware that downloads a URL before each page, for example to log in.
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
+    The URL ends with ``/token``, because nothing is downloaded before such a URL.
+    """
 
     async def process_request(self, request: Request, spider: Spider | None = None) -> None:
         if not request.url.endswith(("/token", "/robots.txt")):
-            await compat.download(self._crawler, Request(self._crawler.settings["OTHER"], dont_filter=True))
+            await compat.download(self._crawler, Request(self.first(request), dont_filter=True))
+
+    def first(self, request: Request) -> str:
+        """Return the URL."""
+        return str(self._crawler.settings["OTHER"])
 
 
 class AsksItsHostFirst(AsksAnotherFirst):
     """The same, but it downloads from the host of the page."""
 
-    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
-        if not request.url.endswith(("/token", "/robots.txt")):
-            token = Request(urljoin(request.url, "/token"), dont_filter=True)
-            await compat.download(self._crawler, token)
+    def first(self, request: Request) -> str:
+        return urljoin(request.url, "/token")
 
 
-class DownloadsOnBehalf:
-    """A downloader middleware that downloads the page ``/first`` of another site before each page."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
-
-    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
-        other = self._crawler.settings["OTHER"]
-        if not request.url.startswith(other) and not request.url.endswith("/robots.txt"):
-            await compat.download(self._crawler, Request(f"{other}/first"))
-
-
-class DropsRepeated:
+class DropsRepeated(OfCrawler):
     """A downloader middleware that drops a request which it sees again, and lets others wait for a while."""
 
     def __init__(self, crawler: Crawler) -> None:
-        self._pause = crawler.settings.getfloat("PAUSE")
+        super().__init__(crawler)
         self._seen: set[str] = set()
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
 
     async def process_request(self, request: Request, spider: Spider | None = None) -> None:
         if request.url.endswith("/robots.txt"):
@@ -161,64 +143,43 @@ class DropsRepeated:
         if request.url in self._seen:
             raise IgnoreRequest("seen before")
         self._seen.add(request.url)
-        await compat.sleep(self._pause)
+        await compat.sleep(self._crawler.settings.getfloat("PAUSE"))
 
 
-class AnswersItself:
+class Slow(OfCrawler):
+    """Keeps pages for a while; the stat ``at once`` says how many it had at once."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._now = 0
+
+    async def keep(self) -> None:
+        """Keep a page."""
+        self._now += 1
+        assert self._crawler.stats is not None
+        self._crawler.stats.max_value("at once", self._now)
+        await compat.sleep(self._crawler.settings.getfloat("PAUSE"))
+        self._now -= 1
+
+
+class AnswersLate(Slow):
     """A downloader middleware that returns a response for each page after a while, like a renderer."""
 
     async def process_request(self, request: Request, spider: Spider | None = None) -> Response | None:
         if request.url.endswith("/robots.txt"):
             return None
-        await compat.sleep(0.02)
+        await self.keep()
         return TextResponse(request.url, body=b"")
 
 
-class AnswersLate:
-    """A downloader middleware that returns a response for each page after a while, like a slow renderer.
-
-    Counts how many pages it has at once.
-    """
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._now = 0
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
-
-    async def process_request(self, request: Request, spider: Spider | None = None) -> Response | None:
-        if request.url.endswith("/robots.txt"):
-            return None
-        self._now += 1
-        assert self._crawler.stats is not None
-        self._crawler.stats.max_value("at once", self._now)
-        await compat.sleep(1.2)
-        self._now -= 1
-        return TextResponse(request.url, body=b"")
-
-
-class TakesItsTime:
-    """A downloader middleware that takes long for each response, and counts how many it has at once."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._now = 0
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
+class TakesItsTime(Slow):
+    """A downloader middleware that takes long for each response."""
 
     async def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Response:
         if not request.url.endswith("/robots.txt"):
-            self._now += 1
-            assert self._crawler.stats is not None
-            self._crawler.stats.max_value("looked at", self._now)
-            await compat.sleep(0.3)
-            self._now -= 1
+            await self.keep()
         return response
 
 

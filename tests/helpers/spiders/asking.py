@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from functools import partialmethod
 from typing import Any
-from urllib.parse import urlsplit
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
@@ -106,29 +105,12 @@ class ListeningAndAsking(Listening, Asking):
 
 
 class Downloading(Pages):
-    """Downloads other URLs in its callback, and records the results."""
+    """Downloads URLs itself, in its callback or at its start, and notes each status or exception.
 
-    def __init__(self, then: list[str], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._then = then
-
-    async def parse(self, response: Response, **kwargs: Any) -> None:  # type: ignore[override]
-        for url in self._then:
-            try:
-                inner = await compat.download(self.crawler, Request(url))
-            except IgnoreRequest as exc:
-                self.notes[urlsplit(url).path] = type(exc).__name__
-            else:
-                self.notes[urlsplit(url).path] = inner.status
-
-
-class AwaitsADownload(Pages):
-    """Downloads a URL itself, in its first callback or at its start, and notes the status or the exception.
-
-    After `seconds` it cancels the download.
+    After `seconds` it cancels a download.
     """
 
-    def __init__(self, then: str, place: str = "callback", seconds: float = 0, **kwargs: Any) -> None:
+    def __init__(self, then: list[str], place: str = "callback", seconds: float = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._then = then
         self._place = place
@@ -146,10 +128,11 @@ class AwaitsADownload(Pages):
 
     async def _download(self) -> None:
         told = self.notes.setdefault("told", [])
-        download = compat.download(self.crawler, Request(self._then))
-        try:
-            answer = await (asyncio.wait_for(download, self._seconds) if self._seconds else download)
-        except (IgnoreRequest, asyncio.TimeoutError) as exc:
-            told.append([type(exc).__name__, getattr(exc, "retry_after", None)])
-        else:
-            told.append([answer.status, None])
+        for url in self._then:
+            download = compat.download(self.crawler, Request(url))
+            try:
+                answer = await (asyncio.wait_for(download, self._seconds) if self._seconds else download)
+            except (IgnoreRequest, asyncio.TimeoutError) as exc:
+                told.append([type(exc).__name__, getattr(exc, "retry_after", None)])
+            else:
+                told.append([answer.status, None])

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from scrapy import Request, signals
-from scrapy.crawler import Crawler
 from scrapy.http import Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
 from twisted.python.failure import Failure
 
-from tests.helpers.spiders.pages import Drop, Pages
+from tests.helpers.spiders.pages import Pages, Recording
 
 
 class WithoutErrback(Pages):
     """Has no errback for the links that it follows; notes the requests that leave the downloader."""
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> WithoutErrback:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.left, signal=signals.request_left_downloader)
-        return spider
+    listens: ClassVar = {"left": signals.request_left_downloader}
 
     def left(self, request: Request) -> None:
         self.notes.setdefault("sent", []).append(urlsplit(request.url).path)
@@ -87,7 +82,7 @@ class Following(Pages):
         self.pages.append(response.url)
 
 
-class ByRules(CrawlSpider):
+class ByRules(Recording, CrawlSpider):
     """Scrapy's own spider that follows the links of link extractors."""
 
     name = "by rules"
@@ -96,15 +91,12 @@ class ByRules(CrawlSpider):
     def __init__(self, requests: list[str], **kwargs: Any) -> None:
         self.start_urls = requests
         super().__init__(**kwargs)
-        self.pages: list[str] = []
-        self.drops: list[Any] = []
-        self.notes: dict[str, Any] = {}
 
-    parse_linked = Following.parse_linked
-    dropped = Pages.dropped
+    def parse_linked(self, response: Response) -> None:
+        self.pages.append(response.url)
 
 
-class FromSitemaps(SitemapSpider):
+class FromSitemaps(Recording, SitemapSpider):
     """Scrapy's own sitemap spider, starting from the robots.txt of sites."""
 
     name = "sitemaps"
@@ -112,9 +104,6 @@ class FromSitemaps(SitemapSpider):
     def __init__(self, requests: list[str], **kwargs: Any) -> None:
         self.sitemap_urls = requests
         super().__init__(**kwargs)
-        self.pages: list[str] = []
-        self.drops: list[Drop] = []
-        self.notes: dict[str, Any] = {}
 
     def parse(self, response: Response, **kwargs: Any) -> None:
         self.pages.append(response.url)

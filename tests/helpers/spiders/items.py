@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from scrapy import signals
-from scrapy.crawler import Crawler
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
 from scrapy_norobots import compat
 from tests.helpers.spiders.pages import Pages
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 
 class Items(Pages):
     """Yields an item for each page, its URL or the given one, and records what the pipelines return."""
+
+    listens: ClassVar = {"scraped": signals.item_scraped}
 
     def __init__(self, item: dict[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -31,12 +29,6 @@ class Items(Pages):
             if not hasattr(media, "_MediaRequestFiltered"):
                 # Older versions log a traceback for each file that any middleware drops.
                 logging.getLogger(media.__name__).setLevel(logging.CRITICAL)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.scraped, signal=signals.item_scraped)
-        return spider
 
     def scraped(self, item: dict[str, Any]) -> None:
         self.notes["item"] = item
@@ -52,12 +44,11 @@ class Collecting(Pages):
     Records the items that were not dropped, and `robots_meta` of each page.
     """
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.scraped, signal=signals.item_scraped)
-        spider.notes.update(items=[], asked={})
-        return spider
+    listens: ClassVar = {"scraped": signals.item_scraped}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.notes.update(items=[], asked={})
 
     def scraped(self, item: dict[str, str]) -> None:
         self.notes["items"].append(item["of"])

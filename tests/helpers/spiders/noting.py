@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
 
 from protego import Protego
 from scrapy import Request, signals
-from scrapy.crawler import Crawler
 from scrapy.http import Response, TextResponse
 from scrapy.robotstxt import RobotParser
 
 from scrapy_norobots import RobotsTxt, compat
 from tests.helpers.spiders.pages import Pages
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class Answers(Pages):
@@ -50,11 +46,7 @@ class MetaNotes(Pages):
 class Listening(Pages):
     """Records each `robots_parsed` signal: the parser, the request, and its answer for /back/."""
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Listening:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.parsed, signal=signals.robots_parsed)
-        return spider
+    listens: ClassVar = {"parsed": signals.robots_parsed}
 
     def parsed(self, robotparser: RobotParser, request: Request) -> None:
         allowed = robotparser.allowed(f"{request.url}back/", "FooBot")
@@ -65,11 +57,7 @@ class Listening(Pages):
 class Slots(Pages):
     """Records the download slot of each request that is sent."""
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.came, signal=signals.response_downloaded)
-        return spider
+    listens: ClassVar = {"came": signals.response_downloaded}
 
     def came(self, request: Request) -> None:
         self.notes[request.url] = request.meta["download_slot"]
@@ -87,35 +75,31 @@ class CollectsSlots(Pages):
         yield from super().parse(response, **kwargs)
 
 
-class NotesThreadOfProtego(Pages):
-    """Notes the threads in which Protego reads a file."""
+class NotesThreads(Pages):
+    """Notes the thread of each call of a function."""
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> NotesThreadOfProtego:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        threads = spider.notes.setdefault("threads", [])
-        parse = Protego.parse
+    def noting(self, read: Callable[[Any], Any]) -> Any:
+        """Return the function with this addition."""
+        threads = self.notes.setdefault("threads", [])
 
-        def parse_and_note(text: str) -> Protego:
+        def read_and_note(what: Any) -> Any:
             threads.append(threading.current_thread().name)
-            return parse(text)
+            return read(what)
 
-        Protego.parse = parse_and_note  # type: ignore[assignment, method-assign]
-        return spider
+        return read_and_note
 
 
-class WatchesReading(Pages):
-    """Records the threads in which the strict parser reads files."""
+class NotesThreadsOfProtego(NotesThreads):
+    """Notes the threads in which Protego reads a file."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.notes["threads"] = []
-        read = RobotsTxt._read
+        Protego.parse = self.noting(Protego.parse)  # type: ignore[method-assign]
 
-        def read_and_note(robots: RobotsTxt) -> Any:
-            name = threading.current_thread().name
-            if name not in self.notes["threads"]:
-                self.notes["threads"].append(name)
-            return read(robots)
 
-        RobotsTxt._read = read_and_note  # type: ignore[assignment, method-assign]
+class NotesThreadsOfTheParser(NotesThreads):
+    """Notes the threads in which the strict parser reads files."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        RobotsTxt._read = self.noting(RobotsTxt._read)  # type: ignore[method-assign]

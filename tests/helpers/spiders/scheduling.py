@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from scrapy import Request, signals
-from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 from scrapy.http import Response
 
 from scrapy_norobots import compat
 from tests.helpers.components.schedulers import OwnScheduler
 from tests.helpers.spiders.pages import Pages
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class Watching(Pages):
@@ -26,14 +22,18 @@ class Watching(Pages):
     arrive.
     """
 
+    listens: ClassVar = {
+        "scheduled": signals.request_scheduled,
+        "reached": signals.request_reached_downloader,
+    }
+
     def __init__(self, then: list[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._then = then
         self._scheduled = 0
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
-        engine = self.crawler.engine
-        assert engine is not None
+        engine = self.engine
         now = len(engine.downloader.active)
         self.notes["most active"] = max(now, self.notes.get("most active", 0))
         parking = getattr(engine.downloader, "parking", None)
@@ -43,13 +43,6 @@ class Watching(Pages):
             engine.pause()
             for number, url in enumerate(self._then):
                 yield self.request(url, priority=number % 3)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.scheduled, signal=signals.request_scheduled)
-        crawler.signals.connect(spider.reached, signal=signals.request_reached_downloader)
-        return spider
 
     def reached(self, request: Request) -> None:
         """Record the requests that reach the downloader, in order."""
@@ -61,30 +54,22 @@ class Watching(Pages):
         if request.url in self._then:
             self._scheduled += 1
         if self._scheduled == len(self._then):
-            engine = self.crawler.engine
-            assert engine is not None
-            engine.unpause()  # the engine gets this last request next, and then asks the scheduler
+            self.engine.unpause()  # the engine gets this last request next, and then asks the scheduler
 
 
 class FeedsWhenIdle(Pages):
     """Adds one request each time when the crawl is idle, and closes the spider when it has no more."""
 
+    listens: ClassVar = {"idle": signals.spider_idle}
+
     def __init__(self, then: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._then = list(then)
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.idle, signal=signals.spider_idle)
-        return spider
-
     def idle(self) -> None:
         if not self._then:
             raise CloseSpider("all fed")
-        engine = self.crawler.engine
-        assert engine is not None
-        engine.crawl(self.request(self._then.pop(0)))
+        self.engine.crawl(self.request(self._then.pop(0)))
         raise DontCloseSpider
 
 
@@ -93,8 +78,7 @@ class StartsLazily(Pages):
 
     async def start(self) -> AsyncIterator[Request]:
         for request in self.start_requests():
-            assert self.crawler.engine is not None
-            if self.crawler.engine.needs_backout():
+            if self.engine.needs_backout():
                 await self.crawler.signals.wait_for(signals.scheduler_empty)
             yield request
 
@@ -102,20 +86,14 @@ class StartsLazily(Pages):
 class StopsWhenIdle(Pages):
     """Stops the crawl when requests only wait, and notes how many are in the downloader."""
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.idle, signal=signals.spider_idle)
-        return spider
+    listens: ClassVar = {"idle": signals.spider_idle}
 
     def idle(self) -> None:
         if "active" in self.notes:
             return
-        engine = self.crawler.engine
-        assert engine is not None
-        slots = engine.downloader.slots.values()
-        self.notes["active"] = len(engine.downloader.active)
-        self.notes["in slots"] = sum(len(slot.active) for slot in slots)
+        downloader = self.engine.downloader
+        self.notes["active"] = len(downloader.active)
+        self.notes["in slots"] = sum(len(slot.active) for slot in downloader.slots.values())
         if hasattr(self.crawler, "stop_async"):
             compat.spawn(self.crawler.stop_async())
         else:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 from scrapy import Request, signals
-from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider, StopDownload
 from scrapy.http import Response
 from twisted.internet.defer import Deferred
 
 from scrapy_norobots import compat
 from tests.helpers.spiders.pages import Pages
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class StopsEarly(Pages):
@@ -28,7 +24,7 @@ class StopsEarly(Pages):
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Request]:  # type: ignore[override]
         for request in super().parse(response):
             yield request
-        await compat.waiting_for(compat.spawn(compat.sleep(self._pause)))
+        await pause(self._pause)
         raise CloseSpider("enough")
 
 
@@ -39,58 +35,52 @@ class StopsAmidRobots(Pages):
     how many pages were sent.
     """
 
+    listens: ClassVar = {"opened": signals.spider_opened, "reached": signals.request_reached_downloader}
+
     def __init__(self, robots: int, how: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._robots = robots
         self._how = how
         self._watch: Deferred[None] | None = None
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.opened, signal=signals.spider_opened)
-        crawler.signals.connect(spider.reached, signal=signals.request_reached_downloader)
-        return spider
-
     def opened(self) -> None:
         self._watch = compat.spawn(self._stop())
 
     def reached(self, request: Request) -> None:
-        assert self.crawler.engine is not None
-        if self.crawler.engine.paused and not request.url.endswith("/robots.txt"):
+        if self.engine.paused and not request.url.endswith("/robots.txt"):
             self.notes["sent while paused"] += 1
 
     async def _stop(self) -> None:
         await self._robots_reach("request", self._robots)
-        engine = self.crawler.engine
-        assert engine is not None
         if self._how == "close":
             self._watch = compat.close_spider(self.crawler, "amid")
             return
-        engine.pause()
-        assert self.crawler.stats is not None
-        before = self.crawler.stats.get_value("robotstxt/response_count", 0)
+        self.engine.pause()
+        before = self._count("response")
         self.notes["sent while paused"] = 0
-        await self._robots_reach("response", self.crawler.stats.get_value("robotstxt/request_count"))
-        await compat.waiting_for(compat.spawn(compat.sleep(0.5)))
-        after = self.crawler.stats.get_value("robotstxt/response_count", 0)
-        self.notes["loaded while paused"] = after - before
-        engine.unpause()
+        await self._robots_reach("response", self._count("request"))
+        await pause(0.5)
+        self.notes["loaded while paused"] = self._count("response") - before
+        self.engine.unpause()
+
+    def _count(self, what: str) -> int:
+        assert self.crawler.stats is not None
+        return int(self.crawler.stats.get_value(f"robotstxt/{what}_count", 0))
 
     async def _robots_reach(self, what: str, count: int) -> None:
-        assert self.crawler.stats is not None
-        while self.crawler.stats.get_value(f"robotstxt/{what}_count", 0) < count:
-            await compat.waiting_for(compat.spawn(compat.sleep(0.02)))
+        while self._count(what) < count:
+            await pause(0.02)
 
 
 class Stopping(Pages):
     """Stops each download after its headers, and uses the incomplete response."""
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.stop, signal=signals.headers_received)
-        return spider
+    listens: ClassVar = {"stop": signals.headers_received}
 
     def stop(self) -> None:
         raise StopDownload(fail=False)
+
+
+async def pause(seconds: float) -> None:
+    """Wait in a callback or another coroutine of a spider."""
+    await compat.waiting_for(compat.spawn(compat.sleep(seconds)))

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
@@ -189,6 +189,12 @@ class Items(Pages):
     `manner` has the fields of a `Manner`, by which it crawls.
     """
 
+    listens: ClassVar = {
+        "scraped": signals.item_scraped,
+        "reached": signals.request_reached_downloader,
+        "ended": signals.spider_closed,
+    }
+
     def __init__(
         self,
         requests: list[str | dict[str, Any]],
@@ -202,14 +208,6 @@ class Items(Pages):
         self._downloaded: set[str] = set()  # fingerprints
         self._is_paused = False
         self._closing: Deferred[None] | None = None
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.scraped, signal=signals.item_scraped)
-        crawler.signals.connect(spider.reached, signal=signals.request_reached_downloader)
-        crawler.signals.connect(spider.ended, signal=signals.spider_closed)
-        return spider
 
     def scraped(self, item: dict[str, Any]) -> None:
         self.notes.setdefault("items", []).append(item["url"])
@@ -270,13 +268,11 @@ class Items(Pages):
 
     def _pause_or_close(self) -> None:
         """Pause or close the crawl if it has as many pages as the manner says."""
-        engine = self.crawler.engine
-        assert engine is not None  # it has sent a response
         active = compat.downloader(self.crawler).active
         if len(self.pages) == self._manner.pause:
             self._is_paused = True
             self.notes["pause"] = {"sent": [], "under way": len(active)}
-            engine.pause()
+            self.engine.pause()
             compat.call_later(_PAUSE, self._go_on)
         if len(self.pages) == self._manner.close:
             self.notes["close"] = {"under way": [request.url for request in active], "time": time.monotonic()}
@@ -284,8 +280,7 @@ class Items(Pages):
 
     def _go_on(self) -> None:
         self._is_paused = False
-        assert self.crawler.engine is not None
-        self.crawler.engine.unpause()
+        self.engine.unpause()
 
 
 # The meta key of a request that the spider downloads itself, and how long it pauses the crawl, in seconds.
