@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.crawl import HANDLERS, NAMES, serving
 from benchmarks.report import progress, table
-from tests.redisserver import RedisServer
+from tests.helpers.running.redisserver import RedisServer
 
 HOSTS, PAGES = 100, 20
 PROCESSES = (1, 2, 4)

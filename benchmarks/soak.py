@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.report import progress, table
 from benchmarks.server import serve
-from tests.redisserver import RedisServer
+from tests.helpers.running.redisserver import RedisServer
 
 _ROOT = Path(__file__).parent.parent
 HOSTS = 300

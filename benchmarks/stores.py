@@ -15,7 +15,7 @@ from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import Store, open_store
 from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
-from tests.redisserver import NoRedisError, RedisServer
+from tests.helpers.running.redisserver import NoRedisError, RedisServer
 
 ENTRIES = 5_000
 AT_ONCE = 100

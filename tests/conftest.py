@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, settings
 from scrapy.settings import default_settings
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 
-from tests.crawling import MODES
-from tests.redisserver import NoRedisError, RedisServer
-from tests.sites.certificate import make_certificate
+from tests.helpers.running.crawling import MODES
+from tests.helpers.running.redisserver import NoRedisError, RedisServer
+from tests.helpers.sites.certificate import make_certificate
 
 # The time of an example depends on the load of the machine.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawling import MODES
-from tests.filled_stores import fill, snapshots
-from tests.redisserver import RedisServer
+from tests.helpers.running.crawling import MODES
+from tests.helpers.running.redisserver import RedisServer
+from tests.helpers.samples.filled_stores import fill, snapshots
 
 
 def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crawling import ADDON, MODES, crawl
-from tests.sites import Site
+from tests.helpers.running.crawling import ADDON, MODES, crawl
+from tests.helpers.sites import Site
 from tests.unit.test_addon import BUILTIN, OURS
+
+OUR_OWN = "tests.helpers.components.derived.OurOwn"
+SCRAPYS_OWN = "tests.helpers.components.derived.ScrapysOwn"
 
 ENABLED = {
     "add-on": ADDON,
     "add-on as a class": {"ADDONS": {"scrapy_norobots.addon.Addon": 0}},
     "by hand": {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": {OURS: 100, BUILTIN: None}},
     "over an order of the user's own": {**ADDON, "DOWNLOADER_MIDDLEWARES": {BUILTIN: 543}},
-    "beside one that inherits": {**ADDON, "DOWNLOADER_MIDDLEWARES": {"tests.components.OurOwn": 100}},
+    "beside one that inherits": {**ADDON, "DOWNLOADER_MIDDLEWARES": {OUR_OWN: 100}},
 }
 
 
 @pytest.mark.parametrize(
     ("way", "spider"),
     [
-        *((way, "tests.spiders.Pages") for way in ENABLED),
-        ("add-on", "tests.spiders.OrdersTheClass"),
-        ("add-on", "tests.spiders.SwitchesTheClassOff"),
+        *((way, "tests.helpers.spiders.pages.Pages") for way in ENABLED),
+        ("add-on", "tests.helpers.spiders.configured.OrdersTheClass"),
+        ("add-on", "tests.helpers.spiders.configured.SwitchesTheClassOff"),
     ],
 )
 def test_each_way_to_enable_it_adds_one_middleware(way: str, spider: str) -> None:
@@ -35,9 +38,9 @@ def test_each_way_to_enable_it_adds_one_middleware(way: str, spider: str) -> Non
 @pytest.mark.skipif(MODES[0] == "no reactor", reason="no module may import a reactor there")
 def test_the_add_on_does_not_import_modules_that_install_a_reactor() -> None:
     theirs = {
-        "EXTENSIONS": {"tests.importing.Extension": 1},
-        "DOWNLOADER_MIDDLEWARES": {"tests.importing.Middleware": 7},
-        "SPIDER_MIDDLEWARES": {"tests.importing.Middleware": 7},
+        "EXTENSIONS": {"tests.helpers.components.importing.Extension": 1},
+        "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.importing.Middleware": 7},
+        "SPIDER_MIDDLEWARES": {"tests.helpers.components.importing.Middleware": 7},
     }
     with Site("User-agent: *\nDisallow: /back/\n") as site:
         seen = crawl(f"{site.url}/", settings={**ADDON, **theirs})
@@ -46,5 +49,5 @@ def test_the_add_on_does_not_import_modules_that_install_a_reactor() -> None:
 
 def test_a_spider_that_does_not_obey_wins_over_the_add_on() -> None:
     with Site("User-agent: *\nDisallow: /\n") as site:
-        crawl(f"{site.url}/back/", spider="tests.spiders.Unruly")
+        crawl(f"{site.url}/back/", spider="tests.helpers.spiders.configured.Unruly")
     assert site.targets() == ["/back/"]

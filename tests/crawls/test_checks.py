@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crawling import ADDON, crawl, run_crawl
-from tests.sites import Site
+from tests.helpers.running.crawling import ADDON, crawl, run_crawl
+from tests.helpers.sites import Site
 from tests.unit.test_addon import BUILTIN, META, OURS, OURS_IN_FULL
 
 
@@ -30,7 +30,7 @@ def test_meta_tags_without_their_middleware_are_a_warning() -> None:
 
 @pytest.mark.parametrize(
     ("spider", "listed"),
-    [("Pages", {"tests.spiders.ScrapysOwn": 110}), ("ListsASubclassOfScrapys", {})],
+    [("Pages", {"tests.helpers.components.derived.ScrapysOwn": 110}), ("ListsASubclassOfScrapys", {})],
     ids=["by its path", "by its class"],
 )
 def test_a_subclass_of_scrapys_own_middleware_beside_it_is_a_warning(
@@ -41,7 +41,8 @@ def test_a_subclass_of_scrapys_own_middleware_beside_it_is_a_warning(
         seen = crawl(f"{site.url}/", settings=settings, spider=f"tests.spiders.{spider}")
     assert len(site.robots_hits()) == 2
     (line,) = seen.log_lines("WARNING: ", "robots.txt middleware")
-    assert "tests.spiders.ScrapysOwn, a subclass of Scrapy's robots.txt middleware, is enabled too" in line
+    scrapys_own = "tests.helpers.components.derived.ScrapysOwn"
+    assert f"{scrapys_own}, a subclass of Scrapy's robots.txt middleware, is enabled too" in line
     assert "a request passes only if both allow it, and each robots.txt is downloaded twice" in line
 
 
@@ -65,8 +66,8 @@ def test_a_component_in_the_wrong_setting_is_an_error(setting: str, key: str, pl
 
 def test_a_subclass_that_overrides_hooks_of_scrapys_own_middleware_is_a_warning() -> None:
     with Site("User-agent: *\nDisallow: /back/\n") as site:
-        settings = {**ADDON, "DOWNLOADER_MIDDLEWARES": {"tests.components.HalfPorted": 100}}
+        settings = {**ADDON, "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.derived.HalfPorted": 100}}
         seen = crawl(f"{site.url}/", f"{site.url}/back/", settings=settings)
     assert seen.pages == [f"{site.url}/"]
-    [line] = seen.log_lines("WARNING", "tests.components.HalfPorted overrides")
+    [line] = seen.log_lines("WARNING", "tests.helpers.components.derived.HalfPorted overrides")
     assert "so this has no effect: DOWNLOAD_PRIORITY, process_request_2. " in line

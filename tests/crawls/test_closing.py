@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests import processes
-from tests.crawling import ADDON, as_input, crawl
-from tests.sites import Answer, Hit, Site
+from tests.helpers.running import processes
+from tests.helpers.running.crawling import ADDON, as_input, crawl
+from tests.helpers.sites import Answer, Hit, Site
 
 # Longer than any test runs.
 PATIENT = {**ADDON, "NOROBOTS_TIMEOUT": 600}
@@ -21,7 +21,7 @@ PATIENT = {**ADDON, "NOROBOTS_TIMEOUT": 600}
 @contextmanager
 def running(*requests: str, **job: Any) -> Iterator[processes.Piped]:
     """Run a crawl whose log can be read, and which can receive signals."""
-    with processes.Piped("tests.crawler") as process:
+    with processes.Piped("tests.helpers.running.crawler") as process:
         process.stdin.write(as_input(*requests, **job))
         process.stdin.close()
         yield process

@@ -18,10 +18,10 @@ import pytest
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import open_store
-from tests import processes
-from tests.commands import ROBOTS, command, environment, run
-from tests.processes import ROOT
-from tests.sites import Answer, Site
+from tests.helpers.running import processes
+from tests.helpers.running.commands import ROBOTS, command, environment, run
+from tests.helpers.running.processes import ROOT
+from tests.helpers.sites import Answer, Site
 
 NAMES = ["robots-audit", "robots-check", "robots-lint", "robots-store"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from scrapy.core.engine import ExecutionEngine
 
-from tests.crawling import ADDON, crawl, run_crawl
-from tests.processes import ROOT
-from tests.sites import Site
+from tests.helpers.running.crawling import ADDON, crawl, run_crawl
+from tests.helpers.running.processes import ROOT
+from tests.helpers.sites import Site
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 def test_a_deprecation_warning_fails_the_test(mode: str) -> None:
     """This keeps other tests from passing if the plugin uses something deprecated."""
     with Site() as site:
-        done = run_crawl(f"{site.url}/", spider="tests.spiders.Outdated", mode=mode)
+        done = run_crawl(f"{site.url}/", spider="tests.helpers.spiders.configured.Outdated", mode=mode)
     assert "ScrapyDeprecationWarning: the old way" in done.stderr
     assert "Traceback" in done.stderr  # `crawl` fails on this
 

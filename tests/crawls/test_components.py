@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from tests import processes
-from tests.components import make_project
-from tests.crawling import ADDON, crawl
-from tests.sites import Answer, ForwardProxy, Hit, Site, page
+from tests.helpers.running import processes
+from tests.helpers.running.crawling import ADDON, crawl
+from tests.helpers.running.project import make_project
+from tests.helpers.sites import Answer, ForwardProxy, Hit, Site, page
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 
@@ -99,7 +99,7 @@ def test_playwright_renders_pages_but_not_robots_txt(scheme: str, tls: tuple[Pat
 
 
 def test_a_middleware_that_renders_by_default_does_not_render_robots_txt(site: Site) -> None:
-    settings = playwright(DOWNLOADER_MIDDLEWARES={"tests.components.RenderAll": 543})
+    settings = playwright(DOWNLOADER_MIDDLEWARES={"tests.helpers.components.middlewares.RenderAll": 543})
     seen = crawl(f"{site.url}/open", f"{site.url}/back/1", settings=settings, mode="asyncio")
     assert rendered(site) == {"/robots.txt": False, "/open": True}
     assert dropped(seen) == [f"{site.url}/back/1"]
@@ -112,7 +112,9 @@ def test_requests_of_a_browser_itself_are_not_checked(aborts: bool, site: Site) 
     site.answers["/open"] = Answer(
         '<html><body><img src="/back/2"></body></html>', headers={"Content-Type": "text/html"}
     )
-    settings = {"PLAYWRIGHT_ABORT_REQUEST": "tests.components.is_no_document"} if aborts else {}
+    settings = (
+        {"PLAYWRIGHT_ABORT_REQUEST": "tests.helpers.components.handlers.is_no_document"} if aborts else {}
+    )
     seen = crawl(
         *({"url": site.url + path, "meta": {"playwright": True}} for path in ("/moved", "/open")),
         settings=playwright(**settings),
@@ -123,8 +125,8 @@ def test_requests_of_a_browser_itself_are_not_checked(aborts: bool, site: Site) 
 
 
 def test_a_handler_that_renders_by_default_can_recognize_robots_txt(site: Site) -> None:
-    handlers = {"DOWNLOAD_HANDLERS": {"http": "tests.components.RenderingByDefault"}}
-    plainly = {"DOWNLOADER_MIDDLEWARES": {"tests.components.RobotsTxtPlainly": 200}}
+    handlers = {"DOWNLOAD_HANDLERS": {"http": "tests.helpers.components.handlers.RenderingByDefault"}}
+    plainly = {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.RobotsTxtPlainly": 200}}
     meta = {"render": True}
     seen = crawl(
         f"{site.url}/open",
@@ -201,7 +203,7 @@ def test_a_request_that_a_middleware_sends_again_is_checked_again(
 ) -> None:
     settings = {
         **ADDON,
-        "DOWNLOADER_MIDDLEWARES": {"tests.components.ThroughService": 725},
+        "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.ThroughService": 725},
         "SERVICE": other.url,
         "NAMES_PAGE": names_page,
     }
@@ -284,7 +286,7 @@ def test_forbidden_files_are_not_downloaded(site: Site, other: Site, mode: str, 
     seen = crawl(
         f"{site.url}/",
         mode=mode,
-        spider="tests.components.Items",
+        spider="tests.helpers.spiders.items.Items",
         arguments={"item": {"file_urls": urls}},
         settings=media_settings("Files", tmp_path),
     )
@@ -305,7 +307,7 @@ def test_forbidden_images_are_not_downloaded(site: Site, other: Site, tmp_path: 
         one.answers["/a.png"] = Answer(png.getvalue(), headers={"Content-Type": "image/png"})
     seen = crawl(
         f"{site.url}/",
-        spider="tests.components.Items",
+        spider="tests.helpers.spiders.items.Items",
         arguments={"item": {"image_urls": urls}},
         settings=media_settings("Images", tmp_path),
     )
@@ -324,7 +326,7 @@ def test_each_redirect_of_a_file_is_checked(site: Site, other: Site, mode: str, 
     seen = crawl(
         f"{site.url}/",
         mode=mode,
-        spider="tests.components.Items",
+        spider="tests.helpers.spiders.items.Items",
         arguments={"item": {"file_urls": [site.url + path for path in targets]}},
         settings=media_settings("Files", tmp_path, MEDIA_ALLOW_REDIRECTS=True),
     )
@@ -446,7 +448,10 @@ def test_an_earlier_middleware_that_sets_the_user_agent_selects_the_record(
     site.answers["/robots.txt"] = Answer(
         "User-agent: turnbot\nDisallow: /\n\nUser-agent: *\nDisallow: /back/\n"
     )
-    settings = {**ADDON, "DOWNLOADER_MIDDLEWARES": {"tests.components.OtherUserAgent": order}}
+    settings = {
+        **ADDON,
+        "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.OtherUserAgent": order},
+    }
     seen = crawl(f"{site.url}/back/1", settings=settings)
     assert [drop.line for drop in seen.drops] == [line]
 
@@ -456,7 +461,7 @@ def test_an_earlier_middleware_that_sets_the_user_agent_selects_the_record(
 def test_a_middleware_that_sets_the_user_agent_sets_that_of_robots_txt_too(
     name: str, order: int, site: Site
 ) -> None:
-    settings = {**ADDON, "DOWNLOADER_MIDDLEWARES": {f"tests.components.{name}": order}}
+    settings = {**ADDON, "DOWNLOADER_MIDDLEWARES": {f"tests.helpers.components.middlewares.{name}": order}}
     crawl(f"{site.url}/open", settings=settings)
     assert site.targets() == ["/robots.txt", "/open"]
     robots, page = (hit.headers["user-agent"] for hit in site.hits)
@@ -466,7 +471,7 @@ def test_a_middleware_that_sets_the_user_agent_sets_that_of_robots_txt_too(
 
 def test_delays_apply_to_robots_txt_like_to_any_request(site: Site) -> None:
     settings = {**ADDON, "DOWNLOAD_DELAY": 0.01, "AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_DEBUG": True}
-    seen = crawl(f"{site.url}/open", settings=settings, spider="tests.components.Slots")
+    seen = crawl(f"{site.url}/open", settings=settings, spider="tests.helpers.spiders.noting.Slots")
     assert seen.notes == {f"{site.url}/robots.txt": "127.0.0.1", f"{site.url}/open": "127.0.0.1"}
     assert len(seen.log_lines("[scrapy.extensions.throttle]", "slot: 127.0.0.1")) == 2
 
@@ -479,7 +484,7 @@ def test_robots_txt_is_downloaded_in_the_download_slot_of_the_page() -> None:
         seen = crawl(
             *({"url": f"{host}/open", "meta": {"download_slot": "all"}} for host in hosts),
             settings={**ADDON, "DOWNLOAD_SLOTS": {"all": {"delay": 0.01}}},
-            spider="tests.components.Slots",
+            spider="tests.helpers.spiders.noting.Slots",
         )
     assert len(seen.notes) == 16
     assert set(seen.notes.values()) == {"all"}
@@ -488,7 +493,7 @@ def test_robots_txt_is_downloaded_in_the_download_slot_of_the_page() -> None:
 def test_a_redirect_does_not_use_the_slot_of_another_host(site: Site, other: Site) -> None:
     """Scrapy keeps a redirected page in the slot of the first host; its robots.txt is on the second."""
     site.answers["/"] = redirect(f"{other.url}/open")
-    seen = crawl(f"{site.url}/", spider="tests.components.Slots")
+    seen = crawl(f"{site.url}/", spider="tests.helpers.spiders.noting.Slots")
     assert seen.notes.pop(f"{other.url}/robots.txt") == "127.0.0.2"
     assert seen.notes.pop(f"{other.url}/open") == "127.0.0.1"
     assert set(seen.notes.values()) == {"127.0.0.1"}
@@ -508,7 +513,7 @@ def test_closespider_counts_robots_txt_like_scrapys_middleware(site: Site) -> No
 @pytest.mark.parametrize("spider", ["Following", "ByRules"])
 def test_links_are_checked_in_each_way_to_follow_them(spider: str, site: Site) -> None:
     site.answers["/"] = page("/a", "/back/1", "/b", "/back/2")
-    seen = crawl(f"{site.url}/", spider=f"tests.components.{spider}")
+    seen = crawl(f"{site.url}/", spider=f"tests.helpers.spiders.following.{spider}")
     assert site.pages() == ["/", "/a", "/b"]
     assert dropped(seen) == [f"{site.url}/back/1", f"{site.url}/back/2"]
     assert len(site.robots_hits()) == 1
@@ -518,15 +523,15 @@ def test_downloads_by_a_callback_are_checked(site: Site, other: Site, mode: str)
     seen = crawl(
         f"{site.url}/",
         mode=mode,
-        spider="tests.components.Downloading",
+        spider="tests.helpers.spiders.asking.Downloading",
         arguments={"then": [f"{site.url}/a", f"{site.url}/back/a", f"{other.url}/b", f"{other.url}/back/b"]},
     )
-    assert seen.notes == {"/a": 200, "/back/a": "RobotsForbidden", "/b": 200, "/back/b": "RobotsForbidden"}
+    assert [told for told, _ in seen.notes["told"]] == [200, "RobotsForbidden", 200, "RobotsForbidden"]
     assert other.targets() == ["/robots.txt", "/b"]
 
 
 def test_spider_middlewares_do_not_see_robots_txt(site: Site) -> None:
-    settings = {**ADDON, "SPIDER_MIDDLEWARES": {"tests.components.SeesResponses": 543}}
+    settings = {**ADDON, "SPIDER_MIDDLEWARES": {"tests.helpers.components.middlewares.SeesResponses": 543}}
     seen = crawl(f"{site.url}/open", f"{site.url}/back/1", settings=settings)
     assert seen.notes["input"] == ["/open"]
 

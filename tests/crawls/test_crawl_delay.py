@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from scrapy import signals
 
-from tests.crawling import ADDON, MODES, crawl, started, with_report
-from tests.sites import Answer, Hit, Site, page
+from tests.helpers.running.crawling import ADDON, MODES, crawl, started, with_report
+from tests.helpers.sites import Answer, Hit, Site, page
 
 BY_HAND = {
     "ROBOTSTXT_OBEY": True,
@@ -75,7 +75,8 @@ def test_requests_are_at_least_the_crawl_delay_apart(setup: dict[str, Any], mode
         pytest.param({"ROBOTSTXT_PARSER": PROTEGO}, id="another parser"),
         pytest.param({"NOROBOTS_DRY_RUN": True}, id="a dry run"),
         pytest.param(
-            {"DOWNLOADER_MIDDLEWARES": {"tests.components.OneSlot": 543}}, id="a slot that is set later"
+            {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.OneSlot": 543}},
+            id="a slot that is set later",
         ),
     ],
 )
@@ -101,7 +102,7 @@ def test_crawl_delay_counts_from_the_last_response(mode: str) -> None:
 def test_crawl_delay_survives_the_collection_of_its_slot() -> None:
     answers = {f"/{i}": page(f"/{i + 1}", "/back/") for i in range(4)}
     with Site(SLOW, answers) as site:
-        seen = crawl(f"{site.url}/0", spider="tests.spiders.CollectsSlots", settings=OBEY)
+        seen = crawl(f"{site.url}/0", spider="tests.helpers.spiders.noting.CollectsSlots", settings=OBEY)
     assert len(seen.pages) == 5
     assert seen.notes["collected"] > 0
     assert shortest(site) >= DELAY
@@ -113,7 +114,12 @@ def test_origins_that_share_a_slot_keep_the_largest_delay(first: int) -> None:
         sites = [slow, fast]
         start = sites[first]
         start.answers["/"] = page(*(f"{site.url}/{i}" for site in sites for i in range(3)))
-        seen = crawl(f"{start.url}/", spider="tests.spiders.Pages", arguments={"follow": True}, settings=OBEY)
+        seen = crawl(
+            f"{start.url}/",
+            spider="tests.helpers.spiders.pages.Pages",
+            arguments={"follow": True},
+            settings=OBEY,
+        )
         since = slow.robots_hits()[0].time
     assert len(seen.pages) == 7
     times = sorted(hit.time for site in sites for hit in site.hits if hit.time >= since)
@@ -183,7 +189,7 @@ def test_pages_that_wait_for_a_crawl_delay_stall_no_others(queue: str) -> None:
         with started(
             f"{slow.url}/back/",
             settings=settings,
-            spider="tests.spiders.ThenAnyway",
+            spider="tests.helpers.spiders.following.ThenAnyway",
             arguments={"then": f"{other.url}/links", "follow": True},
         ):
             wait_for_pages(other, 20)
@@ -231,7 +237,9 @@ def test_a_large_file_is_read_in_a_thread() -> None:
     rules = "".join(f"Disallow: /attic/{i}\n" for i in range(5000))
     with Site(SLOW + rules) as site:
         seen = crawl(
-            *(f"{site.url}/{i}" for i in range(3)), settings=OBEY, spider="tests.spiders.NotesThreadOfProtego"
+            *(f"{site.url}/{i}" for i in range(3)),
+            settings=OBEY,
+            spider="tests.helpers.spiders.noting.NotesThreadsOfProtego",
         )
     assert shortest(site) >= DELAY
     assert seen.notes["threads"] == ["norobots-reader_0"]
@@ -250,7 +258,7 @@ def test_rules_from_a_store_have_their_delay(tmp_path: Path) -> None:
 def test_a_downloader_without_slots_is_a_warning() -> None:
     settings = {
         **OBEY,
-        "DOWNLOADER": "tests.spiders.OtherDownloader",
+        "DOWNLOADER": "tests.helpers.components.downloaders.OtherDownloader",
         "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE,
     }
     with Site(SLOW) as site:
@@ -275,6 +283,9 @@ def test_robots_parsed_sends_all_readings_as_one_parser(
 ) -> None:
     with Site(SLOW) as site:
         seen = crawl(
-            f"{site.url}/", settings={**ADDON, **settings}, spider="tests.spiders.Listening", mode=MODES[0]
+            f"{site.url}/",
+            settings={**ADDON, **settings},
+            spider="tests.helpers.spiders.noting.Listening",
+            mode=MODES[0],
         )
     assert seen.notes == {"parsed": [[name, f"{site.url}/", False]], "delays": [delay]}

@@ -1,7 +1,7 @@
 """`RobotsDownloader` in crawls: which downloads take places of the crawl, and how many run at a time.
 
 Every crawl of the tests checks at its end that nothing is left in the scheduler or the downloader: see
-`tests.crawler`.
+`tests.helpers.running.crawler`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import ADDON, IN_ORDER, QUEUE, crawl, hosts_of
-from tests.sites import Answer, Hit, Site
+from tests.helpers.running.crawling import ADDON, IN_ORDER, QUEUE, crawl, hosts_of
+from tests.helpers.sites import Answer, Hit, Site
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 PATIENCE = 10.0
@@ -25,7 +25,7 @@ def test_without_free_downloads_of_robots_txt_all_take_places() -> None:
         seen = crawl(
             "data:,",
             settings={**ADDON, "CONCURRENT_REQUESTS": 4, "NOROBOTS_CONCURRENT_FETCHES": 0},
-            spider="tests.spiders.Watching",
+            spider="tests.helpers.spiders.scheduling.Watching",
             arguments={"then": [f"{site.url}/{i}" for i in range(20)]},
         )
     assert len(seen.pages) == 1 + 20
@@ -38,7 +38,7 @@ def test_downloads_of_robots_txt_above_the_limit_take_places() -> None:
         seen = crawl(
             "data:,",
             settings={**ADDON, "CONCURRENT_REQUESTS": 4, "NOROBOTS_CONCURRENT_FETCHES": 2, **QUEUE},
-            spider="tests.spiders.Watching",
+            spider="tests.helpers.spiders.scheduling.Watching",
             arguments={"then": [f"{site.url_of(f'127.0.0.{host}')}/" for host in range(1, 31)]},
         )
     assert len(seen.pages) == 1 + 30
@@ -147,7 +147,8 @@ def test_responses_of_a_middleware_free_their_places(mode: str) -> None:
                 **ADDON,
                 **IN_ORDER,
                 "CONCURRENT_REQUESTS": 4,
-                "DOWNLOADER_MIDDLEWARES": {"tests.components.AnswersItself": 560},
+                "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.AnswersLate": 560},
+                "PAUSE": 0.02,
             },
         )
     assert len(seen.pages) == 200 + 8
@@ -159,11 +160,12 @@ def test_a_slow_middleware_keeps_its_place() -> None:
         urls = [site.url_of(f"127.0.0.{host}") + f"/{number}" for number in range(4) for host in range(1, 5)]
         settings = {
             "CONCURRENT_REQUESTS": 2,
-            "DOWNLOADER_MIDDLEWARES": {"tests.components.TakesItsTime": 560},
+            "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.TakesItsTime": 560},
+            "PAUSE": 0.3,
         }
         seen = crawl(*urls, settings={**ADDON, **settings, **QUEUE})
     assert len(seen.pages) == 16
-    assert seen.stats["looked at"] <= 2
+    assert seen.stats["at once"] <= 2
 
 
 def test_a_middleware_that_answers_late_keeps_its_place(mode: str) -> None:
@@ -171,7 +173,8 @@ def test_a_middleware_that_answers_late_keeps_its_place(mode: str) -> None:
     settings = {
         **ADDON,
         "CONCURRENT_REQUESTS": 1,
-        "DOWNLOADER_MIDDLEWARES": {"tests.components.AnswersLate": 560},
+        "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.AnswersLate": 560},
+        "PAUSE": 1.2,
     }
     with Site(Answer(RULES, before=lambda: time.sleep(0.2)), host="0.0.0.0") as site:
         urls = [f"{url}/page" for url in hosts_of(site, 6)]
@@ -184,7 +187,7 @@ def test_a_page_that_waits_for_another_page_gets_it(mode: str) -> None:
     settings = {
         **ADDON,
         "CONCURRENT_REQUESTS": 1,
-        "DOWNLOADER_MIDDLEWARES": {"tests.components.AsksAnotherFirst": 543},
+        "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.AsksAnotherFirst": 543},
     }
     with Site(RULES) as site, Site(RULES, host="127.0.0.2") as other:
         settings["OTHER"] = f"{other.url}/token"
@@ -207,7 +210,7 @@ def test_pages_that_wait_for_pages_of_the_same_host_get_them(delay: float, hosts
             **QUEUE,
             "CONCURRENT_REQUESTS": 4,
             "DOWNLOAD_DELAY": delay,
-            "DOWNLOADER_MIDDLEWARES": {"tests.components.AsksItsHostFirst": 543},
+            "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.AsksItsHostFirst": 543},
         }
         seen = crawl(*urls, mode=mode, settings=settings)
         assert site.targets().count("/token") == len(urls)
@@ -220,7 +223,9 @@ def test_a_process_that_may_open_few_files_downloads_fewer_files_at_a_time(mode:
     robots = Answer(RULES, headers=closing, before=lambda: time.sleep(0.5))
     with Site(robots, {"/page": Answer(headers=closing)}, host="0.0.0.0") as site:
         urls = [f"{url}/page" for url in hosts_of(site, 300)]
-        seen = crawl(*urls, mode=mode, spider="tests.spiders.WithFewFiles", arguments={"files": 150})
+        seen = crawl(
+            *urls, mode=mode, spider="tests.helpers.spiders.limited.WithFewFiles", arguments={"files": 150}
+        )
     assert sorted(seen.pages) == sorted(urls)
     (line,) = seen.log_lines("INFO: At most ", "robots.txt files are downloaded at a time")
     assert line.endswith(
@@ -235,7 +240,10 @@ def test_slow_dns_uses_up_no_time_of_a_download(mode: str) -> None:
     settings = {**ADDON, "NOROBOTS_TIMEOUT": 1, "NOROBOTS_RETRY_TIMES": 0, "REACTOR_THREADPOOL_MAXSIZE": 2}
     with Site(RULES) as site:
         urls = [f"{site.url_of(f'host{number}.example')}/page" for number in range(60)]
-        slow: dict[str, Any] = {"spider": "tests.spiders.WithSlowNames", "arguments": {"seconds": 0.1}}
+        slow: dict[str, Any] = {
+            "spider": "tests.helpers.spiders.limited.WithSlowNames",
+            "arguments": {"seconds": 0.1},
+        }
         seen = crawl(*urls, settings=settings, mode=mode, **slow)
     assert not seen.drops
     assert sorted(seen.pages) == sorted(urls)

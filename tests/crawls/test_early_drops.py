@@ -12,9 +12,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from tests.crawling import ADDON, MODES, Crawl, crawl, with_report
 from tests.crawls.test_refresh import SHORT, Changing
-from tests.sites import Answer, Site, page
+from tests.helpers.running.crawling import ADDON, MODES, Crawl, crawl, with_report
+from tests.helpers.sites import Answer, Site, page
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 EARLY = "norobots/forbidden_early"
@@ -24,7 +24,9 @@ if find_spec("scrapy.downloadermiddlewares.offsite") is None:
     pytest.skip("before Scrapy 2.11.2, no handler of the signal can drop requests", allow_module_level=True)
 
 
-def follow(spider: str = "tests.spiders.WithoutErrback", mode: str = MODES[0], **settings: Any) -> Crawl:
+def follow(
+    spider: str = "tests.helpers.spiders.following.WithoutErrback", mode: str = MODES[0], **settings: Any
+) -> Crawl:
     """Crawl a page and the pages that it links to, which have the same links."""
     with Site(RULES, {target: page(*LINKS) for target in ("/", "/1", "/2")}) as site:
         seen = crawl(
@@ -57,25 +59,25 @@ def test_a_forbidden_link_is_dropped_before_it_is_queued(mode: str, tmp_path: Pa
 @pytest.mark.parametrize(
     ("spider", "settings"),
     [
-        pytest.param("tests.spiders.Pages", {}, id="an errback"),
+        pytest.param("tests.helpers.spiders.pages.Pages", {}, id="an errback"),
         pytest.param(
-            "tests.spiders.WithoutErrback",
-            {"DOWNLOADER_MIDDLEWARES": {"tests.components.OneSlot": 50}},
+            "tests.helpers.spiders.following.WithoutErrback",
+            {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.OneSlot": 50}},
             id="a middleware that may change requests",
         ),
         pytest.param(
-            "tests.spiders.WithoutErrback",
-            {"DOWNLOADER_MIDDLEWARES": {"tests.components.SeesExceptions": 900}},
+            "tests.helpers.spiders.following.WithoutErrback",
+            {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.SeesExceptions": 900}},
             id="a middleware that sees exceptions",
         ),
         pytest.param(
-            "tests.spiders.WithoutErrback",
-            {"DOWNLOADER_MIDDLEWARES": {"tests.components.Derived": 100}},
+            "tests.helpers.spiders.following.WithoutErrback",
+            {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.derived.OurOwn": 100}},
             id="a subclass of the middleware",
         ),
         pytest.param(
-            "tests.spiders.WithoutErrback",
-            {"SCHEDULER": "tests.components.OtherScheduler"},
+            "tests.helpers.spiders.following.WithoutErrback",
+            {"SCHEDULER": "tests.helpers.components.schedulers.OtherScheduler"},
             id="another scheduler",
         ),
     ],
@@ -100,7 +102,7 @@ def test_requests_to_a_temporarily_closed_origin_are_not_dropped_early() -> None
         with Site("", pages) as site:
             seen = crawl(
                 f"{site.url}/0",
-                spider="tests.spiders.WithoutErrback",
+                spider="tests.helpers.spiders.following.WithoutErrback",
                 arguments={"follow": True},
                 settings={**ADDON, "RETRY_ENABLED": False},
             )
@@ -116,7 +118,7 @@ def test_requests_that_stale_rules_forbid_are_not_dropped_early() -> None:
         site.answers["/1"] = page("/back/1")
         seen = crawl(
             f"{site.url}/",
-            spider="tests.spiders.WithoutErrback",
+            spider="tests.helpers.spiders.following.WithoutErrback",
             arguments={"follow": True},
             settings={**SHORT, "NOROBOTS_TTL": 0.5, "NOROBOTS_ERROR_TTL": 3600},
         )
@@ -127,6 +129,6 @@ def test_requests_that_stale_rules_forbid_are_not_dropped_early() -> None:
 
 
 def test_a_request_that_is_not_filtered_leaves_no_trace_in_the_duplicate_filter() -> None:
-    seen = follow("tests.spiders.UnfilteredFirst")
+    seen = follow("tests.helpers.spiders.following.UnfilteredFirst")
     # Four links of the first page; then three pages once more, since the filter has not seen them.
     assert seen.stats[EARLY] == seen.stats["robotstxt/forbidden"] == 7

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import ADDON, Crawl, crawl, run_crawl, started, with_no_origin
 from tests.crawls.test_refresh import LONGER_THAN_TTL, RULES, SHORT, Changing
-from tests.evidence import Stored, answers, audit, decisions, files, verdicts
-from tests.sites import Answer, Hit, Site, page
+from tests.helpers.judges.evidence import Stored, answers, audit, decisions, files, verdicts
+from tests.helpers.running.crawling import ADDON, Crawl, crawl, run_crawl, started, with_no_origin
+from tests.helpers.sites import Answer, Hit, Site, page
 
 PROTEGO = {"NOROBOTS_ALSO_OBEY": ["rfc9309"]}
 
@@ -134,7 +134,7 @@ def asking(folder: Path, site: Site, *plan: tuple[float, str], **settings: Any) 
     with Site() as start:
         return crawl(
             f"{start.url}/",
-            spider="tests.spiders.Asking",
+            spider="tests.helpers.spiders.asking.Asking",
             settings={**SHORT, "NOROBOTS_EVIDENCE": str(folder), **settings},
             arguments={"plan": [(pause, site.url + target) for pause, target in plan]},
         )
@@ -353,7 +353,9 @@ def test_crawls_at_the_same_time_have_files_of_their_own(tmp_path: Path) -> None
 
 def test_an_origin_in_memory_is_not_waited_for(tmp_path: Path) -> None:
     with Site(RULES) as site:
-        seen = crawl(f"{site.url}/", spider="tests.spiders.InMemory", settings=with_evidence(tmp_path))
+        seen = crawl(
+            f"{site.url}/", spider="tests.helpers.spiders.asking.InMemory", settings=with_evidence(tmp_path)
+        )
     assert seen.notes == {"allowed": "passed at once", "forbidden": "RobotsForbidden at once"}
 
 
@@ -407,7 +409,7 @@ def test_a_disk_that_takes_no_more(tmp_path: Path, required: bool, mode: str) ->
         seen = crawl(
             f"{large.url}/",
             f"{site.url}/",
-            spider="tests.spiders.OnASmallDisk",
+            spider="tests.helpers.spiders.limited.OnASmallDisk",
             settings=with_evidence(tmp_path, NOROBOTS_EVIDENCE_REQUIRED=required, LOG_LEVEL="INFO"),
             arguments={"follow": True, "until": "NOROBOTS_EVIDENCE: "},
             mode=mode,
@@ -427,7 +429,7 @@ def test_a_loss_at_the_end_of_a_crawl_is_logged(tmp_path: Path, mode: str) -> No
     with Site(LARGE) as large:
         seen = crawl(
             f"{large.url}/",
-            spider="tests.spiders.OnASmallDisk",
+            spider="tests.helpers.spiders.limited.OnASmallDisk",
             settings=with_evidence(tmp_path, LOG_LEVEL="INFO"),
             arguments={"until": "NOROBOTS_EVIDENCE: "},
             mode=mode,

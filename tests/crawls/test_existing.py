@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import conversation, run
-from tests.filled_stores import TOWN, fill, snapshots
-from tests.redisserver import RedisServer
+from tests.helpers.running.commands import conversation, run
+from tests.helpers.running.redisserver import RedisServer
+from tests.helpers.samples.filled_stores import TOWN, fill, snapshots
 
 
 def damaged(path: Path) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.crawling import ADDON, crawl
-from tests.faulttable import LIMITS, outcome
-from tests.processes import ROOT
-from tests.sites.faults import FAULTS, Fault, FaultLab
+from tests.helpers.running.crawling import ADDON, crawl
+from tests.helpers.running.faulttable import LIMITS, outcome
+from tests.helpers.running.processes import ROOT
+from tests.helpers.sites.faults import FAULTS, Fault, FaultLab
 
 
 def check_outcomes(lab: FaultLab, faults: list[Fault], mode: str, settings: dict[str, Any]) -> None:

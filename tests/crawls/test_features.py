@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import crawl, run_crawl
 from tests.crawls.test_sites import FOR_EVER, RETRY, Closed
-from tests.raising import ALL_ON, subscriptions
-from tests.sites import Site, page
+from tests.helpers.running.crawling import crawl, run_crawl
+from tests.helpers.sites import Site, page
+from tests.helpers.spiders.raising import ALL_ON, subscriptions
 
 RULES = "User-agent: *\nDisallow: /back/\nCrawl-delay: 0.02\n"
 PATHS = ["/a", "/b", "/back/a", "/back/b", "/robots.txt"]
@@ -19,7 +19,7 @@ PATHS = ["/a", "/b", "/back/a", "/back/b", "/robots.txt"]
 def test_the_core_obeys_without_any_feature(mode: str) -> None:
     with Site(RULES) as site:
         urls = [site.url + path for path in PATHS]
-        done = crawl(*urls, mode=mode, spider="tests.raising.Raising")
+        done = crawl(*urls, mode=mode, spider="tests.helpers.spiders.raising.Raising")
     assert sorted(done.pages) == sorted(url for url in urls if "/back/" not in url)
     assert [drop.type for drop in done.drops] == ["RobotsForbidden"] * 2
     assert "norobots/passed" not in done.stats  # the report counts it
@@ -44,7 +44,7 @@ def test_a_feature_that_raises_lets_nothing_forbidden_pass(feature: str, event: 
             done = run_crawl(
                 *requests,
                 settings=settings,
-                spider="tests.raising.Raising",
+                spider="tests.helpers.spiders.raising.Raising",
                 arguments={"feature": feature, "event": event, "follow": True},
             )
             written += done.stdout + done.stderr

@@ -11,9 +11,9 @@ from select import select
 import pytest
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 
-from tests.crawling import ADDON, crawl
-from tests.sites import Answer, ForwardProxy, Site
-from tests.sites.faults import Exchange, Fault, FaultLab
+from tests.helpers.running.crawling import ADDON, crawl
+from tests.helpers.sites import Answer, ForwardProxy, Site
+from tests.helpers.sites.faults import Exchange, Fault, FaultLab
 
 SHUT = "User-agent: *\nDisallow: /back/\n"
 
@@ -24,7 +24,7 @@ def test_a_robots_txt_request_has_no_cookies_and_no_referer() -> None:
         # Cookies depend on the host and not on the port, so the page of the second site gets the first one's.
         seen = crawl(
             f"{first.url}/",
-            spider="tests.spiders.Then",
+            spider="tests.helpers.spiders.following.Then",
             arguments={"then": f"{second.url}/page"},
             settings={**ADDON, "DEFAULT_REQUEST_HEADERS": {"Cookie": "setting=1", "Referer": "http://a/"}},
         )
@@ -224,12 +224,12 @@ def test_a_retried_page_keeps_the_credentials_of_its_proxy() -> None:
     assert len({hit.headers["proxy-authorization"] for hit in proxy.hits}) == 1
 
 
-@pytest.mark.parametrize("by", ["Pages", "Stopping"], ids=["the network", "a handler"])
+@pytest.mark.parametrize("by", ["pages.Pages", "stopping.Stopping"], ids=["the network", "a handler"])
 def test_an_incomplete_file_is_never_read(by: str) -> None:
-    cut_off = Answer(SHUT, headers={"Content-Length": "9999"} if by == "Pages" else {})
+    cut_off = Answer(SHUT, headers={"Content-Length": "9999"} if by == "pages.Pages" else {})
     with Site(cut_off) as site:
         settings = {**ADDON, "RETRY_ENABLED": False, "DOWNLOAD_FAIL_ON_DATALOSS": False}
-        seen = crawl(f"{site.url}/open", settings=settings, spider=f"tests.spiders.{by}")
+        seen = crawl(f"{site.url}/open", settings=settings, spider=f"tests.helpers.spiders.{by}")
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"]
     assert site.pages() == []
 
@@ -316,7 +316,7 @@ def test_bodies_in_flight_respect_the_limit_and_small_files_arrive(mode: str, tm
 
 
 def test_a_download_handler_without_a_timeout_is_stopped(mode: str) -> None:
-    handlers = {"http": "tests.components.NeverEnds"}
+    handlers = {"http": "tests.helpers.components.handlers.NeverEnds"}
     settings = {**ADDON, "DOWNLOAD_HANDLERS": handlers, "NOROBOTS_TIMEOUT": 0.2, "RETRY_ENABLED": False}
     seen = crawl("http://127.0.0.1:1/a", mode=mode, settings=settings)
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"]

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.components import make_project
-from tests.crawling import ADDON, crawl, run_crawl, started, with_report
 from tests.crawls.test_components import scrapy
 from tests.crawls.test_refresh import RULES
-from tests.sites import Answer, Site
+from tests.helpers.running.crawling import ADDON, crawl, run_crawl, started, with_report
+from tests.helpers.running.project import make_project
+from tests.helpers.sites import Answer, Site
 
 NO_PLACEHOLDER = "unknown placeholder ("
 

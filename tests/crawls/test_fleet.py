@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import ADDON, Crawl, crawl
-from tests.redisserver import RedisServer
-from tests.sites import Answer, Hit, Site, page
+from tests.helpers.running.crawling import ADDON, Crawl, crawl
+from tests.helpers.running.redisserver import RedisServer
+from tests.helpers.sites import Answer, Hit, Site, page
 
 PROCESSES = 4
 HOSTS = [f"127.0.1.{number}" for number in range(1, 101)]
@@ -54,14 +54,14 @@ def fleet(redis_server: RedisServer) -> Any:
 
 
 def test_a_fleet_downloads_each_robots_txt_once(redis_server: RedisServer, fleet: Any) -> None:
-    from tests.fleet import SETTINGS
+    from tests.helpers.spiders.fleet import SETTINGS
 
     settings = {**ADDON, **SETTINGS, "REDIS_URL": redis_server.url, "NOROBOTS_STORE": redis_server.url}
 
     def work(number: int) -> Crawl:
         return crawl(
             settings={**settings, "USER_AGENT": f"worker{number}"},
-            spider="tests.fleet.Worker",
+            spider="tests.helpers.spiders.fleet.Worker",
             # From scrapy-redis.
             deprecated=r"Passing a .spider. argument|Spider\.log|scrapy_redis\.|scrapy\.http\.FormRequest",
             arguments={"follow": True},

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.crawling import ADDON, crawl, with_report
 from tests.crawls.test_refresh import LONGER_THAN_TTL, SHORT
-from tests.sites import Site
+from tests.helpers.running.crawling import ADDON, crawl, with_report
+from tests.helpers.sites import Site
 
 FAULTY = "User-agent: *\nDisallow: /back/\nDisalow: /attic/\n\nDisallow: /cellar/\n"
 
@@ -33,7 +33,7 @@ def test_lines_without_effect_are_reported_once_per_origin() -> None:
     with Site() as start, Site(FAULTY) as site:
         seen = crawl(
             f"{start.url}/",
-            spider="tests.spiders.Asking",
+            spider="tests.helpers.spiders.asking.Asking",
             settings=SHORT,
             arguments={"plan": [(0, f"{site.url}/"), (LONGER_THAN_TTL, f"{site.url}/")]},
         )

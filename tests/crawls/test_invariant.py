@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests import features, invariant, momentary
+from tests.helpers.worlds import features, invariant, momentary
 
 
 @pytest.mark.parametrize(("seed", "retries"), [(1, 0), (2, 0), (3, 2)])
 def test_crawls_of_random_worlds_keep_the_invariant(
     seed: int, retries: int, mode: str, tls: tuple[Path, Path]
 ) -> None:
-    """``python -m tests.invariant --seed SEED --retries N --mode MODE`` repeats one."""
+    """``python -m tests.helpers.worlds.invariant --seed SEED --retries N --mode MODE`` repeats one."""
     outcome = invariant.run(seed, mode, tls, promised={"NOROBOTS_RETRY_CLOSED": retries})
     assert outcome.pages > 5
     assert not outcome.faults
@@ -24,7 +24,7 @@ def test_crawls_of_random_worlds_keep_the_invariant(
 def test_the_audit_agrees_with_every_decision_in_a_random_world(
     mode: str, tls: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """``python -m tests.invariant --evidence`` does so with more of them."""
+    """``python -m tests.helpers.worlds.invariant --evidence`` does so with more of them."""
     assert not invariant.run(3, mode, tls, promised={"NOROBOTS_EVIDENCE": str(tmp_path)}).faults
 
 
@@ -32,7 +32,7 @@ def test_the_audit_agrees_with_every_decision_in_a_random_world(
 def test_crawls_with_random_combinations_of_features_keep_their_promises(
     seed: int, mode: str, tls: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """``python -m tests.invariant --features --seed SEED --mode MODE`` repeats one."""
+    """``python -m tests.helpers.worlds.invariant --features --seed SEED --mode MODE`` repeats one."""
     with features.combination(seed, mode, tmp_path) as chosen:
         outcome = invariant.run(seed, mode, tls, **chosen.job)
     assert outcome.pages > 5
@@ -40,14 +40,14 @@ def test_crawls_with_random_combinations_of_features_keep_their_promises(
 
 
 def test_crawls_of_hosts_that_are_closed_for_a_moment_keep_the_invariant(mode: str) -> None:
-    """``python -m tests.momentary --hosts 60 --closed 20 --longest 2 --mode MODE`` repeats it."""
+    """``python -m tests.helpers.worlds.momentary --hosts 60 --closed 20 --longest 2`` repeats it."""
     done, faults = momentary.run(hosts=60, closed=20, mode=mode)
     assert not faults
     assert done.stats["norobots/retry/waited"] == done.stats["norobots/retry/came_back"]
 
 
 def with_slip(name: str) -> dict[str, Any]:
-    return {"spider": "tests.slips.Slipping", "arguments": {"slips": [name]}}
+    return {"spider": "tests.helpers.worlds.slips.Slipping", "arguments": {"slips": [name]}}
 
 
 SLIPS = {
@@ -114,7 +114,7 @@ def test_the_invariant_finds_injected_bugs_in_each_feature(
         folder = tmp_path / str(seed)
         folder.mkdir()
         with features.combination(seed, "asyncio", folder, *names) as chosen:
-            job = {**chosen.job, "spider": "tests.slips.Slipping"}
+            job = {**chosen.job, "spider": "tests.helpers.worlds.slips.Slipping"}
             job["arguments"] = {**job["arguments"], "slips": list(slips)}
             faults = invariant.run(seed, "asyncio", tls, **job).faults
         missing -= {words for words in missing if any(words in fault for fault in faults)}

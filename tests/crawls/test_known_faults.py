@@ -11,9 +11,9 @@ import threading
 
 import pytest
 
-from tests.crawling import ADDON, crawl
-from tests.sites import Answer, ForwardProxy, Hit, Site, page
-from tests.sites.faults import FAULTS
+from tests.helpers.running.crawling import ADDON, crawl
+from tests.helpers.sites import Answer, ForwardProxy, Hit, Site, page
+from tests.helpers.sites.faults import FAULTS
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 
@@ -197,7 +197,7 @@ def test_two_crawls_in_a_process_share_nothing() -> None:
     with Site(Answer(status=403)) as site:
         seen = crawl(
             f"{site.url}/a",
-            spider="tests.spiders.Pages",
+            spider="tests.helpers.spiders.pages.Pages",
             beside={"NOROBOTS_STATUS_POLICY": "rfc9309"},
         )
     # The first crawl denies a 403, the second allows it: both download the file and use their own policy.
@@ -217,7 +217,9 @@ def test_a_stopped_crawl_ends(mode: str) -> None:
     with Site(robots) as site, Site(answers={"/": Answer(before=lambda: asked.wait(60))}) as other:
         stops = {"url": f"{other.url}/", "meta": {"dont_obey_robotstxt": True}}
         urls = [f"{site.url}/{i}" for i in range(40)]
-        seen = crawl(stops, *urls, settings=settings, mode=mode, spider="tests.spiders.StopsEarly")
+        seen = crawl(
+            stops, *urls, settings=settings, mode=mode, spider="tests.helpers.spiders.stopping.StopsEarly"
+        )
         over.set()
     assert site.pages() == []
     assert seen.stats["finish_reason"] == "enough"

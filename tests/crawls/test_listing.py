@@ -13,10 +13,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
-from tests.browser import chromium
-from tests.crawling import crawl, with_report
 from tests.crawls.test_page import HOSTILE, complaints
-from tests.sites import Answer, Site
+from tests.helpers.running.browser import chromium
+from tests.helpers.running.crawling import crawl, with_report
+from tests.helpers.sites import Answer, Site
 
 ROBOTS = """\
 # of a town

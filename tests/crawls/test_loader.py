@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.crawling import ADDON, Crawl, crawl, run_crawl, started
-from tests.redisserver import RedisServer
-from tests.settings import NUMBERS, upper_end
-from tests.sites import Answer, Hit, Site, page
+from tests.helpers.running.crawling import ADDON, Crawl, crawl, run_crawl, started
+from tests.helpers.running.redisserver import RedisServer
+from tests.helpers.samples.settings import NUMBERS, upper_end
+from tests.helpers.sites import Answer, Hit, Site, page
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 
@@ -170,7 +170,9 @@ def test_a_process_that_dies_while_downloading_is_replaced(store: dict[str, Any]
             first.kill()
         dead.set()
         # The lock of the first is held longer than this one waits.
-        seen = crawl(f"{site.url}/", f"{site.url}/back/", settings=store, spider="tests.spiders.Hasty")
+        seen = crawl(
+            f"{site.url}/", f"{site.url}/back/", settings=store, spider="tests.helpers.spiders.asking.Hasty"
+        )
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
     assert len(site.robots_hits()) == 2
     assert site.pages() == ["/"]
@@ -217,7 +219,8 @@ def test_a_parser_failure_is_not_saved(tmp_path: Path) -> None:
     settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     with Site(RULES) as site:
         broken = crawl(
-            f"{site.url}/", settings={**settings, "ROBOTSTXT_PARSER": "tests.spiders.BrokenParser"}
+            f"{site.url}/",
+            settings={**settings, "ROBOTSTXT_PARSER": "tests.helpers.components.parsers.BrokenParser"},
         )
         mended = crawl(f"{site.url}/", settings=settings)
     assert [drop.type for drop in broken.drops] == ["RobotsUnreachable"]
@@ -227,8 +230,11 @@ def test_a_parser_failure_is_not_saved(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "trouble",
     [
-        {"DOWNLOADER_MIDDLEWARES": {"tests.spiders.NoRobotsTxt": 50}},
-        {"DOWNLOADER_MIDDLEWARES": {"tests.spiders.DeadProxy": 50}, "RETRY_ENABLED": False},
+        {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.NoRobotsTxt": 50}},
+        {
+            "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.DeadProxy": 50},
+            "RETRY_ENABLED": False,
+        },
         {"DOWNLOAD_HANDLERS": {"http": None}},
     ],
     ids=["a middleware", "a proxy", "no handler"],
@@ -373,7 +379,7 @@ def test_an_interrupted_crawl_does_not_wait_for_others(tmp_path: Path) -> None:
 
         asyncio.run(lock())
         settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{path}"}
-        spider, arguments = "tests.spiders.StopsEarly", {"pause": 1}
+        spider, arguments = "tests.helpers.spiders.stopping.StopsEarly", {"pause": 1}
         seen = crawl(f"{other.url}/", settings=settings, spider=spider, arguments=arguments)
     assert seen.stats["finish_reason"] == "enough"
     assert len(site.robots_hits()) <= 1
@@ -381,7 +387,7 @@ def test_an_interrupted_crawl_does_not_wait_for_others(tmp_path: Path) -> None:
 
 def test_reads_large_files_in_a_thread(mode: str) -> None:
     large = RULES + "# A word on our robots.\n" * 2000
-    settings = {**ADDON, "ROBOTSTXT_PARSER": "tests.spiders.TellsItsThread"}
+    settings = {**ADDON, "ROBOTSTXT_PARSER": "tests.helpers.components.parsers.TellsItsThread"}
     with Site(RULES) as site, Site(large) as other:
         urls = [f"{one.url}{target}" for one in (site, other) for target in ("/", "/back/")]
         seen = crawl(*urls, settings=settings, mode=mode)
@@ -405,8 +411,13 @@ def test_reads_a_large_file_in_a_thread_for_a_second_robot_and_for_reasons_too(m
         for request in requests:
             request["dont_filter"] = True
         settings = {**ADDON, "CONCURRENT_REQUESTS": 1}
-        seen = crawl(*requests, settings=settings, mode=mode, spider="tests.spiders.WatchesReading")
+        seen = crawl(
+            *requests,
+            settings=settings,
+            mode=mode,
+            spider="tests.helpers.spiders.noting.NotesThreadsOfTheParser",
+        )
         assert len(site.robots_hits()) == 1
-    assert seen.notes["threads"] == ["norobots-reader_0"]
+    assert set(seen.notes["threads"]) == {"norobots-reader_0"}
     assert sorted(urlsplit(url).path for url in seen.pages) == ["/"] * 3 + ["/back/"] + ["/nest/"] * 2
     assert sorted(drop.line or 0 for drop in seen.drops) == [2, 2, 5]

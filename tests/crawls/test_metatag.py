@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import ADDON, Crawl, crawl, run_crawl
-from tests.processes import ROOT
-from tests.sites import Answer, Site
+from tests.helpers.running.crawling import ADDON, Crawl, crawl, run_crawl
+from tests.helpers.running.processes import ROOT
+from tests.helpers.sites import Answer, Site
 
 META = {**ADDON, "NOROBOTS_META": True}
 TAG = "<meta name=robots content=noindex>"
@@ -64,7 +64,7 @@ NOT_INDEXED = {"/noindex", "/none", "/ours"}
 def follow(site: Site, *paths: str, spider: str = "Collecting", **job: Any) -> Crawl:
     requests = [f"{site.url}{path}" for path in paths or ("/",)]
     job = {"settings": SETTINGS, **job}
-    return crawl(*requests, spider=f"tests.spiders.{spider}", arguments={"follow": True}, **job)
+    return crawl(*requests, spider=f"tests.helpers.spiders.items.{spider}", arguments={"follow": True}, **job)
 
 
 @pytest.mark.parametrize("spider", ["Collecting", "CollectingSlowly"])
@@ -168,7 +168,12 @@ def test_each_way_to_enable_it_works(way: str) -> None:
 def test_dont_obey_robotstxt_exempts_the_items_of_a_page_but_not_its_links() -> None:
     with Site(answers={"/": page(tagged("none"), "/next", "/marked")}) as site:
         start = {"url": f"{site.url}/", "meta": {"dont_obey_robotstxt": True}}
-        seen = crawl(start, settings=SETTINGS, spider="tests.spiders.Collecting", arguments={"follow": True})
+        seen = crawl(
+            start,
+            settings=SETTINGS,
+            spider="tests.helpers.spiders.items.Collecting",
+            arguments={"follow": True},
+        )
     assert site.pages() == ["/", "/marked"]
     assert sorted(seen.notes["items"]) == ["/", "/marked"]
 
@@ -205,7 +210,7 @@ def test_pages_with_any_bytes_are_crawled(mode: str) -> None:
     settings = {**SETTINGS, "METAREFRESH_ENABLED": False}
     with Site(answers=answers) as site:
         requests = [f"{site.url}{path}" for path in answers]
-        seen = crawl(*requests, settings=settings, spider="tests.spiders.Collecting", mode=mode)
+        seen = crawl(*requests, settings=settings, spider="tests.helpers.spiders.items.Collecting", mode=mode)
     assert sorted(seen.notes["items"]) == sorted(answers)
 
 
@@ -238,7 +243,7 @@ def test_an_override_that_ended_at_a_redirect_exempts_no_item() -> None:
         meta = {"dont_obey_robotstxt": True}
         seen = crawl(
             {"url": f"{site.url}/", "meta": meta},
-            spider="tests.spiders.Items",
+            spider="tests.helpers.spiders.items.Items",
             settings={**ADDON, "NOROBOTS_META": True},
         )
     assert seen.stats["norobots/meta/noindex"] == 1

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from scrapy import signals
 
-from tests.crawling import ADDON, crawl, run_crawl, with_no_origin
-from tests.sites import Answer, Site, page
+from tests.helpers.running.crawling import ADDON, crawl, run_crawl, with_no_origin
+from tests.helpers.sites import Answer, Site, page
 
 ROBOTS = """\
 # keep out of the back room
@@ -171,7 +171,8 @@ def test_the_url_that_is_sent_is_checked(mode: str) -> None:
 def test_the_url_that_aiohttp_sends_is_checked() -> None:
     pytest.importorskip("scrapy.core.downloader.handlers._aiohttp")
     check_what_goes_out(
-        "asyncio", {**ADDON, "DOWNLOAD_HANDLERS": {"http": "tests.components.AiohttpBesideReactor"}}
+        "asyncio",
+        {**ADDON, "DOWNLOAD_HANDLERS": {"http": "tests.helpers.components.handlers.AiohttpBesideReactor"}},
     )
 
 
@@ -232,7 +233,7 @@ def test_the_target_of_a_redirect_is_checked() -> None:
 
 def test_a_request_for_an_origin_in_memory_does_not_wait(mode: str) -> None:
     with Site(ROBOTS) as site:
-        seen = crawl(f"{site.url}/", mode=mode, spider="tests.spiders.InMemory")
+        seen = crawl(f"{site.url}/", mode=mode, spider="tests.helpers.spiders.asking.InMemory")
     assert seen.notes == {"allowed": "passed at once", "forbidden": "RobotsForbidden at once"}
 
 
@@ -242,7 +243,7 @@ def test_cancelling_a_waiter_does_not_affect_others(mode: str) -> None:
         seen = crawl(
             f"{start.url}/",
             mode=mode,
-            spider="tests.spiders.Cancelling",
+            spider="tests.helpers.spiders.asking.Cancelling",
             arguments={"other": site.url},
         )
     assert seen.notes == {
@@ -258,7 +259,12 @@ def test_cancelling_a_waiter_does_not_affect_others(mode: str) -> None:
 @pytest.mark.skipif(not hasattr(signals, "robots_parsed"), reason="this version of Scrapy has no such signal")
 def test_robots_parsed_is_sent_with_a_robot_parser() -> None:
     with Site(ROBOTS) as site, Site() as without:
-        seen = crawl(f"{site.url}/", f"{site.url}/back/", f"{without.url}/", spider="tests.spiders.Listening")
+        seen = crawl(
+            f"{site.url}/",
+            f"{site.url}/back/",
+            f"{without.url}/",
+            spider="tests.helpers.spiders.noting.Listening",
+        )
     assert seen.notes == {"parsed": [["StrictRobotParser", f"{site.url}/", False]], "delays": [None]}
 
 
@@ -276,7 +282,7 @@ def test_the_users_parser_decides_and_is_named() -> None:
 
 
 def test_the_users_parser_gets_the_crawler() -> None:
-    settings = {**ADDON, "ROBOTSTXT_PARSER": "tests.spiders.ParserWithSettings"}
+    settings = {**ADDON, "ROBOTSTXT_PARSER": "tests.helpers.components.parsers.ParserWithSettings"}
     with Site(ROBOTS) as site:
         seen = crawl(f"{site.url}/back/", settings=settings)
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
@@ -284,7 +290,10 @@ def test_the_users_parser_gets_the_crawler() -> None:
 
 def test_a_parser_that_raises_closes_the_site() -> None:
     with Site(ROBOTS) as site:
-        seen = crawl(f"{site.url}/", settings={**ADDON, "ROBOTSTXT_PARSER": "tests.spiders.BrokenParser"})
+        seen = crawl(
+            f"{site.url}/",
+            settings={**ADDON, "ROBOTSTXT_PARSER": "tests.helpers.components.parsers.BrokenParser"},
+        )
     (drop,) = seen.drops
     assert drop.type == "RobotsUnreachable"
     assert "could not be parsed (RuntimeError: no such luck)" in drop.text

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import ADDON, crawl
-from tests.sites import Answer, Site
+from tests.helpers.running.crawling import ADDON, crawl
+from tests.helpers.sites import Answer, Site
 
 # A body that would forbid everything, to show that only that of a 2xx response is read.
 SHUT = "User-agent: *\nDisallow: /\n"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.crawling import ADDON, crawl
-from tests.sites import Answer, Site
+from tests.helpers.running.crawling import ADDON, crawl
+from tests.helpers.sites import Answer, Site
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 

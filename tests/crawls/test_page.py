@@ -15,9 +15,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from scrapy_norobots.features.report.page import to_html
-from tests.browser import chromium
-from tests.crawling import Crawl, crawl, with_report
-from tests.sites import Answer, Site
+from tests.helpers.running.browser import chromium
+from tests.helpers.running.crawling import Crawl, crawl, with_report
+from tests.helpers.sites import Answer, Site
 
 HOSTILE = (
     "</script><script>window.pwned=1</script>",

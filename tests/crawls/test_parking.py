@@ -1,7 +1,7 @@
 """`Parking` in crawls: in which order requests go that have waited, and how they wait for slots.
 
 Every crawl of the tests checks at its end that nothing is left in the scheduler or the downloader: see
-`tests.crawler`.
+`tests.helpers.running.crawler`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import pytest
 from scrapy import signals
 from scrapy.settings import default_settings
 
-from tests.crawling import ADDON, IN_ORDER, PLAIN_QUEUE, QUEUE, crawl, hosts_of
-from tests.sites import Answer, Hit, Site, page
+from tests.helpers.running.crawling import ADDON, IN_ORDER, PLAIN_QUEUE, QUEUE, crawl, hosts_of
+from tests.helpers.sites import Answer, Hit, Site, page
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 PATIENCE = 10.0
@@ -30,7 +30,7 @@ def test_the_order_of_requests_is_kept(queue: str) -> None:
             seen = crawl(
                 "data:,",
                 settings={**settings, "SCHEDULER_PRIORITY_QUEUE": queue},
-                spider="tests.spiders.Watching",
+                spider="tests.helpers.spiders.scheduling.Watching",
                 arguments={"then": [f"{site.url}/{i}" for i in range(60)]},
             )
         reached: list[str] = seen.notes["reached"]
@@ -47,7 +47,7 @@ def test_requests_of_a_site_keep_their_order(limit: int, mode: str) -> None:
             "data:,",
             mode=mode,
             settings={**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": limit},
-            spider="tests.spiders.Watching",
+            spider="tests.helpers.spiders.scheduling.Watching",
             arguments={"then": [f"{site.url}/{number}" for number in range(40)]},
         )
     expected = sorted(range(40), key=lambda number: (-(number % 3), number))
@@ -67,7 +67,7 @@ def test_requests_that_waited_are_not_overtaken_by_all_later_ones(
             crawl(
                 "data:,",
                 settings={**settings, "DOWNLOAD_DELAY": delay, "CONCURRENT_REQUESTS": limit, **QUEUE},
-                spider="tests.spiders.Watching",
+                spider="tests.helpers.spiders.scheduling.Watching",
                 arguments={"then": [site.url_of(f"127.0.0.{host}") + target for host, target in pages]},
             )
         return [target for target in site.targets() if target != "/robots.txt"]
@@ -116,7 +116,7 @@ def test_a_lazy_start_keeps_the_order_of_scrapy(mode: str) -> None:
                 *(f"{url}/{start}" for start, url in enumerate(hosts_of(site, 5))),
                 mode=mode,
                 settings={**settings, "CONCURRENT_REQUESTS": 1},
-                spider="tests.spiders.StartsLazily",
+                spider="tests.helpers.spiders.scheduling.StartsLazily",
                 arguments={"follow": True},
             )
         return [target for target in site.targets() if target != "/robots.txt"]
@@ -175,7 +175,7 @@ def test_requests_moved_to_another_slot_do_not_wait_for_the_first() -> None:
         settings = {
             **ADDON,
             "DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 4}},
-            "DOWNLOADER_MIDDLEWARES": {"tests.components.SpreadsOverSlots": 543},
+            "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.SpreadsOverSlots": 543},
         }
         seen = crawl(*(f"{site.url}/{page}" for page in range(40)), settings=settings)
     assert len(seen.pages) == 40
@@ -208,7 +208,7 @@ def test_requests_that_wait_for_a_delay_take_no_place(slow: int, delay: float) -
         seen = crawl(
             "data:,",
             settings={**ADDON, **settings, **QUEUE},
-            spider="tests.spiders.Watching",
+            spider="tests.helpers.spiders.scheduling.Watching",
             arguments={"then": urls},
         )
     assert len(seen.pages) == 1 + len(urls)

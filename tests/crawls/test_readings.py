@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import ADDON, MODES, crawl, run_crawl
-from tests.sites import Site
+from tests.helpers.running.crawling import ADDON, MODES, crawl, run_crawl
+from tests.helpers.sites import Site
 
 PROTEGO = "scrapy.robotstxt.ProtegoRobotParser"
 PYTHON = "scrapy.robotstxt.PythonRobotParser"
+NOT_A_PARSER = "tests.helpers.components.parsers.NotAParser"
+UNINSTALLED = "tests.helpers.components.parsers.UninstalledParser"
 
 # The strict reading has neither wildcards nor Allow; RFC 9309 has both.
 RULES = "User-agent: *\nDisallow: /back/\n"
@@ -75,7 +77,7 @@ def test_the_dialect_works_with_scrapys_own_middleware() -> None:
 
 
 def test_a_second_reading_that_fails_closes_the_site() -> None:
-    seen, drops, site = crawled("/", NOROBOTS_ALSO_OBEY=["tests.spiders.BrokenParser"])
+    seen, drops, site = crawled("/", NOROBOTS_ALSO_OBEY=["tests.helpers.components.parsers.BrokenParser"])
     assert site.pages() == []
     assert drops["/"].type == "RobotsUnreachable"
     assert "could not be parsed (RuntimeError: no such luck)" in drops["/"].text
@@ -87,8 +89,8 @@ def test_a_second_reading_that_fails_closes_the_site() -> None:
     [
         (["no.such.Parser"], "NOROBOTS_ALSO_OBEY = 'no.such.Parser': cannot be imported: "),
         (
-            ["tests.spiders.NotAParser"],
-            "NOROBOTS_ALSO_OBEY = 'tests.spiders.NotAParser': must be a RobotParser class: ",
+            [NOT_A_PARSER],
+            f"NOROBOTS_ALSO_OBEY = {NOT_A_PARSER!r}: must be a RobotParser class: ",
         ),
         (
             ["scrapy.spiders.Spider"],
@@ -96,8 +98,8 @@ def test_a_second_reading_that_fails_closes_the_site() -> None:
         ),
         (7, "NOROBOTS_ALSO_OBEY = 7: must be a list of parser classes"),
         (
-            ["tests.spiders.UninstalledParser"],
-            "NOROBOTS_ALSO_OBEY = ['tests.spiders.UninstalledParser']: UninstalledParser cannot be used: ",
+            [UNINSTALLED],
+            f"NOROBOTS_ALSO_OBEY = [{UNINSTALLED!r}]: UninstalledParser cannot be used: ",
         ),
     ],
 )
@@ -128,7 +130,10 @@ def test_other_parsers_get_a_file_that_they_can_read(parser: str, body: bytes, f
     ("name", "type_of_robot"), [(None, "bytes"), ("TownCatalogue", "str")], ids=["header", "setting"]
 )
 def test_other_parsers_get_the_robot_in_scrapys_types(name: str | None, type_of_robot: str) -> None:
-    settings = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_PARSER": "tests.spiders.TellsTheRobotsType"}
+    settings = {
+        "ROBOTSTXT_OBEY": True,
+        "ROBOTSTXT_PARSER": "tests.helpers.components.parsers.TellsTheRobotsType",
+    }
     if name:
         settings["ROBOTSTXT_USER_AGENT"] = name
     for add_on in ({}, ADDON):
@@ -139,7 +144,7 @@ def test_other_parsers_get_the_robot_in_scrapys_types(name: str | None, type_of_
 
 
 def test_a_parser_that_fails_on_a_question_forbids() -> None:
-    seen, drops, site = crawled("/", NOROBOTS_ALSO_OBEY=["tests.spiders.FailingParser"])
+    seen, drops, site = crawled("/", NOROBOTS_ALSO_OBEY=["tests.helpers.components.parsers.FailingParser"])
     assert site.pages() == []
     assert drops["/"].text.endswith(
         f"FailingParser failed (RuntimeError: not this one) on {site.url}/robots.txt"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from scrapy import signals
 
-from tests.crawling import ADDON, Crawl, crawl
-from tests.sites import Answer, Hit, Site
+from tests.helpers.running.crawling import ADDON, Crawl, crawl
+from tests.helpers.sites import Answer, Hit, Site
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 OTHER_RULES = "User-agent: *\nDisallow: /attic/\n"
@@ -40,7 +40,7 @@ def ask(site: Site, *plan: tuple[float, str], **settings: Any) -> Crawl:
     with Site() as start:
         return crawl(
             f"{start.url}/",
-            spider="tests.spiders.Asking",
+            spider="tests.helpers.spiders.asking.Asking",
             settings={**SHORT, **settings},
             arguments={"plan": [(pause, site.url + target) for pause, target in plan]},
         )
@@ -66,7 +66,7 @@ def test_robots_parsed_is_sent_for_a_changed_file_and_not_for_a_304() -> None:
         plan = [(pause, f"{site.url}/") for pause in (0, LONGER_THAN_TTL, LONGER_THAN_TTL)]
         seen = crawl(
             f"{start.url}/",
-            spider="tests.spiders.ListeningAndAsking",
+            spider="tests.helpers.spiders.asking.ListeningAndAsking",
             settings=SHORT,
             arguments={"plan": plan},
         )
@@ -180,6 +180,6 @@ def test_retry_times_is_the_number_of_retries() -> None:
 def test_memory_max_limits_memory() -> None:
     with Site(RULES) as one, Site(RULES) as other, Site() as start:
         plan = [(0, f"{site.url}/") for site in (one, other, one, other)]
-        spider, settings = "tests.spiders.Asking", {**ADDON, "NOROBOTS_MEMORY_MAX": 1}
+        spider, settings = "tests.helpers.spiders.asking.Asking", {**ADDON, "NOROBOTS_MEMORY_MAX": 1}
         crawl(f"{start.url}/", spider=spider, settings=settings, arguments={"plan": plan})
     assert len(one.robots_hits()) == len(other.robots_hits()) == 2

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import ADDON, crawl, with_no_origin, with_report
 from tests.crawls.test_refresh import LONGER_THAN_TTL, RULES, SHORT
-from tests.sites import Answer, Site
+from tests.helpers.running.crawling import ADDON, crawl, with_no_origin, with_report
+from tests.helpers.sites import Answer, Site
 
 CLOSED = Answer(status=503)
 NONE_WAITED = dict.fromkeys(("waited", "came_back", "given_up", "left"), 0)
@@ -117,7 +117,7 @@ def test_stale_copies_are_reported(tmp_path: Path) -> None:
     with Site() as start, Site(lambda _: answers.pop(0) if len(answers) > 1 else answers[0]) as site:
         crawl(
             f"{start.url}/",
-            spider="tests.spiders.Asking",
+            spider="tests.helpers.spiders.asking.Asking",
             settings={**SHORT, "NOROBOTS_REPORT": str(file)},
             arguments={"plan": [(0, f"{site.url}/a"), (LONGER_THAN_TTL, f"{site.url}/back/")]},
         )

@@ -18,13 +18,13 @@ import pytest
 from warcio.recordloader import ArcWarcRecord
 
 from scrapy_norobots.features.evidence.writer import Writer
-from tests import processes
-from tests.commands import command, environment, run
-from tests.crawling import ADDON, crawl
-from tests.evidence import answers, audit, change_answers, change_decisions, decisions, files
-from tests.made_up import ABOUT, TOWN, access, answer, end, made
-from tests.processes import ROOT
-from tests.sites import Answer, Site
+from tests.helpers.judges.evidence import answers, audit, change_answers, change_decisions, decisions, files
+from tests.helpers.running import processes
+from tests.helpers.running.commands import command, environment, run
+from tests.helpers.running.crawling import ADDON, crawl
+from tests.helpers.running.processes import ROOT
+from tests.helpers.samples.made_up import ABOUT, TOWN, access, answer, end, made
+from tests.helpers.sites import Answer, Site
 
 RULES = b"User-agent: *\nDisallow: /back/\nDisallow: /attic/\nDisallow: /cave?b\n"
 Change = Callable[[Path], None]

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests import processes
-from tests.commands import ROBOTS, command, environment, errors, run, run_in_shell, words
-from tests.crawling import crawl
-from tests.sites import Answer, Site
+from tests.helpers.running import processes
+from tests.helpers.running.commands import ROBOTS, command, environment, errors, run, run_in_shell, words
+from tests.helpers.running.crawling import crawl
+from tests.helpers.sites import Answer, Site
 
 
 def test_check_names_the_line_and_the_record(tmp_path: Path, mode: str) -> None:

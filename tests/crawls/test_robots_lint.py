@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import command, errors, run, run_in_shell
-from tests.sites import Answer, Site
+from tests.helpers.running.commands import command, errors, run, run_in_shell
+from tests.helpers.sites import Answer, Site
 
 BAD_FILE = """\
 User-agent: FooBot BarBot

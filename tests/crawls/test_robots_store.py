@@ -13,8 +13,8 @@ import pytest
 from scrapy_norobots.commands.robots_store import file_name
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from tests.commands import Done, command, run, run_in_shell
-from tests.filled_stores import BODY, HOUR, SLOW, TOWN, fill
+from tests.helpers.running.commands import Done, command, run, run_in_shell
+from tests.helpers.samples.filled_stores import BODY, HOUR, SLOW, TOWN, fill
 
 
 def of(done: Done) -> dict[str, dict[str, object]]:

@@ -1,7 +1,7 @@
 """`RobotsScheduler` in crawls: with any scheduler of the user, and when a crawl closes or pauses.
 
 Every crawl of the tests checks at its end that nothing is left in the scheduler or the downloader: see
-`tests.crawler`.
+`tests.helpers.running.crawler`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import pytest
 from scrapy import Spider
 from scrapy.core.downloader.handlers import DownloadHandlers
 
-from tests.crawling import ADDON, PLAIN_QUEUE, QUEUE, Crawl, crawl, hosts_of
 from tests.crawls.test_closing import running
 from tests.crawls.test_sites import FOR_EVER, Closed, waiting
-from tests.sites import Answer, Site
+from tests.helpers.running.crawling import ADDON, PLAIN_QUEUE, QUEUE, Crawl, crawl, hosts_of
+from tests.helpers.sites import Answer, Site
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 
@@ -69,7 +69,11 @@ def crawl_with_any_setup(settings: dict[str, Any], mode: str) -> Crawl:
             {**ADDON, "DOWNLOADER": "scrapy.core.downloader.Downloader"}, OTHER_DOWNLOADER, id="Scrapy's"
         ),
         pytest.param(
-            {**ADDON, "DOWNLOADER": "tests.spiders.OtherDownloader", "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE},
+            {
+                **ADDON,
+                "DOWNLOADER": "tests.helpers.components.downloaders.OtherDownloader",
+                "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE,
+            },
             OTHER_DOWNLOADER,
             id="the user's",
         ),
@@ -102,10 +106,12 @@ def test_all_pages_come_with_any_downloader(mode: str) -> None:
             id="listed by hand",
         ),
         pytest.param(
-            {**ADDON, "DOWNLOADER": "tests.spiders.DerivedDownloader"}, id="a downloader derived from it"
+            {**ADDON, "DOWNLOADER": "tests.helpers.components.downloaders.DerivedDownloader"},
+            id="a downloader derived from it",
         ),
         pytest.param(
-            {**ADDON, "SCHEDULER": "tests.components.DerivedScheduler"}, id="a scheduler derived from it"
+            {**ADDON, "SCHEDULER": "tests.helpers.components.schedulers.DerivedScheduler"},
+            id="a scheduler derived from it",
         ),
     ],
 )
@@ -118,7 +124,10 @@ def test_needs_no_warning_with_its_scheduler_and_downloader(settings: dict[str, 
     not hasattr(DownloadHandlers, "download_request_async"), reason="its handlers have another API"
 )
 def test_obeys_and_says_so_if_scrapy_has_no_download_slots(mode: str) -> None:
-    no_slots = {"DOWNLOADER": "tests.spiders.DownloaderWithoutSlots", "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE}
+    no_slots = {
+        "DOWNLOADER": "tests.helpers.components.downloaders.DownloaderWithoutSlots",
+        "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE,
+    }
     seen = crawl_with_any_setup({**ADDON, **no_slots}, mode)
     (line,) = seen.log_lines("WARNING", "CONCURRENT_REQUESTS")
     assert line.endswith("has no downloader.slots, no downloader._get_slot")
@@ -138,7 +147,7 @@ def test_without_the_middleware_its_scheduler_and_downloader_do_what_scrapys_do(
 
 @pytest.mark.parametrize("name", ["MinimalScheduler", "OtherScheduler"])
 def test_any_scheduler_of_the_user_works(name: str, mode: str) -> None:
-    seen = crawl_with_any_setup({**ADDON, "SCHEDULER": f"tests.components.{name}"}, mode)
+    seen = crawl_with_any_setup({**ADDON, "SCHEDULER": f"tests.helpers.components.schedulers.{name}"}, mode)
     assert not seen.log_lines("WARNING", "CONCURRENT_REQUESTS")
 
 
@@ -147,11 +156,11 @@ def test_any_scheduler_of_the_user_works(name: str, mode: str) -> None:
 )
 def test_a_persistent_scheduler_of_the_user_gets_every_request_back(mode: str, tmp_path: Path) -> None:
     queue = tmp_path / "queue.json"
-    settings = {**ADDON, "SCHEDULER": "tests.components.QueueInFile", "QUEUE": str(queue)}
+    settings = {**ADDON, "SCHEDULER": "tests.helpers.components.schedulers.QueueInFile", "QUEUE": str(queue)}
     with Site(Answer(RULES, before=lambda: time.sleep(1)), host="0.0.0.0") as site:
         urls = [f"{url}/{number}" for number in range(2) for url in hosts_of(site, 40)]
         closing: dict[str, Any] = {
-            "spider": "tests.spiders.StopsAmidRobots",
+            "spider": "tests.helpers.spiders.stopping.StopsAmidRobots",
             "arguments": {"robots": 30, "how": "close"},
         }
         first = crawl(*urls, settings=settings, mode=mode, **closing)
@@ -171,7 +180,7 @@ def test_after_the_crawl_began_to_close_no_page_is_sent(mode: str, tmp_path: Pat
     with Site(Answer(RULES, before=lambda: time.sleep(1)), host="0.0.0.0") as site:
         urls = [f"{url}/page" for url in hosts_of(site, 100)]
         closing: dict[str, Any] = {
-            "spider": "tests.spiders.StopsAmidRobots",
+            "spider": "tests.helpers.spiders.stopping.StopsAmidRobots",
             "arguments": {"robots": 50, "how": "close"},
         }
         first = crawl(*urls, settings=settings, mode=mode, **closing)
@@ -188,7 +197,7 @@ def test_no_page_is_sent_while_the_crawl_is_paused(mode: str) -> None:
     with Site(Answer(RULES, before=lambda: time.sleep(1)), host="0.0.0.0") as site:
         urls = [f"{url}/page" for url in hosts_of(site, 50)]
         pausing: dict[str, Any] = {
-            "spider": "tests.spiders.StopsAmidRobots",
+            "spider": "tests.helpers.spiders.stopping.StopsAmidRobots",
             "arguments": {"robots": 40, "how": "pause"},
         }
         seen = crawl(*urls, mode=mode, **pausing)
@@ -221,7 +230,9 @@ def test_ctrl_c_leaves_pages_that_wait_for_a_delay_in_the_job(mode: str, tmp_pat
 def test_attributes_of_the_wrapped_scheduler_can_be_read(mode: str) -> None:
     with Site(Closed(9)) as site:
         urls = [f"{site.url}/{number}" for number in range(3)]
-        done = crawl(*urls, settings=FOR_EVER, spider="tests.spiders.LooksAtItsScheduler", mode=mode)
+        done = crawl(
+            *urls, settings=FOR_EVER, spider="tests.helpers.spiders.scheduling.LooksAtItsScheduler", mode=mode
+        )
         assert done.notes["scheduler"] == {
             "class": "RobotsScheduler",
             "wrapped": "Scheduler",
@@ -234,11 +245,16 @@ def test_attributes_of_the_wrapped_scheduler_can_be_read(mode: str) -> None:
 
 @pytest.mark.parametrize("where", ["settings", "custom_settings"])
 def test_a_scheduler_of_the_user_is_wrapped(mode: str, where: str) -> None:
-    own = {"SCHEDULER": "tests.components.OtherScheduler"} if where == "settings" else {}
+    own = {"SCHEDULER": "tests.helpers.components.schedulers.OtherScheduler"} if where == "settings" else {}
     spider = "LooksAtItsScheduler" if own else "HasItsOwnScheduler"
     with Site(Closed(9)) as site:
         urls = [f"{site.url}/{number}" for number in range(3)]
-        done = crawl(*urls, settings={**FOR_EVER, **own}, spider=f"tests.spiders.{spider}", mode=mode)
+        done = crawl(
+            *urls,
+            settings={**FOR_EVER, **own},
+            spider=f"tests.helpers.spiders.scheduling.{spider}",
+            mode=mode,
+        )
         seen = done.notes["scheduler"]
         assert (seen["class"], seen["wrapped"]) == ("RobotsScheduler", "OtherScheduler")
         assert (seen["filter"], seen["length"]) == (None, 3)
@@ -247,7 +263,7 @@ def test_a_scheduler_of_the_user_is_wrapped(mode: str, where: str) -> None:
 
 def test_a_scheduler_of_the_user_is_wrapped_if_it_is_set_by_its_class(mode: str) -> None:
     with Site(Closed(9)) as site:
-        spider = "tests.spiders.HasAClassOfScheduler"
+        spider = "tests.helpers.spiders.scheduling.HasAClassOfScheduler"
         done = crawl(f"{site.url}/1", settings=FOR_EVER, spider=spider, mode=mode)
         seen = done.notes["scheduler"]
         assert (seen["class"], seen["wrapped"]) == ("RobotsScheduler", "OwnScheduler")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from tests.crawling import ADDON, run_crawl
-from tests.sites import Site
+from tests.helpers.running.crawling import ADDON, run_crawl
+from tests.helpers.sites import Site
 
 
 def test_a_parser_that_cannot_be_imported_is_an_error() -> None:
-    done = run_crawl("data:,", settings={**ADDON, "ROBOTSTXT_PARSER": "tests.spiders.NotAParser"})
-    assert (
-        "ValueError: ROBOTSTXT_PARSER = 'tests.spiders.NotAParser': must be a RobotParser class: "
-        in done.stderr
-    )
+    path = "tests.helpers.components.parsers.NotAParser"
+    done = run_crawl("data:,", settings={**ADDON, "ROBOTSTXT_PARSER": path})
+    assert f"ValueError: ROBOTSTXT_PARSER = {path!r}: must be a RobotParser class: " in done.stderr
 
 
 def test_a_crawl_with_an_invalid_setting_does_not_start() -> None:

@@ -17,14 +17,14 @@ import pytest
 from scrapy import Spider
 from scrapy.settings import default_settings
 
-from tests.commands import run, words
-from tests.components import make_project
-from tests.crawling import ADDON, Crawl, crawl, with_report
 from tests.crawls.test_closing import running
 from tests.crawls.test_components import scrapy
-from tests.processes import Piped
-from tests.redisserver import RedisServer
-from tests.sites import Answer, ForwardProxy, Hit, Site, page
+from tests.helpers.running.commands import run, words
+from tests.helpers.running.crawling import ADDON, Crawl, crawl, with_report
+from tests.helpers.running.processes import Piped
+from tests.helpers.running.project import make_project
+from tests.helpers.running.redisserver import RedisServer
+from tests.helpers.sites import Answer, ForwardProxy, Hit, Site, page
 
 ROBOTS = "User-agent: *\nDisallow: /back/\n"
 RETRY = {**ADDON, "NOROBOTS_RETRY_CLOSED": 2, "NOROBOTS_ERROR_TTL": 0.2, "NOROBOTS_RETRY_TIMES": 0}
@@ -77,7 +77,10 @@ def test_a_request_that_rules_forbid_after_the_wait_is_dropped(mode: str) -> Non
 def test_a_request_without_an_errback_is_counted_when_it_comes_back(mode: str) -> None:
     with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
         healthy.answers["/"] = page(f"{closed.url}/back/1", f"{closed.url}/back/2")
-        work: dict[str, Any] = {"spider": "tests.spiders.WithoutErrback", "arguments": {"follow": True}}
+        work: dict[str, Any] = {
+            "spider": "tests.helpers.spiders.following.WithoutErrback",
+            "arguments": {"follow": True},
+        }
         settings = {**RETRY, "NOROBOTS_ERROR_TTL": 1}
         done = crawl(f"{healthy.url}/", settings=settings, mode=mode, **work)
         assert waiting(done) == {"waited": 2, "came_back": 2}
@@ -110,7 +113,11 @@ def test_new_requests_do_not_wait_for_a_site_that_stays_closed(mode: str) -> Non
     with Site(Closed(9)) as site:
         arguments = {"then": f"{site.url}/2"}
         done = crawl(
-            f"{site.url}/1", settings=RETRY, mode=mode, spider="tests.spiders.ThenAnyway", arguments=arguments
+            f"{site.url}/1",
+            settings=RETRY,
+            mode=mode,
+            spider="tests.helpers.spiders.following.ThenAnyway",
+            arguments=arguments,
         )
     assert [drop.url for drop in done.drops] == [f"{site.url}/1", f"{site.url}/2"]
     assert waiting(done) == {"waited": 1, "given_up": 1}
@@ -150,7 +157,9 @@ def test_a_host_whose_name_does_not_resolve_is_retried_once(mode: str) -> None:
     if mode == "no reactor":
         pytest.skip("Scrapy has no setting that replaces the resolver there")
     is_renamed = hasattr(default_settings, "TWISTED_DNS_RESOLVER")
-    resolver = {"TWISTED_DNS_RESOLVER" if is_renamed else "DNS_RESOLVER": "tests.spiders.NoNames"}
+    resolver = {
+        "TWISTED_DNS_RESOLVER" if is_renamed else "DNS_RESOLVER": "tests.helpers.components.handlers.NoNames"
+    }
     done = crawl("http://town.example/", settings={**RETRY, **resolver}, mode=mode)
     assert [drop.type for drop in done.drops] == ["RobotsUnreachable"]
     assert done.stats["robotstxt/request_count"] == 2
@@ -311,7 +320,13 @@ def test_requests_to_a_closed_site_take_no_place(mode: str, places: int) -> None
         urls = [f"{site.url}/{number}" for number in range(count) for site in (closed, healthy)]
         settings = {**FOR_EVER, "CONCURRENT_REQUESTS": places}
         # If each request kept its place for a second, the crawl would take longer than that.
-        done = crawl(*urls, settings=settings, spider="tests.spiders.StopsWhenIdle", mode=mode, timeout=30)
+        done = crawl(
+            *urls,
+            settings=settings,
+            spider="tests.helpers.spiders.scheduling.StopsWhenIdle",
+            mode=mode,
+            timeout=30,
+        )
         assert sorted(done.pages) == sorted(f"{healthy.url}/{number}" for number in range(count))
         assert done.notes["active"] == 0
         assert done.stats["finish_reason"] == "shutdown"
@@ -347,7 +362,9 @@ def test_no_request_waits_in_a_dry_run(mode: str) -> None:
 def test_custom_settings_of_a_spider_apply(mode: str) -> None:
     with Site(Closed(1)) as site:
         settings = {key: value for key, value in RETRY.items() if key == "ADDONS"}
-        done = crawl(f"{site.url}/1", settings=settings, spider="tests.spiders.Patient", mode=mode)
+        done = crawl(
+            f"{site.url}/1", settings=settings, spider="tests.helpers.spiders.configured.Patient", mode=mode
+        )
         assert done.pages == [f"{site.url}/1"]
 
 
@@ -388,8 +405,8 @@ def test_a_download_that_a_spider_awaits_fails_at_once(mode: str, place: str) ->
         done = crawl(
             f"{healthy.url}/",
             settings=FOR_EVER,
-            spider="tests.spiders.AwaitsADownload",
-            arguments={"then": f"{closed.url}/1", "place": place},
+            spider="tests.helpers.spiders.asking.Downloading",
+            arguments={"then": [f"{closed.url}/1"], "place": place},
             mode=mode,
         )
         [[error, retry_after]] = done.notes["told"]
@@ -406,8 +423,8 @@ def test_a_download_that_a_spider_cancels_does_not_keep_the_spider_open(mode: st
         done = crawl(
             f"{healthy.url}/",
             settings=FOR_EVER,
-            spider="tests.spiders.AwaitsADownload",
-            arguments={"then": f"{closed.url}/1", "seconds": 0.5},
+            spider="tests.helpers.spiders.asking.Downloading",
+            arguments={"then": [f"{closed.url}/1"], "seconds": 0.5},
             mode=mode,
         )
         assert [error for error, _ in done.notes["told"]] == ["RobotsUnreachable"]
@@ -420,8 +437,8 @@ def test_a_download_that_a_middleware_awaits_fails_at_once(mode: str) -> None:
             f"{healthy.url}/1",
             settings={
                 **FOR_EVER,
-                "OTHER": closed.url,
-                "DOWNLOADER_MIDDLEWARES": {"tests.spiders.DownloadsOnBehalf": 500},
+                "OTHER": f"{closed.url}/token",
+                "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.AsksAnotherFirst": 500},
             },
             mode=mode,
         )
@@ -442,7 +459,7 @@ def test_files_of_a_closed_site_fail_at_once_and_stop_no_pages(mode: str, tmp_pa
         done = crawl(
             *urls,
             settings=settings,
-            spider="tests.components.Items",
+            spider="tests.helpers.spiders.items.Items",
             arguments={"item": {"file_urls": files}},
             mode=mode,
         )
@@ -459,7 +476,7 @@ def test_files_of_a_closed_site_fail_at_once_and_stop_no_pages(mode: str, tmp_pa
 
 def test_a_subclass_that_ignores_the_result_sends_no_forbidden_request(mode: str) -> None:
     with Site(Closed(1)) as site:
-        subclass = {"DOWNLOADER_MIDDLEWARES": {"tests.spiders.IgnoresTheResult": 100}}
+        subclass = {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.derived.IgnoresTheResult": 100}}
         done = crawl(f"{site.url}/back/1", f"{site.url}/1", settings={**RETRY, **subclass}, mode=mode)
         assert site.pages() == ["/1"]
         assert [drop.type for drop in done.drops] == ["RobotsForbidden"]
@@ -476,7 +493,7 @@ def test_a_middleware_that_drops_repeated_requests_breaks_no_counts(mode: str, e
             "NOROBOTS_TTL_MIN": 0.3,
             "NOROBOTS_STALE_TTL": 0,
             "PAUSE": 0.6 if expires else 0,
-            "DOWNLOADER_MIDDLEWARES": {"tests.spiders.DropsRepeated": 50},
+            "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.DropsRepeated": 50},
         }
         done = crawl(f"{site.url}/1", settings=settings, mode=mode)
         assert waiting(done) == {"waited": 1, "came_back": 1}
@@ -486,7 +503,12 @@ def test_a_middleware_that_drops_repeated_requests_breaks_no_counts(mode: str, e
 
 def test_the_same_request_object_can_wait_several_times(mode: str) -> None:
     with Site(Closed(1)) as site:
-        done = crawl(f"{site.url}/1", settings=RETRY, spider="tests.spiders.RepeatsTheRequest", mode=mode)
+        done = crawl(
+            f"{site.url}/1",
+            settings=RETRY,
+            spider="tests.helpers.spiders.following.RepeatsTheRequest",
+            mode=mode,
+        )
         assert done.pages == [f"{site.url}/1"] * 3
         assert "KeyError" not in done.log
         assert "Error while removing request from slot" not in done.log
@@ -495,7 +517,12 @@ def test_the_same_request_object_can_wait_several_times(mode: str) -> None:
 
 def test_an_idle_handler_can_close_the_spider_while_requests_wait(mode: str) -> None:
     with Site(Closed(9)) as site:
-        done = crawl(f"{site.url}/1", settings=FOR_EVER, spider="tests.spiders.FeedsWhenIdle", mode=mode)
+        done = crawl(
+            f"{site.url}/1",
+            settings=FOR_EVER,
+            spider="tests.helpers.spiders.scheduling.FeedsWhenIdle",
+            mode=mode,
+        )
         assert done.stats["finish_reason"] == "all fed"
         assert waiting(done) == {"waited": 1, "left": 1}
         assert done.drops == []
@@ -507,7 +534,7 @@ def test_an_idle_handler_can_add_requests_while_others_wait(mode: str) -> None:
         done = crawl(
             f"{closed.url}/1",
             settings=FOR_EVER,
-            spider="tests.spiders.FeedsWhenIdle",
+            spider="tests.helpers.spiders.scheduling.FeedsWhenIdle",
             arguments={"then": fed},
             mode=mode,
         )
@@ -533,7 +560,7 @@ def test_an_item_limit_ends_the_wait(mode: str) -> None:
             f"{closed.url}/1",
             f"{healthy.url}/1",
             settings={**FOR_EVER, "CLOSESPIDER_ITEMCOUNT": 1},
-            spider="tests.spiders.Items",
+            spider="tests.helpers.spiders.items.Items",
             mode=mode,
         )
         assert done.stats["finish_reason"] == "closespider_itemcount"
@@ -577,7 +604,10 @@ def test_requests_survive_a_stop(mode: str, tmp_path: Path) -> None:
     with Site(Closed(1)) as site:
         requests = [{"url": f"{site.url}/{number}"} for number in range(20)]
         stopped = crawl(
-            *requests, settings={**FOR_EVER, **job}, spider="tests.spiders.StopsWhenIdle", mode=mode
+            *requests,
+            settings={**FOR_EVER, **job},
+            spider="tests.helpers.spiders.scheduling.StopsWhenIdle",
+            mode=mode,
         )
         assert waiting(stopped) == {"waited": 20, "left": 20}
         resumed = crawl(settings={**RETRY, **job}, mode=mode)
@@ -665,7 +695,7 @@ def test_a_stop_while_a_retry_hangs_drops_no_request(mode: str, tmp_path: Path) 
 def test_processes_that_share_a_queue_retry_requests(redis_server: RedisServer) -> None:
     pytest.importorskip("scrapy_redis", reason="scrapy-redis is not installed")
     redis = pytest.importorskip("redis")
-    from tests.fleet import SETTINGS
+    from tests.helpers.spiders.fleet import SETTINGS
 
     with (
         Site(Closed(2)) as closed,
@@ -677,7 +707,7 @@ def test_processes_that_share_a_queue_retry_requests(redis_server: RedisServer) 
             client.rpush("fleet:start_urls", json.dumps({"url": url}))
         settings = {**RETRY, **SETTINGS, "REDIS_URL": redis_server.url, "NOROBOTS_STORE": redis_server.url}
         deprecated = r"Passing a .spider. argument|Spider\.log|scrapy_redis\.|scrapy\.http\.FormRequest"
-        work: dict[str, Any] = {"spider": "tests.fleet.Worker", "deprecated": deprecated}
+        work: dict[str, Any] = {"spider": "tests.helpers.spiders.fleet.Worker", "deprecated": deprecated}
         # The first is stopped while requests wait, and they go back to the shared queue.
         stopped = crawl(settings={**settings, "NOROBOTS_ERROR_TTL": 3600, "CLOSESPIDER_TIMEOUT": 3}, **work)
         left = waiting(stopped)["left"]
@@ -714,7 +744,12 @@ def test_the_stats_of_the_scheduler_count_each_request_once_after_a_stop(
     job = {"JOBDIR": str(tmp_path / "job")} if has_job else {}
     with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
         urls = [f"{site.url}/{number}" for number in range(6) for site in (closed, healthy)]
-        stopped = crawl(*urls, settings={**FOR_EVER, **job}, spider="tests.spiders.StopsWhenIdle", mode=mode)
+        stopped = crawl(
+            *urls,
+            settings={**FOR_EVER, **job},
+            spider="tests.helpers.spiders.scheduling.StopsWhenIdle",
+            mode=mode,
+        )
         assert waiting(stopped) == {"waited": 6, "left": 6}
         assert scheduled(stopped) == (12, 6)
         if has_job:
@@ -781,7 +816,7 @@ def test_retry_after_extends_the_time_to_the_next_try(mode: str, tmp_path: Path)
             done = crawl(
                 f"{site.url}/1",
                 settings={**RETRY, **store},
-                spider="tests.spiders.StopsWhenIdle",
+                spider="tests.helpers.spiders.scheduling.StopsWhenIdle",
                 mode=mode,
             )
             [line] = done.log_lines("WARNING:", "are not sent (NOROBOTS_STATUS_POLICY denies '429')")

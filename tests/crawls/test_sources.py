@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from scrapy_norobots.standard import Origin
-from tests.commands import conversation, run, words
-from tests.crawling import crawl
-from tests.filled_stores import CITY, HOUR, SLOW, SOCKET, TOWN, VILLAGE, fill, snapshots
-from tests.sites import Answer, Site
+from tests.helpers.running.commands import conversation, run, words
+from tests.helpers.running.crawling import crawl
+from tests.helpers.samples.filled_stores import CITY, HOUR, SLOW, SOCKET, TOWN, VILLAGE, fill, snapshots
+from tests.helpers.sites import Answer, Site
 
 
 def test_urls_are_checked_with_a_store(tmp_path: Path, store: str, mode: str) -> None:

@@ -10,9 +10,9 @@ import pytest
 from scrapy.core.downloader import Downloader
 from scrapy.settings import default_settings
 
-from tests import processes
-from tests.crawling import MODE_SETTINGS, MODES
-from tests.items import Job
+from tests.helpers.running import processes
+from tests.helpers.running.crawling import MODE_SETTINGS, MODES
+from tests.helpers.running.items import Job
 
 
 def run(items: int, mode: str = MODES[0], settings: dict[str, Any] | None = None, **job: Any) -> Job:
@@ -20,7 +20,7 @@ def run(items: int, mode: str = MODES[0], settings: dict[str, Any] | None = None
         pytest.skip("this version of Scrapy cannot run without a reactor")
     settings = {**MODE_SETTINGS[mode], **(settings or {})}
     given = json.dumps({"items": items, "mode": mode, "settings": settings, **job})
-    done = processes.run("tests.items", input=given)
+    done = processes.run("tests.helpers.running.items", input=given)
     assert done.returncode == 0, done.stderr
     return Job(**json.loads(done.stdout))
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import ROBOTS, command, conversation, environment, run, words
-from tests.sites import Answer, Site
+from tests.helpers.running.commands import ROBOTS, command, conversation, environment, run, words
+from tests.helpers.sites import Answer, Site
 
 
 def test_answers_come_while_standard_input_is_open(tmp_path: Path, mode: str) -> None:

@@ -1,7 +1,7 @@
 """Requests that wait for robots.txt stall no other host, in crawls.
 
 Every crawl of the tests checks at its end that nothing is left in the scheduler or the downloader: see
-`tests.crawler`.
+`tests.helpers.running.crawler`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from scrapy.core.downloader import Downloader
 
-from tests.crawling import ADDON, MODES, PLAIN_QUEUE, QUEUE, Crawl, crawl
-from tests.sites import Answer, Site
+from tests.helpers.running.crawling import ADDON, MODES, PLAIN_QUEUE, QUEUE, Crawl, crawl
+from tests.helpers.sites import Answer, Site
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 PATIENCE = 10.0
@@ -50,7 +50,7 @@ def crawl_beside_a_slow_host(mode: str = MODES[0], **settings: Any) -> tuple[Cra
                 **QUEUE,
                 **settings,
             },
-            spider="tests.spiders.Watching",
+            spider="tests.helpers.spiders.scheduling.Watching",
             arguments={"then": urls},
         )
         assert len(site.robots_hits()) == len(slow_site.robots_hits()) == 1

@@ -15,8 +15,8 @@ from scrapy_norobots.access import NOT_NOW, PRESETS, StatusPolicy
 from scrapy_norobots.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.settings import DEFAULTS
 from scrapy_norobots.waiting.source import FILTERED
-from tests.processes import ROOT
-from tests.settings import read_all
+from tests.helpers.running.processes import ROOT
+from tests.helpers.samples.settings import read_all
 
 DOCS = ROOT / "docs"
 PAGES = [*ROOT.glob("*.md"), *DOCS.glob("*.md")]

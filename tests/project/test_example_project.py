@@ -18,7 +18,7 @@ from urllib.parse import unquote
 import pytest
 import scrapy
 
-from tests import processes
+from tests.helpers.running import processes
 
 ROOT = Path(__file__).parent.parent.parent
 PROJECT = ROOT / "example_project"

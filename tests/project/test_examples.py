@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from scrapy_norobots import RobotsForbidden
-from tests import processes
-from tests.crawling import ADDON, crawl, run_crawl
-from tests.processes import ROOT
-from tests.sites import Answer, Site
+from tests.helpers.running import processes
+from tests.helpers.running.crawling import ADDON, crawl, run_crawl
+from tests.helpers.running.processes import ROOT
+from tests.helpers.sites import Answer, Site
 
 SPIDER = """
 import scrapy

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import scrapy_norobots
-from tests.processes import ROOT
+from tests.helpers.running.processes import ROOT
 
 
 def test_every_public_name_can_be_imported() -> None:

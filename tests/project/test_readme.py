@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from scrapy_norobots.settings import DEFAULTS
-from tests.crawling import crawl
-from tests.processes import ROOT
-from tests.sites import Answer, Site, page
+from tests.helpers.running.crawling import crawl
+from tests.helpers.running.processes import ROOT
+from tests.helpers.sites import Answer, Site, page
 
 README = (ROOT / "README.md").read_text()
 

@@ -16,8 +16,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 import scrapy_norobots
-from tests.processes import ROOT
-from tests.sites import Site, page
+from tests.helpers.running.processes import ROOT
+from tests.helpers.sites import Site, page
 
 pytestmark = pytest.mark.xdist_group("wheel")  # it is built and installed once
 

@@ -10,7 +10,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
 from scrapy_norobots import Addon, NoRobotsMiddleware, RobotsMetaMiddleware, RobotsScheduler
-from tests.components import MinimalScheduler
+from tests.helpers.components.schedulers import MinimalScheduler
 
 OURS = "scrapy_norobots.NoRobotsMiddleware"
 

@@ -15,8 +15,8 @@ from scrapy_norobots.features.evidence.answers import Answer, Copy, Failure, beg
 from scrapy_norobots.features.evidence.fields import BODY_DIGEST, ORIGIN, SOURCE, date_of, digest_of
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.snapshot import Snapshot
-from tests.evidence import Stored, answers
-from tests.made_up import ABOUT, FILE, TIME, TOWN, access, answer, end
+from tests.helpers.judges.evidence import Stored, answers
+from tests.helpers.samples.made_up import ABOUT, FILE, TIME, TOWN, access, answer, end
 
 
 def stored(folder: Path, *records: Answer | Copy | Failure) -> list[Stored]:

@@ -31,8 +31,21 @@ from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Reason, RobotsTxt
 from scrapy_norobots.standard.urls import is_robots_txt, split
-from tests import nasty
-from tests.made_up import ABOUT, FILE, JUDGE, TIME, TOWN, access, answer, end, made, problems, strict, write
+from tests.helpers.samples.made_up import (
+    ABOUT,
+    FILE,
+    JUDGE,
+    TIME,
+    TOWN,
+    access,
+    answer,
+    end,
+    made,
+    problems,
+    strict,
+    write,
+)
+from tests.helpers.worlds import nasty
 
 
 @cache

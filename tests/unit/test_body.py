@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_norobots.body import decode
-from tests.sites.faults import COMPRESSORS, RULES
+from tests.helpers.sites.faults import COMPRESSORS, RULES
 
 ENCODINGS = {name: name.removeprefix("raw ") for name in COMPRESSORS}
 

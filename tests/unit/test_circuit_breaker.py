@@ -16,7 +16,7 @@ from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import circuit_breaker
 from scrapy_norobots.stores.circuit_breaker import PAUSE, TIMEOUT, CircuitBreaker
-from tests.snapshots import FOUND, ORIGIN
+from tests.helpers.samples.snapshots import FOUND, ORIGIN
 
 CONTINUES = "the crawl continues without the store, and tries it again every few seconds"
 

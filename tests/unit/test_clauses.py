@@ -9,8 +9,8 @@ from typing import TypeVar
 import pytest
 
 from scrapy_norobots.standard import KINDS, Origin, Reason, RobotsMeta, RobotsTxt
-from tests.processes import ROOT
-from tests.variants import variants
+from tests.helpers.running.processes import ROOT
+from tests.helpers.samples.variants import variants
 
 DOCS = ROOT / "docs" / "standard.md"
 HOST = "http://garden.example"

@@ -11,12 +11,12 @@ from scrapy.settings import Settings
 
 from scrapy_norobots import NoRobotsMiddleware
 from scrapy_norobots.components import check_place, enabled_keys, keys_of, unused_overrides
-from tests.components import HalfPorted
+from tests.helpers.components.derived import HalfPorted
 
 OURS = "scrapy_norobots.NoRobotsMiddleware"
 OURS_IN_FULL = "scrapy_norobots.middleware.NoRobotsMiddleware"
 BUILTIN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
-THEIRS = "tests.components.OurOwn"  # a subclass of NoRobotsMiddleware
+THEIRS = "tests.helpers.components.derived.OurOwn"  # a subclass of NoRobotsMiddleware
 
 
 class Subclass(NoRobotsMiddleware):
@@ -38,9 +38,15 @@ def test_the_keys_of_a_class_are_itself_and_each_path_to_it() -> None:
 
 
 def test_looking_for_keys_imports_no_module_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "tests.importing", raising=False)
-    assert keys_of(NoRobotsMiddleware, {"tests.importing.Middleware": 1, "scrapy_others.Middleware": 1}) == []
-    assert "tests.importing" not in sys.modules
+    monkeypatch.delitem(sys.modules, "tests.helpers.components.importing", raising=False)
+    assert (
+        keys_of(
+            NoRobotsMiddleware,
+            {"tests.helpers.components.importing.Middleware": 1, "scrapy_others.Middleware": 1},
+        )
+        == []
+    )
+    assert "tests.helpers.components.importing" not in sys.modules
 
 
 ENABLED: dict[str, tuple[dict[Any, Any], list[Any]]] = {
@@ -51,7 +57,7 @@ ENABLED: dict[str, tuple[dict[Any, Any], list[Any]]] = {
     "twice": ({OURS: 1, THEIRS: 2}, [OURS, THEIRS]),
     "switched off": ({OURS: None}, []),
     "another": ({"scrapy.downloadermiddlewares.retry.RetryMiddleware": 100}, []),
-    "no class": ({"tests.components.make_project": 100}, []),
+    "no class": ({"tests.helpers.running.project.make_project": 100}, []),
 }
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_norobots.features.evidence.decisions import DecisionLines, Made
-from tests.made_up import TIME, TOWN, access, made
+from tests.helpers.samples.made_up import TIME, TOWN, access, made
 
 
 def test_decisions_of_a_crawl_are_a_line_each() -> None:

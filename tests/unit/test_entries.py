@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.stores import entries
-from tests.snapshots import FOUND, LOST, ORIGIN
+from tests.helpers.samples.snapshots import FOUND, LOST, ORIGIN
 
 WHOLE = entries.encode((FOUND, LOST))
 

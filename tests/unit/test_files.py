@@ -17,8 +17,8 @@ from scrapy_norobots.features.evidence.fields import digest_of
 from scrapy_norobots.features.evidence.files import DamagedError, GzipFile, read_record
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.snapshot import Snapshot
-from tests.evidence import files
-from tests.made_up import ABOUT, FILE, TIME, TOWN, access, answer, end
+from tests.helpers.judges.evidence import files
+from tests.helpers.samples.made_up import ABOUT, FILE, TIME, TOWN, access, answer, end
 
 
 @settings(max_examples=300, deadline=None)

@@ -9,8 +9,8 @@ import pytest
 
 from scrapy_norobots.standard import KINDS, Finding, RobotsTxt, Severity
 from scrapy_norobots.standard.findings import rules_of
-from tests.processes import ROOT
-from tests.variants import LINE_ENDS, with_line_ends
+from tests.helpers.running.processes import ROOT
+from tests.helpers.samples.variants import LINE_ENDS, with_line_ends
 
 DOCS = ROOT / "docs" / "standard.md"
 

@@ -6,7 +6,7 @@ import importlib
 
 import pytest
 
-from tests.fuzz import TARGETS
+from tests.helpers.running.fuzz import TARGETS
 
 
 @pytest.mark.parametrize("path", [path for paths in TARGETS.values() for path in paths])

@@ -7,8 +7,8 @@ from pathlib import Path
 from scrapy_norobots.features.evidence.fields import date_of, digest_of
 from scrapy_norobots.features.evidence.files import GzipFile, read_record
 from scrapy_norobots.features.evidence.index import Index, Outcome
-from tests.evidence import files
-from tests.made_up import FILE, TIME, TOWN, write
+from tests.helpers.judges.evidence import files
+from tests.helpers.samples.made_up import FILE, TIME, TOWN, write
 
 
 def test_an_outcome_is_found_by_origin_and_time() -> None:

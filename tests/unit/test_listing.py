@@ -28,7 +28,7 @@ from scrapy_norobots.parser import Reader
 from scrapy_norobots.settings import Config
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from tests import nasty
+from tests.helpers.worlds import nasty
 
 TOWN = Origin("http", "town.example", 80)
 FILE = b"""\

@@ -13,8 +13,8 @@ from scrapy.settings import Settings
 from twisted.internet.defer import succeed
 
 from scrapy_norobots import NoRobotsMiddleware, RobotsForbidden, RobotsScheduler
-from tests.components import MinimalScheduler
-from tests.spiders import Pages
+from tests.helpers.components.schedulers import MinimalScheduler
+from tests.helpers.spiders.pages import Pages
 
 SITE = "https://town.example"
 

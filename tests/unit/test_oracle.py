@@ -1,4 +1,4 @@
-"""Compare the parser with `tests.oracle`, a simple implementation of the same clauses."""
+"""Compare the parser with `tests.helpers.judges.oracle`, a simple implementation of the same clauses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_norobots.standard import RobotsTxt
-from tests import nasty, oracle
+from tests.helpers.judges import oracle
+from tests.helpers.worlds import nasty
 from tests.unit.test_clauses import EXAMPLES, HOST
 from tests.unit.test_properties import bodies, odd_text, robots_names, urls
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import processes
+from tests.helpers.running import processes
 
 # The state of a new process.
 LOOK = """
@@ -129,7 +129,7 @@ def test_a_process_that_times_out_is_killed_and_its_output_is_shown(
 
 RUN = """
 import pathlib, signal, sys
-from tests.processes import Process
+from tests.helpers.running.processes import Process
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may have had ignored
 with Process(
     "program", stdin=sys.stdin.buffer, stdout=sys.stdout.buffer, stderr=sys.stderr.buffer,

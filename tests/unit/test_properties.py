@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scrapy_norobots.standard import Finding, Reason, RobotsTxt, Verdict
 from scrapy_norobots.standard.lines import is_html, to_lines, to_text
 from scrapy_norobots.standard.urls import normal, percent_encode
-from tests import oracle
-from tests.variants import LINE_ENDS, variants, with_line_ends
+from tests.helpers.judges import oracle
+from tests.helpers.samples.variants import LINE_ENDS, variants, with_line_ends
 
 HOST = "http://garden.example"
 ROBOTS = ["Tamarin", "GoldenTamarin/1.0 (+http://x.example/)", "Potto", b"Indri/2", "*", ""]

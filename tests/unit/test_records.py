@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from scrapy_norobots.standard.records import RawRecord, Record, find_record, read_records
-from tests.variants import LINE_ENDS, with_line_ends
+from tests.helpers.samples.variants import LINE_ENDS, with_line_ends
 
 BODY = """# garden
 Disallow: /stray

@@ -10,8 +10,8 @@ import pytest
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import open_store
 from scrapy_norobots.stores.circuit_breaker import CONCURRENT_CALLS, CircuitBreaker
-from tests.redisserver import RedisServer
-from tests.snapshots import FOUND, MAX_BYTES, ORIGIN, later
+from tests.helpers.running.redisserver import RedisServer
+from tests.helpers.samples.snapshots import FOUND, MAX_BYTES, ORIGIN, later
 
 
 def test_a_restart_of_redis_does_not_fail_a_call(redis_server: RedisServer) -> None:

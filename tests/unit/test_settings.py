@@ -18,8 +18,8 @@ from scrapy_norobots.features.metatag import MetaConfig
 from scrapy_norobots.features.report.settings import ReportConfig
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.settings import _REMOVED, DEFAULTS, Config
-from tests.processes import ROOT
-from tests.settings import NUMBERS, SECTIONS, read_all, upper_end
+from tests.helpers.running.processes import ROOT
+from tests.helpers.samples.settings import NUMBERS, SECTIONS, read_all, upper_end
 
 TIMES = ("TTL", "TTL_MIN", "TIMEOUT", "CRAWL_DELAY_MAX")
 

@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError, replace
 import pytest
 
 from scrapy_norobots.snapshot import Snapshot
-from tests.snapshots import FOUND, LOST, ORIGIN
+from tests.helpers.samples.snapshots import FOUND, LOST, ORIGIN
 
 
 def test_a_snapshot_cannot_be_changed() -> None:

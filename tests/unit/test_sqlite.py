@@ -24,8 +24,8 @@ from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import NotAStoreError, Store, entries, sqlite
 from scrapy_norobots.stores.sqlite import SqliteStore, UnusableFileError
-from tests.processes import ROOT
-from tests.snapshots import FOUND, LOST, MAX_BYTES, ORIGIN, later
+from tests.helpers.running.processes import ROOT
+from tests.helpers.samples.snapshots import FOUND, LOST, MAX_BYTES, ORIGIN, later
 
 
 async def fill(store: Store, count: int) -> list[bool]:
@@ -56,7 +56,7 @@ def aside(path: Path) -> list[Path]:
 def test_a_killed_writer_loses_nothing_committed(tmp_path: Path) -> None:
     """The writers report each entry after it was saved; none of these may be missing."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.killing", str(tmp_path / "robots.sqlite"), "30"],
+        [sys.executable, "-m", "tests.helpers.running.killing", str(tmp_path / "robots.sqlite"), "30"],
         cwd=ROOT,
         capture_output=True,
         text=True,

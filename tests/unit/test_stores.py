@@ -15,7 +15,7 @@ import pytest
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import BrowsableStore, Store, entries, open_store, without_password
-from tests.snapshots import EMPTY, FOUND, LOST, MAX_BYTES, ORIGIN, OTHER, later
+from tests.helpers.samples.snapshots import EMPTY, FOUND, LOST, MAX_BYTES, ORIGIN, OTHER, later
 from tests.unit.test_entries import HEADS_OF_OTHERS, WHOLE, sealed
 
 _T = TypeVar("_T")

@@ -13,8 +13,8 @@ from warcio.warcwriter import WARCWriter
 from scrapy_norobots.features.evidence.answers import Copy
 from scrapy_norobots.features.evidence.decisions import SIZE
 from scrapy_norobots.features.evidence.writer import Writer
-from tests.evidence import answers, decisions, files
-from tests.made_up import ABOUT, TOWN, access, answer, end, made, problems, write
+from tests.helpers.judges.evidence import answers, decisions, files
+from tests.helpers.samples.made_up import ABOUT, TOWN, access, answer, end, made, problems, write
 
 
 def test_files_are_rotated_and_each_is_complete(tmp_path: Path) -> None:

@@ -1,0 +1,32 @@
+"""Classes of projects, derived from the plugin's middleware or from Scrapy's own."""
+
+from __future__ import annotations
+
+from scrapy import Request, Spider
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+
+from scrapy_norobots import NoRobotsMiddleware
+
+
+class OurOwn(NoRobotsMiddleware):
+    """A subclass of this package's middleware in a project."""
+
+
+class HalfPorted(NoRobotsMiddleware):
+    """A subclass that was derived from Scrapy's own middleware before."""
+
+    DOWNLOAD_PRIORITY = 5
+
+    def process_request_2(self, rp: object, request: Request) -> None:
+        raise AssertionError("never called")
+
+
+class IgnoresTheResult(NoRobotsMiddleware):
+    """A user's subclass that only expects exceptions."""
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        await super().process_request(request)
+
+
+class ScrapysOwn(RobotsTxtMiddleware):
+    """A subclass of Scrapy's robots.txt middleware in a project."""

@@ -1,0 +1,46 @@
+"""Downloaders of users."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scrapy import Request
+from scrapy.core.downloader import Downloader
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from scrapy_norobots import RobotsDownloader
+
+
+class OtherDownloader:
+    """A downloader with only what the engine needs of Scrapy's own."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._inner = Downloader(crawler)
+        self.active = self._inner.active
+        self.middleware = self._inner.middleware
+        self.needs_backout = self._inner.needs_backout
+        self.fetch = self._inner.fetch
+        self.close = self._inner.close
+
+
+class DerivedDownloader(RobotsDownloader):
+    """A user's downloader, a subclass of the plugin's."""
+
+
+class DownloaderWithoutSlots(RobotsDownloader):
+    """The plugin's downloader on a Scrapy without download slots."""
+
+    async def _enqueue_request(self, request: Request) -> Response:
+        return await self.handlers.download_request_async(request)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("slots", "_get_slot"):
+            raise AttributeError(name)
+        return super().__getattribute__(name)
+
+    def _slot_gc(self, age: float = 60) -> None:
+        """Do nothing: there are no slots. Scrapy 2.14 calls this when the crawl starts."""
+
+    def close(self) -> None:
+        pass

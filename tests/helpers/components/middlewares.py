@@ -1,0 +1,191 @@
+"""Downloader middlewares of users, and a spider middleware."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlencode, urljoin, urlsplit
+
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response, TextResponse
+
+from scrapy_norobots import compat
+from tests.helpers.spiders.pages import Pages
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class NoRobotsTxt:
+    """A downloader middleware that drops each request for a robots.txt."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if request.url.endswith("/robots.txt"):
+            raise IgnoreRequest("not for you")
+
+
+class DeadProxy:
+    """A downloader middleware that sends all requests to a missing proxy."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        request.meta["proxy"] = "http://127.0.0.1:1"
+
+
+class UsualUserAgent:
+    """A downloader middleware that sets the User-Agent of requests without one."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        request.headers.setdefault("User-Agent", "UsualBot/1.0")
+
+
+class OtherUserAgent:
+    """A downloader middleware that sets the User-Agent of each request, for example to rotate it."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        request.headers["User-Agent"] = "TurnBot/1.0"
+
+
+class OneSlot:
+    """A downloader middleware that gives all pages one download slot."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if "norobots_download" not in request.meta:
+            request.meta["download_slot"] = "all"
+
+
+class SpreadsOverSlots:
+    """A downloader middleware that sets the download slot of each page, for example to rotate proxies."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if "norobots_download" not in request.meta:
+            request.meta["download_slot"] = request.url
+
+
+class SeesExceptions:
+    """A downloader middleware that sees the exceptions of others."""
+
+    def process_exception(self, request: Request, exception: Exception, spider: Spider | None = None) -> None:
+        """Do nothing."""
+
+
+class RobotsTxtPlainly:
+    """A user's downloader middleware that tells such a handler not to render robots.txt."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if request.meta.get("norobots_download"):
+            request.meta["render"] = False
+
+
+class RenderAll:
+    """A user's downloader middleware that renders every request in a browser."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        request.meta.setdefault("playwright", True)
+
+
+class OfCrawler:
+    """What is the same in middlewares that need the crawler."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+
+class ThroughService(OfCrawler):
+    """A downloader middleware that sends pages through a service, in a new request."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> Request | None:
+        if "through" in request.meta or "norobots_download" in request.meta:
+            return None
+        meta = {**request.meta, "through": True}
+        if self._crawler.settings.getbool("NAMES_PAGE"):
+            meta["norobots_url"] = request.url
+        service = self._crawler.settings["SERVICE"]
+        return request.replace(url=f"{service}/get?{urlencode({'url': request.url})}", meta=meta)
+
+
+class AsksAnotherFirst(OfCrawler):
+    """A downloader middleware that downloads a URL before each page, for example to log in.
+
+    The URL ends with ``/token``, because nothing is downloaded before such a URL.
+    """
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if not request.url.endswith(("/token", "/robots.txt")):
+            await compat.download(self._crawler, Request(self.first(request), dont_filter=True))
+
+    def first(self, request: Request) -> str:
+        """Return the URL."""
+        return str(self._crawler.settings["OTHER"])
+
+
+class AsksItsHostFirst(AsksAnotherFirst):
+    """The same, but it downloads from the host of the page."""
+
+    def first(self, request: Request) -> str:
+        return urljoin(request.url, "/token")
+
+
+class DropsRepeated(OfCrawler):
+    """A downloader middleware that drops a request which it sees again, and lets others wait for a while."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._seen: set[str] = set()
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if request.url.endswith("/robots.txt"):
+            return
+        if request.url in self._seen:
+            raise IgnoreRequest("seen before")
+        self._seen.add(request.url)
+        await compat.sleep(self._crawler.settings.getfloat("PAUSE"))
+
+
+class Slow(OfCrawler):
+    """Keeps pages for a while; the stat ``at once`` says how many it had at once."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._now = 0
+
+    async def keep(self) -> None:
+        """Keep a page."""
+        self._now += 1
+        assert self._crawler.stats is not None
+        self._crawler.stats.max_value("at once", self._now)
+        await compat.sleep(self._crawler.settings.getfloat("PAUSE"))
+        self._now -= 1
+
+
+class AnswersLate(Slow):
+    """A downloader middleware that returns a response for each page after a while, like a renderer."""
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> Response | None:
+        if request.url.endswith("/robots.txt"):
+            return None
+        await self.keep()
+        return TextResponse(request.url, body=b"")
+
+
+class TakesItsTime(Slow):
+    """A downloader middleware that takes long for each response."""
+
+    async def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Response:
+        if not request.url.endswith("/robots.txt"):
+            await self.keep()
+        return response
+
+
+class SeesResponses:
+    """A spider middleware that records its input."""
+
+    def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:
+        spider = cast("Any", response.request).callback.__self__
+        cast("Pages", spider).notes.setdefault("input", []).append(urlsplit(response.url).path)

@@ -1,0 +1,68 @@
+"""Parsers of robots.txt, for `ROBOTSTXT_PARSER` and `NOROBOTS_ALSO_OBEY`."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from scrapy.crawler import Crawler
+from scrapy.robotstxt import PythonRobotParser
+
+
+class BrokenParser(PythonRobotParser):
+    """A parser that fails on every file except an empty one."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> BrokenParser:
+        if robotstxt_body:
+            raise RuntimeError("no such luck")
+        return super().from_crawler(crawler, robotstxt_body)
+
+
+class UninstalledParser(PythonRobotParser):
+    """A parser whose library is not installed."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> UninstalledParser:
+        raise ModuleNotFoundError("No module named 'robots'")
+
+
+class FailingParser(PythonRobotParser):
+    """A parser that reads every file, but fails on questions about other hosts than the first."""
+
+    def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
+        if "town.example" in str(url):
+            return True
+        raise RuntimeError("not this one")
+
+
+class ParserWithSettings(PythonRobotParser):
+    """A parser that needs the crawler, which Scrapy passes to parsers."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> ParserWithSettings:
+        assert crawler.settings["BOT_NAME"]
+        return super().from_crawler(crawler, robotstxt_body)
+
+
+class TellsItsThread(PythonRobotParser):
+    """A parser that logs the thread in which it reads a file."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> TellsItsThread:
+        thread = threading.current_thread()
+        kind = "main" if thread is threading.main_thread() else thread.name
+        logging.getLogger(__name__).info("%d bytes read in thread %s", len(robotstxt_body), kind)
+        return super().from_crawler(crawler, robotstxt_body)
+
+
+class TellsTheRobotsType(PythonRobotParser):
+    """A parser that logs the type of the robot, and accepts no other."""
+
+    def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
+        logging.getLogger(__name__).info("asked by %s", type(user_agent).__name__)
+        return True
+
+
+class NotAParser:
+    """A class that cannot be a parser."""

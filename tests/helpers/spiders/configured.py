@@ -1,0 +1,53 @@
+"""Spiders with settings of their own, and one that uses something deprecated."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from scrapy import Request
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.exceptions import ScrapyDeprecationWarning
+from scrapy.http import Response
+
+from tests.helpers.components.derived import ScrapysOwn
+from tests.helpers.spiders.pages import Pages
+
+
+class OrdersTheClass(Pages):
+    """Lists Scrapy's robots.txt middleware with another order, by its class."""
+
+    custom_settings = {"DOWNLOADER_MIDDLEWARES": {RobotsTxtMiddleware: 543}}  # noqa: RUF012  # as users write it
+
+
+class SwitchesTheClassOff(Pages):
+    """Switches Scrapy's robots.txt middleware off, by its class."""
+
+    custom_settings = {"DOWNLOADER_MIDDLEWARES": {RobotsTxtMiddleware: None}}  # noqa: RUF012  # as users write it
+
+
+class ListsASubclassOfScrapys(Pages):
+    """Lists a subclass of Scrapy's robots.txt middleware, by its class."""
+
+    custom_settings = {"DOWNLOADER_MIDDLEWARES": {ScrapysOwn: 110}}  # noqa: RUF012  # as users write it
+
+
+class Patient(Pages):
+    """Retries requests to closed sites, by custom_settings."""
+
+    custom_settings = {"NOROBOTS_RETRY_CLOSED": 1, "NOROBOTS_ERROR_TTL": 0.1}  # noqa: RUF012  # as users write it
+
+
+class Unruly(Pages):
+    """Disables ROBOTSTXT_OBEY in its own settings."""
+
+    custom_settings = {"ROBOTSTXT_OBEY": False}  # noqa: RUF012  # as users write it
+
+
+class Outdated(Pages):
+    """Uses something deprecated."""
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
+        warnings.warn("the old way", ScrapyDeprecationWarning, stacklevel=2)
+        yield from super().parse(response, **kwargs)

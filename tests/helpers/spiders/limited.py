@@ -1,0 +1,75 @@
+"""Spiders whose process has too little of something: room on its disk, open files, quick DNS."""
+
+from __future__ import annotations
+
+import logging
+import resource
+import socket
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from scrapy import Request
+from scrapy.exceptions import CloseSpider
+from scrapy.http import Response
+
+from tests.helpers.spiders.pages import Pages
+
+
+class OnASmallDisk(Pages):
+    """Can write files of 64 KiB, and is closed as soon as the log has a text."""
+
+    def __init__(self, until: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (65536, resource.RLIM_INFINITY))
+        self._until = until
+        self._is_there = False
+        logging.getLogger("scrapy_norobots").addHandler(_Watcher(self._look))
+
+    def _look(self, record: logging.LogRecord) -> None:
+        self._is_there = self._is_there or self._until in record.getMessage()
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
+        if self._is_there:
+            raise CloseSpider("the log has it")
+        self.pages.clear()
+        yield from super().parse(response, **kwargs)
+
+
+class _Watcher(logging.Handler):
+    def __init__(self, look: Callable[[logging.LogRecord], object]) -> None:
+        super().__init__()
+        self._look = look
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._look(record)
+
+
+class WithFewFiles(Pages):
+    """May open few files; the limit is set before there is a downloader."""
+
+    def __init__(self, files: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
+
+
+class WithSlowNames(Pages):
+    """Resolves each name of a host under .example to 127.0.0.1, after some seconds in a thread."""
+
+    def __init__(self, seconds: float, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        real = socket.getaddrinfo
+
+        def address(host: str | bytes) -> str:
+            name = host if isinstance(host, str) else host.decode()
+            if not name.endswith(".example"):
+                return name
+            time.sleep(seconds)
+            return "127.0.0.1"
+
+        def getaddrinfo(host: str | bytes, *args: Any, **kwargs: Any) -> Any:
+            return real(address(host), *args, **kwargs)
+
+        socket.gethostbyname = address
+        socket.getaddrinfo = getaddrinfo  # type: ignore[assignment]

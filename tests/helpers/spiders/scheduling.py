@@ -1,0 +1,131 @@
+"""Spiders that look at the scheduler and the downloader, or decide when requests are scheduled."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from scrapy import Request, signals
+from scrapy.exceptions import CloseSpider, DontCloseSpider
+from scrapy.http import Response
+
+from scrapy_norobots import compat
+from tests.helpers.components.schedulers import OwnScheduler
+from tests.helpers.spiders.pages import Pages
+
+
+class Watching(Pages):
+    """Puts many requests on the scheduler at once, from its first page.
+
+    Records the largest numbers of requests in the downloader and of parked requests, as seen when pages
+    arrive.
+    """
+
+    listens: ClassVar = {
+        "scheduled": signals.request_scheduled,
+        "reached": signals.request_reached_downloader,
+    }
+
+    def __init__(self, then: list[str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._then = then
+        self._scheduled = 0
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
+        engine = self.engine
+        now = len(engine.downloader.active)
+        self.notes["most active"] = max(now, self.notes.get("most active", 0))
+        parking = getattr(engine.downloader, "parking", None)
+        self.notes["most parked"] = max(len(parking or ()), self.notes.get("most parked", 0))
+        yield from super().parse(response)
+        if len(self.pages) == 1:
+            engine.pause()
+            for number, url in enumerate(self._then):
+                yield self.request(url, priority=number % 3)
+
+    def reached(self, request: Request) -> None:
+        """Record the requests that reach the downloader, in order."""
+        if request.url in self._then:
+            self.notes.setdefault("reached", []).append(urlsplit(request.url).path)
+
+    def scheduled(self, request: Request) -> None:
+        """Let the engine continue when all requests are scheduled; before, its choice would be random."""
+        if request.url in self._then:
+            self._scheduled += 1
+        if self._scheduled == len(self._then):
+            self.engine.unpause()  # the engine gets this last request next, and then asks the scheduler
+
+
+class FeedsWhenIdle(Pages):
+    """Adds one request each time when the crawl is idle, and closes the spider when it has no more."""
+
+    listens: ClassVar = {"idle": signals.spider_idle}
+
+    def __init__(self, then: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._then = list(then)
+
+    def idle(self) -> None:
+        if not self._then:
+            raise CloseSpider("all fed")
+        self.engine.crawl(self.request(self._then.pop(0)))
+        raise DontCloseSpider
+
+
+class StartsLazily(Pages):
+    """Yields a start request only if nothing else is left to do, as Scrapy's documentation proposes."""
+
+    async def start(self) -> AsyncIterator[Request]:
+        for request in self.start_requests():
+            if self.engine.needs_backout():
+                await self.crawler.signals.wait_for(signals.scheduler_empty)
+            yield request
+
+
+class StopsWhenIdle(Pages):
+    """Stops the crawl when requests only wait, and notes how many are in the downloader."""
+
+    listens: ClassVar = {"idle": signals.spider_idle}
+
+    def idle(self) -> None:
+        if "active" in self.notes:
+            return
+        downloader = self.engine.downloader
+        self.notes["active"] = len(downloader.active)
+        self.notes["in slots"] = sum(len(slot.active) for slot in downloader.slots.values())
+        if hasattr(self.crawler, "stop_async"):
+            compat.spawn(self.crawler.stop_async())
+        else:
+            self.crawler.stop()
+
+
+class LooksAtItsScheduler(StopsWhenIdle):
+    """Stops the crawl when requests only wait, and notes what can be seen of the scheduler."""
+
+    def idle(self) -> None:
+        if "scheduler" not in self.notes:
+            slot: Any = compat.engine_slot(self.crawler)
+            scheduler = slot.scheduler
+            dupefilter = getattr(scheduler, "df", None)
+            self.notes["scheduler"] = {
+                "class": type(scheduler).__name__,
+                "wrapped": type(getattr(scheduler, "_source", slot).scheduler).__name__,
+                "filter": dupefilter and type(dupefilter).__name__,
+                "missing": getattr(scheduler, "no_such_attribute", None),
+                "length": len(scheduler),
+                "is empty": not scheduler,
+            }
+        super().idle()
+
+
+class HasItsOwnScheduler(LooksAtItsScheduler):
+    """Sets a scheduler in its own settings."""
+
+    custom_settings = {"SCHEDULER": "tests.helpers.components.schedulers.OtherScheduler"}  # noqa: RUF012  # as users write it
+
+
+class HasAClassOfScheduler(LooksAtItsScheduler):
+    """Sets a scheduler in its own settings, by its class."""
+
+    custom_settings = {"SCHEDULER": OwnScheduler}  # noqa: RUF012  # as users write it
