@@ -12,19 +12,17 @@ import gzip
 import os
 import threading
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
+
+from warcio.warcwriter import WARCWriter
 
 from scrapy_norobots.evidence import answers
 from scrapy_norobots.evidence.decisions import SIZE, DecisionLines, Made
 from scrapy_norobots.evidence.fields import DECISIONS_SUFFIX, RUN, WARC_SUFFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from warcio.warcwriter import WARCWriter
 
 # How often the queue is emptied, in seconds.
 _PAUSE = 0.5
