@@ -12,6 +12,7 @@ import re
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Coroutine, Iterator
+from contextlib import suppress
 from typing import Any
 
 from scrapy import Request
@@ -103,10 +104,8 @@ class RobotsLint(RobotsCommand):
         """Download the URLs among the arguments, each once."""
         urls: dict[str, None] = {}
         for arg in filter(_URL.match, args):
-            try:
+            with suppress(ValueError):  # `_read` reports it
                 urls[_robots_url(arg)] = None
-            except ValueError:
-                continue  # `_read` reports it
         snapshots: dict[str, Snapshot] = {}
         progress = Progress(is_wanted=len(urls) > 1)
 

@@ -54,11 +54,6 @@ class Answer(NamedTuple):
     judged: bytes | None = None
     renewed: Snapshot | None = None
 
-    @property
-    def size(self) -> int:
-        """About how much memory it takes until it is written, in bytes."""
-        return 2_000 + len(self.response.body) + len(self.judged or b"")
-
     def write(self, writer: WARCWriter) -> None:
         """Write it as a `response`, or as a `revisit` if it renews a copy."""
         response = self.response
@@ -91,11 +86,6 @@ class Copy(NamedTuple):
 
     snapshot: Snapshot
 
-    @property
-    def size(self) -> int:
-        """About how much memory it takes until it is written, in bytes."""
-        return 2_000 + len(self.snapshot.body)
-
     def write(self, writer: WARCWriter) -> None:
         """Write it with the date of its download."""
         snapshot = self.snapshot
@@ -117,11 +107,6 @@ class Failure(NamedTuple):
 
     snapshot: Snapshot
     source: str = ""
-
-    @property
-    def size(self) -> int:
-        """About how much memory it takes until it is written, in bytes."""
-        return 2_000
 
     def write(self, writer: WARCWriter) -> None:
         """Write it as a `metadata` record: a field with the error."""

@@ -151,7 +151,12 @@ class Writer:
 
 
 def _size_of(record: answers.AnswerRecord | Made) -> int:
-    return SIZE if isinstance(record, Made) else record.size
+    """Return about how much memory a record takes until it is written, in bytes."""
+    if isinstance(record, Made):
+        return SIZE
+    if isinstance(record, answers.Answer):
+        return 2_000 + len(record.response.body) + len(record.judged or b"")
+    return 2_000 + len(record.snapshot.body)
 
 
 class _File:
