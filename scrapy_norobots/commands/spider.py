@@ -22,7 +22,7 @@ from scrapy_norobots.commands.base import CommandError
 _T = TypeVar("_T")
 
 # Takes the crawler, and returns the coroutine to run during the crawl.
-Prepare = Callable[["Crawler"], Coroutine[Any, Any, None]]
+Prepare = Callable[[Crawler], Coroutine[Any, Any, None]]
 
 
 class CommandSpider(Spider):
