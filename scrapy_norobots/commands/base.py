@@ -10,12 +10,13 @@ import io
 import json
 import os
 import sys
+from argparse import ArgumentParser, Namespace
 from collections import deque
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, TextIO
+from typing import Any, ClassVar, TextIO
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
@@ -23,9 +24,6 @@ from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_norobots.settings import Config
 from scrapy_norobots.standard.decision import printable
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
 
 STDIN = "-"
 
@@ -64,6 +62,9 @@ class RobotsCommand(ScrapyCommand):
     """Base class of the commands. They need no project, and use its settings if there is one."""
 
     requires_project = False
+    arguments: ClassVar[str]
+    summary: ClassVar[str]
+    description: ClassVar[str]  # with the exit status
     reads_stdin: ClassVar[bool] = True
     default_settings: ClassVar[dict[str, Any]] = {
         # The answers name failures.
@@ -72,6 +73,18 @@ class RobotsCommand(ScrapyCommand):
     }
 
     config: Config
+
+    def syntax(self) -> str:
+        """Return the arguments of the command."""
+        return f"[options] {self.arguments}"
+
+    def short_desc(self) -> str:
+        """Return a short description."""
+        return self.summary
+
+    def long_desc(self) -> str:
+        """Return a description with the exit status."""
+        return self.description
 
     def add_options(self, parser: ArgumentParser) -> None:
         """Add the options that all commands have."""
@@ -87,7 +100,7 @@ class RobotsCommand(ScrapyCommand):
                 raise UsageError(f"no such option: {printable(arg)}")
         if not args:
             stdin = " ('-' reads standard input)" if self.reads_stdin else ""
-            raise UsageError(f"nothing to do: expected {self.syntax().split()[-1]}{stdin}")
+            raise UsageError(f"nothing to do: expected {self.arguments}{stdin}")
         if args.count(STDIN) > 1:
             raise UsageError("'-' (standard input) can be given only once")
         if sys.stdout is None:
@@ -130,7 +143,7 @@ class CommandError(Exception):
     """A command failed; the text is a message for the user."""
 
 
-class InputError(Exception):
+class InputError(CommandError):
     """A file or URL could not be read: `path` names it, and `problem` says why."""
 
     def __init__(self, path: str, problem: object) -> None:

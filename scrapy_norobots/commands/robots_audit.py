@@ -43,23 +43,14 @@ _SHOWN = 100
 class RobotsAudit(RobotsCommand):
     """``scrapy robots-audit``."""
 
+    arguments = "FOLDER..."
+    summary = "Check every decision of a crawl by its evidence"
+    description = (
+        "Read the evidence of crawls with NOROBOTS_EVIDENCE from folders, make every decision again from the "
+        "stored robots.txt files, and print what does not agree. The exit status is 2 if something cannot be "
+        "read or judged, else 1 if something does not agree, else 0."
+    )
     reads_stdin = False
-
-    def syntax(self) -> str:
-        """Return the arguments of the command."""
-        return "[options] FOLDER..."
-
-    def short_desc(self) -> str:
-        """Return a short description."""
-        return "Check every decision of a crawl by its evidence"
-
-    def long_desc(self) -> str:
-        """Return a description with the exit status."""
-        return (
-            "Read the evidence of crawls with NOROBOTS_EVIDENCE from folders, make every decision again "
-            "from the stored robots.txt files, and print what does not agree. The exit status is 2 if "
-            "something cannot be read or judged, else 1 if something does not agree, else 0."
-        )
 
     def run(self, args: list[str], opts: Namespace) -> None:
         """Audit the files of all folders together."""

@@ -9,18 +9,19 @@ is forbidden, else 0.
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
 from scrapy_norobots.commands.answerer import Answerer
 from scrapy_norobots.commands.base import (
     STDIN,
     CommandError,
-    InputError,
     RobotsCommand,
     display_name,
     read_input,
@@ -35,31 +36,17 @@ from scrapy_norobots.identity import Identity
 from scrapy_norobots.settings import Config
 from scrapy_norobots.standard.names import to_name
 
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-
-    from scrapy.crawler import Crawler
-
 
 class RobotsCheck(RobotsCommand):
     """``scrapy robots-check``."""
 
-    def syntax(self) -> str:
-        """Return the arguments of the command."""
-        return "[options] URL..."
-
-    def short_desc(self) -> str:
-        """Return a short description."""
-        return "Check whether robots.txt allows URLs, and why"
-
-    def long_desc(self) -> str:
-        """Return a description with the exit status."""
-        return (
-            "Download the robots.txt of each URL's site as a crawl would, and print whether it allows the "
-            "URL, and why. '-' reads URLs from standard input, one per line, and answers while more are "
-            "written. The exit status is 2 if the answer for any URL is unknown, else 1 if any URL is "
-            "forbidden, else 0."
-        )
+    arguments = "URL..."
+    summary = "Check whether robots.txt allows URLs, and why"
+    description = (
+        "Download the robots.txt of each URL's site as a crawl would, and print whether it allows the URL, "
+        "and why. '-' reads URLs from standard input, one per line, and answers while more are written. The "
+        "exit status is 2 if the answer for any URL is unknown, else 1 if any URL is forbidden, else 0."
+    )
 
     def add_options(self, parser: ArgumentParser) -> None:
         """Add the options of the command."""
@@ -96,41 +83,22 @@ class RobotsCheck(RobotsCommand):
 
     def run(self, args: list[str], opts: Namespace) -> None:
         """Write the answers for each URL."""
+        self._opts = opts
         try:
-            file = None
+            self._file = None
             if opts.file is not None:
-                file = display_name(opts.file), read_input(opts.file, self.config.maxsize)
-            check = _Check(UrlReader(args), opts, file)
-            run_spider(self.crawler_process, check.prepare)
-        except (CommandError, InputError) as exc:
+                self._file = display_name(opts.file), read_input(opts.file, self.config.maxsize)
+            self._reader = UrlReader(args)
+            run_spider(self.crawler_process, self._prepare)
+        except CommandError as exc:
             self.fail(str(exc))
         else:
-            self.exitcode = check.status
+            self.exitcode = self._answerer.status
 
-
-class _Check:
-    """One run of the command; `file` is the name and the body of the file of ``--file``."""
-
-    def __init__(self, reader: UrlReader, opts: Namespace, file: tuple[str, bytes] | None) -> None:
-        self._reader = reader
-        self._opts = opts
-        self._file = file
-        self._answerer: Answerer | None = None
-        # Someone who types URLs needs no progress bar.
-        is_typed = reader.has_stdin and sys.stdin.isatty()
-        self._progress = Progress(is_wanted=not is_typed)
-
-    @property
-    def status(self) -> int:
-        """The exit status for the answers that were given."""
-        return self._answerer.status if self._answerer is not None else 0
-
-    def prepare(self, crawler: Crawler) -> Coroutine[Any, Any, None]:
+    def _prepare(self, crawler: Crawler) -> Coroutine[Any, Any, None]:
         """Return the work, by the settings of a crawler. Raises `ValueError` if one is invalid."""
-        opts = self._opts
-        config = Config.from_settings(crawler.settings)
-        identity = Identity(crawler, config.robot)
-        robots = opts.robot or [identity.robot(Request("http://localhost/"))]
+        opts, config = self._opts, Config.from_settings(crawler.settings)
+        robots = opts.robot or [Identity(crawler, config.robot).robot(Request("http://localhost/"))]
         thread = ThreadPoolExecutor(1, "norobots-answers")
         source: Source
         if self._file is not None:
@@ -141,10 +109,12 @@ class _Check:
             source = SiteSource(crawler, config, robots[0])
         if opts.compare:
             source = ComparingSource(source, crawler, config, thread)
-        self._answerer = Answerer(robots, as_json=opts.json)
-        stream = Stream(crawler, self._reader, source, self._answerer, self._write, self._progress, thread)
-        return stream.run()
+        # Someone who types URLs needs no progress bar.
+        progress = Progress(is_wanted=not (self._reader.has_stdin and sys.stdin.isatty()))
 
-    def _write(self, answers: list[str]) -> None:
-        self._progress.make_way()
-        write(answers)
+        def write_answers(answers: list[str]) -> None:
+            progress.make_way()
+            write(answers)
+
+        self._answerer = Answerer(robots, as_json=opts.json)
+        return Stream(crawler, self._reader, source, self._answerer, write_answers, progress, thread).run()

@@ -9,11 +9,14 @@ error, else 0.
 from __future__ import annotations
 
 import re
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Coroutine, Iterator
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import Any
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 
 from scrapy_norobots.commands.base import (
     BLUE,
@@ -32,17 +35,11 @@ from scrapy_norobots.commands.spider import Pool, run_spider
 from scrapy_norobots.events import Events
 from scrapy_norobots.fetch import Fetcher
 from scrapy_norobots.settings import Config
-from scrapy_norobots.standard import Finding, RobotsTxt, Severity
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.findings import rules_of
 from scrapy_norobots.standard.urls import split
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from scrapy.crawler import Crawler
-
-    from scrapy_norobots.snapshot import Snapshot
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 
@@ -52,22 +49,14 @@ _COLOUR = {Severity.ERROR: RED, Severity.WARNING: YELLOW, Severity.INFO: BLUE}
 class RobotsLint(RobotsCommand):
     """``scrapy robots-lint``."""
 
-    def syntax(self) -> str:
-        """Return the arguments of the command."""
-        return "[options] FILE|URL..."
-
-    def short_desc(self) -> str:
-        """Return a short description."""
-        return "Find lines without effect in a robots.txt, and suggest corrections"
-
-    def long_desc(self) -> str:
-        """Return a description with the exit status."""
-        return (
-            "Check robots.txt files against the 1994 standard: report lines that have no effect or do not "
-            "follow it, and suggest what was probably meant. A URL is downloaded as in a crawl; the URL "
-            "of a site means its /robots.txt. '-' reads standard input. The exit status is 2 if a file could "
-            "not be read or downloaded, else 1 if a file has an error, else 0."
-        )
+    arguments = "FILE|URL..."
+    summary = "Find lines without effect in a robots.txt, and suggest corrections"
+    description = (
+        "Check robots.txt files against the 1994 standard: report lines that have no effect or do not follow "
+        "it, and suggest what was probably meant. A URL is downloaded as in a crawl; the URL of a site means "
+        "its /robots.txt. '-' reads standard input. The exit status is 2 if a file could not be read or "
+        "downloaded, else 1 if a file has an error, else 0."
+    )
 
     def run(self, args: list[str], opts: Namespace) -> None:
         """Read each file and write its findings."""
@@ -116,10 +105,8 @@ class RobotsLint(RobotsCommand):
         """Download the URLs among the arguments, each once."""
         urls: dict[str, None] = {}
         for arg in filter(_URL.match, args):
-            try:
+            with suppress(ValueError):  # `_read` reports it
                 urls[_robots_url(arg)] = None
-            except ValueError:
-                continue  # `_read` reports it
         snapshots: dict[str, Snapshot] = {}
         progress = Progress(is_wanted=len(urls) > 1)
 
@@ -133,17 +120,14 @@ class RobotsLint(RobotsCommand):
                 done = len(snapshots)
                 progress.show(f"{done:,} of {len(urls):,} files downloaded", done / len(urls))
 
-            async def fetch_all() -> None:
-                downloads = Pool(crawler, fetch)
-                for url in urls:
-                    downloads.add(url)
-                await downloads.join()
-                progress.clear()
-
-            return fetch_all()
+            downloads = Pool(crawler, fetch)
+            for url in urls:
+                downloads.add(url)
+            return downloads.join()
 
         if urls:
             run_spider(self.crawler_process, prepare)
+            progress.clear()
         return snapshots
 
 
@@ -186,21 +170,9 @@ def _counted(number: int, noun: str) -> str:
 
 def _facts(path: str, robots: RobotsTxt) -> dict[str, object]:
     rules, idle = rules_of(robots.findings, robots.records)
-    return {
-        "path": path,
-        "findings": [_finding(finding) for finding in robots.findings],
-        "rules": len(rules),
-        "without_effect": idle,
-    }
-
-
-def _finding(finding: Finding) -> dict[str, object]:
-    return {
-        "line": finding.line,
-        "severity": finding.severity.value,
-        "kind": finding.kind,
-        "clause": finding.clause,
-        "message": finding.message,
-        "hint": finding.hint,
-        "text": finding.text,
-    }
+    keys = ("line", "severity", "kind", "clause", "message", "hint", "text")
+    findings = [
+        {key: getattr(finding, key) for key in keys} | {"severity": finding.severity.value}
+        for finding in robots.findings
+    ]
+    return {"path": path, "findings": findings, "rules": len(rules), "without_effect": idle}

@@ -9,27 +9,24 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Coroutine
+from argparse import Namespace
+from collections.abc import AsyncIterator, Callable, Coroutine
 from datetime import datetime, timezone
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy.exceptions import UsageError
 
 from scrapy_norobots.access import Access, Judge
 from scrapy_norobots.commands.base import CommandError, RobotsCommand, span, to_json, write
-from scrapy_norobots.commands.existing import ExistingStore
+from scrapy_norobots.commands.existing import failures_of, open_existing
 from scrapy_norobots.features.report.counters import Outcome
+from scrapy_norobots.settings import Config
+from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.lines import to_lines, to_text
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from scrapy_norobots.settings import Config
-    from scrapy_norobots.snapshot import Snapshot
 
 INDEX = "index.jsonl"
 
@@ -49,22 +46,14 @@ class RobotsStore(RobotsCommand):
     requires_crawler_process = False
     reads_stdin = False
 
-    def syntax(self) -> str:
-        """Return the arguments of the command."""
-        return "[options] URL list|show ORIGIN|export FOLDER|forget ORIGIN"
-
-    def short_desc(self) -> str:
-        """Return a short description."""
-        return "List, show, export or delete the entries of a store"
-
-    def long_desc(self) -> str:
-        """Return a description with the exit status."""
-        return (
-            "Read a store; URL is a value of NOROBOTS_STORE. 'list' lists the origins; 'show' prints the "
-            "entry of an origin; 'export' writes each robots.txt to a new folder, with an index; 'forget' "
-            "deletes the entry of an origin. Nothing is downloaded. The exit status is 2 if something "
-            "failed, else 1 if the origin is not in the store, else 0."
-        )
+    arguments = "URL list|show ORIGIN|export FOLDER|forget ORIGIN"
+    summary = "List, show, export or delete the entries of a store"
+    description = (
+        "Read a store; URL is a value of NOROBOTS_STORE. 'list' lists the origins; 'show' prints the entry "
+        "of an origin; 'export' writes each robots.txt to a new folder, with an index; 'forget' deletes the "
+        "entry of an origin. Nothing is downloaded. The exit status is 2 if something failed, else 1 if the "
+        "origin is not in the store, else 0."
+    )
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         """Read settings and arguments. Raises `UsageError` if one is invalid."""
@@ -73,7 +62,7 @@ class RobotsStore(RobotsCommand):
         action = args[1] if len(args) > 1 else None
         if action not in _ACTIONS:
             what = f"unknown action {quoted(action)}" if action else "nothing to do"
-            raise UsageError(f"{what}: expected {self.syntax().partition(' ')[2]}")
+            raise UsageError(f"{what}: expected {self.arguments}")
         wanted = _ACTIONS[action]
         if len(args) != (3 if wanted else 2):
             raise UsageError(f"{action}: expected {f'one {wanted}' if wanted else 'no more arguments'}")
@@ -82,51 +71,47 @@ class RobotsStore(RobotsCommand):
         """Run the action."""
         value, action, *rest = args
         try:
-            origin = _origin(rest[0]) if _ACTIONS[action] == "ORIGIN" else None
-            contents = _Contents(value, self.config)
+            argument = _origin(rest[0]) if _ACTIONS[action] == "ORIGIN" else "".join(rest)
+            actions = _Actions(value, self.config, as_json=opts.json)
         except ValueError as exc:
             self.fail(printable(str(exc)))
             return
-        work: Coroutine[Any, Any, int]
-        if origin is None:
-            work = _list(contents, as_json=opts.json) if action == "list" else _export(contents, rest[0])
-        else:
-            work = (_show if action == "show" else _forget)(contents, origin, as_json=opts.json)
         try:
-            self.exitcode = asyncio.run(_run(contents, work))
+            self.exitcode = asyncio.run(actions.run(action, argument))
         except CommandError as exc:
             self.fail(str(exc))
 
 
-async def _run(contents: _Contents, work: Coroutine[Any, Any, int]) -> int:
-    try:
-        return await work
-    finally:
-        await contents.store.close()
+class _Actions:
+    """The actions on a store, whose entries are judged with the settings. Each returns the exit status."""
 
-
-class _Contents:
-    """The entries of a store, judged with the settings. Raises `CommandError` if the store fails."""
-
-    def __init__(self, value: str, config: Config) -> None:
+    def __init__(self, value: str, config: Config, *, as_json: bool) -> None:
         """Raise `ValueError` if the value is invalid, or if the store cannot be used."""
-        self.store = ExistingStore(value, config.store_max)
-        self.now = time.time()
+        self._value = value
+        self._store = open_existing(value, config.store_max)
+        self._as_json = as_json
+        self._now = time.time()
         self._judge = Judge(config.status_policy, config.freshness, RobotsTxt)
 
-    async def items(self) -> AsyncIterator[tuple[Origin, Access | None]]:
-        """Yield each origin and its access; None instead of an access if the entry cannot be read."""
-        async for origin, snapshots in self.store.items():
-            yield origin, self._recall(snapshots)
+    async def run(self, action: str, argument: Any) -> int:
+        """Run an action, and close the store. Raises `CommandError` if the store or the output fails."""
+        work: Callable[[Any], Coroutine[Any, Any, int]] = getattr(self, f"_{action}")
+        try:
+            return await work(argument)
+        finally:
+            with failures_of(self._value):
+                await self._store.close()
 
-    async def load(self, origin: Origin) -> Access | None:
-        """Return the access to an origin; None if it is not in the store, or cannot be read."""
-        return self._recall(await self.store.load(origin))
+    async def _items(self) -> AsyncIterator[tuple[Origin, Access | None]]:
+        """Yield each origin and its access; None instead of an access if the entry cannot be read."""
+        with failures_of(self._value):
+            async for origin, snapshots in self._store.items():
+                yield origin, self._recall(snapshots)
 
     def _recall(self, snapshots: tuple[Snapshot, ...]) -> Access | None:
-        return self._judge.recall(snapshots, self.now) if snapshots else None
+        return self._judge.recall(snapshots, self._now) if snapshots else None
 
-    def facts(self, origin: Origin, access: Access | None) -> dict[str, object]:
+    def _facts(self, origin: Origin, access: Access | None) -> dict[str, object]:
         """Return an entry as data for JSON, without headers and body."""
         if access is None:
             return {"origin": str(origin), "outcome": "unreadable"}
@@ -138,102 +123,95 @@ class _Contents:
             "status": snapshot.status,
             "error": snapshot.error,
             "time": snapshot.time,
-            "age": round(self.now - snapshot.time, 1),
+            "age": round(self._now - snapshot.time, 1),
             "fresh_for": round(access.lifetime, 1),
             "failures": access.snapshots[-1].failures,
             "size": len(snapshot.body),
         }
 
-    def times(self, access: Access) -> str:
+    def _times(self, access: Access) -> str:
         """Return in words how old a robots.txt is, and for how long a crawl would use it."""
-        age, fresh_for = self.now - access.snapshot.time, access.lifetime
+        age, fresh_for = self._now - access.snapshot.time, access.lifetime
         old = f"{span(age)} old" if age >= 0 else f"{span(-age)} ahead of the clock of this machine"
         return f"{old}, {f'fresh for {span(fresh_for)}' if fresh_for > 0 else 'no longer fresh'}"
 
-
-async def _list(contents: _Contents, *, as_json: bool) -> int:
-    lines: list[str] = []
-    async for origin, access in contents.items():
-        facts = contents.facts(origin, access)
-        if as_json:
-            lines.append(to_json(facts))
-        else:
-            more = f", {facts['size']} bytes, {contents.times(access)}" if access is not None else ""
-            lines.append(f"{printable(str(origin))}: {facts['outcome']}{more}")
-        if len(lines) == _LINES:
-            if not write(lines):
-                return 0
-            lines = []
-    write(lines)
-    return 0
-
-
-async def _show(contents: _Contents, origin: Origin, *, as_json: bool) -> int:
-    access = await contents.load(origin)
-    if access is None:
-        return _not_there(origin, as_json=as_json)
-    facts, snapshot = contents.facts(origin, access), access.snapshot
-    text = to_text(snapshot.body)
-    if as_json:
-        write([to_json({**facts, "headers": dict(snapshot.headers), "body": text})])
+    async def _list(self, _: str) -> int:
+        lines: list[str] = []
+        async for origin, access in self._items():
+            facts = self._facts(origin, access)
+            if self._as_json:
+                lines.append(to_json(facts))
+            else:
+                more = f", {facts['size']} bytes, {self._times(access)}" if access is not None else ""
+                lines.append(f"{printable(str(origin))}: {facts['outcome']}{more}")
+            if len(lines) == _LINES:
+                if not write(lines):
+                    return 0
+                lines = []
+        write(lines)
         return 0
-    when = datetime.fromtimestamp(snapshot.time, timezone.utc).isoformat(timespec="seconds")
-    shown = {
-        "origin": str(origin),
-        "outcome": f"{facts['outcome']}: {access.detail}{', and ' if access.setting else ''}{access.setting}",
-        "url": snapshot.url,
-        "time": f"{when}, {contents.times(access)}",
-        "failures in a row": str(facts["failures"]),
-        **snapshot.headers,
-        "size": f"{facts['size']} bytes",
-    }
-    lines = [f"{printable(name)}: {printable(value)}" for name, value in shown.items()]
-    body = to_lines(text)
-    if not body[-1]:
-        body.pop()  # what follows the last line feed
-    write([*lines, *([""] if body else []), *map(_escaped, body)])
-    return 0
+
+    async def _show(self, origin: Origin) -> int:
+        with failures_of(self._value):
+            snapshots = await self._store.load(origin)
+        access = self._recall(snapshots)
+        if access is None:
+            return self._tell(origin, "not in the store", 1)
+        facts, snapshot = self._facts(origin, access), access.snapshot
+        text = to_text(snapshot.body)
+        if self._as_json:
+            write([to_json({**facts, "headers": dict(snapshot.headers), "body": text})])
+            return 0
+        when = datetime.fromtimestamp(snapshot.time, timezone.utc).isoformat(timespec="seconds")
+        setting = f"{', and ' if access.setting else ''}{access.setting}"
+        shown = {
+            "origin": str(origin),
+            "outcome": f"{facts['outcome']}: {access.detail}{setting}",
+            "url": snapshot.url,
+            "time": f"{when}, {self._times(access)}",
+            "failures in a row": str(facts["failures"]),
+            **snapshot.headers,
+            "size": f"{facts['size']} bytes",
+        }
+        lines = [f"{printable(name)}: {printable(value)}" for name, value in shown.items()]
+        body = to_lines(text)
+        if not body[-1]:
+            body.pop()  # what follows the last line feed
+        write([*lines, *([""] if body else []), *map(_escaped, body)])
+        return 0
+
+    async def _export(self, folder: str) -> int:
+        path = Path(folder)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            if any(path.iterdir()):
+                raise CommandError(f"{folder} is not empty; expected a new or empty folder")
+            with (path / INDEX).open("w", encoding="ascii", newline="\n") as index:
+                async for origin, access in self._items():
+                    file = None
+                    if access is not None and access.rules is not None:
+                        file = file_name(origin)
+                        (path / file).write_bytes(access.snapshot.body)
+                    index.write(to_json({**self._facts(origin, access), "file": file}) + "\n")
+        except OSError as exc:
+            raise CommandError(f"{exc.filename or folder}: {exc.strerror or exc}") from exc
+        return 0
+
+    async def _forget(self, origin: Origin) -> int:
+        with failures_of(self._value):
+            was_there = await self._store.delete(origin)
+        return self._tell(origin, "forgotten" if was_there else "not in the store", 0 if was_there else 1)
+
+    def _tell(self, origin: Origin, what: str, status: int) -> int:
+        facts: dict[str, object] = {"origin": str(origin), "outcome": what}
+        write([to_json(facts) if self._as_json else f"{printable(str(origin))}: {what}"])
+        return status
 
 
 def _escaped(line: str) -> str:
     """Escape what is not printable or not UTF-8 in a line of a body."""
     text = line.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return printable(text, len(text))
-
-
-async def _forget(contents: _Contents, origin: Origin, *, as_json: bool) -> int:
-    if not await contents.store.delete(origin):
-        return _not_there(origin, as_json=as_json)
-    _tell(origin, "forgotten", as_json=as_json)
-    return 0
-
-
-def _not_there(origin: Origin, *, as_json: bool) -> int:
-    _tell(origin, "not in the store", as_json=as_json)
-    return 1
-
-
-def _tell(origin: Origin, what: str, *, as_json: bool) -> None:
-    facts: dict[str, object] = {"origin": str(origin), "outcome": what}
-    write([to_json(facts) if as_json else f"{printable(str(origin))}: {what}"])
-
-
-async def _export(contents: _Contents, folder: str) -> int:
-    path = Path(folder)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        if any(path.iterdir()):
-            raise CommandError(f"{folder} is not empty; expected a new or empty folder")
-        with (path / INDEX).open("w", encoding="ascii", newline="\n") as index:
-            async for origin, access in contents.items():
-                file = None
-                if access is not None and access.rules is not None:
-                    file = file_name(origin)
-                    (path / file).write_bytes(access.snapshot.body)
-                index.write(to_json({**contents.facts(origin, access), "file": file}) + "\n")
-    except OSError as exc:
-        raise CommandError(f"{exc.filename or folder}: {exc.strerror or exc}") from exc
-    return 0
 
 
 def file_name(origin: Origin) -> str:

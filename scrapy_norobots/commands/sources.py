@@ -9,27 +9,23 @@ from __future__ import annotations
 import time
 from concurrent.futures import Executor
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from scrapy import signals
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
 from scrapy.robotstxt import ProtegoRobotParser
 
 from scrapy_norobots import compat
 from scrapy_norobots.access import Access, Judge, StatusPolicy
-from scrapy_norobots.commands.existing import ExistingStore
+from scrapy_norobots.commands.existing import failures_of, open_existing
 from scrapy_norobots.events import Events
 from scrapy_norobots.features import report
 from scrapy_norobots.loader import RobotsLoader, read_bodies
 from scrapy_norobots.origins import OriginCache
 from scrapy_norobots.parser import Reader
+from scrapy_norobots.settings import Config
 from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-
-    from scrapy_norobots.settings import Config
 
 
 class Found(NamedTuple):
@@ -103,7 +99,8 @@ class StoreSource:
         self._judge = _judge(crawler, config)
         self._thread = thread
         self._origins = OriginCache(memory_max=config.memory_max)
-        self._store = ExistingStore(value, config.store_max, has_asyncio=compat.has_asyncio(crawler))
+        self._value = value
+        self._store = open_existing(value, config.store_max, has_asyncio=compat.has_asyncio(crawler))
         crawler.signals.connect(self._store.close, signals.spider_closed)
 
     def get(self, origin: Origin) -> Found | None:
@@ -115,7 +112,8 @@ class StoreSource:
 
     async def load(self, origin: Origin, request: Request) -> Found | None:
         """Look an origin up in the store."""
-        snapshots = await self._store.load(origin)
+        with failures_of(self._value):
+            snapshots = await self._store.load(origin)
         now = time.time()
         if not snapshots or not all(self._judge.freshness.has_plausible_age(one, now) for one in snapshots):
             return None

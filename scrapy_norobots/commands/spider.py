@@ -1,29 +1,28 @@
 """`CommandSpider`: a crawl without pages, for commands that download robots.txt as a crawl does.
 
 The engine, the downloader, the downloader middlewares and the extensions are those of the project; the
-settings in `base` switch off the other components. `Pool` limits how much of a command's work runs at once.
+settings in `base` switch off the other components. `Pool` limits how much of a command's work runs at once,
+and `Bell` wakes work that waits for other work.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from scrapy import Spider, signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider
 from twisted.internet.defer import Deferred
 
 from scrapy_norobots import compat
 from scrapy_norobots.commands.base import CommandError
 
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
 _T = TypeVar("_T")
 
 # Takes the crawler, and returns the coroutine to run during the crawl.
-Prepare = Callable[["Crawler"], Coroutine[Any, Any, None]]
+Prepare = Callable[[Crawler], Coroutine[Any, Any, None]]
 
 
 class CommandSpider(Spider):
@@ -69,6 +68,25 @@ class CommandSpider(Spider):
             compat.look_for_next_request(self.crawler)
 
 
+class Bell:
+    """Wakes the coroutines that wait for a change. They must look whether it is the one that they need."""
+
+    def __init__(self) -> None:
+        self._sleepers: list[Deferred[None]] = []
+
+    async def wait(self) -> None:
+        """Wait until the bell rings."""
+        sleeper: Deferred[None] = Deferred()
+        self._sleepers.append(sleeper)
+        await compat.waiting_for(sleeper)
+
+    def ring(self) -> None:
+        """Wake all that wait now."""
+        sleepers, self._sleepers = self._sleepers, []
+        for sleeper in sleepers:
+            sleeper.callback(None)
+
+
 class Pool(Generic[_T]):
     """Works on items in the order in which they are added, at most `CONCURRENT_REQUESTS` at once.
 
@@ -81,19 +99,13 @@ class Pool(Generic[_T]):
         self._limit = crawler.settings.getint("CONCURRENT_REQUESTS") or float("inf")
         self._pending: deque[_T] = deque()
         self._running = 0
-        self._unfinished = 0
         self._workers: set[Deferred[None]] = set()
-        self._waiters: list[Deferred[None]] = []
+        self._end_of_work = Bell()
         self._failure: Exception | None = None
-
-    def __len__(self) -> int:
-        """Return the number of items that are not finished."""
-        return self._unfinished
 
     def add(self, item: _T) -> None:
         """Work on an item as soon as there is room."""
         self._pending.append(item)
-        self._unfinished += 1
         if self._running < self._limit:
             self._running += 1
             worker = compat.spawn(self._run())
@@ -102,15 +114,12 @@ class Pool(Generic[_T]):
 
     def clear(self) -> None:
         """Remove all items on which no work has started."""
-        self._unfinished -= len(self._pending)
         self._pending.clear()
 
     async def join(self) -> None:
         """Wait until no work is running. Raises the first exception of the work; it ends the pool."""
-        if self._running:
-            waiter: Deferred[None] = Deferred()
-            self._waiters.append(waiter)
-            await compat.waiting_for(waiter)
+        while self._running:
+            await self._end_of_work.wait()
         if self._failure is not None:
             raise self._failure
 
@@ -118,20 +127,13 @@ class Pool(Generic[_T]):
         try:
             # `crawling` is false after Ctrl-C.
             while self._pending and self._crawler.crawling and not compat.is_closing(self._crawler):
-                item = self._pending.popleft()
-                try:
-                    await self._work(item)
-                finally:
-                    self._unfinished -= 1
+                await self._work(self._pending.popleft())
         except Exception as exc:  # `join` raises it
             self._failure = self._failure or exc
             self.clear()
         finally:
             self._running -= 1
-            if not self._running:
-                waiters, self._waiters = self._waiters, []
-                for waiter in waiters:
-                    waiter.callback(None)
+            self._end_of_work.ring()
 
 
 def run_spider(process: Any, prepare: Prepare) -> None:

@@ -15,24 +15,19 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
+from scrapy.crawler import Crawler
 from twisted.internet.defer import Deferred
 
 from scrapy_norobots import compat
 from scrapy_norobots.commands.answerer import Answerer, address
 from scrapy_norobots.commands.base import CommandError
-from scrapy_norobots.commands.spider import Pool
+from scrapy_norobots.commands.progress import Progress
+from scrapy_norobots.commands.sources import Found, Source
+from scrapy_norobots.commands.spider import Bell, Pool
 from scrapy_norobots.commands.url_reader import LINE_MAX, DaemonThreads, LongLine, UrlReader
-from scrapy_norobots.standard import Reason
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_norobots.commands.progress import Progress
-    from scrapy_norobots.commands.sources import Found, Source
-    from scrapy_norobots.standard import Origin
+from scrapy_norobots.standard import Origin, Reason
 
 # The limits of the window: answers, and characters of answers and questions.
 WINDOW = 10_000
@@ -84,13 +79,11 @@ class Stream:
         self._size = 0
         self._written = 0
         self._input_has_ended = False
+        self._has_failed = False  # the source or the output
+        self._has_finished = False
         self._failure: Exception | None = None
-        self._room: Deferred[None] | None = None
-        self._finished: Deferred[None] = Deferred()
+        self._change = Bell()
         self._reading: Deferred[None] | None = None
-        self._writing: Deferred[None] | None = None
-        self._is_writing = False
-        self._writer = ThreadPoolExecutor(1, "norobots-output")
         crawler.signals.connect(self._stop, signals.spider_closed)
 
     async def run(self) -> None:
@@ -100,31 +93,39 @@ class Stream:
         if the crawl is stopped before all questions are read.
         """
         self._reading = compat.spawn(self._read())
+        writer = ThreadPoolExecutor(1, "norobots-output")
         try:
-            await compat.waiting_for(self._finished)
+            await self._write_all(writer)
+            if self._failure is not None:
+                raise self._failure
         finally:
-            self._writer.shutdown(wait=False)
+            self._stop_reading()
+            self._loads.clear()
+            writer.shutdown(wait=False)
             self._thread.shutdown(wait=False)
             self._progress.clear()
+            self._has_finished = True
+            self._change.ring()
 
     async def _read(self) -> None:
         batches, threads = self._reader.batches(), DaemonThreads()
         try:
             while (batch := await compat.in_thread(threads, partial(next, batches, None))) is not None:
                 for number, url in enumerate(batch, 1):
-                    if self._is_full():
-                        await self._wait_for_room()
+                    while self._is_full():
+                        self._change.ring()  # some answers may be ready
+                        await self._change.wait()
                     self._ask(url)
                     if number % _AT_ONCE == 0:
-                        self._go_on()
+                        self._change.ring()
                         await compat.sleep(0)
-                self._go_on()
+                self._change.ring()
         except Exception as exc:
             if self._input_has_ended:
                 return  # it was cancelled
             self._failure = exc
         self._input_has_ended = True
-        self._go_on()
+        self._change.ring()
 
     def _stop_reading(self) -> None:
         if not self._input_has_ended and self._reading is not None:
@@ -134,11 +135,6 @@ class Stream:
     def _is_full(self) -> bool:
         return self._unwritten >= self._most or self._size >= _WINDOW_SIZE
 
-    async def _wait_for_room(self) -> None:
-        self._room = Deferred()
-        self._go_on()
-        await compat.waiting_for(self._room)
-
     def _ask(self, url: str) -> None:
         """Answer a question, or load its origin."""
         question = _Question(url)
@@ -146,17 +142,15 @@ class Stream:
         self._unwritten += 1
         self._size += len(url)
         if isinstance(url, LongLine):
-            detail = f"the line has more than {LINE_MAX:,} bytes, too many for a URL"
-            self._set(question, self._answerer.unknown(url, Reason.BAD_URL, detail))
+            self._refuse(question, f"the line has more than {LINE_MAX:,} bytes, too many for a URL")
             return
         try:
             origin, question.sent = address(url)
         except ValueError as exc:
-            detail = f"the URL is invalid ({exc})"
-            self._set(question, self._answerer.unknown(url, Reason.BAD_URL, detail))
+            self._refuse(question, f"the URL is invalid ({exc})")
             return
         if origin is None:
-            self._set(question, self._answerer.unknown(url, Reason.NOT_WEB))
+            self._refuse(question, "", Reason.NOT_WEB)
             return
         found = self._source.get(origin)
         if found is not None and self._answerer.is_ready(found):
@@ -167,6 +161,10 @@ class Stream:
             self._waiting[origin] = [question]
             self._loads.add(origin)
 
+    def _refuse(self, question: _Question, detail: str, reason: Reason = Reason.BAD_URL) -> None:
+        """Answer a question that no robots.txt answers."""
+        self._set(question, self._answerer.unknown(question.url, reason, detail))
+
     def _set(self, question: _Question, answer: str) -> None:
         question.answer = answer
         self._size += len(answer)
@@ -175,55 +173,36 @@ class Stream:
         """Load an origin, and answer the questions that wait for it."""
         try:
             found = await self._source.load(origin, Request(self._waiting[origin][0].url))
-            await self._answer_all(origin, found, self._waiting.pop(origin))
+            for number, question in enumerate(self._waiting.pop(origin), 1):
+                await self._answer(question, origin, found)
+                if number % _AT_ONCE == 0:
+                    await compat.sleep(0)
         except Exception as exc:
-            self._end(exc)
-        else:
-            self._go_on()
+            self._failure = exc
+            self._has_failed = True
+        self._change.ring()
 
-    async def _answer_all(self, origin: Origin, found: Found | None, questions: list[_Question]) -> None:
-        if found is not None and not self._answerer.is_ready(found):
-            answers = await compat.in_thread(
-                self._thread, lambda: [self._answerer.answer(one.url, one.sent, found) for one in questions]
-            )
-            for question, answer in zip(questions, answers, strict=True):
-                self._set(question, answer)
+    async def _answer(self, question: _Question, origin: Origin, found: Found | None) -> None:
+        if found is None:
+            self._refuse(question, f"{origin} is not in the store", Reason.ERROR)
             return
-        for number, question in enumerate(questions, 1):
-            if found is None:
-                detail = f"{origin} is not in the store"
-                self._set(question, self._answerer.unknown(question.url, Reason.ERROR, detail))
-            else:
-                self._set(question, self._answerer.answer(question.url, question.sent, found))
-            if number % _AT_ONCE == 0:
-                await compat.sleep(0)
+        answer = partial(self._answerer.answer, question.url, question.sent, found)
+        is_ready = self._answerer.is_ready(found)
+        self._set(question, answer() if is_ready else await compat.in_thread(self._thread, answer))
 
-    def _go_on(self) -> None:
-        """Write the answers that are ready, and end when all are written."""
-        if not self._is_writing:
-            if self._window and self._window[0].answer is not None:
-                self._is_writing = True
-                self._writing = compat.spawn(self._write_ready())
-            elif self._input_has_ended and not self._window:
-                self._end(self._failure)
-            else:
+    async def _write_all(self, writer: Executor) -> None:
+        """Write the answers in order, until all are written, or the source fails."""
+        while not self._has_failed and (self._window or not self._input_has_ended):
+            answers, size = self._take_ready()
+            if not answers:
                 self._show_progress()
-
-    async def _write_ready(self) -> None:
-        try:
-            while self._window and self._window[0].answer is not None:
-                answers, size = self._take_ready()
-                await compat.in_thread(self._writer, partial(self._write, answers))
-                self._written += len(answers)
-                self._unwritten -= len(answers)
-                self._size -= size
-                if self._room is not None and not self._is_full():
-                    room, self._room = self._room, None
-                    room.callback(None)
-        except Exception as exc:
-            self._end(exc)
-        self._is_writing = False
-        self._go_on()
+                await self._change.wait()
+                continue
+            await compat.in_thread(writer, partial(self._write, answers))
+            self._written += len(answers)
+            self._unwritten -= len(answers)
+            self._size -= size
+            self._change.ring()
 
     def _take_ready(self) -> tuple[list[str], int]:
         """Remove the answers to write next from the window; return them and the size that is freed."""
@@ -234,35 +213,24 @@ class Stream:
         return answers, size
 
     def _show_progress(self) -> None:
-        loads = len(self._loads)
+        loads = len(self._waiting)
         sites = f", {loads:,} site{'s' * (loads != 1)} left" if loads else ""
         answers = f"{self._written:,} answer{'s' * (self._written != 1)}"
         self._progress.show(answers + sites, self._reader.fraction(self._written))
 
-    def _end(self, failure: Exception | None) -> None:
-        if self._finished.called:
-            return
-        self._stop_reading()
-        self._loads.clear()
-        if failure is None:
-            self._finished.callback(None)
-        else:
-            self._finished.errback(failure)
-
     async def _stop(self) -> None:
         """Answer the questions that were read, if the crawl is stopped before that."""
-        if self._finished.called:
+        if self._has_finished:
             return
         if not self._input_has_ended:
-            self._failure = CommandError("the crawl was stopped before all URLs were read")
+            self._failure = self._failure or CommandError("the crawl was stopped before all URLs were read")
             self._stop_reading()
         self._loads.clear()
         with suppress(TimeoutError):
             await compat.within(_CLOSING_LIMIT, self._loads.join())
         for question in self._window:
             if question.answer is None:
-                detail = "the crawl was stopped before robots.txt was downloaded"
-                self._set(question, self._answerer.unknown(question.url, Reason.ERROR, detail))
-        self._go_on()
-        if self._is_writing and self._writing is not None:
-            await compat.waiting_for(self._writing)
+                self._refuse(question, "the crawl was stopped before robots.txt was downloaded", Reason.ERROR)
+        self._change.ring()
+        while not self._has_finished:
+            await self._change.wait()

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from scrapy_norobots.standard.decision import printable
-from scrapy_norobots.standard.hints import hint_for, meant_field, meant_name, meant_rule
+from scrapy_norobots.standard.hints import BAD_ESCAPE, hint_for, meant_field, meant_name, meant_rule
 from scrapy_norobots.standard.lines import (
     BLANKS,
     DISALLOW,
@@ -100,7 +100,6 @@ KINDS: dict[str, Kind] = {
 }
 
 _ODD_LINE_BREAK = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _BLANK_INSIDE = re.compile(r"[ \t]")
 _BLANK_AND_SLASH = re.compile(r"[ \t]/")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -246,7 +245,7 @@ def _of_path(value: str) -> Iterator[tuple[str, ...]]:
         yield ("several-paths",)
     elif percent_encode(value) != value:
         yield ("unescaped",)
-    if _BAD_ESCAPE.search(value):
+    if BAD_ESCAPE.search(value):
         yield ("bad-escape",)
     if is_robots_txt(prefix[1]):
         yield ("robots-txt",)

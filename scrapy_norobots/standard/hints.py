@@ -7,10 +7,9 @@ the line and the values of the finding, or returns an empty string if the intent
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import lru_cache
-from types import MappingProxyType
 
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.lines import BLANKS, is_disallow, is_user_agent
@@ -24,7 +23,7 @@ _FIELDS = {"useragent": USER_AGENT, "disallow": DISALLOW}
 _MOST_LINES = 5
 _LONGEST = 500
 
-_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _BETWEEN_NAMES = re.compile(r"[ \t,;]+")
 _BETWEEN_PATHS = re.compile(r"[ \t,;]+(?=/)")
 _WITH_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/]*(/.*)")
@@ -135,31 +134,29 @@ def _before(_text: str, record: int, is_same_name: bool) -> str:
     return f"Move this record above the record of line {record}."
 
 
-HINTS: Mapping[str, str | Callable[..., str]] = MappingProxyType(
-    {
-        "byte-order-mark": "Save the file as UTF-8 without a byte order mark.",
-        "utf-16": "Save the file as UTF-8.",
-        "not-utf-8": "Save the file as UTF-8.",
-        "misspelt-field": lambda text, _field: _write(_respelt(text)),
-        "no-colon": lambda text: _write(_with_colon(text)),
-        "html-page": "Serve /robots.txt as plain text, or respond with 404 if there are no rules.",
-        "no-blank-line": "Add a blank line above this line.",
-        "no-disallow": f"Write {quoted(f'{DISALLOW}:')} below it if the robots may fetch everything.",
-        "stray-disallow": _into_record,
-        "second-default": lambda _text, line: f"Move its rules into the record of line {line}.",
-        "version-in-name": lambda text, _name: _write(f"{USER_AGENT}: {robot_name(_value(text))}"),
-        "name-taken": _before,
-        "empty-name": f"Write {quoted(f'{USER_AGENT}: *')} if the record is meant for all robots.",
-        "star-in-name": _without_star,
-        "several-names": _names_apart,
-        "wildcard": _without_wildcard,
-        "whole-url": _path_only,
-        "foreign-url": _path_only,
-        "relative-path": lambda text: _write(f"{DISALLOW}: /{_value(text)}"),
-        "unescaped": lambda text: _write(f"{DISALLOW}: {percent_encode(_value(text))}"),
-        "bad-escape": lambda text: _write(f"{DISALLOW}: {_BAD_ESCAPE.sub('%25', _value(text))}"),
-        "several-paths": lambda text: _write(
-            f"{DISALLOW}: {path}" for path in _BETWEEN_PATHS.split(_value(text))
-        ),
-    }
-)
+HINTS: dict[str, str | Callable[..., str]] = {
+    "byte-order-mark": "Save the file as UTF-8 without a byte order mark.",
+    "utf-16": "Save the file as UTF-8.",
+    "not-utf-8": "Save the file as UTF-8.",
+    "misspelt-field": lambda text, _field: _write(_respelt(text)),
+    "no-colon": lambda text: _write(_with_colon(text)),
+    "html-page": "Serve /robots.txt as plain text, or respond with 404 if there are no rules.",
+    "no-blank-line": "Add a blank line above this line.",
+    "no-disallow": f"Write {quoted(f'{DISALLOW}:')} below it if the robots may fetch everything.",
+    "stray-disallow": _into_record,
+    "second-default": lambda _text, line: f"Move its rules into the record of line {line}.",
+    "version-in-name": lambda text, _name: _write(f"{USER_AGENT}: {robot_name(_value(text))}"),
+    "name-taken": _before,
+    "empty-name": f"Write {quoted(f'{USER_AGENT}: *')} if the record is meant for all robots.",
+    "star-in-name": _without_star,
+    "several-names": _names_apart,
+    "wildcard": _without_wildcard,
+    "whole-url": _path_only,
+    "foreign-url": _path_only,
+    "relative-path": lambda text: _write(f"{DISALLOW}: /{_value(text)}"),
+    "unescaped": lambda text: _write(f"{DISALLOW}: {percent_encode(_value(text))}"),
+    "bad-escape": lambda text: _write(f"{DISALLOW}: {BAD_ESCAPE.sub('%25', _value(text))}"),
+    "several-paths": lambda text: _write(
+        f"{DISALLOW}: {path}" for path in _BETWEEN_PATHS.split(_value(text))
+    ),
+}

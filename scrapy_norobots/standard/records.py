@@ -59,11 +59,6 @@ class Record:
         # For the origin of the last question: the index of the first rule for each prefix.
         self._first: tuple[Origin | None, dict[str, int]] | None = None
 
-    @classmethod
-    def of(cls, record: RawRecord) -> Record:
-        """Make a record from a raw record."""
-        return cls(record.names, record.rules)
-
     @property
     def user_agents(self) -> tuple[UserAgent, ...]:
         """The ``User-agent`` lines."""

@@ -72,7 +72,7 @@ class RobotsTxt:
 
         Several of them may be part of the default record (R5).
         """
-        return tuple(map(Record.of, self._read()))
+        return tuple(Record(raw.names, raw.rules) for raw in self._read())
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
@@ -169,7 +169,7 @@ class RobotsTxt:
             return self._records[name]
         except KeyError:
             found = find_record(self._read(), name)
-            record = Record.of(found) if found else None
+            record = Record(found.names, found.rules) if found else None
             record = next((same for same in list(self._records.values()) if same == record), record)
             if record is not None:
                 record.prepare(origin)

@@ -10,16 +10,13 @@ holds a lock during a download.
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from scrapy_norobots import compat
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
-    from scrapy_norobots.snapshot import Snapshot
-    from scrapy_norobots.standard import Origin
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import Origin
 
 MEMORY = "memory"
 _REDIS_SCHEMES = ("redis", "rediss", "unix")

@@ -11,18 +11,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from twisted.internet.defer import DeferredSemaphore
 
 from scrapy_norobots import compat
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
-from scrapy_norobots.stores import NotAStoreError
-
-if TYPE_CHECKING:
-    from scrapy_norobots.snapshot import Snapshot
-    from scrapy_norobots.standard import Origin
-    from scrapy_norobots.stores import Store
+from scrapy_norobots.stores import NotAStoreError, Store
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -17,12 +16,10 @@ from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.lock import Lock
 from redis.exceptions import ConnectionError, LockError  # noqa: A004  # not the built-in one
 
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import entries
 from scrapy_norobots.stores.circuit_breaker import CONCURRENT_CALLS, TIMEOUT
-
-if TYPE_CHECKING:
-    from scrapy_norobots.snapshot import Snapshot
-    from scrapy_norobots.standard import Origin
 
 _SNAPSHOTS = "norobots:snapshots:"
 _LOCK = "norobots:claim:"  # not "lock": processes of version 0.1 may use the same database

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from uuid import uuid4
 
 from scrapy_norobots import compat
@@ -29,9 +29,8 @@ from scrapy_norobots.stores import NotAStoreError, entries
 if sys.platform != "win32":
     import fcntl
 
-if TYPE_CHECKING:
-    from scrapy_norobots.snapshot import Snapshot
-    from scrapy_norobots.standard import Origin
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import Origin
 
 logger = logging.getLogger(__name__)
 
@@ -64,11 +63,7 @@ _T = TypeVar("_T")
 
 
 class UnusableFileError(Exception):
-    """The file is damaged or of a newer version, and must not be renamed."""
-
-
-class _UnusableError(Exception):
-    """The file cannot be used and must be renamed; the text says why."""
+    """The file is damaged or of a newer version; the text says why. It is renamed, unless it must exist."""
 
 
 class SqliteStore:
@@ -167,7 +162,7 @@ class SqliteStore:
                 if self._connection is None:
                     self._connection = self._open()
                 return work(self._connection)
-            except _UnusableError as exc:
+            except UnusableFileError as exc:
                 self._move_aside(str(exc))
             except sqlite3.OperationalError:
                 if self._is_in_place():
@@ -185,29 +180,27 @@ class SqliteStore:
     def _open(self) -> sqlite3.Connection:
         if self._path.is_dir():
             raise IsADirectoryError(f"{self._path} is a directory")
-        if self._must_exist:
-            return self._connect()
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         # To close a file ends all locks that the process has on it. So create the file only if it does not
         # exist, and let no other thread of the process open it meanwhile.
         with _OPENING:
-            with suppress(FileExistsError):
-                # SQLite gives its -wal and -shm files the same permissions.
-                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-            return self._connect()
-
-    def _connect(self) -> sqlite3.Connection:
-        file = self._path.stat()
-        if file.st_size == 1:  # SQLite takes such a file for an empty one
-            raise NotAStoreError(f"{self._path} is not a SQLite database")
-        self._inode = file.st_ino
-        db = sqlite3.connect(self._path, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
-        try:
-            self._prepare(db)
-        except BaseException:
-            db.close()
-            raise
-        return db
+            if not self._must_exist:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                with suppress(FileExistsError):
+                    # SQLite gives its -wal and -shm files the same permissions.
+                    os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            file = self._path.stat()
+            if file.st_size == 1:  # SQLite takes such a file for an empty one
+                raise NotAStoreError(f"{self._path} is not a SQLite database")
+            self._inode = file.st_ino
+            db = sqlite3.connect(
+                self._path, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+            )
+            try:
+                self._prepare(db)
+            except BaseException:
+                db.close()
+                raise
+            return db
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         if self._must_exist:
@@ -233,7 +226,7 @@ class SqliteStore:
             if self._must_exist:
                 raise NotAStoreError(f"{self._path} is not a store: it is empty")
         if version > _VERSION:
-            raise _UnusableError(f"was written by a newer version (format {version}, not {_VERSION})")
+            raise UnusableFileError(f"was written by a newer version (format {version}, not {_VERSION})")
 
     def _check_is_database(self) -> None:
         """Raise `NotAStoreError` if the file does not begin like a database: it may belong to the user."""

@@ -81,7 +81,7 @@ def test_several_default_records_become_one() -> None:
     body = "User-agent: *\nDisallow: /a\n\nUser-agent: x\nUser-agent: *\nDisallow: /b\n"
     raw = find_record(read_records(body), "*")
     assert raw is not None
-    record = Record.of(raw)
+    record = Record(raw.names, raw.rules)
     assert record.names == ("*", "x", "*")
     assert record.rules == ((2, "/a"), (6, "/b"))
     assert record.line == 1
@@ -90,7 +90,7 @@ def test_several_default_records_become_one() -> None:
 def test_records_with_the_same_lines_are_equal() -> None:
     def records(body: str) -> set[Record]:
         found = (find_record(read_records(body), name) for name in ("tamarin", "potto", "*"))
-        return {Record.of(raw) for raw in found if raw}
+        return {Record(raw.names, raw.rules) for raw in found if raw}
 
     some = records(BODY)
     assert len(some) == 2

@@ -95,7 +95,7 @@ class Check:
         )
 
     async def until_full(self) -> None:
-        while self.stream._room is None:
+        while not self.stream._is_full():
             await asyncio.sleep(0.01)
 
 

@@ -10,25 +10,20 @@ decisions. Whatever a URL or a header contains, it stays in its own line of the 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
+from scrapy.http import Response
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from scrapy_norobots.body import ENCODING_HEADER
 from scrapy_norobots.features.evidence.fields import BODY_DIGEST, ORIGIN, SOURCE, date_of, digest_of
+from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.urls import percent_encode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import BinaryIO
-
-    from scrapy.http import Response
-
-    from scrapy_norobots.snapshot import Snapshot
-    from scrapy_norobots.standard import Origin
 
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 
@@ -47,17 +42,6 @@ _OTHER_NAMES = {
 _FOLD = re.compile(rb"[ \t]*[\r\n]+[ \t]*")
 
 
-class AnswerRecord(Protocol):
-    """One record of the answers."""
-
-    @property
-    def size(self) -> int:
-        """About how much memory it takes until it is written, in bytes."""
-
-    def write(self, writer: WARCWriter) -> None:
-        """Write it."""
-
-
 class Answer(NamedTuple):
     """An answer over the network.
 
@@ -69,11 +53,6 @@ class Answer(NamedTuple):
     time: float
     judged: bytes | None = None
     renewed: Snapshot | None = None
-
-    @property
-    def size(self) -> int:
-        """About how much memory it takes until it is written, in bytes."""
-        return 2_000 + len(self.response.body) + len(self.judged or b"")
 
     def write(self, writer: WARCWriter) -> None:
         """Write it as a `response`, or as a `revisit` if it renews a copy."""
@@ -107,11 +86,6 @@ class Copy(NamedTuple):
 
     snapshot: Snapshot
 
-    @property
-    def size(self) -> int:
-        """About how much memory it takes until it is written, in bytes."""
-        return 2_000 + len(self.snapshot.body)
-
     def write(self, writer: WARCWriter) -> None:
         """Write it with the date of its download."""
         snapshot = self.snapshot
@@ -134,11 +108,6 @@ class Failure(NamedTuple):
     snapshot: Snapshot
     source: str = ""
 
-    @property
-    def size(self) -> int:
-        """About how much memory it takes until it is written, in bytes."""
-        return 2_000
-
     def write(self, writer: WARCWriter) -> None:
         """Write it as a `metadata` record: a field with the error."""
         snapshot = self.snapshot
@@ -148,6 +117,9 @@ class Failure(NamedTuple):
         text = " ".join(snapshot.error.split())
         body = f"norobots-error: {text}\r\n".encode("utf-8", "backslashreplace")
         _write(writer, "metadata", snapshot.url, None, body, fields)
+
+
+AnswerRecord: TypeAlias = Answer | Copy | Failure
 
 
 def begin(file: BinaryIO, name: str, about: Mapping[str, str]) -> WARCWriter:

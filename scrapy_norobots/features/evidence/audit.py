@@ -10,7 +10,7 @@ audit does not check whether an answer was still fresh. Overridden requests cann
 from __future__ import annotations
 
 import json
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -31,7 +31,7 @@ from scrapy_norobots.features.evidence.fields import (
     UNREACHABLE,
     WARC_SUFFIX,
 )
-from scrapy_norobots.features.evidence.files import DamagedError, GzipFile, Stored, read_record
+from scrapy_norobots.features.evidence.files import DamagedError, GzipFile, read_record
 from scrapy_norobots.features.evidence.index import Index, Outcome
 from scrapy_norobots.freshness import Freshness
 from scrapy_norobots.snapshot import Snapshot
@@ -103,7 +103,8 @@ class Audit:
         self._runs: dict[str, Run] = {}
         self._index = Index()
         self._outcome = lru_cache(_OUTCOMES_MAX)(self._index.outcome)
-        self._parsed = _Parsed(_PARSED_MAX)
+        self._parsed: dict[object, Access] = {}
+        self._parsed_size = 0
         self.answers = 0
         self.verdicts: Counter[str] = Counter()
         self.cut_off = 0
@@ -135,9 +136,13 @@ class Audit:
                 continue
             if stored.problem:
                 yield Problem(f"{path.name}: byte {offset}", f"{stored.url}: {stored.problem}")
-            if stored.origin:  # other tools' records may stand beside ours
-                self.answers += 1
-                self._add_answer(stored, offset)
+            if not stored.origin:
+                continue  # a record of another tool may stand beside ours
+            self.answers += 1
+            # A revisit has the digest of the file that it renews.
+            self._index.add_outcome(stored.origin, stored.date, Outcome(stored.status, stored.digest))
+            if stored.body is not None and stored.digest is not None:
+                self._index.add_body(stored.digest, offset)
         self.cut_off += file.is_cut_off
 
     def _add_run(self, path: Path, about: Mapping[str, str]) -> Iterator[Problem]:
@@ -151,12 +156,6 @@ class Audit:
             yield Problem(
                 path.name, "its warcinfo record does not state the crawl's settings", is_readable=False
             )
-
-    def _add_answer(self, stored: Stored, offset: int) -> None:
-        # A revisit has the digest of the file that it renews.
-        self._index.add_outcome(stored.origin, stored.date, Outcome(stored.status, stored.digest))
-        if stored.body is not None and stored.digest is not None:
-            self._index.add_body(stored.digest, offset)
 
     def _read_decisions(self, path: Path) -> Iterator[Problem]:
         run = self._runs.get(path.name.removesuffix(DECISIONS_SUFFIX).rpartition("-")[0])
@@ -218,9 +217,8 @@ class Audit:
         parser, is_strict = facts["parser"] or "", facts["reason"] != Reason.PARSER.name.lower()
         # Rules that are whole URLs apply to one origin, so accesses are not shared between origins.
         key = (outcome, parser, is_strict, run.multivalue, id(run.policy), facts["origin"])
-        access = self._parsed.get(key)
-        if access is not None:
-            return access
+        if key in self._parsed:
+            return self._parsed[key]
         body, status = b"", outcome.status
         if outcome.digest is not None:
             found = self._index.body(outcome.digest)
@@ -233,35 +231,13 @@ class Audit:
         if outcome.digest is not None:
             parse = self._readers(parser.split(AND), is_strict=is_strict, multivalue=run.multivalue)
         snapshot = Snapshot(origin, origin.robots_url, 0.0, status, body=body)
-        access = Judge(run.policy, _NO_TIMES, parse).judge(snapshot)
-        self._parsed.put(key, access)
+        # About how much memory an access takes, with the rules that it will keep.
+        self._parsed_size += 2_000 + 10 * len(body)
+        if self._parsed_size > _PARSED_MAX:
+            self._parsed.clear()
+            self._parsed_size = 2_000 + 10 * len(body)
+        access = self._parsed[key] = Judge(run.policy, _NO_TIMES, parse).judge(snapshot)
         return access
-
-
-class _Parsed:
-    """The accesses that were used last, within a bound of memory."""
-
-    def __init__(self, bytes_max: int) -> None:
-        self._bytes_max = bytes_max
-        self._size = 0
-        self._entries: OrderedDict[object, Access] = OrderedDict()
-
-    def get(self, key: object) -> Access | None:
-        access = self._entries.get(key)
-        if access is not None:
-            self._entries.move_to_end(key)
-        return access
-
-    def put(self, key: object, access: Access) -> None:
-        self._entries[key] = access
-        self._size += _size_of(access)
-        while self._size > self._bytes_max and len(self._entries) > 1:
-            self._size -= _size_of(self._entries.popitem(last=False)[1])
-
-
-def _size_of(access: Access) -> int:
-    """Return about how much memory an access takes, with the rules that it will keep."""
-    return 2_000 + 10 * len(access.snapshot.body)
 
 
 def _no_rules(body: bytes) -> Rules:

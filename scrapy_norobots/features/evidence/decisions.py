@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from scrapy_norobots.access import Access
 from scrapy_norobots.features.evidence.fields import (
     AND,
     OVERRIDDEN,
@@ -14,11 +15,7 @@ from scrapy_norobots.features.evidence.fields import (
     digest_of,
 )
 from scrapy_norobots.parser import StrictRobotParser, parser_names, strict_reading
-from scrapy_norobots.standard import Origin, Reason, Verdict
-
-if TYPE_CHECKING:
-    from scrapy_norobots.access import Access
-    from scrapy_norobots.standard import Decision
+from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 
 # About how much memory a decision takes until it is written, in bytes.
 SIZE = 500

@@ -39,14 +39,6 @@ class DamagedError(Exception):
     """A file cannot be read from some place on."""
 
 
-class Chunk(NamedTuple):
-    """A part of a gzip member that begins at `offset`; `is_last` if the member ends with it."""
-
-    offset: int
-    data: bytes
-    is_last: bool
-
-
 class GzipFile:
     """The members of a gzip file. `is_cut_off` says, after the end, whether it ends inside a member."""
 
@@ -56,8 +48,11 @@ class GzipFile:
         self._on_read = on_read
         self.is_cut_off = False
 
-    def chunks(self, start: int = 0) -> Iterator[Chunk]:
-        """Yield the parts of the members from the one on that begins at `start`; raise `DamagedError`."""
+    def chunks(self, start: int = 0) -> Iterator[tuple[int, bytes, bool]]:
+        """Yield the parts of the members from the one on that begins at `start`; raise `DamagedError`.
+
+        Each has the offset of its member, its data, and whether the member ends with it.
+        """
         offset = start
         stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
         is_inside = False
@@ -70,7 +65,7 @@ class GzipFile:
                     while data or has_more:
                         text = stream.decompress(data, _CHUNK)
                         is_inside = not stream.eof
-                        yield Chunk(offset, text, stream.eof)
+                        yield offset, text, stream.eof
                         has_more = is_inside and len(text) == _CHUNK  # it can hold some back
                         data = stream.unconsumed_tail
                         if stream.eof:
@@ -99,8 +94,8 @@ class GzipFile:
     def lines(self) -> Iterator[bytes]:
         """Yield the complete lines."""
         rest = b""
-        for chunk in self.chunks():
-            *lines, rest = (rest + chunk.data).split(b"\n")
+        for _, data, _ in self.chunks():
+            *lines, rest = (rest + data).split(b"\n")
             yield from lines
             if len(rest) > _LINE_MAX:
                 raise DamagedError(f"has a line of more than {_LINE_MAX:,} bytes")
@@ -170,16 +165,12 @@ def _fields_of(record: ArcWarcRecord, body: bytes) -> Stored:
 
 def _with_body(stored: Stored, body: bytes, headers: list[tuple[str, str]] | None) -> Stored:
     """Add the body, decoded by the headers if there are any, or the problem if its digest is wrong."""
+    encodings = ",".join(value for name, value in headers or () if name.lower() == "content-encoding")
     try:
-        judged = body if headers is None else _decoded(body, headers)
+        judged = body if headers is None else decode(body, encodings, _RECORD_MAX)
     except ValueError as exc:
         return stored._replace(problem=f"its body cannot be decoded: {exc}")
     actual = digest_of(judged)
     if actual != stored.digest:
         return stored._replace(problem=f"its body has the digest {actual}, not {stored.digest}")
     return stored._replace(body=judged)
-
-
-def _decoded(body: bytes, headers: list[tuple[str, str]]) -> bytes:
-    values = ",".join(value for name, value in headers if name.lower() == "content-encoding")
-    return decode(body, values, _RECORD_MAX)

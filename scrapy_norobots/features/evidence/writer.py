@@ -12,19 +12,17 @@ import gzip
 import os
 import threading
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
+
+from warcio.warcwriter import WARCWriter
 
 from scrapy_norobots.features.evidence import answers
 from scrapy_norobots.features.evidence.decisions import SIZE, DecisionLines, Made
 from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, RUN, WARC_SUFFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from warcio.warcwriter import WARCWriter
 
 # How often the queue is emptied, in seconds.
 _PAUSE = 0.5
@@ -153,7 +151,12 @@ class Writer:
 
 
 def _size_of(record: answers.AnswerRecord | Made) -> int:
-    return SIZE if isinstance(record, Made) else record.size
+    """Return about how much memory a record takes until it is written, in bytes."""
+    if isinstance(record, Made):
+        return SIZE
+    if isinstance(record, answers.Answer):
+        return 2_000 + len(record.response.body) + len(record.judged or b"")
+    return 2_000 + len(record.snapshot.body)
 
 
 class _File:
