@@ -19,7 +19,7 @@ from statistics import median
 from benchmarks.crawl import serving
 from benchmarks.report import progress, table
 from benchmarks.server import ROBOTS
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import open_store
 

@@ -20,14 +20,14 @@ from scrapy.http import Response
 
 from benchmarks.crawl import Measured, measure, serving
 from benchmarks.report import progress, table, with_ratio
-from scrapy_norobots.access import Judge, StatusPolicy
 from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.decisions import Made
 from scrapy_norobots.features.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
 from scrapy_norobots.features.evidence.writer import Writer
-from scrapy_norobots.freshness import Freshness
-from scrapy_norobots.snapshot import Snapshot
-from scrapy_norobots.spellings import knows_aiohttp
+from scrapy_norobots.rules.access import Judge, StatusPolicy
+from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.rules.spellings import knows_aiohttp
 from scrapy_norobots.standard import Origin, RobotsTxt
 
 HOSTS, PAGES = 200, 25

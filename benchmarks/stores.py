@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.report import progress, table
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import Store, open_store
 from scrapy_norobots.stores.circuit_breaker import CircuitBreaker

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
     from scrapy_norobots.features.metatag import RobotsMetaMiddleware
     from scrapy_norobots.middleware import NoRobotsMiddleware
-    from scrapy_norobots.parser import StrictRobotParser
+    from scrapy_norobots.rules.parser import StrictRobotParser
     from scrapy_norobots.waiting.downloader import RobotsDownloader
     from scrapy_norobots.waiting.scheduler import RobotsScheduler
 
@@ -44,7 +44,7 @@ _LAZY = {
     "RobotsMetaMiddleware": "features.metatag",
     "RobotsScheduler": "waiting.scheduler",
     "RobotsUnreachable": "exceptions",
-    "StrictRobotParser": "parser",
+    "StrictRobotParser": "rules.parser",
 }
 
 

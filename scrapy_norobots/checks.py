@@ -13,8 +13,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
-from scrapy_norobots.components import check_place, enabled_keys, keys_of, unused_overrides
-from scrapy_norobots.log import spider_name
+from scrapy_norobots.scrapy_api.components import check_place, enabled_keys, keys_of, unused_overrides
+from scrapy_norobots.scrapy_api.log import spider_name
 from scrapy_norobots.settings import Config
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from scrapy_norobots.access import Access
     from scrapy_norobots.exceptions import RobotsForbidden
-    from scrapy_norobots.origins import OriginCache
+    from scrapy_norobots.load.origins import OriginCache
     from scrapy_norobots.question import Question
-    from scrapy_norobots.snapshot import Snapshot
+    from scrapy_norobots.rules.access import Access
+    from scrapy_norobots.rules.snapshot import Snapshot
     from scrapy_norobots.standard import Decision, Origin, Reason
 
 _E = TypeVar("_E")

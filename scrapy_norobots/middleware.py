@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
-from scrapy_norobots import compat
 from scrapy_norobots.checks import check_components, read_config
 from scrapy_norobots.events import Asked, Closing, Dropped, Exempt, Opened, Passed, Received, Ruled
 from scrapy_norobots.exceptions import error_of
 from scrapy_norobots.features import features_of
-from scrapy_norobots.identity import Identity
-from scrapy_norobots.loader import RobotsLoader
+from scrapy_norobots.load.loader import RobotsLoader
 from scrapy_norobots.question import Question, checked_url, is_overridden, question_of
+from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.standard import Decision, Reason
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_norobots.access import Access
+    from scrapy_norobots.rules.access import Access
     from scrapy_norobots.waiting.parking import Parking
 
 logger = logging.getLogger(__name__)

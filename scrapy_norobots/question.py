@@ -1,14 +1,18 @@
 """What a request asks of robots.txt: the URL, split once, and the robot that wants to fetch it.
 
 A request whose URL is invalid, or is not http or https, asks nothing: its decision needs no robots.txt.
+
+The overrides in the meta of a request, `dont_obey_robotstxt` and `norobots_url`, apply only to the origin of
+its first URL, and not to other origins that redirects lead to, because the user meant the first one. Scrapy's
+redirect middlewares copy the meta, and list the previous URLs in it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
-from scrapy_norobots.overrides import checked_url, is_overridden
-from scrapy_norobots.spellings import forbidden, spellings_of
+from scrapy_norobots.rules.spellings import forbidden, spellings_of
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.urls import split
@@ -16,10 +20,8 @@ from scrapy_norobots.standard.urls import split
 if TYPE_CHECKING:
     from scrapy import Request
 
-    from scrapy_norobots.access import Access
-    from scrapy_norobots.identity import Identity
-
-__all__ = ["Question", "checked_url", "is_overridden", "question_of"]
+    from scrapy_norobots.rules.access import Access
+    from scrapy_norobots.scrapy_api.identity import Identity
 
 
 class Question(NamedTuple):
@@ -54,3 +56,36 @@ def question_of(request: Request, identity: Identity) -> Question | Decision:
     if origin is None or target is None:  # U9: no robots.txt applies
         return Decision(Verdict.ALLOWED, url, to_name(robot), Reason.NOT_WEB)
     return Question(url, origin, target, robot)
+
+
+def is_overridden(request: Request) -> bool:
+    """Return whether the meta of a request exempts it from robots.txt."""
+    return bool(request.meta.get("dont_obey_robotstxt")) and not _leads_elsewhere(request)
+
+
+def checked_url(request: Request) -> str:
+    """Return the URL to check: `norobots_url` in the meta of a request, or else the request's own URL.
+
+    Raises `ValueError` if `norobots_url` is not an http or https URL.
+    """
+    url = request.meta.get("norobots_url")
+    if url is None or _leads_elsewhere(request):
+        return request.url
+    try:
+        if isinstance(url, str) and Origin.of(url) is not None and urlsplit(url).hostname:
+            return url
+        problem = "it must be an http or https URL"
+    except ValueError as exc:
+        problem = str(exc)
+    raise ValueError(f"norobots_url = {url!r} in the meta of {request}: {problem}")
+
+
+def _leads_elsewhere(request: Request) -> bool:
+    """Return whether redirects have led the request to another origin than that of its first URL."""
+    urls = request.meta.get("redirect_urls")
+    if not urls:
+        return False
+    try:
+        return Origin.of(urls[0]) != Origin.of(request.url)
+    except ValueError:
+        return True

@@ -22,9 +22,9 @@ from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
-from scrapy_norobots.access import DEFAULT_PRESET, StatusPolicy
-from scrapy_norobots.freshness import Freshness
-from scrapy_norobots.parser import StrictRobotParser
+from scrapy_norobots.rules.access import DEFAULT_PRESET, StatusPolicy
+from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.stores import FORMS, MEMORY
 
 if TYPE_CHECKING:

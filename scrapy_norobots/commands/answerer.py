@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from scrapy import Request
 
-from scrapy_norobots.access import Access
 from scrapy_norobots.commands.base import GREEN, RED, YELLOW, coloured, span, to_json
 from scrapy_norobots.commands.sources import Found
-from scrapy_norobots.spellings import forbidden, spellings_of
+from scrapy_norobots.rules.access import Access
+from scrapy_norobots.rules.spellings import forbidden, spellings_of
 from scrapy_norobots.standard import Decision, Reason, Verdict
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.names import to_name

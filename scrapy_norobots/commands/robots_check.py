@@ -32,7 +32,7 @@ from scrapy_norobots.commands.sources import ComparingSource, FileSource, SiteSo
 from scrapy_norobots.commands.spider import run_spider
 from scrapy_norobots.commands.stream import Stream
 from scrapy_norobots.commands.url_reader import UrlReader
-from scrapy_norobots.identity import Identity
+from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.settings import Config
 from scrapy_norobots.standard.names import to_name
 

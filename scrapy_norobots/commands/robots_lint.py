@@ -33,9 +33,9 @@ from scrapy_norobots.commands.base import (
 from scrapy_norobots.commands.progress import Progress
 from scrapy_norobots.commands.spider import Pool, run_spider
 from scrapy_norobots.events import Events
-from scrapy_norobots.fetch import Fetcher
+from scrapy_norobots.load.fetch import Fetcher
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.settings import Config
-from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.findings import rules_of

@@ -18,12 +18,12 @@ from typing import Any
 
 from scrapy.exceptions import UsageError
 
-from scrapy_norobots.access import Access, Judge
 from scrapy_norobots.commands.base import CommandError, RobotsCommand, span, to_json, write
 from scrapy_norobots.commands.existing import failures_of, open_existing
 from scrapy_norobots.features.report.counters import Outcome
+from scrapy_norobots.rules.access import Access, Judge
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.settings import Config
-from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.lines import to_lines, to_text

@@ -15,16 +15,16 @@ from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.robotstxt import ProtegoRobotParser
 
-from scrapy_norobots import compat
-from scrapy_norobots.access import Access, Judge, StatusPolicy
 from scrapy_norobots.commands.existing import failures_of, open_existing
 from scrapy_norobots.events import Events
 from scrapy_norobots.features import report
-from scrapy_norobots.loader import RobotsLoader, read_bodies
-from scrapy_norobots.origins import OriginCache
-from scrapy_norobots.parser import Reader
+from scrapy_norobots.load.loader import RobotsLoader, read_bodies
+from scrapy_norobots.load.origins import OriginCache
+from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
+from scrapy_norobots.rules.parser import Reader
+from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.settings import Config
-from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 
 

@@ -16,8 +16,8 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider
 from twisted.internet.defer import Deferred
 
-from scrapy_norobots import compat
 from scrapy_norobots.commands.base import CommandError
+from scrapy_norobots.scrapy_api import compat
 
 _T = TypeVar("_T")
 

@@ -20,13 +20,13 @@ from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from twisted.internet.defer import Deferred
 
-from scrapy_norobots import compat
 from scrapy_norobots.commands.answerer import Answerer, address
 from scrapy_norobots.commands.base import CommandError
 from scrapy_norobots.commands.progress import Progress
 from scrapy_norobots.commands.sources import Found, Source
 from scrapy_norobots.commands.spider import Bell, Pool
 from scrapy_norobots.commands.url_reader import LINE_MAX, DaemonThreads, LongLine, UrlReader
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard import Origin, Reason
 
 # The limits of the window: answers, and characters of answers and questions.
@@ -195,7 +195,8 @@ class Stream:
         while not self._has_failed and (self._window or not self._input_has_ended):
             answers, size = self._take_ready()
             if not answers:
-                self._show_progress()
+                if self._window:
+                    self._show_progress()
                 await self._change.wait()
                 continue
             await compat.in_thread(writer, partial(self._write, answers))

@@ -18,10 +18,11 @@ import scrapy
 from scrapy import signals
 from scrapy.core.downloader import Downloader
 
-from scrapy_norobots import compat
-from scrapy_norobots.delay_values import CrawlDelay
 from scrapy_norobots.events import CrawlDelayKept, Events, OriginLoaded, Received, Ruled
-from scrapy_norobots.internals import (
+from scrapy_norobots.rules.delay_values import CrawlDelay
+from scrapy_norobots.rules.parser import crawl_delays
+from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.scrapy_api.internals import (
     crawl_delay_of,
     has_slot_of_host,
     least_own_delay,
@@ -30,8 +31,7 @@ from scrapy_norobots.internals import (
     now,
     set_crawl_delay,
 )
-from scrapy_norobots.log import CrawlLog, Named
-from scrapy_norobots.parser import crawl_delays
+from scrapy_norobots.scrapy_api.log import CrawlLog, Named
 from scrapy_norobots.standard.decision import printable
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_norobots.access import Access
+    from scrapy_norobots.rules.access import Access
     from scrapy_norobots.settings import Config
     from scrapy_norobots.standard import Origin
 

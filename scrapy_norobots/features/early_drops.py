@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
-from scrapy_norobots import compat
 from scrapy_norobots.events import Events, Opened
 from scrapy_norobots.question import is_overridden
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard import Decision
 
 if TYPE_CHECKING:

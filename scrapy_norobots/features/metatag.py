@@ -22,9 +22,9 @@ from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
 
-from scrapy_norobots.components import check_place, enabled_keys
-from scrapy_norobots.identity import Identity
-from scrapy_norobots.overrides import is_overridden
+from scrapy_norobots.question import is_overridden
+from scrapy_norobots.scrapy_api.components import check_place, enabled_keys
+from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.settings import Section, flag, setting, text
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.meta import RobotsMeta, fold, wanted

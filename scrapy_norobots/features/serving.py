@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_norobots.access import Access
+    from scrapy_norobots.rules.access import Access
     from scrapy_norobots.settings import Config
 
 # The flag of such a response, for the log and for the callback.

@@ -14,8 +14,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Protocol
 
-from scrapy_norobots import compat
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard import Origin
 
 MEMORY = "memory"

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 from twisted.internet.defer import DeferredSemaphore
 
-from scrapy_norobots import compat
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.stores import NotAStoreError, Store

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 
 # Name and version of the format. Entries of another version are misses.

@@ -16,7 +16,7 @@ from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.lock import Lock
 from redis.exceptions import ConnectionError, LockError  # noqa: A004  # not the built-in one
 
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import entries
 from scrapy_norobots.stores.circuit_breaker import CONCURRENT_CALLS, TIMEOUT

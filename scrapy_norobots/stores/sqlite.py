@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
 
-from scrapy_norobots import compat
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.stores import NotAStoreError, entries
 
 if sys.platform != "win32":
     import fcntl
 
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 
 logger = logging.getLogger(__name__)

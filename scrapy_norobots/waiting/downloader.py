@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy.core.downloader import Downloader
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_norobots.fetch import ROBOTS_DOWNLOAD
-from scrapy_norobots.internals import open_files_max, widen_pool
+from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
+from scrapy_norobots.scrapy_api.internals import open_files_max, widen_pool
 from scrapy_norobots.settings import WaitingConfig
 
 if TYPE_CHECKING:

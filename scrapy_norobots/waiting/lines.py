@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from scrapy_norobots.internals import now
 from scrapy_norobots.question import Question
+from scrapy_norobots.scrapy_api.internals import now
 
 if TYPE_CHECKING:
     from scrapy import Request

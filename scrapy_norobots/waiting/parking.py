@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import scrapy
 
-from scrapy_norobots import compat
 from scrapy_norobots.events import LeftWaiting, NoRoomToWait, Waits
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.waiting.downloader import RobotsDownloader
 from scrapy_norobots.waiting.lines import Lines, Parked
 from scrapy_norobots.waiting.sites import Sites
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_norobots.access import Access
     from scrapy_norobots.middleware import NoRobotsMiddleware
     from scrapy_norobots.question import Question
+    from scrapy_norobots.rules.access import Access
     from scrapy_norobots.standard import Origin
     from scrapy_norobots.waiting.source import Source
 

@@ -20,8 +20,8 @@ from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from scrapy_norobots import compat
 from scrapy_norobots.middleware import NoRobotsMiddleware
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.waiting.downloader import RobotsDownloader
 from scrapy_norobots.waiting.parking import Parking
 from scrapy_norobots.waiting.source import Source

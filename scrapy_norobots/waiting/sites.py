@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
 
-from scrapy_norobots import compat
-from scrapy_norobots.access import AccessKind
 from scrapy_norobots.events import Events, RetryFailed, WaitEnded, Waits
+from scrapy_norobots.rules.access import AccessKind
+from scrapy_norobots.scrapy_api import compat
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_norobots.access import Access
-    from scrapy_norobots.loader import RobotsLoader
+    from scrapy_norobots.load.loader import RobotsLoader
+    from scrapy_norobots.rules.access import Access
     from scrapy_norobots.standard import Origin
     from scrapy_norobots.waiting.lines import Parked
     from scrapy_norobots.waiting.turns import Turns

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from scrapy_norobots.internals import (
+from scrapy_norobots.scrapy_api.internals import (
     crawl_delay_of,
     least_delay,
     missing_internals,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, DeferredSemaphore
 
-from scrapy_norobots import compat
+from scrapy_norobots.scrapy_api import compat
 
 if TYPE_CHECKING:
     from scrapy_norobots.waiting.slots import Slots

@@ -30,7 +30,7 @@ def test_meta_tags_without_their_middleware_are_a_warning() -> None:
 
 @pytest.mark.parametrize(
     ("spider", "listed"),
-    [("Pages", {"tests.helpers.components.derived.ScrapysOwn": 110}), ("ListsASubclassOfScrapys", {})],
+    [("pages.Pages", {"tests.helpers.components.derived.ScrapysOwn": 110}), ("configured.ListsASubclassOfScrapys", {})],
     ids=["by its path", "by its class"],
 )
 def test_a_subclass_of_scrapys_own_middleware_beside_it_is_a_warning(
@@ -38,7 +38,7 @@ def test_a_subclass_of_scrapys_own_middleware_beside_it_is_a_warning(
 ) -> None:
     settings = {**ADDON, "DOWNLOADER_MIDDLEWARES": listed}
     with Site("User-agent: *\nDisallow: /back/\n") as site:
-        seen = crawl(f"{site.url}/", settings=settings, spider=f"tests.spiders.{spider}")
+        seen = crawl(f"{site.url}/", settings=settings, spider=f"tests.helpers.spiders.{spider}")
     assert len(site.robots_hits()) == 2
     (line,) = seen.log_lines("WARNING: ", "robots.txt middleware")
     scrapys_own = "tests.helpers.components.derived.ScrapysOwn"

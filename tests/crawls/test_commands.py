@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import open_store
 from tests.helpers.running import processes

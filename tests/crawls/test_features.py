@@ -37,7 +37,7 @@ def test_a_feature_that_raises_lets_nothing_forbidden_pass(feature: str, event: 
         "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
     }
     written = ""
-    with Site(RULES, {"/a": page("/back/linked")}) as site, Site(Closed(2)) as closed:
+    with Site(RULES, {"/a": page("/back/linked")}) as site, Site(Closed(6)) as closed:
         overridden = {"url": f"{site.url}/c", "meta": {"dont_obey_robotstxt": True}}
         requests: list[Any] = [*(one.url + path for path in PATHS for one in (site, closed)), overridden]
         for _ in range(2 if event == "Recalled" else 1):

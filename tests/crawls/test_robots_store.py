@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_norobots.commands.robots_store import file_name
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from tests.helpers.running.commands import Done, command, run, run_in_shell
 from tests.helpers.samples.filled_stores import BODY, HOUR, SLOW, TOWN, fill

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import scrapy
 
-from scrapy_norobots.access import NOT_NOW, PRESETS, StatusPolicy
-from scrapy_norobots.fetch import ROBOTS_DOWNLOAD
+from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
+from scrapy_norobots.rules.access import NOT_NOW, PRESETS, StatusPolicy
 from scrapy_norobots.settings import DEFAULTS
 from scrapy_norobots.waiting.source import FILTERED
 from tests.helpers.running.processes import ROOT

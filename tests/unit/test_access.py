@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from scrapy_norobots.access import PRESETS, Access, AccessKind, Judge, StatusPolicy
-from scrapy_norobots.freshness import Freshness
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.access import PRESETS, Access, AccessKind, Judge, StatusPolicy
+from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, Reason, RobotsTxt
 
 ORIGIN = Origin("http", "town.example", 80)

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Request
 
-from scrapy_norobots.access import Judge, StatusPolicy
 from scrapy_norobots.commands.answerer import _PLAIN, Answerer, address
 from scrapy_norobots.commands.sources import Found
-from scrapy_norobots.freshness import Freshness
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.access import Judge, StatusPolicy
+from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt
 
 

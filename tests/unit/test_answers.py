@@ -14,7 +14,7 @@ from scrapy_norobots.features.evidence import files as evidence_files
 from scrapy_norobots.features.evidence.answers import Answer, Copy, Failure, begin
 from scrapy_norobots.features.evidence.fields import BODY_DIGEST, ORIGIN, SOURCE, date_of, digest_of
 from scrapy_norobots.features.evidence.writer import Writer
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Snapshot
 from tests.helpers.judges.evidence import Stored, answers
 from tests.helpers.samples.made_up import ABOUT, FILE, TIME, TOWN, access, answer, end
 

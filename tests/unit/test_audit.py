@@ -19,8 +19,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scrapy.http import Response
 
-from scrapy_norobots import spellings
-from scrapy_norobots.access import StatusPolicy
 from scrapy_norobots.features.evidence import audit as audit_module
 from scrapy_norobots.features.evidence.answers import Answer, Copy, Failure
 from scrapy_norobots.features.evidence.audit import Audit, Problem
@@ -28,7 +26,9 @@ from scrapy_norobots.features.evidence.decisions import Made
 from scrapy_norobots.features.evidence.fields import AIOHTTP, MULTIVALUE, POLICY, date_of, digest_of
 from scrapy_norobots.features.evidence.files import GzipFile
 from scrapy_norobots.features.evidence.writer import Writer
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules import spellings
+from scrapy_norobots.rules.access import StatusPolicy
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Reason, RobotsTxt
 from scrapy_norobots.standard.urls import is_robots_txt, split
 from tests.helpers.samples.made_up import (

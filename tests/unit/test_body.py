@@ -10,7 +10,7 @@ from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_norobots.body import decode
+from scrapy_norobots.load.body import decode
 from tests.helpers.sites.faults import COMPRESSORS, RULES
 
 ENCODINGS = {name: name.removeprefix("raw ") for name in COMPRESSORS}

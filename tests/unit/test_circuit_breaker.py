@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import pytest
 from twisted.internet.defer import Deferred
 
-from scrapy_norobots import compat
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import circuit_breaker
 from scrapy_norobots.stores.circuit_breaker import PAUSE, TIMEOUT, CircuitBreaker

@@ -10,7 +10,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import Settings
 
 from scrapy_norobots import NoRobotsMiddleware
-from scrapy_norobots.components import check_place, enabled_keys, keys_of, unused_overrides
+from scrapy_norobots.scrapy_api.components import check_place, enabled_keys, keys_of, unused_overrides
 from tests.helpers.components.derived import HalfPorted
 
 OURS = "scrapy_norobots.NoRobotsMiddleware"

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_norobots.access import Access, Judge, StatusPolicy
 from scrapy_norobots.features.report.counters import Counters, Outcome, TopCounts
 from scrapy_norobots.features.report.facts import facts_of
-from scrapy_norobots.freshness import Freshness
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
+from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt
 
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)

@@ -17,13 +17,13 @@ from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_norobots import RobotsForbidden, RobotsUnreachable
-from scrapy_norobots.access import Access, Judge, StatusPolicy
 from scrapy_norobots.features.report.crawl import CrawlReport, Examined
-from scrapy_norobots.freshness import Freshness
-from scrapy_norobots.log import spider_name
-from scrapy_norobots.parser import AllRules
+from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
+from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.parser import AllRules
+from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.scrapy_api.log import spider_name
 from scrapy_norobots.settings import Config
-from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, RobotsTxt, Verdict
 
 TIMES = Freshness(600, 86_400, 60, 7 * 86_400)

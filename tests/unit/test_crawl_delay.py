@@ -14,13 +14,19 @@ from scrapy.core.downloader import Downloader, Slot
 from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 
-from scrapy_norobots.access import Access
-from scrapy_norobots.delay_values import ProtegoDelay
 from scrapy_norobots.events import Events, OriginLoaded
 from scrapy_norobots.features import crawl_delay
 from scrapy_norobots.features.crawl_delay import SlotDelays
-from scrapy_norobots.internals import crawl_delay_of, least_delay, least_own_delay, now, set_crawl_delay
-from scrapy_norobots.parser import AllRules
+from scrapy_norobots.rules.access import Access
+from scrapy_norobots.rules.delay_values import ProtegoDelay
+from scrapy_norobots.rules.parser import AllRules
+from scrapy_norobots.scrapy_api.internals import (
+    crawl_delay_of,
+    least_delay,
+    least_own_delay,
+    now,
+    set_crawl_delay,
+)
 from scrapy_norobots.standard import Origin, RobotsTxt
 from tests.unit.test_crawl import URL, access, said
 

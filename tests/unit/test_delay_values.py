@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_norobots.delay_values import CrawlDelay, ProtegoDelay
+from scrapy_norobots.rules.delay_values import CrawlDelay, ProtegoDelay
 
 FILE = """\
 User-agent: FooBot

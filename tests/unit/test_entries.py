@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.stores import entries
 from tests.helpers.samples.snapshots import FOUND, LOST, ORIGIN
 

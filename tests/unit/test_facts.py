@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from scrapy_norobots.access import Access, Judge, StatusPolicy
 from scrapy_norobots.features.report.counters import Counters
 from scrapy_norobots.features.report.facts import Facts, facts_of, log_text
 from scrapy_norobots.features.report.ineffective import IneffectiveRules
-from scrapy_norobots.freshness import Freshness
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
+from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, RobotsTxt, Verdict
 
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)

@@ -16,7 +16,7 @@ from scrapy_norobots.features.evidence.answers import Copy, Failure
 from scrapy_norobots.features.evidence.fields import digest_of
 from scrapy_norobots.features.evidence.files import DamagedError, GzipFile, read_record
 from scrapy_norobots.features.evidence.writer import Writer
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Snapshot
 from tests.helpers.judges.evidence import files
 from tests.helpers.samples.made_up import ABOUT, FILE, TIME, TOWN, access, answer, end
 

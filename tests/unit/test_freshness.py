@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_norobots.freshness import Freshness, stated_wait
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.freshness import Freshness, stated_wait
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 
 ORIGIN = Origin("http", "town.example", 80)

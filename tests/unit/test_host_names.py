@@ -12,8 +12,9 @@ import pytest
 from scrapy import Request
 from scrapy.settings import Settings
 
-from scrapy_norobots import compat, host_names
-from scrapy_norobots.host_names import HostNames
+from scrapy_norobots.load import host_names
+from scrapy_norobots.load.host_names import HostNames
+from scrapy_norobots.scrapy_api import compat
 from tests.unit.test_circuit_breaker import can_wait_for_deferreds
 
 URL = "http://town.example/robots.txt"

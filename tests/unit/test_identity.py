@@ -10,7 +10,7 @@ import pytest
 from scrapy import Request
 from scrapy.settings import Settings
 
-from scrapy_norobots.identity import Identity
+from scrapy_norobots.scrapy_api.identity import Identity
 
 URL = "http://town.example/"
 

@@ -14,7 +14,7 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import StopDownload
 
-from scrapy_norobots.in_flight import BodiesInFlight, NoRoomError, free_body
+from scrapy_norobots.load.in_flight import BodiesInFlight, NoRoomError, free_body
 
 
 class Downloads:

@@ -1,4 +1,4 @@
-"""`scrapy_norobots.internals` without a crawl."""
+"""`scrapy_norobots.scrapy_api.internals` without a crawl."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from unittest.mock import MagicMock
 import pytest
 from scrapy.core.downloader import Downloader
 
-from scrapy_norobots.internals import INTERNALS, missing_internals, open_files_max, slot_of, widen_pool
+from scrapy_norobots.scrapy_api.internals import (
+    INTERNALS,
+    missing_internals,
+    open_files_max,
+    slot_of,
+    widen_pool,
+)
 
 
 def test_an_engine_without_a_downloader_lacks_all_of_it() -> None:

@@ -15,18 +15,18 @@ import pytest
 from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.settings import Settings
 
-from scrapy_norobots.access import Access, Judge, StatusPolicy
 from scrapy_norobots.events import Closing
 from scrapy_norobots.features.report import crawl as crawl_module
 from scrapy_norobots.features.report import listing
 from scrapy_norobots.features.report.crawl import CrawlReport
 from scrapy_norobots.features.report.listing import Drops, Listing, list_files
 from scrapy_norobots.features.report.page import _json_block
-from scrapy_norobots.freshness import Freshness
-from scrapy_norobots.origins import OriginCache
-from scrapy_norobots.parser import Reader
+from scrapy_norobots.load.origins import OriginCache
+from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
+from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.parser import Reader
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.settings import Config
-from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from tests.helpers.worlds import nasty
 

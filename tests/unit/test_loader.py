@@ -17,13 +17,14 @@ from scrapy import Request
 from scrapy.settings import Settings
 from twisted.internet.defer import Deferred
 
-from scrapy_norobots import loader, stores
-from scrapy_norobots.access import Access
+from scrapy_norobots import stores
 from scrapy_norobots.events import Events
 from scrapy_norobots.features.report.crawl import CrawlReport, Examined
-from scrapy_norobots.loader import RobotsLoader
+from scrapy_norobots.load import loader
+from scrapy_norobots.load.loader import RobotsLoader
+from scrapy_norobots.rules.access import Access
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.settings import Config
-from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores.sqlite import SqliteStore
 from tests.unit.test_circuit_breaker import can_wait_for_deferreds

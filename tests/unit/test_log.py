@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_norobots.log import LOGGED_MAX, CrawlLog, Named
+from scrapy_norobots.scrapy_api.log import LOGGED_MAX, CrawlLog, Named
 from scrapy_norobots.standard import Origin
 
 

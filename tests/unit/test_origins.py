@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import pytest
 from twisted.internet.defer import Deferred, ensureDeferred
 
-from scrapy_norobots import compat
-from scrapy_norobots.access import Access, AccessKind
-from scrapy_norobots.origins import OriginCache, SharedLoads
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.load.origins import OriginCache, SharedLoads
+from scrapy_norobots.rules.access import Access, AccessKind
+from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard import Origin
 
 _T = TypeVar("_T")

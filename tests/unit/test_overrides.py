@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from scrapy import Request
 
-from scrapy_norobots.overrides import checked_url, is_overridden
+from scrapy_norobots.question import checked_url, is_overridden
 
 HERE = "http://town.example/back/"
 ELSEWHERE = "http://garden.example/"

@@ -10,8 +10,8 @@ from scrapy.robotstxt import RobotParser
 from scrapy.settings import Settings
 
 from scrapy_norobots import StrictRobotParser
-from scrapy_norobots.access import Rules
-from scrapy_norobots.parser import (
+from scrapy_norobots.rules.access import Rules
+from scrapy_norobots.rules.parser import (
     AllParsers,
     AllRules,
     ForeignRules,

@@ -9,8 +9,8 @@ import pytest
 from scrapy import Request
 from scrapy.settings import Settings
 
-from scrapy_norobots.identity import Identity
 from scrapy_norobots.question import Question, question_of
+from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 
 URL = "http://town.example/back/?a=1"

@@ -16,7 +16,7 @@ from scrapy.settings import Settings
 
 from scrapy_norobots.features.metatag import MetaConfig
 from scrapy_norobots.features.report.settings import ReportConfig
-from scrapy_norobots.freshness import Freshness
+from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.settings import _REMOVED, DEFAULTS, Config
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.settings import NUMBERS, SECTIONS, read_all, upper_end

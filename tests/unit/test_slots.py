@@ -10,7 +10,7 @@ from scrapy import Request
 from scrapy.core.downloader import Slot
 from twisted.internet.defer import Deferred
 
-from scrapy_norobots.internals import now, set_crawl_delay
+from scrapy_norobots.scrapy_api.internals import now, set_crawl_delay
 from scrapy_norobots.waiting.slots import Slots
 
 DELAY = 100.0

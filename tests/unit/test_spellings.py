@@ -1,10 +1,10 @@
-"""`scrapy_norobots.spellings` without a crawl."""
+"""`scrapy_norobots.rules.spellings` without a crawl."""
 
 from __future__ import annotations
 
 import pytest
 
-from scrapy_norobots import spellings
+from scrapy_norobots.rules import spellings
 
 
 @pytest.mark.parametrize(

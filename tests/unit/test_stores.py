@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import BrowsableStore, Store, entries, open_store, without_password
 from tests.helpers.samples.snapshots import EMPTY, FOUND, LOST, MAX_BYTES, ORIGIN, OTHER, later

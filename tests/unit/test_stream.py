@@ -12,15 +12,15 @@ import pytest
 from scrapy import Request
 from scrapy.settings import Settings
 
-from scrapy_norobots.access import Judge, StatusPolicy
 from scrapy_norobots.commands import stream
 from scrapy_norobots.commands.answerer import Answerer
 from scrapy_norobots.commands.base import CommandError
 from scrapy_norobots.commands.progress import Progress
 from scrapy_norobots.commands.sources import Found
 from scrapy_norobots.commands.stream import Stream
-from scrapy_norobots.freshness import Freshness
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.access import Judge, StatusPolicy
+from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt
 from tests.unit.test_circuit_breaker import can_wait_for_deferreds
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from scrapy.core.downloader import Slot
 
-from scrapy_norobots.internals import set_crawl_delay
+from scrapy_norobots.scrapy_api.internals import set_crawl_delay
 from scrapy_norobots.waiting.slots import Slots
 from scrapy_norobots.waiting.turns import Turns
 from tests.unit.test_circuit_breaker import can_wait_for_deferreds

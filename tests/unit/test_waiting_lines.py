@@ -9,7 +9,7 @@ import pytest
 from scrapy import Request
 from scrapy.core.downloader import Slot
 
-from scrapy_norobots.internals import now
+from scrapy_norobots.scrapy_api.internals import now
 from scrapy_norobots.waiting.lines import Lines, Parked
 from scrapy_norobots.waiting.slots import Slots
 

@@ -19,9 +19,9 @@ from scrapy.http import Response
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from scrapy_norobots.body import ENCODING_HEADER
 from scrapy_norobots.features.evidence.fields import BODY_DIGEST, ORIGIN, SOURCE, date_of, digest_of
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.load.body import ENCODING_HEADER
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.urls import percent_encode
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from scrapy_norobots.access import ALLOW, DENY, PRESETS, Access, Judge, Rules, StatusPolicy
 from scrapy_norobots.features.evidence.decisions import verdict_of
 from scrapy_norobots.features.evidence.fields import (
     AIOHTTP,
@@ -33,9 +32,10 @@ from scrapy_norobots.features.evidence.fields import (
 )
 from scrapy_norobots.features.evidence.files import DamagedError, GzipFile, read_record
 from scrapy_norobots.features.evidence.index import Index, Outcome
-from scrapy_norobots.freshness import Freshness
-from scrapy_norobots.snapshot import Snapshot
-from scrapy_norobots.spellings import forbidden, knows_aiohttp, spellings_of
+from scrapy_norobots.rules.access import ALLOW, DENY, PRESETS, Access, Judge, Rules, StatusPolicy
+from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.rules.spellings import forbidden, knows_aiohttp, spellings_of
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.urls import split
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from scrapy_norobots.access import Access
 from scrapy_norobots.features.evidence.fields import (
     AND,
     OVERRIDDEN,
@@ -14,7 +13,8 @@ from scrapy_norobots.features.evidence.fields import (
     date_of,
     digest_of,
 )
-from scrapy_norobots.parser import StrictRobotParser, parser_names, strict_reading
+from scrapy_norobots.rules.access import Access
+from scrapy_norobots.rules.parser import StrictRobotParser, parser_names, strict_reading
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 
 # About how much memory a decision takes until it is written, in bytes.

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from warcio.archiveiterator import ArchiveIterator
 from warcio.recordloader import ArcWarcRecord
 
-from scrapy_norobots.body import decode
 from scrapy_norobots.features.evidence.fields import (
     AIOHTTP,
     BODY_DIGEST,
@@ -27,6 +26,7 @@ from scrapy_norobots.features.evidence.fields import (
     SOURCE,
     digest_of,
 )
+from scrapy_norobots.load.body import decode
 
 _CHUNK = 64 * 1024
 

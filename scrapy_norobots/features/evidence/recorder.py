@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING
 import scrapy
 from scrapy import signals
 
-from scrapy_norobots import compat
 from scrapy_norobots.events import Answered, Downloaded, Dropped, Events, Exempt, Opened, Passed, Recalled
 from scrapy_norobots.features.evidence.decisions import Made
 from scrapy_norobots.features.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
-from scrapy_norobots.fetch import ROBOTS_DOWNLOAD
-from scrapy_norobots.log import CrawlLog
+from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.placeholders import expand
-from scrapy_norobots.spellings import knows_aiohttp
+from scrapy_norobots.rules.spellings import knows_aiohttp
+from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.scrapy_api.log import CrawlLog
 from scrapy_norobots.standard import Origin
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
-from scrapy_norobots.access import Access
 from scrapy_norobots.features.report.ineffective import IneffectiveRules
+from scrapy_norobots.rules.access import Access
 from scrapy_norobots.standard import Decision, Origin
 
 # How many causes of drops are kept. A count is too low by at most 2 / 5,000 of all drops.

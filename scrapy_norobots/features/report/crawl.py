@@ -16,8 +16,6 @@ from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_norobots import compat
-from scrapy_norobots.access import AccessKind
 from scrapy_norobots.events import (
     Closing,
     CrawlDelayKept,
@@ -40,16 +38,18 @@ from scrapy_norobots.features.report.ineffective import IneffectiveRules
 from scrapy_norobots.features.report.listing import Listing, list_files
 from scrapy_norobots.features.report.page import RENDERERS
 from scrapy_norobots.features.report.settings import ReportConfig
-from scrapy_norobots.log import LOGGED_MAX, CrawlLog, Named, spider_name
-from scrapy_norobots.parser import StrictRobotParser, is_only_strict, strict_reading
+from scrapy_norobots.rules.access import AccessKind
+from scrapy_norobots.rules.parser import StrictRobotParser, is_only_strict, strict_reading
+from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.scrapy_api.log import LOGGED_MAX, CrawlLog, Named, spider_name
 from scrapy_norobots.standard.decision import printable
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_norobots.access import Access
     from scrapy_norobots.exceptions import RobotsForbidden
+    from scrapy_norobots.rules.access import Access
     from scrapy_norobots.settings import Config
     from scrapy_norobots.standard import Origin
 

@@ -13,7 +13,7 @@ from scrapy.resolver import CachingThreadedResolver
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.error import DNSLookupError
 
-from scrapy_norobots import compat
+from scrapy_norobots.scrapy_api import compat
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -10,7 +10,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 
-from scrapy_norobots import compat
+from scrapy_norobots.scrapy_api import compat
 from tests.helpers.spiders.pages import Pages
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from typing import Any
 import scrapy.crawler
 from scrapy.crawler import Crawler
 
-from scrapy_norobots import compat
 from scrapy_norobots.commands.spider import Pool, run_spider
+from scrapy_norobots.scrapy_api import compat
 
 
 @dataclass

@@ -14,7 +14,7 @@ import sys
 import time
 from dataclasses import replace
 
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.stores.sqlite import SqliteStore
 from tests.helpers.samples.snapshots import FOUND, later
 

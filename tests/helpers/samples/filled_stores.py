@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import open_store
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 
 ORIGIN = Origin("http", "town.example", 8080)

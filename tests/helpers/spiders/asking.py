@@ -13,8 +13,8 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from twisted.internet.defer import CancelledError
 
-from scrapy_norobots import compat
-from scrapy_norobots.origins import OriginCache
+from scrapy_norobots.load.origins import OriginCache
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.settings import Config
 from tests.helpers.spiders.noting import Listening
 from tests.helpers.spiders.pages import Pages

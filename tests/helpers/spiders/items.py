@@ -11,7 +11,7 @@ from scrapy import signals
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
-from scrapy_norobots import compat
+from scrapy_norobots.scrapy_api import compat
 from tests.helpers.spiders.pages import Pages
 
 

@@ -11,7 +11,8 @@ from scrapy import Request, signals
 from scrapy.http import Response, TextResponse
 from scrapy.robotstxt import RobotParser
 
-from scrapy_norobots import RobotsTxt, compat
+from scrapy_norobots import RobotsTxt
+from scrapy_norobots.scrapy_api import compat
 from tests.helpers.spiders.pages import Pages
 
 

@@ -10,7 +10,7 @@ from scrapy import Request, signals
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 from scrapy.http import Response
 
-from scrapy_norobots import compat
+from scrapy_norobots.scrapy_api import compat
 from tests.helpers.components.schedulers import OwnScheduler
 from tests.helpers.spiders.pages import Pages
 

@@ -10,7 +10,7 @@ from scrapy.exceptions import CloseSpider, StopDownload
 from scrapy.http import Response
 from twisted.internet.defer import Deferred
 
-from scrapy_norobots import compat
+from scrapy_norobots.scrapy_api import compat
 from tests.helpers.spiders.pages import Pages
 
 

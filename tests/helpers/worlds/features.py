@@ -24,8 +24,8 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from twisted.internet.defer import Deferred
 
-from scrapy_norobots import compat
-from scrapy_norobots.fetch import ROBOTS_DOWNLOAD
+from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
+from scrapy_norobots.scrapy_api import compat
 from tests.helpers.judges.judge import fingerprint
 from tests.helpers.running.redisserver import NoRedisError, RedisServer
 from tests.helpers.spiders.pages import Pages

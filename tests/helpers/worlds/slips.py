@@ -10,15 +10,15 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_norobots import question
-from scrapy_norobots.access import Access, AccessKind
 from scrapy_norobots.features import crawl_delay
 from scrapy_norobots.features.early_drops import EarlyDrops
 from scrapy_norobots.features.evidence.recorder import Evidence
 from scrapy_norobots.features.metatag import RobotsMetaMiddleware
+from scrapy_norobots.load.origins import OriginCache
 from scrapy_norobots.middleware import NoRobotsMiddleware
-from scrapy_norobots.origins import OriginCache
-from scrapy_norobots.parser import AllRules
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.access import Access, AccessKind
+from scrapy_norobots.rules.parser import AllRules
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, records, rules
 from scrapy_norobots.standard.urls import split
 from scrapy_norobots.stores.circuit_breaker import CircuitBreaker

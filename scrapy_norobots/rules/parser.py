@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser
 
-from scrapy_norobots.delay_values import CrawlDelay, ProtegoDelay
+from scrapy_norobots.rules.delay_values import CrawlDelay, ProtegoDelay
 from scrapy_norobots.standard import Decision, Reason, RobotsTxt, Verdict
 from scrapy_norobots.standard.lines import to_text
 from scrapy_norobots.standard.names import to_name
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from scrapy_norobots.access import Rules
+    from scrapy_norobots.rules.access import Rules
     from scrapy_norobots.standard import Origin
 
 

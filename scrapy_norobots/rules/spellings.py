@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scrapy_norobots.access import Access
+    from scrapy_norobots.rules.access import Access
     from scrapy_norobots.standard import Decision, Origin
 
 

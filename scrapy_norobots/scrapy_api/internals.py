@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from scrapy.core import downloader as scrapy_downloader
 from scrapy.core.downloader import Downloader
 
-from scrapy_norobots import compat
+from scrapy_norobots.scrapy_api import compat
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider

@@ -14,8 +14,8 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Protocol
 
-from scrapy_norobots.freshness import Freshness
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.names import to_name

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, TypeVar
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_norobots import compat
-from scrapy_norobots.access import Access, Judge, Rules
 from scrapy_norobots.events import Downloaded, Events, OriginLoaded, Recalled
-from scrapy_norobots.fetch import ClosingError, Fetcher
-from scrapy_norobots.origins import OriginCache, SharedLoads
-from scrapy_norobots.parser import Reader, as_parser
+from scrapy_norobots.load.fetch import ClosingError, Fetcher
+from scrapy_norobots.load.origins import OriginCache, SharedLoads
+from scrapy_norobots.rules.access import Access, Judge, Rules
+from scrapy_norobots.rules.parser import Reader, as_parser
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard.robotstxt import SMALL_BODY
 from scrapy_norobots.stores import MEMORY, Store, hold_lock, open_store, without_password
 from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_norobots.rules.snapshot import Snapshot
     from scrapy_norobots.settings import Config
-    from scrapy_norobots.snapshot import Snapshot
     from scrapy_norobots.standard import Origin
 
 _T = TypeVar("_T")

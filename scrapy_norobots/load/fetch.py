@@ -19,15 +19,15 @@ from scrapy.exceptions import IgnoreRequest, NotSupported, StopDownload
 from scrapy.http.request import NO_CALLBACK
 from w3lib.url import safe_url_string
 
-from scrapy_norobots import compat
-from scrapy_norobots.body import ENCODING_HEADER, decode
 from scrapy_norobots.events import Answered, Events
-from scrapy_norobots.freshness import stated_wait
-from scrapy_norobots.host_names import HostNames
-from scrapy_norobots.in_flight import BodiesInFlight, NoRoomError, free_body
-from scrapy_norobots.internals import has_slot_of_host, missing_internals, slot_of
+from scrapy_norobots.load.body import ENCODING_HEADER, decode
+from scrapy_norobots.load.host_names import HostNames
+from scrapy_norobots.load.in_flight import BodiesInFlight, NoRoomError, free_body
+from scrapy_norobots.rules.freshness import stated_wait
+from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.scrapy_api.internals import has_slot_of_host, missing_internals, slot_of
 from scrapy_norobots.settings import REDIRECT_MAX
-from scrapy_norobots.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.urls import split

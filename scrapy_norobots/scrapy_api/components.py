@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.misc import load_object
 
-from scrapy_norobots import compat
+from scrapy_norobots.scrapy_api import compat
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

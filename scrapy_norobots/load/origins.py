@@ -15,8 +15,8 @@ from typing import Any, Generic, TypeVar
 
 from twisted.internet.defer import Deferred
 
-from scrapy_norobots import compat
-from scrapy_norobots.access import Access
+from scrapy_norobots.rules.access import Access
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard import Origin
 
 _T = TypeVar("_T")

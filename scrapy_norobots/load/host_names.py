@@ -14,8 +14,8 @@ from urllib.request import getproxies
 
 from twisted.internet.defer import DeferredSemaphore
 
-from scrapy_norobots import compat
-from scrapy_norobots.internals import download_handler
+from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.scrapy_api.internals import download_handler
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timezone
 from email.utils import parsedate_to_datetime
 
-from scrapy_norobots.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Snapshot
 
 _MAX_AGE = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?([^,\s\"]*)", re.IGNORECASE)
 # The longest time to the next try after failures in a row, each of which doubles that time, in seconds.

@@ -1,0 +1,4 @@
+"""How the access to an origin is found: in memory (`origins`), in a store, or by a download (`fetch`).
+
+`loader` is the way in. May import everything below the features.
+"""
