@@ -194,9 +194,9 @@ class Stream:
         """Write the answers in order, until all are written, or the source fails."""
         while not self._has_failed and (self._window or not self._input_has_ended):
             answers, size = self._take_ready()
+            if self._window or answers:
+                self._show_progress()
             if not answers:
-                if self._window:
-                    self._show_progress()
                 await self._change.wait()
                 continue
             await compat.in_thread(writer, partial(self._write, answers))
