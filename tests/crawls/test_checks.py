@@ -8,6 +8,8 @@ from tests.helpers.running.crawling import ADDON, crawl, run_crawl
 from tests.helpers.sites import Site
 from tests.unit.test_addon import BUILTIN, META, OURS, OURS_IN_FULL
 
+SCRAPYS_OWN = "tests.helpers.components.derived.ScrapysOwn"
+
 
 def test_scrapys_own_middleware_beside_it_is_a_warning() -> None:
     by_hand = {OURS: 100, BUILTIN: 110}
@@ -30,7 +32,7 @@ def test_meta_tags_without_their_middleware_are_a_warning() -> None:
 
 @pytest.mark.parametrize(
     ("spider", "listed"),
-    [("pages.Pages", {"tests.helpers.components.derived.ScrapysOwn": 110}), ("configured.ListsASubclassOfScrapys", {})],
+    [("pages.Pages", {SCRAPYS_OWN: 110}), ("configured.ListsASubclassOfScrapys", {})],
     ids=["by its path", "by its class"],
 )
 def test_a_subclass_of_scrapys_own_middleware_beside_it_is_a_warning(
@@ -41,8 +43,7 @@ def test_a_subclass_of_scrapys_own_middleware_beside_it_is_a_warning(
         seen = crawl(f"{site.url}/", settings=settings, spider=f"tests.helpers.spiders.{spider}")
     assert len(site.robots_hits()) == 2
     (line,) = seen.log_lines("WARNING: ", "robots.txt middleware")
-    scrapys_own = "tests.helpers.components.derived.ScrapysOwn"
-    assert f"{scrapys_own}, a subclass of Scrapy's robots.txt middleware, is enabled too" in line
+    assert f"{SCRAPYS_OWN}, a subclass of Scrapy's robots.txt middleware, is enabled too" in line
     assert "a request passes only if both allow it, and each robots.txt is downloaded twice" in line
 
 
