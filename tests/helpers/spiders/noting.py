@@ -47,7 +47,8 @@ class MetaNotes(Pages):
 class Listening(Pages):
     """Records each `robots_parsed` signal: the parser, the request, and its answer for /back/."""
 
-    listens: ClassVar = {"parsed": signals.robots_parsed}
+    # Older versions of Scrapy have no such signal.
+    listens: ClassVar = {"parsed": getattr(signals, "robots_parsed", None)}
 
     def parsed(self, robotparser: RobotParser, request: Request) -> None:
         allowed = robotparser.allowed(f"{request.url}back/", "FooBot")
