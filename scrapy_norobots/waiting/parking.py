@@ -20,10 +20,10 @@ import scrapy
 from scrapy_norobots.events import LeftWaiting, NoRoomToWait, Waits
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.waiting.downloader import RobotsDownloader
-from scrapy_norobots.waiting.lines import Lines, Parked
+from scrapy_norobots.waiting.load_turns import Turns
 from scrapy_norobots.waiting.sites import Sites
+from scrapy_norobots.waiting.slot_lines import Lines, Parked
 from scrapy_norobots.waiting.slots import Slots
-from scrapy_norobots.waiting.turns import Turns
 
 if TYPE_CHECKING:
     from scrapy import Request

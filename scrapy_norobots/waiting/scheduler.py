@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-    from scrapy_norobots.waiting.lines import Parked
+    from scrapy_norobots.waiting.slot_lines import Parked
 
 logger = logging.getLogger(__name__)
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from scrapy_norobots.load.loader import RobotsLoader
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.standard import Origin
-    from scrapy_norobots.waiting.lines import Parked
-    from scrapy_norobots.waiting.turns import Turns
+    from scrapy_norobots.waiting.load_turns import Turns
+    from scrapy_norobots.waiting.slot_lines import Parked
 
 # How many retries a host gets whose name did not resolve: there may be no such host.
 _UNKNOWN_HOST_TRIES = 1

@@ -10,7 +10,7 @@ from scrapy import Request
 from scrapy.core.downloader import Slot
 
 from scrapy_norobots.scrapy_api.internals import now
-from scrapy_norobots.waiting.lines import Lines, Parked
+from scrapy_norobots.waiting.slot_lines import Lines, Parked
 from scrapy_norobots.waiting.slots import Slots
 
 DELAY = 100.0

@@ -11,8 +11,8 @@ import pytest
 from scrapy.core.downloader import Slot
 
 from scrapy_norobots.scrapy_api.internals import set_crawl_delay
+from scrapy_norobots.waiting.load_turns import Turns
 from scrapy_norobots.waiting.slots import Slots
-from scrapy_norobots.waiting.turns import Turns
 from tests.unit.test_circuit_breaker import can_wait_for_deferreds
 
 MANY = 500
