@@ -120,7 +120,7 @@ class Downloading(Pages):
     async def start(self) -> AsyncIterator[Request]:
         if self._place == "start":
             await self._download()
-        for request in self.start_requests():
+        for request in self.first_requests():
             yield request
 
     async def parse(self, response: Response, **kwargs: Any) -> None:  # type: ignore[override]

@@ -62,8 +62,8 @@ class ThenAnyway(Then):
 class RepeatsTheRequest(Pages):
     """Yields the object of each start request three times."""
 
-    def start_requests(self) -> Iterator[Request]:
-        for request in super().start_requests():
+    def first_requests(self) -> Iterator[Request]:
+        for request in super().first_requests():
             request.dont_filter = True
             yield from (request, request, request)
 

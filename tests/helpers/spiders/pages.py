@@ -83,10 +83,14 @@ class Pages(Recording):
         return self.crawler.engine
 
     async def start(self) -> AsyncIterator[Request]:
-        for request in self.start_requests():
+        for request in self.first_requests():
             yield request
 
     def start_requests(self) -> Iterator[Request]:
+        """Do the same until Scrapy 2.12; a subclass overrides `first_requests`, which both use."""
+        return self.first_requests()
+
+    def first_requests(self) -> Iterator[Request]:
         for given in self._requests:
             yield self.request(**({"url": given} if isinstance(given, str) else given))
 

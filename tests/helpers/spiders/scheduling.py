@@ -77,7 +77,7 @@ class StartsLazily(Pages):
     """Yields a start request only if nothing else is left to do, as Scrapy's documentation proposes."""
 
     async def start(self) -> AsyncIterator[Request]:
-        for request in self.start_requests():
+        for request in self.first_requests():
             if self.engine.needs_backout():
                 await self.crawler.signals.wait_for(signals.scheduler_empty)
             yield request

@@ -219,8 +219,8 @@ class Items(Pages):
     def ended(self) -> None:
         self.notes["end"] = time.monotonic()
 
-    def start_requests(self) -> Iterator[Request]:
-        for request in super().start_requests():
+    def first_requests(self) -> Iterator[Request]:
+        for request in super().first_requests():
             if self._manner.way(request.url) == "scheduler":
                 yield request
 
