@@ -106,7 +106,9 @@ def test_of_a_request_that_waited_and_a_scheduled_one_the_higher_priority_goes_f
         assert waited[0] >= 60 - 1  # one of the others may be on its way
 
 
-@pytest.mark.skipif(not hasattr(signals, "scheduler_empty"), reason="only from Scrapy 2.13 on")
+@pytest.mark.skipif(
+    not hasattr(signals, "robots_parsed"), reason="before Scrapy 2.18, the engine asks at other moments"
+)
 def test_a_lazy_start_keeps_the_order_of_scrapy(mode: str) -> None:
     def asked(settings: dict[str, Any]) -> list[str]:
         robots = Answer(RULES, before=lambda: time.sleep(0.2))
