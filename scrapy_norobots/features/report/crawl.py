@@ -37,7 +37,6 @@ from scrapy_norobots.features.report.facts import facts_of, log_text
 from scrapy_norobots.features.report.ineffective import IneffectiveRules
 from scrapy_norobots.features.report.listing import Listing, list_files
 from scrapy_norobots.features.report.page import RENDERERS
-from scrapy_norobots.features.report.settings import ReportConfig
 from scrapy_norobots.rules.access import AccessKind
 from scrapy_norobots.rules.parser import StrictRobotParser, is_only_strict, strict_reading
 from scrapy_norobots.scrapy_api import compat
@@ -90,7 +89,7 @@ class CrawlReport:
         # file with another extension. The shell has no spider at this point, and no crawl to report.
         self._files = [
             (files.prepare(path, crawler.spider, self._started), RENDERERS[PurePath(path).suffix.lower()])
-            for path in ReportConfig.from_settings(crawler.settings).paths
+            for path in files.ReportConfig.from_settings(crawler.settings).paths
             if crawler.spider is not None
         ]
         self._without_rules = Named()
@@ -111,7 +110,7 @@ class CrawlReport:
         events.on(Waits, self._wait)
         events.on(RetryFailed, self._retry_failed)
         events.on(WaitEnded, self._wait_ended)
-        events.on(LeftWaiting, self._left_waiting)
+        events.on(LeftWaiting, lambda _: self._count("norobots/retry/left"))
         events.on(NoRoomToWait, self._no_room)
         events.on_awaited(Closing, self._close)
 
@@ -169,9 +168,20 @@ class CrawlReport:
         else:
             self._stats.inc_value(f"norobots/forbidden_by/{decision.parser or StrictRobotParser.__name__}")
 
+    def _count(self, stat: str) -> None:
+        """Count a request in the stats, and under the last part of the stat's name in the summary."""
+        self.counters.requests[stat.rpartition("/")[2]] += 1
+        self._stats.inc_value(stat)
+
+    def _exempt(self, event: Exempt) -> None:
+        if event.reason is None:
+            self._count("norobots/overridden")
+
+    def _wait_ended(self, event: WaitEnded) -> None:
+        self._count("norobots/retry/given_up" if event.is_given_up else "norobots/retry/came_back")
+
     def _wait(self, event: Waits) -> None:
-        self.counters.waited += 1
-        self._stats.inc_value("norobots/retry/waited")
+        self._count("norobots/retry/waited")
         if event.is_first:
             self._log(
                 self._level(event.origin),
@@ -191,18 +201,6 @@ class CrawlReport:
         shown = printable(str(origin))
         self._log(self._level(origin), "%s: requests to %s %s", access.detail, shown, what)
 
-    def _wait_ended(self, event: WaitEnded) -> None:
-        if event.is_given_up:
-            self.counters.given_up += 1
-            self._stats.inc_value("norobots/retry/given_up")
-        else:
-            self.counters.came_back += 1
-            self._stats.inc_value("norobots/retry/came_back")
-
-    def _left_waiting(self, event: LeftWaiting) -> None:
-        self.counters.left += 1
-        self._stats.inc_value("norobots/retry/left")
-
     def _no_room(self, event: NoRoomToWait) -> None:
         self._stats.inc_value("norobots/retry/no_room")
         if not self._has_logged_no_room:
@@ -213,11 +211,6 @@ class CrawlReport:
                 "dropped (NOROBOTS_RETRY_CLOSED_MAX)",
                 event.most,
             )
-
-    def _exempt(self, event: Exempt) -> None:
-        if event.reason is None:
-            self.counters.overridden += 1
-            self._stats.inc_value("norobots/overridden")
 
     async def _close(self, event: Closing) -> None:
         try:
@@ -235,7 +228,7 @@ class CrawlReport:
         """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""
         from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
 
-        self._stats.set_value("norobots/passed", self.counters.passed)
+        self._stats.set_value("norobots/passed", self.counters.requests["passed"])
         crawl = {
             "generator": f"scrapy-norobots {__version__}",
             "spider": printable(self._spider_name),
@@ -307,7 +300,7 @@ class CrawlReport:
         if not self._with_ineffective.take(access.snapshot.origin):
             return
         url = printable(access.snapshot.url)
-        self._log(logging.WARNING, "%s has lines without effect: %s.", url, ineffective)
+        self._log(logging.WARNING, "%s has lines without effect: %s.", url, ineffective.text)
         if self._with_ineffective.is_full:
             self._log(
                 logging.WARNING,

@@ -41,7 +41,7 @@ def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing]
     return Facts(
         crawl=crawl,
         requests={
-            name: getattr(counters, name)
+            name: counters.requests[name]
             for name in ("passed", "dropped", "overridden", "waited", "came_back", "given_up", "left")
         },
         origins=counters.origins,
@@ -54,8 +54,8 @@ def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing]
         slowest=_longest(counters.slowest),
         crawl_delays={"files": counters.crawl_delays, "longest": _longest(counters.longest_crawl_delay)},
         patterns={"files": counters.patterns, "first": printable(counters.first_pattern) or None},
-        dropped_most=[_cause(cause, count) for cause, count in counters.causes.most_common(_IN_REPORT)],
-        dropped_most_short_by=counters.causes.short_by,
+        dropped_most=[_cause(*item) for item in counters.most_common_causes()[:_IN_REPORT]],
+        dropped_most_short_by=counters.short_by,
         rows=[_row(*item) for item in sorted(counters.rows.items(), key=lambda item: -item[1].dropped)],
         rows_left_out=counters.left_out,
         files=list(files),
@@ -134,7 +134,7 @@ def _row(origin: Origin, row: OriginRow) -> dict[str, Any]:
         "requests": row.requests,
         "dropped": row.dropped,
         "crawl_delay": round(row.crawl_delay, 3),
-        "ignored_lines": row.ineffective.lines if row.ineffective else 0,
-        "findings": row.ineffective.kinds if row.ineffective else "",
+        "ignored_lines": row.ignored_lines,
+        "findings": row.findings,
         "detail": printable(row.detail),
     }
