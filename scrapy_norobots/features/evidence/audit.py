@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 from scrapy_norobots.features.evidence.decisions import verdict_of
 from scrapy_norobots.features.evidence.fields import (
@@ -46,20 +46,12 @@ _OUTCOMES_MAX = 50_000
 # The reasons why a request needs no robots.txt. A decision by a file may also have the second one.
 _EXEMPTIONS = (Reason.NOT_WEB.name.lower(), Reason.ROBOTS_TXT.name.lower())
 
+# Takes names of parsers, and returns what reads a file by these, in this order. With the keyword `is_strict`
+# the first is the strict one, of which a decision has the line; the keyword `multivalue` is its dialect.
+# Raises `LookupError` if a parser is unknown or cannot be used.
+Readers: TypeAlias = Callable[..., Callable[[bytes], Rules]]
+
 _NO_TIMES = Freshness(0, 0, 0, 0)  # freshness is not checked
-
-
-class Readers(Protocol):
-    """Finds parsers by name."""
-
-    def __call__(
-        self, names: Sequence[str], *, is_strict: bool, multivalue: bool
-    ) -> Callable[[bytes], Rules]:
-        """Return what reads a file by the parsers of these names, in this order.
-
-        With `is_strict` the first is the strict one, of which a decision has the line; `multivalue` is its
-        dialect. Raises `LookupError` if a parser is unknown or cannot be used.
-        """
 
 
 class Problem(NamedTuple):
@@ -127,7 +119,6 @@ class Audit:
             yield Problem(path.name, str(exc), is_readable=False)
 
     def _read_answers(self, path: Path) -> Iterator[Problem]:
-        self._index.add_file(path)
         file = GzipFile(path, self._on_read)
         for offset, data in file.members():
             stored = read_record(data)
@@ -142,7 +133,7 @@ class Audit:
             # A revisit has the digest of the file that it renews.
             self._index.add_outcome(stored.origin, stored.date, Outcome(stored.status, stored.digest))
             if stored.body is not None and stored.digest is not None:
-                self._index.add_body(stored.digest, offset)
+                self._index.add_body(stored.digest, path, offset)
         self.cut_off += file.is_cut_off
 
     def _add_run(self, path: Path, about: Mapping[str, str]) -> Iterator[Problem]:
