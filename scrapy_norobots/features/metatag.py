@@ -25,6 +25,7 @@ from scrapy.http import HtmlResponse
 from scrapy_norobots.question import is_overridden
 from scrapy_norobots.scrapy_api.components import check_place, enabled_keys
 from scrapy_norobots.scrapy_api.identity import Identity
+from scrapy_norobots.scrapy_api.log import CrawlLog
 from scrapy_norobots.settings import Section, flag, setting, text
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.meta import RobotsMeta, fold, wanted
@@ -110,7 +111,7 @@ class RobotsMetaMiddleware:
         if not self._config.obey:
             raise NotConfigured
         assert crawler.stats is not None  # made before any middleware
-        self._crawler = crawler
+        self._log = CrawlLog(crawler, logger)
         self._stats = crawler.stats
         self._identity = Identity(crawler, self._config.robot)
         # The output of errbacks passes: their responses are not in this mapping. The copy in a response's
@@ -154,24 +155,22 @@ class RobotsMetaMiddleware:
         page = self._pages.get(response)
         if page is None or each is None:
             return True
+        assert response.request is not None  # the engine sets it
+        which: object = each
         if isinstance(each, Request):
-            if page.follow or not self._config.nofollow or each.meta.get("dont_obey_robotstxt"):
-                return True
-            self._stats.inc_value("norobots/meta/nofollow")
-            self._log_drop("Request", each, "nofollow", page.nofollow_by, response)
+            kind, stat, source = "Request", "norobots/meta/nofollow", page.nofollow_by
+            is_obeyed = self._config.nofollow and not each.meta.get("dont_obey_robotstxt")
         else:
-            assert response.request is not None  # the engine sets it
-            if page.index or not self._config.noindex or is_overridden(response.request):
-                return True
-            self._stats.inc_value("norobots/meta/noindex")
-            self._log_drop("Item", type(each).__name__, "noindex", page.noindex_by, response)
-        return self._config.dry_run
-
-    def _log_drop(self, kind: str, which: object, term: str, source: str | None, response: Response) -> None:
+            kind, stat, source = "Item", "norobots/meta/noindex", page.noindex_by
+            which = type(each).__name__
+            is_obeyed = self._config.noindex and not is_overridden(response.request)
+        if source is None or not is_obeyed:
+            return True
+        self._stats.inc_value(stat)
         verb = "would be dropped" if self._config.dry_run else "dropped"
-        page = printable(response.url)
-        extra = {"spider": self._crawler.spider}
-        logger.debug("%s %s by %s: %s (%s of %s)", kind, verb, term, which, source, page, extra=extra)
+        term, shown = stat.rpartition("/")[2], printable(response.url)
+        self._log(logging.DEBUG, "%s %s by %s: %s (%s of %s)", kind, verb, term, which, source, shown)
+        return self._config.dry_run
 
 
 def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
