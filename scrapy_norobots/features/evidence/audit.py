@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -87,9 +88,7 @@ class Audit:
     def __init__(
         self, files: Iterable[Path], readers: Readers, on_read: Callable[[int], object] = lambda _: None
     ) -> None:
-        names = sorted(files)
-        self._warcs = [path for path in names if path.name.endswith(WARC_SUFFIX)]
-        self._decisions = [path for path in names if path.name.endswith(DECISIONS_SUFFIX)]
+        self._files = sorted(files)
         self._readers = readers
         self._on_read = on_read
         self._runs: dict[str, Run] = {}
@@ -104,19 +103,15 @@ class Audit:
 
     def problems(self) -> Iterator[Problem]:
         """Read all files, and yield what is wrong."""
-        try:
-            for path in self._warcs:
-                yield from self._of_file(path, self._read_answers(path))
-            for path in self._decisions:
-                yield from self._of_file(path, self._read_decisions(path))
-        finally:
-            self._index.close()
-
-    def _of_file(self, path: Path, problems: Iterator[Problem]) -> Iterator[Problem]:
-        try:
-            yield from problems
-        except DamagedError as exc:
-            yield Problem(path.name, str(exc), is_readable=False)
+        kinds = ((WARC_SUFFIX, self._read_answers), (DECISIONS_SUFFIX, self._read_decisions))
+        with closing(self._index):
+            for suffix, read in kinds:
+                for path in self._files:
+                    if path.name.endswith(suffix):
+                        try:
+                            yield from read(path)
+                        except DamagedError as exc:
+                            yield Problem(path.name, str(exc), is_readable=False)
 
     def _read_answers(self, path: Path) -> Iterator[Problem]:
         file = GzipFile(path, self._on_read)
@@ -155,18 +150,18 @@ class Audit:
             run = _DEFAULT_RUN
         file = GzipFile(path, self._on_read)
         for number, line in enumerate(file.lines(), 1):
+            place = f"{path.name}: line {number}"
             try:
                 facts = json.loads(line)
                 self.verdicts[str(facts["verdict"])] += 1
                 self.dry_run += facts.get("dry_run") is True
                 self._check(facts, run)
             except MismatchError as exc:
-                yield Problem(f"{path.name}: line {number}", f"{facts['url']}: {exc}")
+                yield Problem(place, f"{facts['url']}: {exc}")
             except LookupError as exc:
-                yield Problem(f"{path.name}: line {number}", f"cannot be judged: {exc}", is_readable=False)
+                yield Problem(place, f"cannot be judged: {exc}", is_readable=False)
             except (ValueError, TypeError, AttributeError, RecursionError) as exc:
-                text = f"not a decision ({type(exc).__name__}: {exc})"
-                yield Problem(f"{path.name}: line {number}", text, is_readable=False)
+                yield Problem(place, f"not a decision ({type(exc).__name__}: {exc})", is_readable=False)
         self.cut_off += file.is_cut_off
 
     def _check(self, facts: dict[str, Any], run: Run) -> None:
@@ -211,16 +206,15 @@ class Audit:
         if key in self._parsed:
             return self._parsed[key]
         body, status = b"", outcome.status
+        parse: Callable[[bytes], Rules] = _no_rules
         if outcome.digest is not None:
             found = self._index.body(outcome.digest)
             if found is None:
                 raise MismatchError(f"the body with the digest {outcome.digest} is not stored")
             body, status = found, 200
+            parse = self._readers(parser.split(AND), is_strict=is_strict, multivalue=run.multivalue)
         origin = Origin.of(facts["origin"])
         assert origin is not None  # the page is of it
-        parse: Callable[[bytes], Rules] = _no_rules
-        if outcome.digest is not None:
-            parse = self._readers(parser.split(AND), is_strict=is_strict, multivalue=run.multivalue)
         snapshot = Snapshot(origin, origin.robots_url, 0.0, status, body=body)
         # About how much memory an access takes, with the rules that it will keep.
         self._parsed_size += 2_000 + 10 * len(body)
