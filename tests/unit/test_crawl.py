@@ -17,6 +17,7 @@ from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_norobots import RobotsForbidden, RobotsUnreachable
+from scrapy_norobots.events import OriginLoaded
 from scrapy_norobots.features.report.crawl import CrawlReport, Examined
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
@@ -62,7 +63,8 @@ def access(
 def load(
     report: CrawlReport, now: Access, previous: Access | None = None, examined: Examined = NOTHING
 ) -> None:
-    report.loaded(now, previous, "network", 0.1, examined)
+    request = Request(f"{now.snapshot.origin}/")
+    report.loaded(OriginLoaded(now, previous, "network", 0.1, request, "FooBot"), examined)
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:

@@ -33,11 +33,9 @@ class Cause(NamedTuple):
     def of(cls, decision: Decision, access: Access | None) -> Cause:
         """Return the cause of a decision to drop; `access` is None for a URL without an origin."""
         line, text = decision.rule or (0, decision.why)
-        if access is None:
-            return cls("", line, text[:_TEXT_MAX])
-        if access.rules is None:
+        if access is not None and access.rules is None:
             text = str(Outcome.of(access))
-        return cls(str(access.snapshot.origin), line, text[:_TEXT_MAX])
+        return cls(str(access.snapshot.origin) if access is not None else "", line, text[:_TEXT_MAX])
 
 
 class Outcome(NamedTuple):

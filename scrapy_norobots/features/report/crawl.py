@@ -97,7 +97,6 @@ class CrawlReport:
         self._thread = ThreadPoolExecutor(1, "norobots-report")  # starts when it is used
         self._start_drops = 0
         self._listings: list[Listing] = []
-        self._has_logged_no_room = False
         self.counters = Counters(_ROWS_MAX if self._files else 0)
 
     def subscribe(self, events: Events) -> None:
@@ -120,7 +119,7 @@ class CrawlReport:
             examined = await compat.in_thread(self._thread, partial(self.examine, access, previous))
         else:
             examined = self.examine(access, previous)
-        self.loaded(access, previous, event.source, event.seconds, examined)
+        self.loaded(event, examined)
 
     def examine(self, access: Access, previous: Access | None) -> Examined:
         """Search a file for what the report says of it; this takes time, and may run in a thread."""
@@ -136,11 +135,9 @@ class CrawlReport:
         has_pattern = is_new and is_only_strict(access.rules) and _PATTERN.search(body) is not None
         return Examined(ineffective, has_pattern)
 
-    def loaded(
-        self, access: Access, previous: Access | None, source: str, seconds: float, examined: Examined
-    ) -> None:
-        """Report the load of an origin; `previous` is the access that it replaces, if any."""
-        ineffective = examined.ineffective
+    def loaded(self, event: OriginLoaded, examined: Examined) -> None:
+        """Report the load of an origin."""
+        access, previous, ineffective = event.access, event.previous, examined.ineffective
         self._stats.inc_value(f"norobots/origins/{access.kind.value}")
         if access.stale:
             self._stats.inc_value("norobots/stale")
@@ -148,7 +145,7 @@ class CrawlReport:
             self._log_ineffective(access, ineffective)
         if examined.has_pattern:
             self.counters.add_pattern(access.snapshot.url)
-        self.counters.load(access, previous, source, seconds, ineffective)
+        self.counters.load(access, previous, event.source, event.seconds, ineffective)
         if previous is None or (previous.outcome, previous.stale) != (access.outcome, access.stale):
             self._log_outcome(access, is_first=previous is None)
 
@@ -202,9 +199,8 @@ class CrawlReport:
         self._log(self._level(origin), "%s: requests to %s %s", access.detail, shown, what)
 
     def _no_room(self, event: NoRoomToWait) -> None:
-        self._stats.inc_value("norobots/retry/no_room")
-        if not self._has_logged_no_room:
-            self._has_logged_no_room = True
+        self._count("norobots/retry/no_room")
+        if self.counters.requests["no_room"] == 1:
             self._log(
                 logging.WARNING,
                 "The requests that wait for closed sites have reached the limit, %d: further ones are "

@@ -7,7 +7,7 @@ with `printable`, so that it is safe on a terminal.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import Any, TypeAlias
 
 from scrapy_norobots.features.report.counters import Cause, Counters, OriginRow
 from scrapy_norobots.features.report.listing import Listing
@@ -18,22 +18,8 @@ _IN_LOG = 10
 _IN_REPORT = 100
 
 
-class Facts(TypedDict):
-    """A report; `crawl` describes the crawl: generator, spider, times, and so on."""
-
-    crawl: dict[str, Any]
-    requests: dict[str, int]
-    origins: int
-    outcomes: list[dict[str, Any]]
-    sources: dict[str, int]
-    slowest: dict[str, Any] | None
-    patterns: dict[str, Any]
-    crawl_delays: dict[str, Any]
-    dropped_most: list[dict[str, Any]]
-    dropped_most_short_by: int
-    rows: list[dict[str, Any]]
-    rows_left_out: int
-    files: list[Listing]
+# A report, as `facts_of` makes it; its `crawl` describes the crawl: generator, spider, times, and so on.
+Facts: TypeAlias = dict[str, Any]
 
 
 def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing] = ()) -> Facts:
