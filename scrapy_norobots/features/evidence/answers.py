@@ -37,7 +37,6 @@ _OTHER_NAMES = {
     ENCODING_HEADER.lower().encode(): b"Content-Encoding",
 }
 
-
 # A line break in a header, which is read as a space (RFC 9112, 5.2).
 _FOLD = re.compile(rb"[ \t]*[\r\n]+[ \t]*")
 
@@ -71,14 +70,14 @@ class Answer(NamedTuple):
         # HTTP/2 has no text form, so its answers have that of HTTP/1.1.
         protocol = "HTTP/1.0" if response.protocol == "HTTP/1.0" else "HTTP/1.1"
         head = _Head(protocol, response.status, headers)
-        if self.renewed is None:
-            _write(writer, "response", response.url, head, response.body, fields)
-            return
-        fields[BODY_DIGEST] = digest_of(self.renewed.body)
-        fields["WARC-Profile"] = _NOT_MODIFIED
-        fields["WARC-Refers-To-Target-URI"] = percent_encode(self.renewed.url)
-        fields["WARC-Refers-To-Date"] = date_of(self.renewed.time)
-        _write(writer, "revisit", response.url, head, b"", fields)
+        kind, body = "response", response.body
+        if self.renewed is not None:
+            kind, body = "revisit", b""
+            fields[BODY_DIGEST] = digest_of(self.renewed.body)
+            fields["WARC-Profile"] = _NOT_MODIFIED
+            fields["WARC-Refers-To-Target-URI"] = percent_encode(self.renewed.url)
+            fields["WARC-Refers-To-Date"] = date_of(self.renewed.time)
+        _write(writer, kind, response.url, head, body, fields)
 
 
 class Copy(NamedTuple):

@@ -18,19 +18,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
+from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.decisions import verdict_of
-from scrapy_norobots.features.evidence.fields import (
-    AIOHTTP,
-    AND,
-    DECISIONS_SUFFIX,
-    MULTIVALUE,
-    OVERRIDDEN,
-    OVERRIDE,
-    POLICY,
-    RUN,
-    UNREACHABLE,
-    WARC_SUFFIX,
-)
 from scrapy_norobots.features.evidence.files import DamagedError, GzipFile, read_record
 from scrapy_norobots.features.evidence.index import Index, Outcome
 from scrapy_norobots.rules.access import ALLOW, DENY, PRESETS, Access, Judge, Rules, StatusPolicy
@@ -103,7 +92,7 @@ class Audit:
 
     def problems(self) -> Iterator[Problem]:
         """Read all files, and yield what is wrong."""
-        kinds = ((WARC_SUFFIX, self._read_answers), (DECISIONS_SUFFIX, self._read_decisions))
+        kinds = ((fields.WARC_SUFFIX, self._read_answers), (fields.DECISIONS_SUFFIX, self._read_decisions))
         with closing(self._index):
             for suffix, read in kinds:
                 for path in self._files:
@@ -132,11 +121,13 @@ class Audit:
         self.cut_off += file.is_cut_off
 
     def _add_run(self, path: Path, about: Mapping[str, str]) -> Iterator[Problem]:
-        if POLICY not in about:
+        if fields.POLICY not in about:
             return  # of another tool
         try:
-            self._runs[about[RUN]] = Run(
-                _policy(about[POLICY]), about[MULTIVALUE] == str(True), about[AIOHTTP] == str(True)
+            self._runs[about[fields.RUN]] = Run(
+                _policy(about[fields.POLICY]),
+                about[fields.MULTIVALUE] == str(True),
+                about[fields.AIOHTTP] == str(True),
             )
         except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
             yield Problem(
@@ -144,7 +135,7 @@ class Audit:
             )
 
     def _read_decisions(self, path: Path) -> Iterator[Problem]:
-        run = self._runs.get(path.name.removesuffix(DECISIONS_SUFFIX).rpartition("-")[0])
+        run = self._runs.get(path.name.removesuffix(fields.DECISIONS_SUFFIX).rpartition("-")[0])
         if run is None:
             yield Problem(path.name, "no warcinfo record states the settings of its crawl", is_readable=False)
             run = _DEFAULT_RUN
@@ -167,9 +158,9 @@ class Audit:
     def _check(self, facts: dict[str, Any], run: Run) -> None:
         """Raise `MismatchError` if a decision is not what the evidence supports."""
         url, origin = facts["url"], facts["origin"]
-        if facts["verdict"] == OVERRIDDEN:
-            if facts["reason"] != OVERRIDE:
-                raise MismatchError(f"recorded as {OVERRIDDEN}, but not because of {OVERRIDE}")
+        if facts["verdict"] == fields.OVERRIDDEN:
+            if facts["reason"] != fields.OVERRIDE:
+                raise MismatchError(f"recorded as {fields.OVERRIDDEN}, but not because of {fields.OVERRIDE}")
             return
         if facts["reason"] == Reason.BAD_URL.name.lower():
             _check_bad_url(facts)
@@ -212,7 +203,7 @@ class Audit:
             if found is None:
                 raise MismatchError(f"the body with the digest {outcome.digest} is not stored")
             body, status = found, 200
-            parse = self._readers(parser.split(AND), is_strict=is_strict, multivalue=run.multivalue)
+            parse = self._readers(parser.split(fields.AND), is_strict=is_strict, multivalue=run.multivalue)
         origin = Origin.of(facts["origin"])
         assert origin is not None  # the page is of it
         snapshot = Snapshot(origin, origin.robots_url, 0.0, status, body=body)
@@ -253,8 +244,10 @@ def _spellings(target: str, run: Run) -> Iterator[str]:
 
 
 def _check_bad_url(facts: Mapping[str, Any]) -> None:
-    if facts["verdict"] != UNREACHABLE:
-        raise MismatchError(f"recorded as {facts['verdict']}, but a URL without an origin is {UNREACHABLE}")
+    if facts["verdict"] != fields.UNREACHABLE:
+        raise MismatchError(
+            f"recorded as {facts['verdict']}, but a URL without an origin is {fields.UNREACHABLE}"
+        )
     try:
         origin = Origin.of(facts["url"])
     except ValueError:

@@ -16,16 +16,8 @@ from typing import NamedTuple
 from warcio.archiveiterator import ArchiveIterator
 from warcio.recordloader import ArcWarcRecord
 
-from scrapy_norobots.features.evidence.fields import (
-    AIOHTTP,
-    BODY_DIGEST,
-    MULTIVALUE,
-    ORIGIN,
-    POLICY,
-    RUN,
-    SOURCE,
-    digest_of,
-)
+from scrapy_norobots.features.evidence import fields
+from scrapy_norobots.features.evidence.fields import digest_of
 from scrapy_norobots.load.body import decode
 
 # How many bytes of a file are unpacked at a time. They can become a thousand times as many.
@@ -140,16 +132,16 @@ def _fields_of(record: ArcWarcRecord, body: bytes) -> Stored:
     kind = str(record.rec_type)
     if kind == "warcinfo":
         lines = (line.partition(": ") for line in body.decode("utf-8", "replace").splitlines())
-        wanted = (RUN, POLICY, MULTIVALUE, AIOHTTP)
+        wanted = (fields.RUN, fields.POLICY, fields.MULTIVALUE, fields.AIOHTTP)
         return Stored(kind, about={name: value for name, _, value in lines if name in wanted})
     get = record.rec_headers.get_header
     return Stored(
         kind,
         url=get("WARC-Target-URI") or "",
-        origin=get(ORIGIN) or "",
+        origin=get(fields.ORIGIN) or "",
         date=get("WARC-Date") or "",
         status=None if record.http_headers is None else int(record.http_headers.get_statuscode()),
-        digest=get(BODY_DIGEST),
+        digest=get(fields.BODY_DIGEST),
     )
 
 
@@ -162,7 +154,7 @@ def _judged(record: ArcWarcRecord, body: bytes, stored: Stored) -> bytes | None:
         return None
     if record.http_headers is None:  # its URL or its type is not that of an HTTP answer
         raise ValueError("it has no HTTP headers")
-    if not record.rec_headers.get_header(SOURCE):  # bodies from a store are decoded already
+    if not record.rec_headers.get_header(fields.SOURCE):  # bodies from a store are decoded already
         headers = record.http_headers.headers
         encodings = ",".join(value for name, value in headers if name.lower() == "content-encoding")
         try:

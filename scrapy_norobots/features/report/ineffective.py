@@ -61,20 +61,15 @@ class IneffectiveRules:
             )
         else:
             said = f"{lines} {'line' if lines == 1 else 'lines'}{beginning} ({details})"
-        return cls(lines, ", ".join(f"{kind}{_places(found)}" for kind, found in kinds.items()), said)
-
-
-def _places(found: list[Finding]) -> str:
-    return f" (line {found[0].line}{_more(found)})"
+        return cls(lines, ", ".join(f"{kind} ({_place(found)})" for kind, found in kinds.items()), said)
 
 
 def _detail(found: list[Finding]) -> str:
-    first = found[0]
-    return f"line {first.line}{_more(found)}, {quoted(first.text.strip())}: {first.message.rstrip('.')}"
+    return f"{_place(found)}, {quoted(found[0].text.strip())}: {found[0].message.rstrip('.')}"
 
 
-def _more(found: list[Finding]) -> str:
-    return f" and {len(found) - 1} more" if len(found) > 1 else ""
+def _place(found: list[Finding]) -> str:
+    return f"line {found[0].line}" + (f" and {len(found) - 1} more" if len(found) > 1 else "")
 
 
 def _start(body: bytes) -> tuple[str, bool]:
