@@ -47,9 +47,10 @@ _META_WORDS = ("nofollow", "noindex")
 # Elements whose content is plain text or for scripts, so a tag in it does not apply. Parsers differ on some.
 _INERT = ("template", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 
-# A META tag in lower case and in plain form: a few attributes, and quotes only around values.
+# A META tag in lower case. The group has it if it is in plain form: a few attributes, and quotes only around
+# values. It is looked ahead for, since another tag may begin in what looks like a value.
 _VALUE = rb"""(?:"[^"]*"|'[^']*'|[^\s"'>][^\s>]*)"""
-_META = re.compile(rb"<meta(?=[\s/>])(?:[\s/]+[^\s=>/\"']+(?:\s*=\s*" + _VALUE + rb")?){0,20}[\s/]*>")
+_META = re.compile(rb"<meta(?=((?:[\s/]+[^\s=>/\"']+(?:\s*=\s*" + _VALUE + rb")?){0,20}[\s/]*>)?)")
 # The value of a tag's name attribute, in whatever quotes; and a value without character references.
 _NAME = re.compile(rb"name\s*=\s*(" + _VALUE + rb")")
 _PLAIN = re.compile(rb"[\w.: -]*")
@@ -207,19 +208,18 @@ def count_tags(body: bytes, robot: str | bytes) -> int | None:
     folded = fold(robot)
     is_wanted: dict[bytes, bool] = {}
     count = 0
-    place = plain.find(b"<meta")
-    while place >= 0 and count <= _TAGS_MAX:
-        tag = _META.match(plain, place)
-        if tag is None:
+    for tag in _META.finditer(plain):
+        if tag[1] is None:
             return None
-        for quoted in _NAME.findall(tag[0]):
+        for quoted in _NAME.findall(tag[1]):
             name = quoted.strip(b"\"'")
             if name not in is_wanted:
                 if len(is_wanted) > _TAGS_MAX or not _PLAIN.fullmatch(name):
                     return None
                 is_wanted[name] = wanted(name.decode(), folded)
             count += is_wanted[name]
-        place = plain.find(b"<meta", place + 1)
+        if count > _TAGS_MAX:
+            break
     return count
 
 

@@ -117,14 +117,10 @@ class Evidence:
                 Path(self._folder), _run_name(self._crawler), _about(config), dry_run=config.dry_run
             )
         except ImportError as exc:
-            raise ValueError(
-                f"NOROBOTS_EVIDENCE = {self._config.folder!r}: needs warcio: "
-                f"pip install 'scrapy-norobots[evidence]' ({exc})"
-            ) from exc
+            problem = f"needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})"
+            raise error("NOROBOTS_EVIDENCE", self._config.folder, problem) from exc
         except OSError as exc:
-            raise ValueError(
-                f"NOROBOTS_EVIDENCE = {self._config.folder!r}: cannot be written: {exc}"
-            ) from exc
+            raise error("NOROBOTS_EVIDENCE", self._config.folder, f"cannot be written: {exc}") from exc
         self._crawler.signals.connect(self._close, signals.spider_closed)
 
     def _hold(self, response: Response, request: Request) -> None:
@@ -175,8 +171,8 @@ class Evidence:
         self._decided(Made(time.time(), url, robot, request.url, exemption=reason))
 
     def _dropped(self, event: Dropped) -> None:
-        request, url, robot, error, access = event
-        self._decided(Made(time.time(), url, robot, request.url, access, error.decision))
+        request, url, robot, forbidden, access = event
+        self._decided(Made(time.time(), url, robot, request.url, access, forbidden.decision))
 
     def _decided(self, made: Made) -> None:
         """Record a decision, unless ``NOROBOTS_EVIDENCE_ALLOWED`` leaves it out."""

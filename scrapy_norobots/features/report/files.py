@@ -57,7 +57,7 @@ def prepare(template: str, spider: Spider, start: datetime) -> Path:
         path = Path(os.path.realpath(name))  # write through symbolic links
         _check_writable(path)
     except (OSError, ValueError) as exc:  # ValueError: a null character
-        raise ValueError(f"NOROBOTS_REPORT = {template!r}: cannot be written: {exc}") from exc
+        raise error("NOROBOTS_REPORT", template, f"cannot be written: {exc}") from exc
     return path
 
 
