@@ -25,6 +25,7 @@ from scrapy.http import HtmlResponse
 from scrapy_norobots.question import is_overridden
 from scrapy_norobots.scrapy_api.components import check_place, enabled_keys
 from scrapy_norobots.scrapy_api.identity import Identity
+from scrapy_norobots.scrapy_api.log import CrawlLog
 from scrapy_norobots.settings import Section, flag, setting, text
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.meta import RobotsMeta, fold, wanted
@@ -46,9 +47,10 @@ _META_WORDS = ("nofollow", "noindex")
 # Elements whose content is plain text or for scripts, so a tag in it does not apply. Parsers differ on some.
 _INERT = ("template", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 
-# A META tag in lower case and in plain form: a few attributes, and quotes only around values.
+# A META tag in lower case. The group has it if it is in plain form: a few attributes, and quotes only around
+# values. It is looked ahead for, since another tag may begin in what looks like a value.
 _VALUE = rb"""(?:"[^"]*"|'[^']*'|[^\s"'>][^\s>]*)"""
-_META = re.compile(rb"<meta(?=[\s/>])(?:[\s/]+[^\s=>/\"']+(?:\s*=\s*" + _VALUE + rb")?){0,20}[\s/]*>")
+_META = re.compile(rb"<meta(?=((?:[\s/]+[^\s=>/\"']+(?:\s*=\s*" + _VALUE + rb")?){0,20}[\s/]*>)?)")
 # The value of a tag's name attribute, in whatever quotes; and a value without character references.
 _NAME = re.compile(rb"name\s*=\s*(" + _VALUE + rb")")
 _PLAIN = re.compile(rb"[\w.: -]*")
@@ -110,7 +112,7 @@ class RobotsMetaMiddleware:
         if not self._config.obey:
             raise NotConfigured
         assert crawler.stats is not None  # made before any middleware
-        self._crawler = crawler
+        self._log = CrawlLog(crawler, logger)
         self._stats = crawler.stats
         self._identity = Identity(crawler, self._config.robot)
         # The output of errbacks passes: their responses are not in this mapping. The copy in a response's
@@ -154,24 +156,22 @@ class RobotsMetaMiddleware:
         page = self._pages.get(response)
         if page is None or each is None:
             return True
+        assert response.request is not None  # the engine sets it
+        which: object = each
         if isinstance(each, Request):
-            if page.follow or not self._config.nofollow or each.meta.get("dont_obey_robotstxt"):
-                return True
-            self._stats.inc_value("norobots/meta/nofollow")
-            self._log_drop("Request", each, "nofollow", page.nofollow_by, response)
+            kind, stat, source = "Request", "norobots/meta/nofollow", page.nofollow_by
+            is_obeyed = self._config.nofollow and not each.meta.get("dont_obey_robotstxt")
         else:
-            assert response.request is not None  # the engine sets it
-            if page.index or not self._config.noindex or is_overridden(response.request):
-                return True
-            self._stats.inc_value("norobots/meta/noindex")
-            self._log_drop("Item", type(each).__name__, "noindex", page.noindex_by, response)
-        return self._config.dry_run
-
-    def _log_drop(self, kind: str, which: object, term: str, source: str | None, response: Response) -> None:
+            kind, stat, source = "Item", "norobots/meta/noindex", page.noindex_by
+            which = type(each).__name__
+            is_obeyed = self._config.noindex and not is_overridden(response.request)
+        if source is None or not is_obeyed:
+            return True
+        self._stats.inc_value(stat)
         verb = "would be dropped" if self._config.dry_run else "dropped"
-        page = printable(response.url)
-        extra = {"spider": self._crawler.spider}
-        logger.debug("%s %s by %s: %s (%s of %s)", kind, verb, term, which, source, page, extra=extra)
+        term, shown = stat.rpartition("/")[2], printable(response.url)
+        self._log(logging.DEBUG, "%s %s by %s: %s (%s of %s)", kind, verb, term, which, source, shown)
+        return self._config.dry_run
 
 
 def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
@@ -208,19 +208,18 @@ def count_tags(body: bytes, robot: str | bytes) -> int | None:
     folded = fold(robot)
     is_wanted: dict[bytes, bool] = {}
     count = 0
-    place = plain.find(b"<meta")
-    while place >= 0 and count <= _TAGS_MAX:
-        tag = _META.match(plain, place)
-        if tag is None:
+    for tag in _META.finditer(plain):
+        if tag[1] is None:
             return None
-        for quoted in _NAME.findall(tag[0]):
+        for quoted in _NAME.findall(tag[1]):
             name = quoted.strip(b"\"'")
             if name not in is_wanted:
                 if len(is_wanted) > _TAGS_MAX or not _PLAIN.fullmatch(name):
                     return None
                 is_wanted[name] = wanted(name.decode(), folded)
             count += is_wanted[name]
-        place = plain.find(b"<meta", place + 1)
+        if count > _TAGS_MAX:
+            break
     return count
 
 

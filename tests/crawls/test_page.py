@@ -140,7 +140,8 @@ def many(count: int) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def long_list(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("long") / "report.html"
-    file.write_text(to_html(many(100_000)), "utf-8")  # type: ignore[arg-type]  # not all of a crawl
+    file.write_text(to_html(many(100_000)), "utf-8")
+
     return file
 
 

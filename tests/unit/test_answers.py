@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scrapy.http import Response
 
 from scrapy_norobots.features.evidence import files as evidence_files
-from scrapy_norobots.features.evidence.answers import Answer, Copy, Failure, begin
+from scrapy_norobots.features.evidence.answers import Answer, Copy, begin, writer_of
 from scrapy_norobots.features.evidence.fields import BODY_DIGEST, ORIGIN, SOURCE, date_of, digest_of
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.snapshot import Snapshot
@@ -19,7 +19,7 @@ from tests.helpers.judges.evidence import Stored, answers
 from tests.helpers.samples.made_up import ABOUT, FILE, TIME, TOWN, access, answer, end
 
 
-def stored(folder: Path, *records: Answer | Copy | Failure) -> list[Stored]:
+def stored(folder: Path, *records: Answer | Copy) -> list[Stored]:
     """Write records, and return what warcio reads."""
     writer = Writer(folder, "town-1", ABOUT)
     for record in records:
@@ -54,16 +54,16 @@ def test_a_renewed_copy_is_a_revisit_of_its_record(tmp_path: Path) -> None:
 
 def test_an_error_of_several_lines_is_one_field(tmp_path: Path) -> None:
     failed = Snapshot(TOWN, TOWN.robots_url, TIME, error="TimeoutError: \r\n\x00late")
-    (one,) = stored(tmp_path, Failure(failed))
+    (one,) = stored(tmp_path, Copy(failed, source=""))
     assert (one.kind, one.body) == ("metadata", b"norobots-error: TimeoutError: \x00late\r\n")
 
 
-def read_back(record: Answer | Copy | Failure) -> evidence_files.Stored:
+def read_back(record: Answer | Copy) -> evidence_files.Stored:
     """Write a record, and return what an audit reads."""
     file = BytesIO()
-    writer = begin(file, "town-1", ABOUT)
+    begin(file, "town-1", ABOUT)
     start = file.tell()
-    record.write(writer)
+    record.write(writer_of(file))
     return evidence_files.read_record(gzip.decompress(file.getvalue()[start:]))
 
 

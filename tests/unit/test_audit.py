@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from scrapy.http import Response
 
 from scrapy_norobots.features.evidence import audit as audit_module
-from scrapy_norobots.features.evidence.answers import Answer, Copy, Failure
+from scrapy_norobots.features.evidence.answers import Answer, Copy
 from scrapy_norobots.features.evidence.audit import Audit, Problem
 from scrapy_norobots.features.evidence.decisions import Made
 from scrapy_norobots.features.evidence.fields import AIOHTTP, MULTIVALUE, POLICY, date_of, digest_of
@@ -57,7 +57,8 @@ def crawled() -> Mapping[str, bytes]:
         by = access()
         writer.put(answer(by))
         writer.put(Copy(by.snapshot))
-        writer.put(Failure(Snapshot(TOWN, TOWN.robots_url, TIME + 5, error="TimeoutError: \r\n\x00late")))
+        failed = Snapshot(TOWN, TOWN.robots_url, TIME + 5, error="TimeoutError: \r\n\x00late")
+        writer.put(Copy(failed, source=""))
         for path in ("", "a", "back/"):
             writer.put(made(f"{TOWN}/{path}", by))
         end(writer)

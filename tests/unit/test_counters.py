@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_norobots.features.report.counters import Counters, Outcome, TopCounts
+from scrapy_norobots.features.report.counters import Cause, Counters, Outcome
 from scrapy_norobots.features.report.facts import facts_of
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
@@ -37,24 +38,27 @@ def drop(counters: Counters, at: Access, path: str = "/back/") -> None:
     counters.drop(at.decide(f"{at.snapshot.origin}{path}", "FooBot"), at)
 
 
+def count_causes(stream: Iterable[int], size: int) -> Counters:
+    counters = Counters(0, causes_max=size)
+    for line in stream:
+        counters.add_cause(Cause("http://town.example", line, "/"))
+        assert len(counters.causes) <= size
+    return counters
+
+
 @given(st.lists(st.integers(0, 30)), st.integers(1, 12))
-def test_errors_of_top_counts_are_within_short_by(stream: list[int], size: int) -> None:
-    top: TopCounts[int] = TopCounts(size)
-    for thing in stream:
-        top.add(thing)
-        assert len(top) <= size
-    kept = dict(top.most_common(size))
-    for thing, count in Counter(stream).items():
-        assert count - top.short_by <= kept.get(thing, 0) <= count
-    assert top.short_by * size <= 2 * len(stream)
+def test_errors_of_counts_of_causes_are_within_short_by(stream: list[int], size: int) -> None:
+    counters = count_causes(stream, size)
+    kept = {cause.line: count for cause, count in counters.causes.items()}
+    for line, count in Counter(stream).items():
+        assert count - counters.short_by <= kept.get(line, 0) <= count
+    assert counters.short_by * size <= 2 * len(stream)
 
 
-def test_top_counts_that_fit_are_exact_and_in_order() -> None:
-    top: TopCounts[str] = TopCounts(3)
-    for thing in "cabbac":
-        top.add(thing)
-    assert top.most_common(2) == [("a", 2), ("b", 2)]
-    assert top.short_by == 0
+def test_counts_of_causes_that_fit_are_exact_and_in_order() -> None:
+    counters = count_causes((3, 1, 2, 2, 1, 3), 3)
+    assert [(cause.line, count) for cause, count in counters.most_common_causes()] == [(1, 2), (2, 2), (3, 2)]
+    assert counters.short_by == 0
 
 
 @pytest.mark.parametrize("rows_max", [0, 1, 1_000])
@@ -76,7 +80,7 @@ def test_20000_origins_keep_at_most_rows_max_rows(rows_max: int) -> None:
         Outcome("closed", "5xx", False): 5_000,
         Outcome("closed", "error", False): 5_000,
     }
-    assert counters.dropped == 15_020
+    assert counters.requests["dropped"] == 15_020
     # Rows without a drop are newer than the last eviction.
     assert all(row.dropped or int(at.host[4:-8]) > 19_000 for at, row in counters.rows.items())
     if rows_max == 1_000:
@@ -121,7 +125,7 @@ def test_the_first_drop_gives_an_origin_a_row() -> None:
         counters.add_pass(origin(1))
     counters.add_pass(origin(2))
     assert counters.rows[origin(1)].requests == 5
-    assert counters.passed == 4
+    assert counters.requests["passed"] == 4
 
 
 def test_long_texts_of_sites_are_shortened() -> None:
@@ -132,6 +136,6 @@ def test_long_texts_of_sites_are_shortened() -> None:
     now = replace(now, rules=RobotsTxt.parse(body), note=50_000 * "x")
     load(counters, now)
     drop(counters, now, long)
-    ((cause, count),) = counters.causes.most_common(5)
+    ((cause, count),) = counters.most_common_causes()
     assert (len(cause.text), count) == (200, 1)
     assert len(counters.rows[origin(1)].detail) == 200

@@ -17,6 +17,7 @@ from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_norobots import RobotsForbidden, RobotsUnreachable
+from scrapy_norobots.events import OriginLoaded
 from scrapy_norobots.features.report.crawl import CrawlReport, Examined
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
@@ -62,7 +63,8 @@ def access(
 def load(
     report: CrawlReport, now: Access, previous: Access | None = None, examined: Examined = NOTHING
 ) -> None:
-    report.loaded(now, previous, "network", 0.1, examined)
+    request = Request(f"{now.snapshot.origin}/")
+    report.loaded(OriginLoaded(now, previous, "network", 0.1, request, "FooBot"), examined)
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -233,7 +235,7 @@ def test_a_drop_is_counted_by_what_forbids_it(error: RobotsForbidden, expected: 
     report = crawl_report()
     report.dropped(Request(error.decision.url), error, access())
     assert stats(report) == expected
-    assert report.counters.dropped == 1
+    assert report.counters.requests["dropped"] == 1
 
 
 def test_a_dry_run_counts_what_would_be_dropped(caplog: pytest.LogCaptureFixture) -> None:
@@ -276,7 +278,7 @@ def test_a_drop_is_a_warning_if_the_user_would_see_nothing_else(
 def test_the_end_says_all_that_was_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "report.json"
     report = crawl_report(SimpleNamespace(name="to\x1bwn"), NOROBOTS_REPORT=str(path), NOROBOTS_DRY_RUN=True)
-    report.counters.passed = 3
+    report.counters.requests["passed"] = 3
     report.finish("fini\x1bshed")
     assert stats(report) == {"norobots/passed": 3}
     crawl = json.loads(path.read_text())["crawl"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -74,7 +75,7 @@ def busy() -> Counters:
     drop(counters, shut, "/", 3)
     counters.add_pattern("http://town.example/robots.txt")
     counters.add_crawl_delay(town.snapshot.origin, 2.5, is_new=True)
-    counters.overridden = 1
+    counters.requests["overridden"] = 1
     return counters
 
 
@@ -133,7 +134,7 @@ def test_a_dry_run_says_what_would_have_been_dropped() -> None:
 
 def test_requests_that_waited_are_one_line() -> None:
     counters = busy()
-    counters.waited, counters.came_back, counters.given_up, counters.left = 4, 2, 1, 1
+    counters.requests |= Counter(waited=4, came_back=2, given_up=1, left=1)
     text = log_text(facts(counters))
     waited = "requests that waited for closed sites: 4; came back: 2, given up: 1, left at the end: 1"
     assert f"\n  {waited}" in text

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scrapy.http import Response
 
-from scrapy_norobots.features.evidence.answers import Copy, Failure
+from scrapy_norobots.features.evidence.answers import Copy
 from scrapy_norobots.features.evidence.fields import digest_of
 from scrapy_norobots.features.evidence.files import DamagedError, GzipFile, read_record
 from scrapy_norobots.features.evidence.writer import Writer
@@ -48,7 +48,7 @@ def records() -> list[bytes]:
             packed,
             answer(by)._replace(renewed=by.snapshot),
             Copy(by.snapshot),
-            Failure(failed),
+            Copy(failed, source=""),
         ):
             writer.put(record)
         end(writer)

@@ -36,11 +36,10 @@ def test_each_body_is_read_from_its_own_file(tmp_path: Path) -> None:
     index = Index()
     expected = {}
     for path in paths:
-        index.add_file(path)
         for offset, data in GzipFile(path).members():
             record = read_record(data)
             if record.digest is not None:
-                index.add_body(record.digest, offset)
+                index.add_body(record.digest, path, offset)
                 expected[record.digest] = record.body
     assert len(expected) == 20
     assert {digest: index.body(digest) for digest in expected} == expected

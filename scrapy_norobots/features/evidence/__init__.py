@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_norobots.features.evidence.recorder import Evidence
-from scrapy_norobots.features.evidence.settings import EvidenceConfig
+from scrapy_norobots.features.evidence.recorder import Evidence, EvidenceConfig
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

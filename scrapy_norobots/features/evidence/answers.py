@@ -37,7 +37,6 @@ _OTHER_NAMES = {
     ENCODING_HEADER.lower().encode(): b"Content-Encoding",
 }
 
-
 # A line break in a header, which is read as a space (RFC 9112, 5.2).
 _FOLD = re.compile(rb"[ \t]*[\r\n]+[ \t]*")
 
@@ -71,29 +70,37 @@ class Answer(NamedTuple):
         # HTTP/2 has no text form, so its answers have that of HTTP/1.1.
         protocol = "HTTP/1.0" if response.protocol == "HTTP/1.0" else "HTTP/1.1"
         head = _Head(protocol, response.status, headers)
-        if self.renewed is None:
-            _write(writer, "response", response.url, head, response.body, fields)
-            return
-        fields[BODY_DIGEST] = digest_of(self.renewed.body)
-        fields["WARC-Profile"] = _NOT_MODIFIED
-        fields["WARC-Refers-To-Target-URI"] = percent_encode(self.renewed.url)
-        fields["WARC-Refers-To-Date"] = date_of(self.renewed.time)
-        _write(writer, "revisit", response.url, head, b"", fields)
+        kind, body = "response", response.body
+        if self.renewed is not None:
+            kind, body = "revisit", b""
+            fields[BODY_DIGEST] = digest_of(self.renewed.body)
+            fields["WARC-Profile"] = _NOT_MODIFIED
+            fields["WARC-Refers-To-Target-URI"] = percent_encode(self.renewed.url)
+            fields["WARC-Refers-To-Date"] = date_of(self.renewed.time)
+        _write(writer, kind, response.url, head, body, fields)
 
 
 class Copy(NamedTuple):
-    """A snapshot that came from a store."""
+    """A snapshot without its answer: one that came from a store, or a download without an answer.
+
+    `source` is empty for the latter.
+    """
 
     snapshot: Snapshot
+    source: str = "store"
 
     def write(self, writer: WARCWriter) -> None:
-        """Write it with the date of its download."""
+        """Write it with the date of its download; without a status, as a `metadata` record of the error."""
         snapshot = self.snapshot
+        judged = snapshot.body if snapshot.status is not None and 200 <= snapshot.status < 300 else None
+        fields = _fields(snapshot.origin, snapshot.time, judged)
+        if self.source:
+            fields[SOURCE] = self.source
         if snapshot.status is None:
-            Failure(snapshot, "store").write(writer)
+            text = " ".join(snapshot.error.split())
+            body = f"norobots-error: {text}\r\n".encode("utf-8", "backslashreplace")
+            _write(writer, "metadata", snapshot.url, None, body, fields)
             return
-        judged = snapshot.body if 200 <= snapshot.status < 300 else None
-        fields = {**_fields(snapshot.origin, snapshot.time, judged), SOURCE: "store"}
         headers = [
             (name.encode("utf-8", "replace"), value.encode("latin-1", "replace"))
             for name, value in snapshot.headers.items()
@@ -102,31 +109,18 @@ class Copy(NamedTuple):
         _write(writer, "response", snapshot.url, head, snapshot.body, fields)
 
 
-class Failure(NamedTuple):
-    """A download without an answer, or one whose answer is no file."""
-
-    snapshot: Snapshot
-    source: str = ""
-
-    def write(self, writer: WARCWriter) -> None:
-        """Write it as a `metadata` record: a field with the error."""
-        snapshot = self.snapshot
-        fields = _fields(snapshot.origin, snapshot.time, None)
-        if self.source:
-            fields[SOURCE] = self.source
-        text = " ".join(snapshot.error.split())
-        body = f"norobots-error: {text}\r\n".encode("utf-8", "backslashreplace")
-        _write(writer, "metadata", snapshot.url, None, body, fields)
+AnswerRecord: TypeAlias = Answer | Copy
 
 
-AnswerRecord: TypeAlias = Answer | Copy | Failure
+def writer_of(file: BinaryIO) -> WARCWriter:
+    """Return a writer of records to a file."""
+    return WARCWriter(file, gzip=True, warc_version="1.1")
 
 
-def begin(file: BinaryIO, name: str, about: Mapping[str, str]) -> WARCWriter:
-    """Begin a WARC file: return a writer that has written the `warcinfo` record."""
-    writer = WARCWriter(file, gzip=True, warc_version="1.1")
+def begin(file: BinaryIO, name: str, about: Mapping[str, str]) -> None:
+    """Write the `warcinfo` record, with which a WARC file begins."""
+    writer = writer_of(file)
     writer.write_record(writer.create_warcinfo_record(name, about))
-    return writer
 
 
 def _fields(origin: Origin, time: float, judged: bytes | None) -> dict[str, str]:

@@ -11,25 +11,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
+from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.decisions import verdict_of
-from scrapy_norobots.features.evidence.fields import (
-    AIOHTTP,
-    AND,
-    DECISIONS_SUFFIX,
-    MULTIVALUE,
-    OVERRIDDEN,
-    OVERRIDE,
-    POLICY,
-    RUN,
-    UNREACHABLE,
-    WARC_SUFFIX,
-)
 from scrapy_norobots.features.evidence.files import DamagedError, GzipFile, read_record
 from scrapy_norobots.features.evidence.index import Index, Outcome
 from scrapy_norobots.rules.access import ALLOW, DENY, PRESETS, Access, Judge, Rules, StatusPolicy
@@ -46,20 +36,12 @@ _OUTCOMES_MAX = 50_000
 # The reasons why a request needs no robots.txt. A decision by a file may also have the second one.
 _EXEMPTIONS = (Reason.NOT_WEB.name.lower(), Reason.ROBOTS_TXT.name.lower())
 
+# Takes names of parsers, and returns what reads a file by these, in this order. With the keyword `is_strict`
+# the first is the strict one, of which a decision has the line; the keyword `multivalue` is its dialect.
+# Raises `LookupError` if a parser is unknown or cannot be used.
+Readers: TypeAlias = Callable[..., Callable[[bytes], Rules]]
+
 _NO_TIMES = Freshness(0, 0, 0, 0)  # freshness is not checked
-
-
-class Readers(Protocol):
-    """Finds parsers by name."""
-
-    def __call__(
-        self, names: Sequence[str], *, is_strict: bool, multivalue: bool
-    ) -> Callable[[bytes], Rules]:
-        """Return what reads a file by the parsers of these names, in this order.
-
-        With `is_strict` the first is the strict one, of which a decision has the line; `multivalue` is its
-        dialect. Raises `LookupError` if a parser is unknown or cannot be used.
-        """
 
 
 class Problem(NamedTuple):
@@ -95,9 +77,7 @@ class Audit:
     def __init__(
         self, files: Iterable[Path], readers: Readers, on_read: Callable[[int], object] = lambda _: None
     ) -> None:
-        names = sorted(files)
-        self._warcs = [path for path in names if path.name.endswith(WARC_SUFFIX)]
-        self._decisions = [path for path in names if path.name.endswith(DECISIONS_SUFFIX)]
+        self._files = sorted(files)
         self._readers = readers
         self._on_read = on_read
         self._runs: dict[str, Run] = {}
@@ -112,22 +92,17 @@ class Audit:
 
     def problems(self) -> Iterator[Problem]:
         """Read all files, and yield what is wrong."""
-        try:
-            for path in self._warcs:
-                yield from self._of_file(path, self._read_answers(path))
-            for path in self._decisions:
-                yield from self._of_file(path, self._read_decisions(path))
-        finally:
-            self._index.close()
-
-    def _of_file(self, path: Path, problems: Iterator[Problem]) -> Iterator[Problem]:
-        try:
-            yield from problems
-        except DamagedError as exc:
-            yield Problem(path.name, str(exc), is_readable=False)
+        kinds = ((fields.WARC_SUFFIX, self._read_answers), (fields.DECISIONS_SUFFIX, self._read_decisions))
+        with closing(self._index):
+            for suffix, read in kinds:
+                for path in self._files:
+                    if path.name.endswith(suffix):
+                        try:
+                            yield from read(path)
+                        except DamagedError as exc:
+                            yield Problem(path.name, str(exc), is_readable=False)
 
     def _read_answers(self, path: Path) -> Iterator[Problem]:
-        self._index.add_file(path)
         file = GzipFile(path, self._on_read)
         for offset, data in file.members():
             stored = read_record(data)
@@ -142,15 +117,17 @@ class Audit:
             # A revisit has the digest of the file that it renews.
             self._index.add_outcome(stored.origin, stored.date, Outcome(stored.status, stored.digest))
             if stored.body is not None and stored.digest is not None:
-                self._index.add_body(stored.digest, offset)
+                self._index.add_body(stored.digest, path, offset)
         self.cut_off += file.is_cut_off
 
     def _add_run(self, path: Path, about: Mapping[str, str]) -> Iterator[Problem]:
-        if POLICY not in about:
+        if fields.POLICY not in about:
             return  # of another tool
         try:
-            self._runs[about[RUN]] = Run(
-                _policy(about[POLICY]), about[MULTIVALUE] == str(True), about[AIOHTTP] == str(True)
+            self._runs[about[fields.RUN]] = Run(
+                _policy(about[fields.POLICY]),
+                about[fields.MULTIVALUE] == str(True),
+                about[fields.AIOHTTP] == str(True),
             )
         except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
             yield Problem(
@@ -158,32 +135,32 @@ class Audit:
             )
 
     def _read_decisions(self, path: Path) -> Iterator[Problem]:
-        run = self._runs.get(path.name.removesuffix(DECISIONS_SUFFIX).rpartition("-")[0])
+        run = self._runs.get(path.name.removesuffix(fields.DECISIONS_SUFFIX).rpartition("-")[0])
         if run is None:
             yield Problem(path.name, "no warcinfo record states the settings of its crawl", is_readable=False)
             run = _DEFAULT_RUN
         file = GzipFile(path, self._on_read)
         for number, line in enumerate(file.lines(), 1):
+            place = f"{path.name}: line {number}"
             try:
                 facts = json.loads(line)
                 self.verdicts[str(facts["verdict"])] += 1
                 self.dry_run += facts.get("dry_run") is True
                 self._check(facts, run)
             except MismatchError as exc:
-                yield Problem(f"{path.name}: line {number}", f"{facts['url']}: {exc}")
+                yield Problem(place, f"{facts['url']}: {exc}")
             except LookupError as exc:
-                yield Problem(f"{path.name}: line {number}", f"cannot be judged: {exc}", is_readable=False)
+                yield Problem(place, f"cannot be judged: {exc}", is_readable=False)
             except (ValueError, TypeError, AttributeError, RecursionError) as exc:
-                text = f"not a decision ({type(exc).__name__}: {exc})"
-                yield Problem(f"{path.name}: line {number}", text, is_readable=False)
+                yield Problem(place, f"not a decision ({type(exc).__name__}: {exc})", is_readable=False)
         self.cut_off += file.is_cut_off
 
     def _check(self, facts: dict[str, Any], run: Run) -> None:
         """Raise `MismatchError` if a decision is not what the evidence supports."""
         url, origin = facts["url"], facts["origin"]
-        if facts["verdict"] == OVERRIDDEN:
-            if facts["reason"] != OVERRIDE:
-                raise MismatchError(f"recorded as {OVERRIDDEN}, but not because of {OVERRIDE}")
+        if facts["verdict"] == fields.OVERRIDDEN:
+            if facts["reason"] != fields.OVERRIDE:
+                raise MismatchError(f"recorded as {fields.OVERRIDDEN}, but not because of {fields.OVERRIDE}")
             return
         if facts["reason"] == Reason.BAD_URL.name.lower():
             _check_bad_url(facts)
@@ -220,16 +197,15 @@ class Audit:
         if key in self._parsed:
             return self._parsed[key]
         body, status = b"", outcome.status
+        parse: Callable[[bytes], Rules] = _no_rules
         if outcome.digest is not None:
             found = self._index.body(outcome.digest)
             if found is None:
                 raise MismatchError(f"the body with the digest {outcome.digest} is not stored")
             body, status = found, 200
+            parse = self._readers(parser.split(fields.AND), is_strict=is_strict, multivalue=run.multivalue)
         origin = Origin.of(facts["origin"])
         assert origin is not None  # the page is of it
-        parse: Callable[[bytes], Rules] = _no_rules
-        if outcome.digest is not None:
-            parse = self._readers(parser.split(AND), is_strict=is_strict, multivalue=run.multivalue)
         snapshot = Snapshot(origin, origin.robots_url, 0.0, status, body=body)
         # About how much memory an access takes, with the rules that it will keep.
         self._parsed_size += 2_000 + 10 * len(body)
@@ -268,8 +244,10 @@ def _spellings(target: str, run: Run) -> Iterator[str]:
 
 
 def _check_bad_url(facts: Mapping[str, Any]) -> None:
-    if facts["verdict"] != UNREACHABLE:
-        raise MismatchError(f"recorded as {facts['verdict']}, but a URL without an origin is {UNREACHABLE}")
+    if facts["verdict"] != fields.UNREACHABLE:
+        raise MismatchError(
+            f"recorded as {facts['verdict']}, but a URL without an origin is {fields.UNREACHABLE}"
+        )
     try:
         origin = Origin.of(facts["url"])
     except ValueError:

@@ -5,14 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from scrapy_norobots.features.evidence.fields import (
-    AND,
-    OVERRIDDEN,
-    OVERRIDE,
-    UNREACHABLE,
-    date_of,
-    digest_of,
-)
+from scrapy_norobots.features.evidence import fields
+from scrapy_norobots.features.evidence.fields import date_of, digest_of
 from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.parser import StrictRobotParser, parser_names, strict_reading
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
@@ -62,10 +56,10 @@ class DecisionLines:
         facts: dict[str, Any] = {
             "time": date_of(made.time),
             "url": _without_credentials(made.url),
-            "verdict": OVERRIDDEN,
+            "verdict": fields.OVERRIDDEN,
             "robot": robot,
             "origin": None,
-            "reason": OVERRIDE,
+            "reason": fields.OVERRIDE,
             "line": None,
             "rule": None,
             "robots_digest": None,
@@ -107,12 +101,12 @@ def verdict_of(decision: Decision) -> str:
     """Return the verdict on a page: "allowed", "forbidden" by rules, or "unreachable" without any."""
     if decision.allowed or decision.reason in (Reason.RULE, Reason.PARSER):
         return decision.verdict.value
-    return UNREACHABLE
+    return fields.UNREACHABLE
 
 
 def _dropped(url: str, decision: Decision) -> dict[str, Any]:
     facts: dict[str, Any] = {"verdict": verdict_of(decision), "reason": decision.reason.name.lower()}
-    if facts["verdict"] != UNREACHABLE:
+    if facts["verdict"] != fields.UNREACHABLE:
         facts["parser"] = decision.parser or StrictRobotParser.__name__
     if decision.rule is not None:
         facts["line"], facts["rule"] = decision.rule
@@ -124,16 +118,14 @@ def _dropped(url: str, decision: Decision) -> dict[str, Any]:
 def _allowed(url: str, robot: str | bytes, access: Access) -> dict[str, Any]:
     """Return why a request passes. Users' parsers are not asked: they belong to the crawl's thread."""
     robots = strict_reading(access.rules)
-    if robots is not None:
-        reason = robots.decide(url, robot).reason
-    elif access.rules is not None:
+    if robots is None and access.rules is not None:
         reason = Reason.PARSER
     else:
-        reason = access.decide(url, robot).reason
+        reason = (access if robots is None else robots).decide(url, robot).reason
     return {
         "verdict": Verdict.ALLOWED.value,
         "reason": reason.name.lower(),
-        "parser": AND.join(parser_names(access.rules)) or None,
+        "parser": fields.AND.join(parser_names(access.rules)) or None,
     }
 
 

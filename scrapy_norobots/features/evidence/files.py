@@ -16,19 +16,12 @@ from typing import NamedTuple
 from warcio.archiveiterator import ArchiveIterator
 from warcio.recordloader import ArcWarcRecord
 
-from scrapy_norobots.features.evidence.fields import (
-    AIOHTTP,
-    BODY_DIGEST,
-    MULTIVALUE,
-    ORIGIN,
-    POLICY,
-    RUN,
-    SOURCE,
-    digest_of,
-)
+from scrapy_norobots.features.evidence import fields
+from scrapy_norobots.features.evidence.fields import digest_of
 from scrapy_norobots.load.body import decode
 
-_CHUNK = 64 * 1024
+# How many bytes of a file are unpacked at a time. They can become a thousand times as many.
+_CHUNK = 16 * 1024
 
 # More bytes than the largest robots.txt that is allowed, and its headers.
 _RECORD_MAX = 300 * 1024 * 1024
@@ -54,29 +47,24 @@ class GzipFile:
         Each has the offset of its member, its data, and whether the member ends with it.
         """
         offset = start
-        stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        is_inside = False
+        stream = None
         try:
             with self._path.open("rb") as file:
                 file.seek(start)
                 while data := file.read(_CHUNK):
                     self._on_read(len(data))
-                    has_more = True
-                    while data or has_more:
-                        text = stream.decompress(data, _CHUNK)
-                        is_inside = not stream.eof
+                    while data:
+                        stream = stream or zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+                        text = stream.decompress(data)
+                        data = stream.unused_data
                         yield offset, text, stream.eof
-                        has_more = is_inside and len(text) == _CHUNK  # it can hold some back
-                        data = stream.unconsumed_tail
                         if stream.eof:
-                            data = stream.unused_data
-                            offset = file.tell() - len(data)
-                            stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+                            offset, stream = file.tell() - len(data), None
         except OSError as exc:
             raise DamagedError(str(exc.strerror or exc)) from exc
         except zlib.error as exc:
             raise DamagedError(f"damaged at byte {offset:,} ({exc})") from exc
-        self.is_cut_off = is_inside
+        self.is_cut_off = stream is not None
 
     def members(self, start: int = 0) -> Iterator[tuple[int, bytes]]:
         """Yield the offset and the whole of each member."""
@@ -134,43 +122,46 @@ def read_record(data: bytes) -> Stored:
         raise DamagedError("has several records in one gzip member; 'warcio recompress' separates them")
     if stored.kind == "warcinfo":
         return stored
-    if record.digest_checker is not None and record.digest_checker.passed is False:
-        problem = "; ".join(map(str, record.digest_checker.problems))
-        return stored._replace(problem=f"its WARC digest is wrong: {problem}")
-    if stored.kind != "response" or stored.digest is None:
-        return stored
-    if record.http_headers is None:  # its URL or its type is not that of an HTTP answer
-        return stored._replace(problem="it has no HTTP headers")
-    # Bodies from a store are decoded already.
-    is_from_store = bool(record.rec_headers.get_header(SOURCE))
-    return _with_body(stored, body, None if is_from_store else record.http_headers.headers)
+    try:
+        return stored._replace(body=_judged(record, body, stored))
+    except ValueError as exc:
+        return stored._replace(problem=str(exc))
 
 
 def _fields_of(record: ArcWarcRecord, body: bytes) -> Stored:
     kind = str(record.rec_type)
     if kind == "warcinfo":
         lines = (line.partition(": ") for line in body.decode("utf-8", "replace").splitlines())
-        wanted = (RUN, POLICY, MULTIVALUE, AIOHTTP)
+        wanted = (fields.RUN, fields.POLICY, fields.MULTIVALUE, fields.AIOHTTP)
         return Stored(kind, about={name: value for name, _, value in lines if name in wanted})
     get = record.rec_headers.get_header
     return Stored(
         kind,
         url=get("WARC-Target-URI") or "",
-        origin=get(ORIGIN) or "",
+        origin=get(fields.ORIGIN) or "",
         date=get("WARC-Date") or "",
         status=None if record.http_headers is None else int(record.http_headers.get_statuscode()),
-        digest=get(BODY_DIGEST),
+        digest=get(fields.BODY_DIGEST),
     )
 
 
-def _with_body(stored: Stored, body: bytes, headers: list[tuple[str, str]] | None) -> Stored:
-    """Add the body, decoded by the headers if there are any, or the problem if its digest is wrong."""
-    encodings = ",".join(value for name, value in headers or () if name.lower() == "content-encoding")
-    try:
-        judged = body if headers is None else decode(body, encodings, _RECORD_MAX)
-    except ValueError as exc:
-        return stored._replace(problem=f"its body cannot be decoded: {exc}")
-    actual = digest_of(judged)
+def _judged(record: ArcWarcRecord, body: bytes, stored: Stored) -> bytes | None:
+    """Return the body by which pages are judged, if it is here; raise `ValueError` if the record is wrong."""
+    checker = record.digest_checker
+    if checker is not None and checker.passed is False:
+        raise ValueError(f"its WARC digest is wrong: {'; '.join(map(str, checker.problems))}")
+    if stored.kind != "response" or stored.digest is None:
+        return None
+    if record.http_headers is None:  # its URL or its type is not that of an HTTP answer
+        raise ValueError("it has no HTTP headers")
+    if not record.rec_headers.get_header(fields.SOURCE):  # bodies from a store are decoded already
+        headers = record.http_headers.headers
+        encodings = ",".join(value for name, value in headers if name.lower() == "content-encoding")
+        try:
+            body = decode(body, encodings, _RECORD_MAX)
+        except ValueError as exc:
+            raise ValueError(f"its body cannot be decoded: {exc}") from exc
+    actual = digest_of(body)
     if actual != stored.digest:
-        return stored._replace(problem=f"its body has the digest {actual}, not {stored.digest}")
-    return stored._replace(body=judged)
+        raise ValueError(f"its body has the digest {actual}, not {stored.digest}")
+    return body

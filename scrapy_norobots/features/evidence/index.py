@@ -6,6 +6,7 @@ the digest of a body the place of a record that has it.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from hashlib import blake2b
 from pathlib import Path
@@ -17,7 +18,7 @@ _SCHEMA = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 CREATE TABLE outcomes (name BLOB PRIMARY KEY, status INTEGER, digest TEXT) WITHOUT ROWID;
-CREATE TABLE bodies (digest TEXT PRIMARY KEY, file INTEGER, offset INTEGER) WITHOUT ROWID;
+CREATE TABLE bodies (digest TEXT PRIMARY KEY, path BLOB, offset INTEGER) WITHOUT ROWID;
 """
 
 
@@ -32,21 +33,16 @@ class Index:
     """The outcomes and bodies of the WARC files that were read."""
 
     def __init__(self) -> None:
-        self._files: list[Path] = []
         self._database = sqlite3.connect("", isolation_level=None)  # a temporary file
         self._database.executescript(_SCHEMA)
-
-    def add_file(self, path: Path) -> None:
-        """Name the file whose records are added from now on."""
-        self._files.append(path)
 
     def add_outcome(self, origin: str, date: str, outcome: Outcome) -> None:
         """Add an outcome, in place of one of the same origin and time."""
         self._database.execute("REPLACE INTO outcomes VALUES (?, ?, ?)", (_name(origin, date), *outcome))
 
-    def add_body(self, digest: str, offset: int) -> None:
-        """Add a body that has been checked."""
-        place = (digest, len(self._files) - 1, offset)
+    def add_body(self, digest: str, path: Path, offset: int) -> None:
+        """Add a body that has been checked, of the record at an offset in a file."""
+        place = (digest, os.fsencode(path), offset)
         self._database.execute("INSERT OR IGNORE INTO bodies VALUES (?, ?, ?)", place)
 
     def outcome(self, origin: str, date: str) -> Outcome | None:
@@ -57,12 +53,12 @@ class Index:
 
     def body(self, digest: str) -> bytes | None:
         """Read the body with a digest, if there is one."""
-        query = "SELECT file, offset FROM bodies WHERE digest = ?"
+        query = "SELECT path, offset FROM bodies WHERE digest = ?"
         row = self._database.execute(query, (digest,)).fetchone()
         if row is None:
             return None
-        file, offset = row
-        _, data = next(GzipFile(self._files[file]).members(offset))
+        path, offset = row
+        _, data = next(GzipFile(Path(os.fsdecode(path))).members(offset))
         return read_record(data).body
 
     def close(self) -> None:

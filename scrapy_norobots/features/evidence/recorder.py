@@ -1,6 +1,6 @@
-"""`Evidence`: records the answers and decisions of a crawl.
+"""`Evidence`: records the answers and decisions of a crawl, and the settings for this.
 
-Everything here runs on the event loop and waits for nothing. If evidence cannot be written, one ERROR says
+`Evidence` runs on the event loop and waits for nothing. If evidence cannot be written, one ERROR says
 so, and the crawl continues, or the spider is closed if `NOROBOTS_EVIDENCE_REQUIRED` is true.
 """
 
@@ -12,6 +12,7 @@ import os
 import re
 import socket
 import time
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,16 +28,17 @@ from scrapy_norobots.placeholders import expand
 from scrapy_norobots.rules.spellings import knows_aiohttp
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import CrawlLog
+from scrapy_norobots.settings import Section, error, flag, setting, value_of
 from scrapy_norobots.standard import Origin
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
     from twisted.internet.defer import Deferred
 
     from scrapy_norobots.features.evidence.answers import AnswerRecord
-    from scrapy_norobots.features.evidence.settings import EvidenceConfig
     from scrapy_norobots.settings import Config
 
 logger = logging.getLogger(__name__)
@@ -47,6 +49,28 @@ FINISH_REASON = "norobots_evidence"
 # How long the end of a crawl waits for what is still to be written, in seconds: a disk may never answer.
 _LONGEST_END = 60.0
 _PAUSE = 0.05
+
+
+def _folder(settings: BaseSettings, name: str) -> str:
+    """Return the path of a folder, with its placeholders; empty if no folder is set."""
+    value = value_of(settings, name)
+    if not isinstance(value, (str, os.PathLike)) or isinstance(path := os.fspath(value), bytes):
+        raise error(name, value, "must be the path of a folder")
+    if "://" in path:
+        raise error(name, value, "must be the path of a folder, not a URL")
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceConfig(Section):
+    """The settings of one crawl for evidence.
+
+    `folder` is a path with placeholders; if it is empty, nothing is recorded.
+    """
+
+    folder: str = setting(_folder, "NOROBOTS_EVIDENCE")
+    allowed: bool = setting(flag, "NOROBOTS_EVIDENCE_ALLOWED")
+    required: bool = setting(flag, "NOROBOTS_EVIDENCE_REQUIRED")
 
 
 class Evidence:
@@ -93,14 +117,10 @@ class Evidence:
                 Path(self._folder), _run_name(self._crawler), _about(config), dry_run=config.dry_run
             )
         except ImportError as exc:
-            raise ValueError(
-                f"NOROBOTS_EVIDENCE = {self._config.folder!r}: needs warcio: "
-                f"pip install 'scrapy-norobots[evidence]' ({exc})"
-            ) from exc
+            problem = f"needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})"
+            raise error("NOROBOTS_EVIDENCE", self._config.folder, problem) from exc
         except OSError as exc:
-            raise ValueError(
-                f"NOROBOTS_EVIDENCE = {self._config.folder!r}: cannot be written: {exc}"
-            ) from exc
+            raise error("NOROBOTS_EVIDENCE", self._config.folder, f"cannot be written: {exc}") from exc
         self._crawler.signals.connect(self._close, signals.spider_closed)
 
     def _hold(self, response: Response, request: Request) -> None:
@@ -136,7 +156,7 @@ class Evidence:
     def _downloaded(self, event: Downloaded) -> None:
         self._release(str(event.snapshot.origin))
         if event.snapshot.status is None:  # it has led to no file
-            self._put(self._answers.Failure(event.snapshot))
+            self._put(self._answers.Copy(event.snapshot, source=""))
 
     def _recalled(self, event: Recalled) -> None:
         for snapshot in event.snapshots:
@@ -151,8 +171,8 @@ class Evidence:
         self._decided(Made(time.time(), url, robot, request.url, exemption=reason))
 
     def _dropped(self, event: Dropped) -> None:
-        request, url, robot, error, access = event
-        self._decided(Made(time.time(), url, robot, request.url, access, error.decision))
+        request, url, robot, forbidden, access = event
+        self._decided(Made(time.time(), url, robot, request.url, access, forbidden.decision))
 
     def _decided(self, made: Made) -> None:
         """Record a decision, unless ``NOROBOTS_EVIDENCE_ALLOWED`` leaves it out."""
@@ -160,20 +180,19 @@ class Evidence:
             self._put(made)
 
     def _put(self, record: AnswerRecord | Made) -> None:
-        writer = self._writer
-        writer.put(record)
-        if not self._has_logged_loss and (writer.error is not None or writer.lost):
-            self._log_loss()
+        self._writer.put(record)
+        self._check_loss()
 
-    def _log_loss(self) -> None:
-        """Log once that evidence is lost, and close the spider if evidence is required."""
+    def _check_loss(self) -> None:
+        """If evidence is lost, log it once, and close the spider if evidence is required."""
+        if self._has_logged_loss or (self._writer.error is None and not self._writer.lost):
+            return
         self._has_logged_loss = True
-        error = self._writer.error or "the disk is too slow, and the queue is full"
         self._log(
             logging.ERROR,
             "NOROBOTS_EVIDENCE: evidence could not be written to %s: %s; %s",
             self._folder,
-            error,
+            self._writer.error or "the disk is too slow, and the queue is full",
             "the spider is closed, since NOROBOTS_EVIDENCE_REQUIRED is True"
             if self._config.required
             else "the crawl continues, and its evidence is incomplete",
@@ -189,8 +208,7 @@ class Evidence:
         while not writer.has_ended and waited < _LONGEST_END:
             await compat.sleep(_PAUSE)
             waited += _PAUSE
-        if not self._has_logged_loss and (writer.error is not None or writer.lost):
-            self._log_loss()
+        self._check_loss()
         self._log(
             logging.INFO,
             "The evidence of this crawl is in %s (decisions: %d, answers to requests for robots.txt: %d)",

@@ -18,8 +18,6 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
-from warcio.warcwriter import WARCWriter
-
 from scrapy_norobots.features.evidence import answers
 from scrapy_norobots.features.evidence.decisions import SIZE, DecisionLines, Made
 from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, RUN, WARC_SUFFIX
@@ -125,7 +123,7 @@ class Writer:
 
     def _write_answer(self, record: answers.AnswerRecord) -> None:
         try:
-            record.write(self._warc.warc())
+            record.write(answers.writer_of(self._warc.file()))
             self._warc.flush()
         except Exception:
             self._unwritten += 1
@@ -174,7 +172,6 @@ class _File:
         self._file_max = file_max
         self._about = about
         self._number = 0
-        self._warc: WARCWriter | None = None
         self.run = run
         for number in count(2):
             try:
@@ -190,12 +187,6 @@ class _File:
             self._file.close()
             self._begin()
         return self._file
-
-    def warc(self) -> WARCWriter:
-        """Return a writer of WARC records to the same."""
-        self.file()
-        assert self._warc is not None  # there is an `about`
-        return self._warc
 
     def flush(self) -> None:
         """Hand what has been written to the system; it is complete then."""
@@ -220,6 +211,5 @@ class _File:
         self._path = path  # not before: a file that exists is not ours, and must not be truncated
         self._complete = 0
         if self._about is not None:
-            about = {**self._about, RUN: self.run}
-            self._warc = answers.begin(self._file, self._path.name, about)
+            answers.begin(self._file, self._path.name, {**self._about, RUN: self.run})
         self.flush()

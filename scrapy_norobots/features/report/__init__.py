@@ -2,7 +2,7 @@
 
 `CrawlReport` counts in `Counters`, in bounded memory. At the end, `facts` makes plain data of the counts,
 `listing` lists robots.txt files, and `page` renders the report files. Imports run one way: ineffective <-
-counters <- listing <- facts <- page <- crawl; `crawl` also imports files.
+counters <- listing <- facts <- page <- files <- crawl.
 """
 
 from __future__ import annotations

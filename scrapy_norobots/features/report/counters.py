@@ -8,9 +8,8 @@ clock and formats nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
-from dataclasses import dataclass, replace
-from typing import Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from scrapy_norobots.features.report.ineffective import IneffectiveRules
 from scrapy_norobots.rules.access import Access
@@ -21,42 +20,6 @@ _CAUSES_MAX = 5_000
 
 # How many characters of a text from a site are kept.
 _TEXT_MAX = 200
-
-_Thing = TypeVar("_Thing", bound=Hashable)
-
-
-class TopCounts(Generic[_Thing]):
-    """Counts the most common of any number of things, and remembers at most `size` of them.
-
-    When there is no room, the median count is subtracted from each count, and things with no count left are
-    forgotten (Misra and Gries, 1982, in the fast form of Anderson et al., 2017). `short_by` is the largest
-    error of a count, which can only be too low: at most 2 / `size` of all that was counted, and 0 if
-    everything had room.
-    """
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._counts: dict[_Thing, int] = {}
-        self.short_by = 0
-
-    def __len__(self) -> int:
-        return len(self._counts)
-
-    def add(self, thing: _Thing) -> None:
-        """Count a thing once."""
-        if thing not in self._counts and len(self._counts) >= self._size:
-            self._make_room()
-        self._counts[thing] = self._counts.get(thing, 0) + 1
-
-    def most_common(self, count: int) -> list[tuple[_Thing, int]]:
-        """Return the `count` most common things with their counts; equally common ones are sorted."""
-        by_name = sorted(self._counts.items())
-        return sorted(by_name, key=lambda item: -item[1])[:count]
-
-    def _make_room(self) -> None:
-        median = sorted(self._counts.values())[len(self._counts) // 2]
-        self._counts = {thing: n - median for thing, n in self._counts.items() if n > median}
-        self.short_by += median
 
 
 class Cause(NamedTuple):
@@ -70,11 +33,9 @@ class Cause(NamedTuple):
     def of(cls, decision: Decision, access: Access | None) -> Cause:
         """Return the cause of a decision to drop; `access` is None for a URL without an origin."""
         line, text = decision.rule or (0, decision.why)
-        if access is None:
-            return cls("", line, text[:_TEXT_MAX])
-        if access.rules is None:
+        if access is not None and access.rules is None:
             text = str(Outcome.of(access))
-        return cls(str(access.snapshot.origin), line, text[:_TEXT_MAX])
+        return cls(str(access.snapshot.origin) if access is not None else "", line, text[:_TEXT_MAX])
 
 
 class Outcome(NamedTuple):
@@ -101,7 +62,8 @@ class OriginRow:
 
     `seconds` is the time of its slowest load, `source` the source of its last load (empty if the origin had
     no row then), `requests` the number of requests that were checked, and `dropped` how many of these were
-    dropped. `crawl_delay` is the Crawl-delay that the crawl keeps, in seconds, or 0.
+    dropped. `crawl_delay` is the Crawl-delay that the crawl keeps, in seconds, or 0. `ignored_lines` counts
+    its lines without effect, and `findings` says of which kinds they are.
     """
 
     outcome: Outcome
@@ -110,32 +72,28 @@ class OriginRow:
     seconds: float = 0.0
     requests: int = 0
     dropped: int = 0
-    ineffective: IneffectiveRules | None = None
     crawl_delay: float = 0.0
+    ignored_lines: int = 0
+    findings: str = ""
 
     @property
     def interest(self) -> tuple[bool, int, float]:
         """The key by which rows are ranked when there are too many: problems, then drops, then seconds."""
         usual = self.outcome.key in ("rules", "4xx") and not self.outcome.stale
-        odd = not usual or self.ineffective is not None or self.dropped > 0
+        odd = not usual or self.ignored_lines > 0 or self.dropped > 0
         return odd, self.dropped, self.seconds
 
 
 class Counters:
     """The counts of one crawl.
 
-    An origin that was evicted from memory and has no row is counted again when it is loaded again.
+    An origin that was evicted from memory and has no row is counted again when it is loaded again. The count
+    of a cause may be too low, by at most `short_by`: 2 / `causes_max` of all drops, and 0 if all had room.
     """
 
     def __init__(self, rows_max: int, causes_max: int = _CAUSES_MAX) -> None:
         """Take the limits: at most `rows_max` rows, which may be 0, and `causes_max` causes."""
-        self.passed = 0
-        self.dropped = 0
-        self.overridden = 0
-        self.waited = 0
-        self.came_back = 0
-        self.given_up = 0
-        self.left = 0
+        self.requests: Counter[str] = Counter()
         self.origins = 0
         self.outcomes: Counter[Outcome] = Counter()
         self.sources: Counter[str] = Counter()
@@ -144,9 +102,11 @@ class Counters:
         self.first_pattern = ""
         self.crawl_delays = 0
         self.longest_crawl_delay: tuple[Origin, float] | None = None
-        self.causes: TopCounts[Cause] = TopCounts(causes_max)
+        self.causes: Counter[Cause] = Counter()
+        self.short_by = 0
         self.rows: dict[Origin, OriginRow] = {}
         self._rows_max = rows_max
+        self._causes_max = causes_max
 
     @property
     def left_out(self) -> int:
@@ -172,7 +132,7 @@ class Counters:
         row = row or self._new_row(access)
         row.outcome, row.detail = Outcome.of(access), access.detail[:_TEXT_MAX]
         row.source, row.seconds = source, max(row.seconds, seconds)
-        row.ineffective = replace(ineffective, details="") if ineffective else None  # the log has them
+        row.ignored_lines, row.findings = (ineffective.lines, ineffective.kinds) if ineffective else (0, "")
         self.outcomes[row.outcome] += 1
         self.sources[source] += 1
         if self.slowest is None or seconds > self.slowest[1]:
@@ -195,23 +155,39 @@ class Counters:
 
     def add_pass(self, origin: Origin) -> None:
         """Count a request that passed."""
-        self.passed += 1
+        self.requests["passed"] += 1
         if origin in self.rows:
             self.rows[origin].requests += 1
 
     def drop(self, decision: Decision, access: Access | None) -> None:
         """Count a dropped request; `access` is None for a URL without an origin."""
-        self.dropped += 1
-        self.causes.add(Cause.of(decision, access))
+        self.requests["dropped"] += 1
+        self.add_cause(Cause.of(decision, access))
         if access is not None:
             row = self.rows.get(access.snapshot.origin) or self._new_row(access)
             row.dropped += 1
             row.requests += 1
 
+    def add_cause(self, cause: Cause) -> None:
+        """Count a cause.
+
+        When there is no room, the median count is subtracted from each count, and causes with no count left
+        are forgotten (Misra and Gries, 1982, in the fast form of Anderson et al., 2017).
+        """
+        if cause not in self.causes and len(self.causes) >= self._causes_max:
+            median = sorted(self.causes.values())[len(self.causes) // 2]
+            self.causes = Counter({each: n - median for each, n in self.causes.items() if n > median})
+            self.short_by += median
+        self.causes[cause] += 1
+
+    def most_common_causes(self) -> list[tuple[Cause, int]]:
+        """Return the causes with their counts, the most common first; equally common ones are sorted."""
+        return sorted(self.causes.items(), key=lambda item: (-item[1], item[0]))
+
     def drops(self) -> dict[str, dict[tuple[int, str], int]]:
         """Return how many requests each line, with its value, has dropped, by origin; line 0 is none."""
         found: dict[str, dict[tuple[int, str], int]] = {}
-        for cause, count in self.causes.most_common(len(self.causes)):
+        for cause, count in self.most_common_causes():
             found.setdefault(cause.origin, {})[cause.line, cause.text] = count
         return found
 

@@ -37,7 +37,6 @@ from scrapy_norobots.features.report.facts import facts_of, log_text
 from scrapy_norobots.features.report.ineffective import IneffectiveRules
 from scrapy_norobots.features.report.listing import Listing, list_files
 from scrapy_norobots.features.report.page import RENDERERS
-from scrapy_norobots.features.report.settings import ReportConfig
 from scrapy_norobots.rules.access import AccessKind
 from scrapy_norobots.rules.parser import StrictRobotParser, is_only_strict, strict_reading
 from scrapy_norobots.scrapy_api import compat
@@ -90,7 +89,7 @@ class CrawlReport:
         # file with another extension. The shell has no spider at this point, and no crawl to report.
         self._files = [
             (files.prepare(path, crawler.spider, self._started), RENDERERS[PurePath(path).suffix.lower()])
-            for path in ReportConfig.from_settings(crawler.settings).paths
+            for path in files.ReportConfig.from_settings(crawler.settings).paths
             if crawler.spider is not None
         ]
         self._without_rules = Named()
@@ -98,7 +97,6 @@ class CrawlReport:
         self._thread = ThreadPoolExecutor(1, "norobots-report")  # starts when it is used
         self._start_drops = 0
         self._listings: list[Listing] = []
-        self._has_logged_no_room = False
         self.counters = Counters(_ROWS_MAX if self._files else 0)
 
     def subscribe(self, events: Events) -> None:
@@ -111,7 +109,7 @@ class CrawlReport:
         events.on(Waits, self._wait)
         events.on(RetryFailed, self._retry_failed)
         events.on(WaitEnded, self._wait_ended)
-        events.on(LeftWaiting, self._left_waiting)
+        events.on(LeftWaiting, lambda _: self._count("norobots/retry/left"))
         events.on(NoRoomToWait, self._no_room)
         events.on_awaited(Closing, self._close)
 
@@ -121,7 +119,7 @@ class CrawlReport:
             examined = await compat.in_thread(self._thread, partial(self.examine, access, previous))
         else:
             examined = self.examine(access, previous)
-        self.loaded(access, previous, event.source, event.seconds, examined)
+        self.loaded(event, examined)
 
     def examine(self, access: Access, previous: Access | None) -> Examined:
         """Search a file for what the report says of it; this takes time, and may run in a thread."""
@@ -137,11 +135,9 @@ class CrawlReport:
         has_pattern = is_new and is_only_strict(access.rules) and _PATTERN.search(body) is not None
         return Examined(ineffective, has_pattern)
 
-    def loaded(
-        self, access: Access, previous: Access | None, source: str, seconds: float, examined: Examined
-    ) -> None:
-        """Report the load of an origin; `previous` is the access that it replaces, if any."""
-        ineffective = examined.ineffective
+    def loaded(self, event: OriginLoaded, examined: Examined) -> None:
+        """Report the load of an origin."""
+        access, previous, ineffective = event.access, event.previous, examined.ineffective
         self._stats.inc_value(f"norobots/origins/{access.kind.value}")
         if access.stale:
             self._stats.inc_value("norobots/stale")
@@ -149,7 +145,7 @@ class CrawlReport:
             self._log_ineffective(access, ineffective)
         if examined.has_pattern:
             self.counters.add_pattern(access.snapshot.url)
-        self.counters.load(access, previous, source, seconds, ineffective)
+        self.counters.load(access, previous, event.source, event.seconds, ineffective)
         if previous is None or (previous.outcome, previous.stale) != (access.outcome, access.stale):
             self._log_outcome(access, is_first=previous is None)
 
@@ -169,9 +165,20 @@ class CrawlReport:
         else:
             self._stats.inc_value(f"norobots/forbidden_by/{decision.parser or StrictRobotParser.__name__}")
 
+    def _count(self, stat: str) -> None:
+        """Count a request in the stats, and under the last part of the stat's name in the summary."""
+        self.counters.requests[stat.rpartition("/")[2]] += 1
+        self._stats.inc_value(stat)
+
+    def _exempt(self, event: Exempt) -> None:
+        if event.reason is None:
+            self._count("norobots/overridden")
+
+    def _wait_ended(self, event: WaitEnded) -> None:
+        self._count("norobots/retry/given_up" if event.is_given_up else "norobots/retry/came_back")
+
     def _wait(self, event: Waits) -> None:
-        self.counters.waited += 1
-        self._stats.inc_value("norobots/retry/waited")
+        self._count("norobots/retry/waited")
         if event.is_first:
             self._log(
                 self._level(event.origin),
@@ -191,33 +198,15 @@ class CrawlReport:
         shown = printable(str(origin))
         self._log(self._level(origin), "%s: requests to %s %s", access.detail, shown, what)
 
-    def _wait_ended(self, event: WaitEnded) -> None:
-        if event.is_given_up:
-            self.counters.given_up += 1
-            self._stats.inc_value("norobots/retry/given_up")
-        else:
-            self.counters.came_back += 1
-            self._stats.inc_value("norobots/retry/came_back")
-
-    def _left_waiting(self, event: LeftWaiting) -> None:
-        self.counters.left += 1
-        self._stats.inc_value("norobots/retry/left")
-
     def _no_room(self, event: NoRoomToWait) -> None:
-        self._stats.inc_value("norobots/retry/no_room")
-        if not self._has_logged_no_room:
-            self._has_logged_no_room = True
+        self._count("norobots/retry/no_room")
+        if self.counters.requests["no_room"] == 1:
             self._log(
                 logging.WARNING,
                 "The requests that wait for closed sites have reached the limit, %d: further ones are "
                 "dropped (NOROBOTS_RETRY_CLOSED_MAX)",
                 event.most,
             )
-
-    def _exempt(self, event: Exempt) -> None:
-        if event.reason is None:
-            self.counters.overridden += 1
-            self._stats.inc_value("norobots/overridden")
 
     async def _close(self, event: Closing) -> None:
         try:
@@ -235,7 +224,7 @@ class CrawlReport:
         """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""
         from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
 
-        self._stats.set_value("norobots/passed", self.counters.passed)
+        self._stats.set_value("norobots/passed", self.counters.requests["passed"])
         crawl = {
             "generator": f"scrapy-norobots {__version__}",
             "spider": printable(self._spider_name),
@@ -307,7 +296,7 @@ class CrawlReport:
         if not self._with_ineffective.take(access.snapshot.origin):
             return
         url = printable(access.snapshot.url)
-        self._log(logging.WARNING, "%s has lines without effect: %s.", url, ineffective)
+        self._log(logging.WARNING, "%s has lines without effect: %s.", url, ineffective.text)
         if self._with_ineffective.is_full:
             self._log(
                 logging.WARNING,

@@ -7,7 +7,7 @@ with `printable`, so that it is safe on a terminal.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import Any, TypeAlias
 
 from scrapy_norobots.features.report.counters import Cause, Counters, OriginRow
 from scrapy_norobots.features.report.listing import Listing
@@ -18,22 +18,8 @@ _IN_LOG = 10
 _IN_REPORT = 100
 
 
-class Facts(TypedDict):
-    """A report; `crawl` describes the crawl: generator, spider, times, and so on."""
-
-    crawl: dict[str, Any]
-    requests: dict[str, int]
-    origins: int
-    outcomes: list[dict[str, Any]]
-    sources: dict[str, int]
-    slowest: dict[str, Any] | None
-    patterns: dict[str, Any]
-    crawl_delays: dict[str, Any]
-    dropped_most: list[dict[str, Any]]
-    dropped_most_short_by: int
-    rows: list[dict[str, Any]]
-    rows_left_out: int
-    files: list[Listing]
+# A report, as `facts_of` makes it; its `crawl` describes the crawl: generator, spider, times, and so on.
+Facts: TypeAlias = dict[str, Any]
 
 
 def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing] = ()) -> Facts:
@@ -41,7 +27,7 @@ def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing]
     return Facts(
         crawl=crawl,
         requests={
-            name: getattr(counters, name)
+            name: counters.requests[name]
             for name in ("passed", "dropped", "overridden", "waited", "came_back", "given_up", "left")
         },
         origins=counters.origins,
@@ -54,8 +40,8 @@ def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing]
         slowest=_longest(counters.slowest),
         crawl_delays={"files": counters.crawl_delays, "longest": _longest(counters.longest_crawl_delay)},
         patterns={"files": counters.patterns, "first": printable(counters.first_pattern) or None},
-        dropped_most=[_cause(cause, count) for cause, count in counters.causes.most_common(_IN_REPORT)],
-        dropped_most_short_by=counters.causes.short_by,
+        dropped_most=[_cause(*item) for item in counters.most_common_causes()[:_IN_REPORT]],
+        dropped_most_short_by=counters.short_by,
         rows=[_row(*item) for item in sorted(counters.rows.items(), key=lambda item: -item[1].dropped)],
         rows_left_out=counters.left_out,
         files=list(files),
@@ -134,7 +120,7 @@ def _row(origin: Origin, row: OriginRow) -> dict[str, Any]:
         "requests": row.requests,
         "dropped": row.dropped,
         "crawl_delay": round(row.crawl_delay, 3),
-        "ignored_lines": row.ineffective.lines if row.ineffective else 0,
-        "findings": row.ineffective.kinds if row.ineffective else "",
+        "ignored_lines": row.ignored_lines,
+        "findings": row.findings,
         "detail": printable(row.detail),
     }

@@ -1,4 +1,4 @@
-"""Report files: paths with placeholders, tested when the crawl starts and written when it ends.
+"""Report files: the setting with their paths, tested when the crawl starts and written when it ends.
 
 A report is written to a temporary file and then moved to its path, so that readers never see half a report.
 It never replaces the report of a crawl that ran at the same time.
@@ -10,15 +10,40 @@ import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
+from scrapy_norobots.features.report.page import RENDERERS
 from scrapy_norobots.placeholders import expand
+from scrapy_norobots.settings import Section, error, list_of, setting, value_of
 
 if TYPE_CHECKING:
     from scrapy import Spider
+    from scrapy.settings import BaseSettings
+
+
+def _report_paths(settings: BaseSettings, name: str) -> tuple[str, ...]:
+    value = value_of(settings, name)
+    parts = [value] if isinstance(value, os.PathLike) else list_of(settings, name)
+    if parts is None or not all(isinstance(part, (str, os.PathLike)) for part in parts):
+        raise error(name, value, "must be a path or a list of paths")
+    paths = tuple(os.fspath(part) for part in parts)
+    for path in paths:
+        if "://" in path:
+            raise error(name, value, f"{path!r} is a URL; expected a file path")
+        if Path(path).suffix.lower() not in RENDERERS:
+            raise error(name, value, f"{path!r} must end in {', '.join(RENDERERS)}")
+    return paths
+
+
+@dataclass(frozen=True, slots=True)
+class ReportConfig(Section):
+    """The paths of the report files, with placeholders."""
+
+    paths: tuple[str, ...] = setting(_report_paths, "NOROBOTS_REPORT")
 
 
 def prepare(template: str, spider: Spider, start: datetime) -> Path:
@@ -32,7 +57,7 @@ def prepare(template: str, spider: Spider, start: datetime) -> Path:
         path = Path(os.path.realpath(name))  # write through symbolic links
         _check_writable(path)
     except (OSError, ValueError) as exc:  # ValueError: a null character
-        raise ValueError(f"NOROBOTS_REPORT = {template!r}: cannot be written: {exc}") from exc
+        raise error("NOROBOTS_REPORT", template, f"cannot be written: {exc}") from exc
     return path
 
 
@@ -42,12 +67,8 @@ def write(path: Path, data: bytes, started: datetime) -> Path:
     An older file is replaced. A file that was written after `started` is the report of another crawl, which
     stays; a number is then added to the name of this one.
     """
-    with _temporary_file(path) as (file, temporary):
-        file.write(data)
-        file.close()
-        free = next(name for name in _names(path) if _reserve(name, started))
-        temporary.replace(free)
-    return free
+    with _temporary_file(path, data) as temporary:
+        return temporary.replace(next(name for name in _names(path) if _reserve(name, started)))
 
 
 def _names(path: Path) -> Iterator[Path]:
@@ -69,21 +90,20 @@ def _check_writable(path: Path) -> None:
     if path.exists() and not path.is_file():
         raise OSError(f"{path} is {'a directory' if path.is_dir() else 'not a regular file'}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _temporary_file(path):
+    with _temporary_file(path, b""):
         pass
 
 
 @contextmanager
-def _temporary_file(path: Path) -> Iterator[tuple[BinaryIO, Path]]:
-    """Open a temporary file in the directory of a path, and delete it afterwards unless it was moved."""
+def _temporary_file(path: Path, data: bytes) -> Iterator[Path]:
+    """Write a temporary file in the directory of a path, and delete it afterwards unless it was moved."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
-        file = temporary.open("xb")
+        temporary.write_bytes(data)
+        yield temporary
     except OSError as exc:
-        exc.filename = str(path)  # the user knows no other
+        if exc.filename == str(temporary):
+            exc.filename = str(path)  # the user knows no other
         raise
-    try:
-        with file:
-            yield file, temporary
     finally:
         temporary.unlink(missing_ok=True)

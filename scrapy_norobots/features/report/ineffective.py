@@ -25,19 +25,15 @@ _HARMLESS = ("robots-txt",)
 
 @dataclass(frozen=True, slots=True)
 class IneffectiveRules:
-    """The lines of a file without effect: their numbers, and the findings in a short and in a long form.
+    """The lines of a file without effect.
 
-    `lines` counts the lines with errors, `rules` the lines meant as rules, and `idle` those of the rules that
-    have no effect, or none for the robots they were meant for. `kinds` lists the kinds of findings, `details`
-    a message for each kind. If `is_truncated`, only the start of the file was searched.
+    `lines` is how many have errors, `kinds` lists the kinds of findings, and `text` says for the log how many
+    rules have no effect, or none for the robots they were meant for, with a message for each kind.
     """
 
     lines: int
-    rules: int
-    idle: int
     kinds: str
-    details: str
-    is_truncated: bool = False
+    text: str
 
     @classmethod
     def of(cls, body: bytes, *, multivalue: bool = False) -> IneffectiveRules | None:
@@ -55,38 +51,25 @@ class IneffectiveRules:
         for finding in errors:
             kinds.setdefault(finding.kind, []).append(finding)
         rules, idle = rules_of(errors, robots.records)
-        return cls(
-            rules=len(rules),
-            idle=len(idle),
-            lines=len({finding.line for finding in errors}),
-            kinds=", ".join(f"{kind}{_places(found)}" for kind, found in kinds.items()),
-            details="; ".join(_detail(found) for found in kinds.values()),
-            is_truncated=is_truncated,
-        )
-
-    def __str__(self) -> str:
-        beginning = " at its start" if self.is_truncated else ""
-        if not self.idle:
-            what = "1 line" if self.lines == 1 else f"{self.lines} lines"
-            return f"{what}{beginning} ({self.details})"
-        lines = "line" if self.rules == 1 else "lines"
-        return (
-            f"{self.idle} of {self.rules} Disallow {lines}{beginning}, "
-            f"so the strict reading allows pages that the site meant to forbid ({self.details})"
-        )
-
-
-def _places(found: list[Finding]) -> str:
-    return f" (line {found[0].line}{_more(found)})"
+        lines = len({finding.line for finding in errors})
+        beginning = " at its start" if is_truncated else ""
+        details = "; ".join(_detail(found) for found in kinds.values())
+        if idle:
+            said = (
+                f"{len(idle)} of {len(rules)} Disallow {'line' if len(rules) == 1 else 'lines'}{beginning}, "
+                f"so the strict reading allows pages that the site meant to forbid ({details})"
+            )
+        else:
+            said = f"{lines} {'line' if lines == 1 else 'lines'}{beginning} ({details})"
+        return cls(lines, ", ".join(f"{kind} ({_place(found)})" for kind, found in kinds.items()), said)
 
 
 def _detail(found: list[Finding]) -> str:
-    first = found[0]
-    return f"line {first.line}{_more(found)}, {quoted(first.text.strip())}: {first.message.rstrip('.')}"
+    return f"{_place(found)}, {quoted(found[0].text.strip())}: {found[0].message.rstrip('.')}"
 
 
-def _more(found: list[Finding]) -> str:
-    return f" and {len(found) - 1} more" if len(found) > 1 else ""
+def _place(found: list[Finding]) -> str:
+    return f"line {found[0].line}" + (f" and {len(found) - 1} more" if len(found) > 1 else "")
 
 
 def _start(body: bytes) -> tuple[str, bool]:

@@ -160,24 +160,18 @@ def _differences(
 ) -> dict[str, list[str]]:
     """Ask all readings about a URL for each line with a path, and say where they differ from the first."""
     origin = access.snapshot.origin
-    first, *others = rules.readings
-    names = parser_names(rules)[1:]
+    names = parser_names(rules)
+    paths = [
+        (number, match[1])
+        for number, line in enumerate(lines, 1)
+        if len(line) <= 500 and (match := _PATH_LINE.match(line))
+    ]
     differs: dict[str, list[str]] = {}
-    questions = 0
-    for number, line in enumerate(lines, 1):
-        match = _PATH_LINE.match(line)
-        if match is None or len(line) > 500:
-            continue
-        if questions == _QUESTIONS_MAX:
-            break
-        questions += 1
-        target = match[1].removesuffix("$").replace("*", "x")
-        expected = first.forbids(origin, target, robot)
-        differs_here = [
-            f"{name} {'allows' if expected else 'forbids'} {printable(target)}"
-            for name, other in zip(names, others, strict=True)
-            if other.forbids(origin, target, robot) != expected
-        ]
-        if differs_here:
-            differs[str(number)] = differs_here
+    for number, path in paths[:_QUESTIONS_MAX]:
+        target = path.removesuffix("$").replace("*", "x")
+        first, *others = [reading.forbids(origin, target, robot) for reading in rules.readings]
+        verb = "allows" if first else "forbids"
+        found = [name for name, forbids in zip(names[1:], others, strict=True) if forbids != first]
+        if found:
+            differs[str(number)] = [f"{name} {verb} {printable(target)}" for name in found]
     return differs

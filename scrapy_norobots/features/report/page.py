@@ -51,10 +51,10 @@ def to_html(facts: Facts) -> str:
         reason=escape(crawl["reason"]),
         dry_run='<p class="note">A dry run: nothing was dropped.</p>' if crawl["dry_run"] else "",
         dropped_label="would be dropped" if crawl["dry_run"] else "dropped",
-        origins=_number(facts["origins"]),
-        passed=_number(requests["passed"]),
-        dropped=_number(requests["dropped"]),
-        overridden=_number(requests["overridden"]),
+        origins=f"{facts['origins']:,}",
+        passed=f"{requests['passed']:,}",
+        dropped=f"{requests['dropped']:,}",
+        overridden=f"{requests['overridden']:,}",
         waiting=_waiting(requests),
         outcomes=_outcomes(facts),
         sources=_sources(facts),
@@ -86,10 +86,6 @@ def _time(iso: str) -> str:
     return f'<time datetime="{escape(iso)}">{escape(iso[:19].replace("T", " "))}</time>'
 
 
-def _number(number: int) -> str:
-    return f"{number:,}"
-
-
 def _bars(rows: Sequence[tuple[str, str, int]], if_empty: str) -> str:
     """Return HTML table rows from tuples of a label (HTML), the CSS class of the bar, and a count."""
     if not rows:
@@ -98,7 +94,7 @@ def _bars(rows: Sequence[tuple[str, str, int]], if_empty: str) -> str:
     return "\n".join(
         f'<tr><th scope="row">{label}</th><td class="bar"><svg aria-hidden="true">'
         f'<rect class="{kind}" width="{100 * count / most:.2f}%" height="100%" rx="3"/></svg></td>'
-        f'<td class="number">{_number(count)}</td></tr>'
+        f'<td class="number">{count:,}</td></tr>'
         for label, kind, count in rows
     )
 
@@ -120,7 +116,7 @@ def _outcomes(facts: Facts) -> str:
 def _sources(facts: Facts) -> str:
     if facts["slowest"] is None:
         return ""
-    loaded = ", ".join(f"{_number(count)} from {escape(name)}" for name, count in facts["sources"].items())
+    loaded = ", ".join(f"{count:,} from {escape(name)}" for name, count in facts["sources"].items())
     slowest = facts["slowest"]
     text = (
         f'Loaded: {loaded}. Slowest: <span class="site">{escape(slowest["origin"])}</span> '
@@ -129,7 +125,7 @@ def _sources(facts: Facts) -> str:
     longest = facts["crawl_delays"]["longest"]
     if longest is not None:
         text += (
-            f"<br>Origins with a Crawl-delay: {_number(facts['crawl_delays']['files'])}. Longest: "
+            f"<br>Origins with a Crawl-delay: {facts['crawl_delays']['files']:,}. Longest: "
             f'{longest["seconds"]:g} s at <span class="site">{escape(longest["origin"])}</span>.'
         )
     return text
@@ -143,7 +139,7 @@ def _rules(facts: Facts) -> str:
     if short_by:
         rows += "\n" + _empty(
             "There were too many different rules to count each from the start of the crawl: a count may be "
-            f"too low by up to {_number(short_by)}, and rules with fewer drops than that may be missing."
+            f"too low by up to {short_by:,}, and rules with fewer drops than that may be missing."
         )
     return rows
 
@@ -164,7 +160,7 @@ def _listed(facts: Facts) -> str:
     if not facts["rows_left_out"]:
         return ""
     return (
-        f"Origins in the table: {_number(len(facts['rows']))}. First those with drops, errors or lines "
-        f"without effect, then the slowest. {_number(facts['rows_left_out'])} more are counted above, but "
+        f"Origins in the table: {len(facts['rows']):,}. First those with drops, errors or lines "
+        f"without effect, then the slowest. {facts['rows_left_out']:,} more are counted above, but "
         "not listed."
     )

@@ -6,9 +6,9 @@ from typing import Any
 
 from scrapy.settings import Settings
 
-from scrapy_norobots.features.evidence.settings import EvidenceConfig
+from scrapy_norobots.features.evidence.recorder import EvidenceConfig
 from scrapy_norobots.features.metatag import MetaConfig
-from scrapy_norobots.features.report.settings import ReportConfig
+from scrapy_norobots.features.report.files import ReportConfig
 from scrapy_norobots.settings import DEFAULTS, Config, Section
 
 SECTIONS: tuple[type[Section], ...] = (Config, ReportConfig, EvidenceConfig, MetaConfig)
