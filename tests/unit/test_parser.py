@@ -12,7 +12,6 @@ from scrapy.settings import Settings
 from scrapy_norobots import StrictRobotParser
 from scrapy_norobots.rules.access import Rules
 from scrapy_norobots.rules.parser import (
-    AllParsers,
     AllRules,
     ForeignRules,
     Reader,
@@ -102,14 +101,14 @@ def test_several_readings_convert_to_one_parser() -> None:
     strict = RobotsTxt.parse("User-agent: *\nDisallow: /a\n")
     others = [ForeignRules(Slow("/b", delay), b"") for delay in (2, 10.5, None, RuntimeError("no"), -30)]
     parser = as_parser(AllRules([strict, ForeignRules(Only("/b"), b""), *others]))
-    assert isinstance(parser, AllParsers)
+    assert isinstance(parser, AllRules)
     assert parser.allowed("http://town.example:8080/b", "FooBot")
     assert not parser.allowed("http://town.example:8080/a", b"FooBot")
     assert not parser.allowed("http://town.example:8080/c", "FooBot")
     assert parser.crawl_delay(b"FooBot/1.0") == 10.5
     assert as_parser(AllRules([strict, ForeignRules(Only("/b"), b"")])).crawl_delay("FooBot") is None
     with pytest.raises(NotImplementedError):
-        AllParsers.from_crawler(MagicMock(), b"")
+        AllRules.from_crawler(MagicMock(), b"")
 
 
 def test_one_parser_for_several_readings_forbids_if_one_of_them_fails() -> None:
