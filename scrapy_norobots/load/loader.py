@@ -74,9 +74,7 @@ class RobotsLoader:
         self.judge = Judge(config.status_policy, config.freshness, reader.read)
         self._fetcher = Fetcher(crawler, config, events)
         self._store = self._open_store()
-        self.origins = OriginCache(
-            memory_max=config.memory_max,
-        )
+        self.origins = OriginCache(memory_max=config.memory_max)
         self._loads: SharedLoads[Origin, Access] = SharedLoads()
         self._preparations: SharedLoads[tuple[Origin, str | bytes], None] = SharedLoads()
         self._thread = ThreadPoolExecutor(1, "norobots-reader")
@@ -112,10 +110,7 @@ class RobotsLoader:
         return self._fetcher.is_own(request)
 
     async def _prepare(self, access: Access, robot: str | bytes) -> None:
-        await self._work(access.snapshots, partial(access.prepare, robot))
-
-    async def _work(self, snapshots: Sequence[Snapshot], work: Callable[[], _T]) -> _T:
-        return await read_bodies(self._thread, snapshots, work)
+        await read_bodies(self._thread, access.snapshots, partial(access.prepare, robot))
 
     def _close(self) -> None:
         self._thread.shutdown(wait=False)
@@ -197,7 +192,7 @@ class RobotsLoader:
         if previous is not None and last.time <= previous.snapshots[-1].time:
             return None
         self._events.send(Recalled(snapshots))
-        return await self._work(snapshots, partial(self.judge.recall, snapshots, now))
+        return await read_bodies(self._thread, snapshots, partial(self.judge.recall, snapshots, now))
 
     async def _download(self, origin: Origin, request: Request, previous: Access | None) -> Access:
         """Download and judge a robots.txt, and save it in the store."""
@@ -209,7 +204,7 @@ class RobotsLoader:
             self._stats.inc_value(f"robotstxt/response_status_count/{snapshot.status}")
         elif not isinstance(snapshot.exception, IgnoreRequest):
             self._stats.inc_value(f"robotstxt/exception_count/{type(snapshot.exception)}")
-        access = await self._work([snapshot], partial(self.judge.judge, snapshot, previous))
+        access = await read_bodies(self._thread, [snapshot], partial(self.judge.judge, snapshot, previous))
         judged = access.snapshots[-1]
         self._events.send(Downloaded(judged))
         if self._store is not None and not judged.local_failure:
