@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser
 
-from scrapy_norobots.rules.delay_values import CrawlDelay, ProtegoDelay
+from scrapy_norobots.rules.delay_values import ProtegoDelay, largest
 from scrapy_norobots.standard import Decision, Reason, RobotsTxt, Verdict
 from scrapy_norobots.standard.lines import to_text
 from scrapy_norobots.standard.names import to_name
@@ -162,17 +162,17 @@ def is_only_strict(rules: Rules | None) -> bool:
     return strict_reading(rules) is not None and len(_readings_of(rules)) == 1
 
 
-def crawl_delays(rules: Rules | None, robot: str | bytes) -> list[object]:
-    """Return the `Crawl-delay` of a file for a robot, as each reading has it; None for a reading without one.
+def crawl_delay(rules: Rules | None, robot: str | bytes) -> float | None:
+    """Return the largest `Crawl-delay` of the readings of a file, in seconds; None if there is none.
 
-    Takes time unless `rules.is_ready(robot)`. The values are not checked: see `CrawlDelay.of`.
+    Takes time unless `rules.is_ready(robot)`.
     """
     # The 1994 standard has no Crawl-delay.
     foreign = (reading for reading in _readings_of(rules) if isinstance(reading, ForeignRules))
     values = [reading.crawl_delay(robot) for reading in foreign]
     if isinstance(rules, AllRules) and rules.delay is not None:
         values.append(rules.delay.value(robot))
-    return values
+    return largest(values)
 
 
 def _as_scrapy_gives(robot: str | bytes) -> str | bytes:
@@ -280,4 +280,4 @@ class AllRules(RobotParser):
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
         """Return the largest `Crawl-delay` of the readings, in seconds; None if there is none."""
-        return CrawlDelay.of(crawl_delays(self, user_agent), float("inf")).asked
+        return crawl_delay(self, user_agent)

@@ -16,7 +16,7 @@ from scrapy_norobots.rules.parser import (
     ForeignRules,
     Reader,
     as_parser,
-    crawl_delays,
+    crawl_delay,
     is_only_strict,
     strict_reading,
 )
@@ -124,11 +124,8 @@ def test_protego_reads_the_crawl_delay_if_no_other_parser_does(others: list[Any]
     assert not rules.is_ready("FooBot")
     rules.prepare(ORIGIN, "FooBot")
     assert rules.is_ready("FooBot")
-    assert [value for value in crawl_delays(rules, "FooBot") if value is not None] == [3.0]
-    assert crawl_delays(Reader(crawler(), None, others, multivalue=False).read(body), "FooBot") in (
-        [],
-        [None],
-    )
+    assert crawl_delay(rules, "FooBot") == 3.0
+    assert crawl_delay(Reader(crawler(), None, others, multivalue=False).read(body), "FooBot") is None
 
 
 def test_a_parser_that_reads_the_crawl_delay_replaces_protego() -> None:
@@ -137,15 +134,15 @@ def test_a_parser_that_reads_the_crawl_delay_replaces_protego() -> None:
             return 7
 
     reader = Reader(crawler(), Seven, [Only], multivalue=False, crawl_delay=True)
-    assert crawl_delays(reader.read(b"User-agent: *\nCrawl-delay: 3\n"), "FooBot") == [7, None]
+    assert crawl_delay(reader.read(b"User-agent: *\nCrawl-delay: 3\n"), "FooBot") == 7
 
 
 def test_files_without_a_crawl_delay_are_read_without_protego() -> None:
     reader = Reader(crawler(), None, [], multivalue=False, crawl_delay=True)
     for body in (b"", b"User-agent: *\nDisallow: /delay\n", b"# Crawl-delay: 3\n"):
         assert isinstance(reader.read(body), RobotsTxt)
-        assert crawl_delays(reader.read(body), "FooBot") == []
-    assert crawl_delays(None, "FooBot") == []
+        assert crawl_delay(reader.read(body), "FooBot") is None
+    assert crawl_delay(None, "FooBot") is None
 
 
 def crawler() -> Any:
