@@ -109,13 +109,8 @@ class StatusPolicy:
 
         A status outside the classes 3xx to 5xx is looked up as 5xx.
         """
-        if status is None:
-            key = "error"
-        elif str(status) in self.table:
-            key = str(status)
-        else:
-            key = f"{status // 100}xx"
-            key = key if key in self.table else "5xx"
+        keys = ("error",) if status is None else (str(status), f"{status // 100}xx", "5xx")
+        key = next(key for key in keys if key in self.table)
         return key, self.table[key]
 
 
@@ -268,8 +263,7 @@ class Judge:
         for snapshot in snapshots:
             access = self.judge(snapshot, access)
         assert access is not None  # there is at least one
-        left = self.freshness.remaining(access.lifetime, snapshots[-1], now)
-        return replace(access, lifetime=left)
+        return replace(access, lifetime=access.lifetime - max(now - snapshots[-1].time, 0.0))
 
     def _judge_of_proxy(self, snapshot: Snapshot, failures: int, previous: Access | None) -> Access:
         """Return the access after a download without previous rules, which a proxy may have prevented.
@@ -299,42 +293,29 @@ class Judge:
         )
 
     def _judge(self, snapshot: Snapshot, failures: int) -> Access:
+        problem = "could not be downloaded"
         if snapshot.status is not None and 200 <= snapshot.status < 300:
             try:
                 rules = self.parse(snapshot.body)
             except Exception as exc:  # no exception of a user's parser may open the site
+                problem = "could not be parsed"
                 error = f"{type(exc).__name__}: {exc}"
-                failed = replace(
-                    snapshot, status=None, error=error, body=b"", local_failure=True, exception=exc
-                )
-                return self._without_rules(failed, failures, "could not be parsed")
-            return Access(
-                kind=AccessKind.RULES,
-                snapshot=snapshot,
-                outcome="rules",
-                lifetime=self.freshness.lifetime(snapshot),
-                rules=rules,
-            )
-        return self._without_rules(replace(snapshot, body=b""), failures)
-
-    def _without_rules(
-        self, snapshot: Snapshot, failures: int, problem: str = "could not be downloaded"
-    ) -> Access:
-        status = snapshot.status
+                snapshot = replace(snapshot, status=None, error=error, local_failure=True, exception=exc)
+            else:
+                lifetime = self.freshness.lifetime(snapshot)
+                return Access(AccessKind.RULES, snapshot, "rules", lifetime, rules=rules)
+        status, where = snapshot.status, printable(snapshot.url)
         key, action = self.policy.look_up(status)
         # Only a 4xx can say that there is no robots.txt.
         temporary = status is None or str(status) in NOT_NOW or not 400 <= status < 500
         if temporary and not snapshot.failures:  # a snapshot from a store has its number already
             snapshot = replace(snapshot, failures=failures + 1)
+        lifetime_of = self.freshness.until_next_try if temporary else self.freshness.lifetime
         return Access(
             kind=AccessKind.OPEN if action == ALLOW else AccessKind.CLOSED,
-            snapshot=snapshot,
+            snapshot=replace(snapshot, body=b""),
             outcome=key,
-            lifetime=(
-                self.freshness.until_next_try(snapshot) if temporary else self.freshness.lifetime(snapshot)
-            ),
+            lifetime=lifetime_of(snapshot),
             temporary=temporary,
-            note=f"{printable(snapshot.url)} {problem} ({printable(snapshot.error)})"
-            if status is None
-            else "",
+            note=f"{where} {problem} ({printable(snapshot.error)})" if status is None else "",
         )
