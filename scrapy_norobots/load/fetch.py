@@ -50,9 +50,6 @@ _KEPT_HEADERS = (
     "x-robots-tag",
 )  # fmt: skip
 
-# For each header of a response, the request header that revalidates it (RFC 9110, 13.1).
-_NOT_SENT = ("Cookie", "Referer")
-
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 # Exceptions of the crawl's own components. After one of these, as with a proxy, other processes may reach
@@ -214,7 +211,7 @@ class Fetcher:
         # A robots.txt is small, and not every encoding shows whether the file is complete.
         headers: dict[str, str | bytes | None] = {"Accept-Encoding": "identity"}
         # None keeps out the values of DEFAULT_REQUEST_HEADERS.
-        headers |= dict.fromkeys(_NOT_SENT)
+        headers |= {"Cookie": None, "Referer": None}
         if previous is not None:
             headers |= previous.conditions(url)
         # If the page has none yet, the middleware that sets the page's User-Agent sets this one too.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.snapshot import Snapshot
@@ -20,6 +20,9 @@ from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.urls import is_robots_txt, split
+
+if TYPE_CHECKING:
+    from scrapy_norobots.rules.parser import Rules
 
 ALLOW, DENY = "allow", "deny"
 
@@ -51,29 +54,6 @@ PRESETS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 DEFAULT_PRESET = "koster1996"
 
 _POLICY_KEY = re.compile(r"[345]xx|error|[3-9]\d\d", re.ASCII)
-
-
-class Rules(Protocol):
-    """The rules of one origin, as read by a parser: the strict one, or one that the user has chosen.
-
-    `robot` is always a name or a whole User-Agent header.
-    """
-
-    @property
-    def size(self) -> int:
-        """Approximate memory use, in bytes."""
-
-    def is_ready(self, robot: str | bytes) -> bool:
-        """Return whether the methods below answer at once for `robot`; if not, run `prepare` in a thread."""
-
-    def prepare(self, origin: Origin, robot: str | bytes) -> None:
-        """Do the work that the first question about `robot` needs. `origin` is the origin of the rules."""
-
-    def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
-        """Return whether `robot` must not fetch `target`, a path with its query, at the rules' origin."""
-
-    def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
-        """Return whether `robot` may fetch `url`, and why. `source` is the URL of the robots.txt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +112,7 @@ class Access:
     - `note` says in words what happened last, if that is more than the status of `snapshot`.
     - `lifetime` is for how many seconds the access is valid after it was judged.
     - `temporary` means that the outcome does not show what the site wants, so `lifetime` is short.
-    - `stale` means that the rules have expired and stay in use because a refresh failed; `failure` is the
-      snapshot of that refresh.
+    - `failure` is the snapshot of a refresh that failed, if the access is `stale`.
     - `proxies` are the proxies that failed, if nothing but a proxy has closed the origin: it is then closed
       only to requests that use one of them.
     """
@@ -143,7 +122,6 @@ class Access:
     outcome: str
     lifetime: float
     temporary: bool = False
-    stale: bool = False
     rules: Rules | None = None
     failure: Snapshot | None = None
     proxies: frozenset[str] = frozenset()
@@ -152,6 +130,11 @@ class Access:
     def applies_to(self, proxy: str) -> bool:
         """Return whether the access applies to requests that use a proxy (empty: none)."""
         return not self.proxies or proxy in self.proxies
+
+    @property
+    def stale(self) -> bool:
+        """Whether the rules have expired, and stay in use because a refresh failed."""
+        return self.failure is not None
 
     @property
     def detail(self) -> str:
@@ -247,7 +230,6 @@ class Judge:
         return replace(
             previous,
             temporary=True,
-            stale=True,
             lifetime=access.lifetime,
             failure=access.snapshot,
             note=access.detail,
@@ -288,7 +270,6 @@ class Judge:
             note=f"{printable(answer.url)} answered 304: not modified",
             lifetime=self.freshness.lifetime(snapshot),
             temporary=False,
-            stale=False,
             failure=None,
         )
 

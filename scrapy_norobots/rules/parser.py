@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from scrapy_norobots.rules.access import Rules
     from scrapy_norobots.standard import Origin
 
 
@@ -133,7 +132,6 @@ def as_parser(rules: Rules) -> RobotParser:
     """Return rules as a `RobotParser` of Scrapy: one parser, which answers for all readings."""
     if isinstance(rules, RobotsTxt):
         return StrictRobotParser(rules)
-    assert isinstance(rules, (AllRules, ForeignRules))
     return rules.parser if isinstance(rules, ForeignRules) else rules
 
 
@@ -181,7 +179,7 @@ def _as_scrapy_gives(robot: str | bytes) -> str | bytes:
 
 
 class ForeignRules:
-    """Rules as read by a `RobotParser` of the user's choice; implements `access.Rules`.
+    """Rules as read by a `RobotParser` of the user's choice.
 
     Such a parser returns only a verdict, so a decision names the parser, but no line.
     """
@@ -235,7 +233,7 @@ class ForeignRules:
 
 
 class AllRules(RobotParser):
-    """Several readings of one file: a request passes only if all of them allow it; implements `access.Rules`.
+    """Several readings of one file: a request passes only if all of them allow it.
 
     The decision is that of the first reading that forbids; if none forbids, that of the first reading.
     `delay` reads the `Crawl-delay` lines, if none of the readings does. As a `RobotParser`, this is what the
@@ -245,7 +243,7 @@ class AllRules(RobotParser):
     def __init__(self, readings: Sequence[Rules], delay: ProtegoDelay | None = None) -> None:
         self.readings = readings
         self.delay = delay
-        self.size = sum(rules.size for rules in readings) + (delay.size if delay else 0)
+        self.size: int = sum(rules.size for rules in readings) + (delay.size if delay else 0)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> AllRules:
@@ -281,3 +279,8 @@ class AllRules(RobotParser):
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
         """Return the largest `Crawl-delay` of the readings, in seconds; None if there is none."""
         return crawl_delay(self, user_agent)
+
+
+# The rules of one origin. Each of these classes answers the same questions: `is_ready`, `prepare`, `forbids`
+# and `decide`. `size` is their approximate memory use, in bytes.
+Rules = RobotsTxt | ForeignRules | AllRules

@@ -10,11 +10,11 @@ from scrapy.robotstxt import RobotParser
 from scrapy.settings import Settings
 
 from scrapy_norobots import StrictRobotParser
-from scrapy_norobots.rules.access import Rules
 from scrapy_norobots.rules.parser import (
     AllRules,
     ForeignRules,
     Reader,
+    Rules,
     as_parser,
     crawl_delay,
     is_only_strict,
