@@ -27,14 +27,13 @@ from scrapy_norobots.commands.base import (
 )
 from scrapy_norobots.commands.progress import Progress
 from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, OVERRIDDEN, WARC_SUFFIX
-from scrapy_norobots.rules.parser import Reader, StrictRobotParser
+from scrapy_norobots.rules.parser import Reader, Rules, StrictRobotParser
 from scrapy_norobots.standard.decision import printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from scrapy_norobots.features.evidence.audit import Audit, Problem
-    from scrapy_norobots.rules.access import Rules
 
 # How many problems are printed as text. JSON has all.
 _SHOWN = 100

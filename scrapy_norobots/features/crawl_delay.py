@@ -19,8 +19,7 @@ from scrapy import signals
 from scrapy.core.downloader import Downloader
 
 from scrapy_norobots.events import CrawlDelayKept, Events, OriginLoaded, Received, Ruled
-from scrapy_norobots.rules.delay_values import CrawlDelay
-from scrapy_norobots.rules.parser import crawl_delays
+from scrapy_norobots.rules.parser import crawl_delay
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import (
     crawl_delay_of,
@@ -90,16 +89,20 @@ class SlotDelays:
     def loaded(self, event: OriginLoaded) -> None:
         """Make the slot of the request for which an origin was loaded keep its delay from now on."""
         access, previous = event.access, event.previous
-        delay = CrawlDelay.of(crawl_delays(access.rules, event.robot), self._longest)
-        self._report(access, delay, is_new=previous is None or previous.rules is None)
+        asked = crawl_delay(access.rules, event.robot)
+        kept = self._kept(asked)
+        self._events.send(
+            CrawlDelayKept(access.snapshot.origin, kept, previous is None or previous.rules is None)
+        )
+        self._report(access, asked, kept)
         if self._downloader is not None:
             name, slot = named_slot_of(self._downloader, event.request, self._crawler.spider)
-            self._keep(name, slot, access.snapshot.origin, delay.kept)
+            self._keep(name, slot, access.snapshot.origin, kept)
 
     def ruled(self, event: Ruled) -> None:
         """Make the slot in which a request will be sent keep the delay of its origin, once it gets there."""
-        values = crawl_delays(event.access.rules, event.question.robot)
-        self._brought[event.request] = event.question.origin, CrawlDelay.of(values, self._longest).kept
+        asked = crawl_delay(event.access.rules, event.question.robot)
+        self._brought[event.request] = event.question.origin, self._kept(asked)
 
     def use_slot_of_host(self, request: Request) -> None:
         """Let a request be sent in the slot of its host, unless the user has chosen another slot.
@@ -110,22 +113,24 @@ class SlotDelays:
         if "redirect_urls" in request.meta and has_slot_of_host(request):
             del request.meta["download_slot"]
 
-    def _report(self, access: Access, delay: CrawlDelay, *, is_new: bool) -> None:
-        origin, stats = access.snapshot.origin, self._crawler.stats
+    def _kept(self, asked: float | None) -> float:
+        return min(asked or 0.0, self._longest)
+
+    def _report(self, access: Access, asked: float | None, kept: float) -> None:
+        stats = self._crawler.stats
         assert stats is not None  # made before any middleware
-        self._events.send(CrawlDelayKept(origin, delay.kept, is_new))
-        if delay.kept:
+        if kept:
             stats.inc_value("norobots/crawl_delay/kept")
-            stats.max_value("norobots/crawl_delay/longest", delay.kept)
-        if delay.asked is None or delay.asked <= delay.kept:
+            stats.max_value("norobots/crawl_delay/longest", kept)
+        if asked is None or asked <= kept:
             return
         stats.inc_value("norobots/crawl_delay/shortened")
         self._log(
-            logging.WARNING if self._shortened.take(origin) else logging.DEBUG,
+            logging.WARNING if self._shortened.take(access.snapshot.origin) else logging.DEBUG,
             "%s asks for a Crawl-delay of %g s; NOROBOTS_CRAWL_DELAY_MAX limits it to %g s",
             printable(access.snapshot.url),
-            delay.asked,
-            delay.kept,
+            asked,
+            kept,
         )
 
     @cached_property
@@ -158,6 +163,7 @@ class SlotDelays:
             _count_from_now(self._slots[name].slot)
 
     def _keep(self, name: str, slot: Any, origin: Origin | None, seconds: float) -> None:
+        """Make a slot keep the delay of an origin, if it is the longest of its origins."""
         kept = self._slots.get(name)
         if kept is None:
             if not seconds:
@@ -175,11 +181,7 @@ class SlotDelays:
             del kept.delays[origin]
         elif len(kept.delays) > _ORIGINS_MAX:
             del kept.delays[min(kept.delays, key=kept.delays.__getitem__)]
-        self._update(name, kept)
-
-    def _update(self, name: str, kept: _Delayed) -> None:
-        """Set the delay of a slot to the longest of its origins."""
-        slot, before = kept.slot, crawl_delay_of(kept.slot)
+        before = crawl_delay_of(slot)
         longest = max(kept.delays.values(), default=0.0)
         set_crawl_delay(slot, longest)
         if not longest:

@@ -12,7 +12,7 @@ import sys
 import zlib
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 # The header to which the Content-Encoding of a robots.txt is renamed until `decode` reads it. Under its own
 # name, Scrapy would decode whatever was received, and remove the header.
@@ -30,19 +30,8 @@ _PADDING = b"\0 \t\r\n"
 _ZSTD_WINDOW = 23
 
 
-class _Stream(Protocol):
-    """The common interface of the standard library's decompressors; each reads one stream up to its end."""
-
-    @property
-    def eof(self) -> bool:
-        """Whether the end of the stream was reached."""
-
-    @property
-    def unused_data(self) -> bytes:
-        """The bytes after the end of the stream."""
-
-    def decompress(self, data: bytes, max_length: int, /) -> bytes:
-        """Return the decompressed data, at most about `max_length` bytes."""
+# A decompressor with the methods of those in the standard library, which read one stream up to its end.
+_Stream = Any
 
 
 def decode(body: bytes, content_encoding: str, maxsize: int) -> bytes:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
@@ -51,9 +50,6 @@ _KEPT_HEADERS = (
     "x-robots-tag",
 )  # fmt: skip
 
-# For each header of a response, the request header that revalidates it (RFC 9110, 13.1).
-_NOT_SENT = ("Cookie", "Referer")
-
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 # Exceptions of the crawl's own components. After one of these, as with a proxy, other processes may reach
@@ -91,8 +87,7 @@ class Fetcher:
         self._unrendered = _unrendered(crawler.settings)
         # A file of the size that NOROBOTS_MAXSIZE allows must fit, even if NOROBOTS_MEMORY_MAX is too small.
         self._bodies = BodiesInFlight(crawler, max(config.memory_max, 2 * config.maxsize))
-        crawler.signals.connect(_leave_encoded, signals.response_downloaded)
-        crawler.signals.connect(_heed_retry_after, signals.response_downloaded)
+        crawler.signals.connect(_keep_from_scrapy, signals.response_downloaded)
 
     async def fetch(
         self, origin: Origin, page: Request, previous: Snapshot | None = None, url: str | None = None
@@ -115,7 +110,7 @@ class Fetcher:
             with self._bodies.counted() as meta:
                 return await compat.unless(is_over, 1, self._follow(origin, url, page, previous, meta))
         except compat.LateError:
-            return _failed(origin, url, ClosingError(), local_failure=True)
+            return _failed(origin, url, ClosingError())
 
     async def _follow(
         self, origin: Origin, url: str, page: Request, previous: Snapshot | None, meta: dict[str, object]
@@ -129,9 +124,9 @@ class Fetcher:
                 response = await self._download(request)
             except Exception as exc:  # components of the crawl may raise anything
                 if self._has_closed or compat.is_closing(self._crawler):  # the engine may have stopped it
-                    return _failed(origin, url, ClosingError(), local_failure=True)
-                local_failure = isinstance(exc, _OUR_OWN) or bool(request.meta.get("proxy"))
-                return self._of_proxy(page, _failed(origin, url, exc, local_failure=local_failure))
+                    return _failed(origin, url, ClosingError())
+                failed = _failed(origin, url, exc, is_proxied=bool(request.meta.get("proxy")))
+                return self._of_proxy(page, failed)
             target = _redirect_target(response) if hops_left else None
             if target is None:
                 snapshot = _of_response(origin, response, self._config.maxsize)
@@ -167,18 +162,14 @@ class Fetcher:
     def _of_proxy(self, page: Request, snapshot: Snapshot) -> Snapshot:
         return replace(snapshot, proxy=self.proxy_of(page)) if snapshot.local_failure else snapshot
 
-    @cached_property
-    def _shows_slots(self) -> bool:
-        return not missing_internals(self._crawler)
-
     def _being_sent(self, request: Request) -> Request | None:
         """Return the request that is being sent for `request`; the same one if the downloader hides that.
 
         A middleware may have replaced it by another request for the same URL.
         """
-        if not self._shows_slots:
-            return request
         crawler = self._crawler
+        if missing_internals(crawler):
+            return request
         sent = slot_of(compat.downloader(crawler), request, crawler.spider).transferring
         return next((one for one in sent if ROBOTS_DOWNLOAD in one.meta and one.url == request.url), None)
 
@@ -220,7 +211,7 @@ class Fetcher:
         # A robots.txt is small, and not every encoding shows whether the file is complete.
         headers: dict[str, str | bytes | None] = {"Accept-Encoding": "identity"}
         # None keeps out the values of DEFAULT_REQUEST_HEADERS.
-        headers |= dict.fromkeys(_NOT_SENT)
+        headers |= {"Cookie": None, "Referer": None}
         if previous is not None:
             headers |= previous.conditions(url)
         # If the page has none yet, the middleware that sets the page's User-Agent sets this one too.
@@ -274,7 +265,8 @@ class UnreadableBodyError(Exception):
     """A response arrived, but its body is incomplete or cannot be decoded."""
 
 
-def _failed(origin: Origin, url: str, exc: Exception, *, local_failure: bool = False) -> Snapshot:
+def _failed(origin: Origin, url: str, exc: Exception, *, is_proxied: bool = False) -> Snapshot:
+    local_failure = is_proxied or isinstance(exc, _OUR_OWN)
     if isinstance(exc, StopDownload):
         free_body(exc)
     # The frames of the traceback would keep their objects alive, half a body for example.
@@ -316,14 +308,14 @@ def _plain_body(response: Response, maxsize: int) -> bytes:
     return decode(response.body, b",".join(values).decode("latin-1"), maxsize)
 
 
-def _heed_retry_after(response: Response, request: Request) -> None:
-    """Keep Scrapy from retrying a download at once if the site says when to retry."""
-    if ROBOTS_DOWNLOAD in request.meta and stated_wait(response.status, _kept_headers(response), time.time()):
+def _keep_from_scrapy(response: Response, request: Request) -> None:
+    """Keep Scrapy from decoding the body of a robots.txt, and from a retry if the site says when to retry.
+
+    `decode` decodes the body, and checks that it is complete.
+    """
+    if ROBOTS_DOWNLOAD not in request.meta:
+        return
+    response.headers.setlist(ENCODING_HEADER, response.headers.getlist("Content-Encoding"))
+    response.headers.pop("Content-Encoding", None)
+    if stated_wait(response.status, _kept_headers(response), time.time()):
         request.meta["dont_retry"] = True
-
-
-def _leave_encoded(response: Response, request: Request) -> None:
-    """Keep Scrapy from decoding the body of a robots.txt; `decode` does, and checks that it is complete."""
-    if ROBOTS_DOWNLOAD in request.meta:
-        response.headers.setlist(ENCODING_HEADER, response.headers.getlist("Content-Encoding"))
-        response.headers.pop("Content-Encoding", None)

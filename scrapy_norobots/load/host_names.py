@@ -7,11 +7,11 @@ looked up at a time, before the time of a download begins. Scrapy's own cache th
 
 from __future__ import annotations
 
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
+from twisted.internet.abstract import isIPAddress, isIPv6Address
 from twisted.internet.defer import DeferredSemaphore
 
 from scrapy_norobots.scrapy_api import compat
@@ -36,7 +36,9 @@ class HostNames:
         """Look up the host of a request, if this process connects to it; a failure is not reported here."""
         parts = urlsplit(request.url)
         host = parts.hostname
-        if not host or _is_address(host) or self._has_proxies or request.meta.get("proxy"):
+        if not host or isIPAddress(host) or isIPv6Address(host):
+            return
+        if self._has_proxies or request.meta.get("proxy"):
             return
         if not self._is_resolved_here(parts.scheme):
             return
@@ -52,11 +54,3 @@ class HostNames:
             handler = download_handler(self._crawler, scheme)
             self._resolved_here[scheme] = type(handler).__module__.startswith("scrapy.")
         return self._resolved_here[scheme]
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True

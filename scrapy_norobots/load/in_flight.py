@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from traceback import walk_tb
 from typing import TYPE_CHECKING
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 # Code that may be resumed later: to clear its frame would end it.
 _RESUMABLE = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
 
-# The meta key for the body that a request downloads. A retry has the same body.
+# The meta key for the download that a request belongs to. A retry belongs to the same.
 _DOWNLOAD = "_norobots_in_flight"
 
 
@@ -38,53 +37,37 @@ class NoRoomError(StopDownload):
         return "too large: NOROBOTS_MEMORY_MAX limits the total size of the files being downloaded"
 
 
-class _NoWaiterError(StopDownload):
-    """A download continues although its caller has stopped waiting for it."""
-
-
-@dataclass(slots=True)
-class _Body:
-    counted_by: BodiesInFlight
-    request: Request | None = None
-    size: int = 0
-    is_awaited: bool = True
-
-
 class BodiesInFlight:
     """Limits the bodies that a crawler downloads at the same time to `bytes_max` bytes in total."""
 
     def __init__(self, crawler: Crawler, bytes_max: int) -> None:
         self._bytes_max = bytes_max
-        self._size = 0
+        # By download: its last request (each retry and redirect has its own), and the bytes received for it.
+        self._bodies: dict[object, tuple[Request | None, int]] = {}
         crawler.signals.connect(self._received, signals.bytes_received)
 
     @contextmanager
     def counted(self) -> Iterator[dict[str, object]]:
         """Count a download that runs inside the ``with``. Yields the meta that its requests must have."""
-        body = _Body(self)
+        download = object()
+        self._bodies[download] = None, 0
         try:
-            yield {_DOWNLOAD: body}
+            yield {_DOWNLOAD: download}
         finally:
-            body.is_awaited = False
-            self._resize(body, 0)
+            del self._bodies[download]
 
     def _received(self, data: bytes, request: Request) -> None:
-        body = request.meta.get(_DOWNLOAD)
-        if body is None or body.counted_by is not self:
+        download = request.meta.get(_DOWNLOAD)
+        if download is None:
             return
-        if not body.is_awaited:
-            raise _NoWaiterError
-        if body.request is not request:  # a retry or a redirect
-            body.request = request
-            self._resize(body, 0)
-        self._resize(body, body.size + len(data))
-        if body.size > self._bytes_max - self._size:
-            self._resize(body, 0)
+        if download not in self._bodies:  # its caller has stopped waiting for it
+            raise StopDownload
+        last, size = self._bodies[download]
+        size = len(data) + (size if last is request else 0)
+        self._bodies[download] = request, size
+        if size > self._bytes_max - sum(size for _, size in self._bodies.values()):
+            self._bodies[download] = request, 0
             raise NoRoomError
-
-    def _resize(self, body: _Body, size: int) -> None:
-        self._size += size - body.size
-        body.size = size
 
 
 def free_body(exc: StopDownload) -> None:

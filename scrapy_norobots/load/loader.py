@@ -21,8 +21,8 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy_norobots.events import Downloaded, Events, OriginLoaded, Recalled
 from scrapy_norobots.load.fetch import ClosingError, Fetcher
 from scrapy_norobots.load.origins import OriginCache, SharedLoads
-from scrapy_norobots.rules.access import Access, Judge, Rules
-from scrapy_norobots.rules.parser import Reader, as_parser
+from scrapy_norobots.rules.access import Access, Judge
+from scrapy_norobots.rules.parser import Reader, Rules, as_parser
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard.robotstxt import SMALL_BODY
 from scrapy_norobots.stores import MEMORY, Store, hold_lock, open_store, without_password
@@ -55,7 +55,10 @@ async def read_bodies(thread: Executor, snapshots: Sequence[Snapshot], work: Cal
 
 
 class RobotsLoader:
-    """Loads the robots.txt of origins, for one crawler. `origins` is the cache in memory."""
+    """Loads the robots.txt of origins, for one crawler.
+
+    `origins` is the cache in memory; `proxy_of` and `is_own` are those of the `Fetcher`.
+    """
 
     def __init__(self, crawler: Crawler, config: Config, events: Events) -> None:
         """Open the store. Raises `ValueError` if the store or a parser cannot be used."""
@@ -73,18 +76,13 @@ class RobotsLoader:
         )
         self.judge = Judge(config.status_policy, config.freshness, reader.read)
         self._fetcher = Fetcher(crawler, config, events)
+        self.proxy_of, self.is_own = self._fetcher.proxy_of, self._fetcher.is_own
         self._store = self._open_store()
-        self.origins = OriginCache(
-            memory_max=config.memory_max,
-        )
+        self.origins = OriginCache(memory_max=config.memory_max)
         self._loads: SharedLoads[Origin, Access] = SharedLoads()
         self._preparations: SharedLoads[tuple[Origin, str | bytes], None] = SharedLoads()
         self._thread = ThreadPoolExecutor(1, "norobots-reader")
         crawler.signals.connect(self._close, signals.spider_closed)
-
-    def proxy_of(self, request: Request) -> str:
-        """Return the proxy through which a robots.txt is downloaded for a request; empty if there is none."""
-        return self._fetcher.proxy_of(request)
 
     async def load(self, origin: Origin, request: Request, robot: str | bytes) -> Access:
         """Return the access to an origin, ready to answer questions about `robot`.
@@ -104,18 +102,8 @@ class RobotsLoader:
         while not access.is_ready(robot):
             await self._preparations.join(key, partial(self._prepare, access, robot))
 
-    def is_own(self, request: Request) -> bool:
-        """Return whether a request is a download of a robots.txt, of which this limits the retries.
-
-        Raises `ClosingError` for a retry while the crawl is closing.
-        """
-        return self._fetcher.is_own(request)
-
     async def _prepare(self, access: Access, robot: str | bytes) -> None:
-        await self._work(access.snapshots, partial(access.prepare, robot))
-
-    async def _work(self, snapshots: Sequence[Snapshot], work: Callable[[], _T]) -> _T:
-        return await read_bodies(self._thread, snapshots, work)
+        await read_bodies(self._thread, access.snapshots, partial(access.prepare, robot))
 
     def _close(self) -> None:
         self._thread.shutdown(wait=False)
@@ -197,7 +185,7 @@ class RobotsLoader:
         if previous is not None and last.time <= previous.snapshots[-1].time:
             return None
         self._events.send(Recalled(snapshots))
-        return await self._work(snapshots, partial(self.judge.recall, snapshots, now))
+        return await read_bodies(self._thread, snapshots, partial(self.judge.recall, snapshots, now))
 
     async def _download(self, origin: Origin, request: Request, previous: Access | None) -> Access:
         """Download and judge a robots.txt, and save it in the store."""
@@ -209,7 +197,7 @@ class RobotsLoader:
             self._stats.inc_value(f"robotstxt/response_status_count/{snapshot.status}")
         elif not isinstance(snapshot.exception, IgnoreRequest):
             self._stats.inc_value(f"robotstxt/exception_count/{type(snapshot.exception)}")
-        access = await self._work([snapshot], partial(self.judge.judge, snapshot, previous))
+        access = await read_bodies(self._thread, [snapshot], partial(self.judge.judge, snapshot, previous))
         judged = access.snapshots[-1]
         self._events.send(Downloaded(judged))
         if self._store is not None and not judged.local_failure:

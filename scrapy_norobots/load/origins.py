@@ -37,12 +37,7 @@ class OriginCache:
     the approximate memory use, in bytes.
     """
 
-    def __init__(
-        self,
-        *,
-        memory_max: int,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, *, memory_max: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._memory_max = memory_max
         self._clock = clock
         self._entries: OrderedDict[Origin, _Entry] = OrderedDict()
@@ -53,11 +48,10 @@ class OriginCache:
 
     def get(self, origin: Origin) -> Access | None:
         """Return the access of an origin; None if there is none, or if it has expired."""
-        entry = self._entries.get(origin)
-        if entry is None or entry.expires <= self._clock():
-            return None
-        self._entries.move_to_end(origin)
-        return entry.access
+        access = self.peek(origin)
+        if access is not None:
+            self._entries.move_to_end(origin)
+        return access
 
     def peek(self, origin: Origin) -> Access | None:
         """Return the same as `get`, without marking the origin as used."""
@@ -102,9 +96,6 @@ class SharedLoads(Generic[_Key, _T]):
 
     def __len__(self) -> int:
         return len(self._loads)
-
-    def __contains__(self, key: _Key) -> bool:
-        return key in self._loads
 
     async def join(self, key: _Key, load: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         """Return the result of the load for a key; start `load` if none is running.

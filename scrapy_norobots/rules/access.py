@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.snapshot import Snapshot
@@ -20,6 +20,9 @@ from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.urls import is_robots_txt, split
+
+if TYPE_CHECKING:
+    from scrapy_norobots.rules.parser import Rules
 
 ALLOW, DENY = "allow", "deny"
 
@@ -51,29 +54,6 @@ PRESETS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 DEFAULT_PRESET = "koster1996"
 
 _POLICY_KEY = re.compile(r"[345]xx|error|[3-9]\d\d", re.ASCII)
-
-
-class Rules(Protocol):
-    """The rules of one origin, as read by a parser: the strict one, or one that the user has chosen.
-
-    `robot` is always a name or a whole User-Agent header.
-    """
-
-    @property
-    def size(self) -> int:
-        """Approximate memory use, in bytes."""
-
-    def is_ready(self, robot: str | bytes) -> bool:
-        """Return whether the methods below answer at once for `robot`; if not, run `prepare` in a thread."""
-
-    def prepare(self, origin: Origin, robot: str | bytes) -> None:
-        """Do the work that the first question about `robot` needs. `origin` is the origin of the rules."""
-
-    def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
-        """Return whether `robot` must not fetch `target`, a path with its query, at the rules' origin."""
-
-    def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
-        """Return whether `robot` may fetch `url`, and why. `source` is the URL of the robots.txt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +89,8 @@ class StatusPolicy:
 
         A status outside the classes 3xx to 5xx is looked up as 5xx.
         """
-        if status is None:
-            key = "error"
-        elif str(status) in self.table:
-            key = str(status)
-        else:
-            key = f"{status // 100}xx"
-            key = key if key in self.table else "5xx"
+        keys = ("error",) if status is None else (str(status), f"{status // 100}xx", "5xx")
+        key = next(key for key in keys if key in self.table)
         return key, self.table[key]
 
 
@@ -137,8 +112,7 @@ class Access:
     - `note` says in words what happened last, if that is more than the status of `snapshot`.
     - `lifetime` is for how many seconds the access is valid after it was judged.
     - `temporary` means that the outcome does not show what the site wants, so `lifetime` is short.
-    - `stale` means that the rules have expired and stay in use because a refresh failed; `failure` is the
-      snapshot of that refresh.
+    - `failure` is the snapshot of a refresh that failed, if the access is `stale`.
     - `proxies` are the proxies that failed, if nothing but a proxy has closed the origin: it is then closed
       only to requests that use one of them.
     """
@@ -148,7 +122,6 @@ class Access:
     outcome: str
     lifetime: float
     temporary: bool = False
-    stale: bool = False
     rules: Rules | None = None
     failure: Snapshot | None = None
     proxies: frozenset[str] = frozenset()
@@ -157,6 +130,11 @@ class Access:
     def applies_to(self, proxy: str) -> bool:
         """Return whether the access applies to requests that use a proxy (empty: none)."""
         return not self.proxies or proxy in self.proxies
+
+    @property
+    def stale(self) -> bool:
+        """Whether the rules have expired, and stay in use because a refresh failed."""
+        return self.failure is not None
 
     @property
     def detail(self) -> str:
@@ -252,7 +230,6 @@ class Judge:
         return replace(
             previous,
             temporary=True,
-            stale=True,
             lifetime=access.lifetime,
             failure=access.snapshot,
             note=access.detail,
@@ -268,8 +245,7 @@ class Judge:
         for snapshot in snapshots:
             access = self.judge(snapshot, access)
         assert access is not None  # there is at least one
-        left = self.freshness.remaining(access.lifetime, snapshots[-1], now)
-        return replace(access, lifetime=left)
+        return replace(access, lifetime=access.lifetime - max(now - snapshots[-1].time, 0.0))
 
     def _judge_of_proxy(self, snapshot: Snapshot, failures: int, previous: Access | None) -> Access:
         """Return the access after a download without previous rules, which a proxy may have prevented.
@@ -294,47 +270,33 @@ class Judge:
             note=f"{printable(answer.url)} answered 304: not modified",
             lifetime=self.freshness.lifetime(snapshot),
             temporary=False,
-            stale=False,
             failure=None,
         )
 
     def _judge(self, snapshot: Snapshot, failures: int) -> Access:
+        problem = "could not be downloaded"
         if snapshot.status is not None and 200 <= snapshot.status < 300:
             try:
                 rules = self.parse(snapshot.body)
             except Exception as exc:  # no exception of a user's parser may open the site
+                problem = "could not be parsed"
                 error = f"{type(exc).__name__}: {exc}"
-                failed = replace(
-                    snapshot, status=None, error=error, body=b"", local_failure=True, exception=exc
-                )
-                return self._without_rules(failed, failures, "could not be parsed")
-            return Access(
-                kind=AccessKind.RULES,
-                snapshot=snapshot,
-                outcome="rules",
-                lifetime=self.freshness.lifetime(snapshot),
-                rules=rules,
-            )
-        return self._without_rules(replace(snapshot, body=b""), failures)
-
-    def _without_rules(
-        self, snapshot: Snapshot, failures: int, problem: str = "could not be downloaded"
-    ) -> Access:
-        status = snapshot.status
+                snapshot = replace(snapshot, status=None, error=error, local_failure=True, exception=exc)
+            else:
+                lifetime = self.freshness.lifetime(snapshot)
+                return Access(AccessKind.RULES, snapshot, "rules", lifetime, rules=rules)
+        status, where = snapshot.status, printable(snapshot.url)
         key, action = self.policy.look_up(status)
         # Only a 4xx can say that there is no robots.txt.
         temporary = status is None or str(status) in NOT_NOW or not 400 <= status < 500
         if temporary and not snapshot.failures:  # a snapshot from a store has its number already
             snapshot = replace(snapshot, failures=failures + 1)
+        lifetime_of = self.freshness.until_next_try if temporary else self.freshness.lifetime
         return Access(
             kind=AccessKind.OPEN if action == ALLOW else AccessKind.CLOSED,
-            snapshot=snapshot,
+            snapshot=replace(snapshot, body=b""),
             outcome=key,
-            lifetime=(
-                self.freshness.until_next_try(snapshot) if temporary else self.freshness.lifetime(snapshot)
-            ),
+            lifetime=lifetime_of(snapshot),
             temporary=temporary,
-            note=f"{printable(snapshot.url)} {problem} ({printable(snapshot.error)})"
-            if status is None
-            else "",
+            note=f"{where} {problem} ({printable(snapshot.error)})" if status is None else "",
         )

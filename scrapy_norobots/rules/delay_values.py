@@ -1,7 +1,7 @@
 """The `Crawl-delay` that a robots.txt asks of a robot, and how much of it a crawl keeps.
 
 The 1994 standard has no such field. Its value comes from the user's own parsers if they read the field, else
-from `ProtegoDelay`, which uses Protego, a dependency of Scrapy. `CrawlDelay.of` checks the values, since
+from `ProtegoDelay`, which uses Protego, a dependency of Scrapy. `largest` checks the values, since
 a parser may return anything. Nothing here waits, and only `ProtegoDelay` takes time.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from protego import Protego
 
@@ -25,21 +24,9 @@ _ROBOTS_REMEMBERED = 64
 _UNKNOWN = object()
 
 
-class CrawlDelay(NamedTuple):
-    """The delay that a file asks of a robot, in seconds, or None if there is none.
-
-    `kept` is the delay that the crawl keeps, or 0.
-    """
-
-    asked: float | None = None
-    kept: float = 0.0
-
-    @classmethod
-    def of(cls, values: Iterable[object], longest: float) -> CrawlDelay:
-        """Return the largest valid value that parsers returned; at most `longest` seconds of it are kept."""
-        seconds = [found for found in map(_seconds, values) if found is not None]
-        asked = max(seconds, default=None)
-        return cls() if asked is None else cls(asked, min(asked, longest))
+def largest(values: Iterable[object]) -> float | None:
+    """Return the largest valid value that parsers returned, in seconds; None if there is none."""
+    return max((found for found in map(_seconds, values) if found is not None), default=None)
 
 
 def _seconds(value: object) -> float | None:

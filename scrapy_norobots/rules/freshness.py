@@ -55,11 +55,6 @@ class Freshness:
         return max(self.back_off(snapshot.failures), stated)
 
     @staticmethod
-    def remaining(lifetime: float, snapshot: Snapshot, now: float) -> float:
-        """Return how many seconds of a snapshot's lifetime remain at `now`, in seconds since the epoch."""
-        return lifetime - max(now - snapshot.time, 0.0)
-
-    @staticmethod
     def has_plausible_age(snapshot: Snapshot, now: float) -> bool:
         """Return whether the age of a stored snapshot is plausible; False if a clock was wrong by minutes."""
         return snapshot.time - now <= _MAX_CLOCK_SKEW

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser
 
-from scrapy_norobots.rules.delay_values import CrawlDelay, ProtegoDelay
+from scrapy_norobots.rules.delay_values import ProtegoDelay, largest
 from scrapy_norobots.standard import Decision, Reason, RobotsTxt, Verdict
 from scrapy_norobots.standard.lines import to_text
 from scrapy_norobots.standard.names import to_name
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from scrapy_norobots.rules.access import Rules
     from scrapy_norobots.standard import Origin
 
 
@@ -51,9 +50,7 @@ class StrictRobotParser(RobotParser):
 
         Raises what `RobotsTxt.allowed` raises.
         """
-        if isinstance(url, bytes):
-            url = url.decode("utf-8", "surrogateescape")
-        return self.robots.allowed(url, user_agent)
+        return self.robots.allowed(_as_text(url), user_agent)
 
     def crawl_delay(self, user_agent: str | bytes) -> None:
         """Return None: the 1994 standard has no ``Crawl-delay`` (F7)."""
@@ -118,6 +115,10 @@ def _knows_crawl_delay(parser: type[RobotParser]) -> bool:
     return method not in (None, getattr(RobotParser, "crawl_delay", None), StrictRobotParser.crawl_delay)
 
 
+def _as_text(url: str | bytes) -> str:
+    return url.decode("utf-8", "surrogateescape") if isinstance(url, bytes) else url
+
+
 def _as_utf8(body: bytes) -> bytes:
     """Return a file as UTF-8: some parsers read nothing of a file with an invalid byte, or in UTF-16.
 
@@ -129,12 +130,9 @@ def _as_utf8(body: bytes) -> bytes:
 
 def as_parser(rules: Rules) -> RobotParser:
     """Return rules as a `RobotParser` of Scrapy: one parser, which answers for all readings."""
-    if isinstance(rules, AllRules):
-        return AllParsers(rules)
-    if isinstance(rules, ForeignRules):
-        return rules.parser
-    assert isinstance(rules, RobotsTxt)
-    return StrictRobotParser(rules)
+    if isinstance(rules, RobotsTxt):
+        return StrictRobotParser(rules)
+    return rules.parser if isinstance(rules, ForeignRules) else rules
 
 
 def _readings_of(rules: Rules | None) -> Sequence[Rules]:
@@ -162,45 +160,17 @@ def is_only_strict(rules: Rules | None) -> bool:
     return strict_reading(rules) is not None and len(_readings_of(rules)) == 1
 
 
-def crawl_delays(rules: Rules | None, robot: str | bytes) -> list[object]:
-    """Return the `Crawl-delay` of a file for a robot, as each reading has it; None for a reading without one.
+def crawl_delay(rules: Rules | None, robot: str | bytes) -> float | None:
+    """Return the largest `Crawl-delay` of the readings of a file, in seconds; None if there is none.
 
-    Takes time unless `rules.is_ready(robot)`. The values are not checked: see `CrawlDelay.of`.
+    Takes time unless `rules.is_ready(robot)`.
     """
     # The 1994 standard has no Crawl-delay.
     foreign = (reading for reading in _readings_of(rules) if isinstance(reading, ForeignRules))
     values = [reading.crawl_delay(robot) for reading in foreign]
     if isinstance(rules, AllRules) and rules.delay is not None:
         values.append(rules.delay.value(robot))
-    return values
-
-
-class AllParsers(RobotParser):
-    """Several readings of one file as one `RobotParser`, for the `robots_parsed` signal."""
-
-    def __init__(self, rules: AllRules) -> None:
-        self._rules = rules
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> AllParsers:
-        """Raise `NotImplementedError`: an instance needs readings that exist."""
-        raise NotImplementedError("use the parsers that ROBOTSTXT_PARSER and NOROBOTS_ALSO_OBEY name")
-
-    def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
-        """Return whether all readings allow `user_agent`, a name or a whole header, to fetch `url`.
-
-        As in the crawl, a user's parser that raises an exception forbids.
-        """
-        return all(
-            reading.allows(url, user_agent)
-            if isinstance(reading, ForeignRules)
-            else as_parser(reading).allowed(url, user_agent)
-            for reading in self._rules.readings
-        )
-
-    def crawl_delay(self, user_agent: str | bytes) -> float | None:
-        """Return the largest `Crawl-delay` of the readings, in seconds; None if there is none."""
-        return CrawlDelay.of(crawl_delays(self._rules, user_agent), float("inf")).asked
+    return largest(values)
 
 
 def _as_scrapy_gives(robot: str | bytes) -> str | bytes:
@@ -209,7 +179,7 @@ def _as_scrapy_gives(robot: str | bytes) -> str | bytes:
 
 
 class ForeignRules:
-    """Rules as read by a `RobotParser` of the user's choice; implements `access.Rules`.
+    """Rules as read by a `RobotParser` of the user's choice.
 
     Such a parser returns only a verdict, so a decision names the parser, but no line.
     """
@@ -228,13 +198,9 @@ class ForeignRules:
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
         """Return whether `robot` must not fetch `target` at `origin`; True too if the parser fails."""
-        return not self.allows(f"{origin}{target}", robot)
+        return self._ask(f"{origin}{target}", robot) != ""
 
-    def allows(self, url: str | bytes, robot: str | bytes) -> bool:
-        """Return whether `robot` may fetch `url`; False if the parser fails."""
-        return self._ask(url, robot) == ""
-
-    def _ask(self, url: str | bytes, robot: str | bytes) -> str | None:
+    def _ask(self, url: str, robot: str | bytes) -> str | None:
         """Return an empty string if the parser allows, None if it forbids, an error message if it failed."""
         try:
             return "" if self.parser.allowed(url, _as_scrapy_gives(robot)) else None
@@ -266,17 +232,23 @@ class ForeignRules:
         )
 
 
-class AllRules:
-    """Several readings of one file: a request passes only if all of them allow it; implements `access.Rules`.
+class AllRules(RobotParser):
+    """Several readings of one file: a request passes only if all of them allow it.
 
     The decision is that of the first reading that forbids; if none forbids, that of the first reading.
-    `delay` reads the `Crawl-delay` lines, if none of the readings does.
+    `delay` reads the `Crawl-delay` lines, if none of the readings does. As a `RobotParser`, this is what the
+    `robots_parsed` signal sends.
     """
 
     def __init__(self, readings: Sequence[Rules], delay: ProtegoDelay | None = None) -> None:
         self.readings = readings
         self.delay = delay
-        self.size = sum(rules.size for rules in readings) + (delay.size if delay else 0)
+        self.size: int = sum(rules.size for rules in readings) + (delay.size if delay else 0)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> AllRules:
+        """Raise `NotImplementedError`: an instance needs readings that exist."""
+        raise NotImplementedError("use the parsers that ROBOTSTXT_PARSER and NOROBOTS_ALSO_OBEY name")
 
     def is_ready(self, robot: str | bytes) -> bool:
         """Return whether all readings answer questions about `robot` at once."""
@@ -299,3 +271,16 @@ class AllRules:
         """Return whether `robot` may fetch `url`, and why."""
         decisions = [rules.decide(url, robot, source) for rules in self.readings]
         return next((decision for decision in decisions if not decision.allowed), decisions[0])
+
+    def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
+        """Return whether all readings allow `user_agent`, a name or a whole header, to fetch `url`."""
+        return self.decide(_as_text(url), user_agent).allowed
+
+    def crawl_delay(self, user_agent: str | bytes) -> float | None:
+        """Return the largest `Crawl-delay` of the readings, in seconds; None if there is none."""
+        return crawl_delay(self, user_agent)
+
+
+# The rules of one origin. Each of these classes answers the same questions: `is_ready`, `prepare`, `forbids`
+# and `decide`. `size` is their approximate memory use, in bytes.
+Rules = RobotsTxt | ForeignRules | AllRules

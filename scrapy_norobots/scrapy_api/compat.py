@@ -12,15 +12,14 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import Spider, signals
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.interfaces import IResolutionReceiver
 from twisted.internet.task import deferLater
-from zope.interface import implementer
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -121,30 +120,18 @@ async def within(seconds: float, coroutine: Coroutine[Any, Any, _T]) -> _T:
 
 async def resolve(host: str) -> None:
     """Resolve a host name as a download does, and ignore the result: Scrapy caches it."""
-    if _reactor_runs():
-        await waiting_for(_Resolution(host).over)
-    else:
+    if not _reactor_runs():
         with suppress(OSError, UnicodeError):
             await asyncio.get_running_loop().getaddrinfo(host, None)
-
-
-@implementer(IResolutionReceiver)
-class _Resolution:
-    """The resolution of a host name by the resolver of the reactor; `over` is called at its end."""
-
-    def __init__(self, host: str) -> None:
-        self.over: Deferred[None] = Deferred()
-        _reactor().nameResolver.resolveHostName(self, host)
-
-    def resolutionBegan(self, resolution: object) -> None:  # noqa: N802  # Twisted's names
-        """Do nothing."""
-
-    def addressResolved(self, address: object) -> None:  # noqa: N802
-        """Do nothing."""
-
-    def resolutionComplete(self) -> None:  # noqa: N802
-        if not self.over.called:  # else the wait was cancelled
-            self.over.callback(None)
+        return
+    over: Deferred[None] = Deferred()
+    receiver = SimpleNamespace(
+        resolutionBegan=lambda resolution: None,
+        addressResolved=lambda address: None,
+        resolutionComplete=lambda: _call(over),
+    )
+    _reactor().nameResolver.resolveHostName(receiver, host)
+    await waiting_for(over)
 
 
 async def in_thread(executor: Executor, function: Callable[[], _T]) -> _T:
@@ -157,14 +144,14 @@ async def in_thread(executor: Executor, function: Callable[[], _T]) -> _T:
         future.cancel()
 
     done: Deferred[None] = Deferred(cancel)
-
-    def wake() -> None:
-        if not done.called:  # else the wait was cancelled
-            done.callback(None)
-
-    future.add_done_callback(lambda _: _reactor().callFromThread(wake))
+    future.add_done_callback(lambda _: _reactor().callFromThread(_call, done))
     await done
     return future.result()
+
+
+def _call(deferred: Deferred[None]) -> None:
+    if not deferred.called:  # else the wait was cancelled
+        deferred.callback(None)
 
 
 def has_asyncio(crawler: Crawler) -> bool:

@@ -24,9 +24,8 @@ from scrapy_norobots.stores.circuit_breaker import CONCURRENT_CALLS, TIMEOUT
 _SNAPSHOTS = "norobots:snapshots:"
 _LOCK = "norobots:claim:"  # not "lock": processes of version 0.1 may use the same database
 
-# How many keys a step of SCAN looks at, including those of other programs; how many entries are read at once.
-_SCAN_COUNT = 1000
-_PAGE = 50
+# How many keys a step of SCAN looks at, including those of other programs; its entries are read at once.
+_PAGE = 100
 
 
 class RedisStore:
@@ -55,23 +54,14 @@ class RedisStore:
 
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots. The order is that of SCAN, so they are not sorted."""
-        keys: list[bytes] = []
-        async for key in self._redis.scan_iter(match=f"{_SNAPSHOTS}*", count=_SCAN_COUNT):
-            keys.append(key)
-            if len(keys) == _PAGE:
-                for item in await self._read(keys):
-                    yield item
-                keys = []
-        for item in await self._read(keys):
-            yield item
-
-    async def _read(self, keys: list[bytes]) -> list[tuple[Origin, tuple[Snapshot, ...]]]:
-        found = []
-        for key, entry in zip(keys, await self._redis.mget(keys) if keys else (), strict=True):
-            origin = entries.origin_of(key.decode("utf-8", "replace").removeprefix(_SNAPSHOTS))
-            if origin is not None and isinstance(entry, bytes):  # else it has expired
-                found.append((origin, entries.decode(entry, origin)))
-        return found
+        cursor: int | None = None
+        while cursor != 0:
+            cursor, keys = await self._redis.scan(cursor or 0, match=f"{_SNAPSHOTS}*", count=_PAGE)
+            for key, entry in zip(keys, await self._redis.mget(keys) if keys else (), strict=True):
+                assert isinstance(key, bytes)  # the pool does not decode
+                origin = entries.origin_of(key.decode("utf-8", "replace").removeprefix(_SNAPSHOTS))
+                if origin is not None and isinstance(entry, bytes):  # else it has expired
+                    yield origin, entries.decode(entry, origin)
 
     async def delete(self, origin: Origin) -> bool:
         """Delete the entry of an origin."""

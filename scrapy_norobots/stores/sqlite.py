@@ -18,7 +18,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
@@ -47,12 +46,16 @@ _SCHEMA = (
     f"PRAGMA user_version = {_VERSION}",
 )
 
+_USED_BYTES = """
+    SELECT (page_count - freelist_count) * page_size
+    FROM pragma_page_count, pragma_freelist_count, pragma_page_size
+"""
+
 # How long to wait while another process writes, in seconds.
 _BUSY_TIMEOUT = 4.0
 
-# How many entries are listed at a time, and about how many bytes.
-_PAGE_ENTRIES = 1000
-_PAGE_BYTES = 1024 * 1024
+# How many entries are listed at a time.
+_PAGE = 100
 
 # How every SQLite database begins.
 _MAGIC = b"SQLite format 3\x00"
@@ -108,8 +111,17 @@ class SqliteStore:
 
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots, sorted by the text of the origin."""
+        # As bytes, because another program may have stored texts that are not UTF-8.
+        statement = """
+            SELECT CAST(origin AS BLOB), CAST(entry AS BLOB) FROM entries
+            WHERE origin > CAST(? AS TEXT) AND typeof(origin) = 'text' AND until > ? ORDER BY origin LIMIT ?
+        """
         last = b""
-        while page := await self._run(partial(_read_page, after=last)):
+
+        def read(db: sqlite3.Connection) -> list[tuple[bytes, bytes]]:
+            return db.execute(statement, (last, time.time(), _PAGE)).fetchall()
+
+        while page := await self._run(read):
             for key, entry in page:
                 origin = entries.origin_of(key.decode("utf-8", "replace"))
                 if origin is not None:
@@ -278,38 +290,12 @@ class SqliteStore:
             self._connection = None
 
     def _make_room(self, db: sqlite3.Connection) -> None:
-        while self._used(db) > self._max_bytes:
+        while db.execute(_USED_BYTES).fetchone()[0] > self._max_bytes:
             gone = db.execute(
                 "DELETE FROM entries WHERE origin = (SELECT origin FROM entries ORDER BY saved LIMIT 1)"
             )
             if not gone.rowcount:
                 return  # nothing is left
-
-    @staticmethod
-    def _used(db: sqlite3.Connection) -> int:
-        pages, free, page_size = (
-            db.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("page_count", "freelist_count", "page_size")
-        )
-        return int((pages - free) * page_size)
-
-
-def _read_page(db: sqlite3.Connection, after: bytes) -> list[tuple[bytes, bytes]]:
-    """Return a page of keys and entries: those after a key, in the order of the keys."""
-    page, size = [], 0
-    # As bytes, because another program may have stored texts that are not UTF-8.
-    statement = """
-        SELECT CAST(origin AS BLOB), CAST(entry AS BLOB) FROM entries
-        WHERE origin > CAST(? AS TEXT) AND typeof(origin) = 'text' AND until > ? ORDER BY origin LIMIT ?
-    """
-    rows = db.execute(statement, (after, time.time(), _PAGE_ENTRIES))
-    for key, entry in rows:
-        page.append((key, entry))
-        size += len(entry)
-        if size >= _PAGE_BYTES:
-            break
-    rows.close()
-    return page
 
 
 def _use_wal(db: sqlite3.Connection) -> None:

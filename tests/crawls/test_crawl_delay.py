@@ -272,8 +272,8 @@ def test_a_downloader_without_slots_is_a_warning() -> None:
 @pytest.mark.parametrize(
     ("settings", "name", "delay"),
     [
-        ({"NOROBOTS_ALSO_OBEY": [PROTEGO]}, "AllParsers", DELAY),
-        ({"NOROBOTS_CRAWL_DELAY_MAX": 0.1}, "AllParsers", DELAY),
+        ({"NOROBOTS_ALSO_OBEY": [PROTEGO]}, "AllRules", DELAY),
+        ({"NOROBOTS_CRAWL_DELAY_MAX": 0.1}, "AllRules", DELAY),
         ({"ROBOTSTXT_PARSER": PROTEGO}, "ProtegoRobotParser", DELAY),
         ({}, "StrictRobotParser", None),
     ],

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_norobots.rules.delay_values import CrawlDelay, ProtegoDelay
+from scrapy_norobots.rules.delay_values import ProtegoDelay, largest
 
 FILE = """\
 User-agent: FooBot
@@ -30,23 +30,23 @@ def value(text: str | bytes, robot: str | bytes = "FooBot") -> Any:
 
 
 @pytest.mark.parametrize(
-    ("values", "kept"),
+    ("values", "expected"),
     [
-        ([], CrawlDelay()),
-        ([None], CrawlDelay()),
-        ([0], CrawlDelay(0.0, 0.0)),
-        ([2, None, 7.5, "3"], CrawlDelay(7.5, 7.5)),
-        ([86_400], CrawlDelay(86_400.0, 30.0)),
-        ([-1], CrawlDelay()),
-        ([math.nan], CrawlDelay()),
-        (["inf", 4], CrawlDelay(4.0, 4.0)),
-        ([10**400], CrawlDelay()),
-        (["so\non"], CrawlDelay()),
-        ([RuntimeError("no such luck")], CrawlDelay()),
+        ([], None),
+        ([None], None),
+        ([0], 0.0),
+        ([2, None, 7.5, "3"], 7.5),
+        ([86_400], 86_400.0),
+        ([-1], None),
+        ([math.nan], None),
+        (["inf", 4], 4.0),
+        ([10**400], None),
+        (["so\non"], None),
+        ([RuntimeError("no such luck")], None),
     ],
 )
-def test_the_largest_valid_value_is_kept_up_to_the_maximum(values: list[object], kept: CrawlDelay) -> None:
-    assert CrawlDelay.of(values, 30) == kept
+def test_the_largest_valid_value_counts(values: list[object], expected: float | None) -> None:
+    assert largest(values) == expected
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_each_robot_has_the_delay_of_its_own_record(robot: str | bytes, expected
 @pytest.mark.parametrize("line", ["soon", "-1", "nan", "inf", "1,5", "5 seconds"])
 def test_a_malformed_value_is_ignored(line: str) -> None:
     found = value(f"User-agent: FooBot\nCrawl-delay: {line}\n")
-    assert CrawlDelay.of([found], 30) == CrawlDelay()
+    assert largest([found]) is None
     assert value(f"User-agent: FooBot\nCrawl-delay: 3\nCrawl-delay: {line}\n") == 3.0
 
 
@@ -142,8 +142,7 @@ PIECES = st.sampled_from(
 @given(st.lists(st.one_of(PIECES, st.binary(max_size=5))).map(b"".join), st.binary(max_size=20))
 def test_no_file_raises(noise: bytes, robot: bytes) -> None:
     for body in (noise, b"User-agent: *\nCrawl-delay: " + noise + b"\n" + noise):
-        delay = CrawlDelay.of([value(body, robot)], 30)
-        assert 0 <= delay.kept <= 30
+        assert (largest([value(body, robot)]) or 0) >= 0
 
 
 @given(
@@ -152,10 +151,8 @@ def test_no_file_raises(noise: bytes, robot: bytes) -> None:
             st.none(), st.floats(), st.integers(), st.text(), st.binary(), st.booleans(), st.complex_numbers()
         )
     ),
-    st.floats(0, 1e9),
 )
-def test_no_values_of_parsers_raise(values: list[object], longest: float) -> None:
-    delay = CrawlDelay.of(values, longest)
-    assert 0 <= delay.kept <= longest
-    assert delay.kept == min(delay.asked or 0, longest)
-    assert CrawlDelay.of([*values, longest], longest).kept == longest
+def test_no_values_of_parsers_raise(values: list[object]) -> None:
+    found = largest(values)
+    assert found is None or (math.isfinite(found) and found >= 0)
+    assert largest([*values, 5]) == max(found or 0, 5)

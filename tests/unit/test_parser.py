@@ -10,14 +10,13 @@ from scrapy.robotstxt import RobotParser
 from scrapy.settings import Settings
 
 from scrapy_norobots import StrictRobotParser
-from scrapy_norobots.rules.access import Rules
 from scrapy_norobots.rules.parser import (
-    AllParsers,
     AllRules,
     ForeignRules,
     Reader,
+    Rules,
     as_parser,
-    crawl_delays,
+    crawl_delay,
     is_only_strict,
     strict_reading,
 )
@@ -102,14 +101,14 @@ def test_several_readings_convert_to_one_parser() -> None:
     strict = RobotsTxt.parse("User-agent: *\nDisallow: /a\n")
     others = [ForeignRules(Slow("/b", delay), b"") for delay in (2, 10.5, None, RuntimeError("no"), -30)]
     parser = as_parser(AllRules([strict, ForeignRules(Only("/b"), b""), *others]))
-    assert isinstance(parser, AllParsers)
+    assert isinstance(parser, AllRules)
     assert parser.allowed("http://town.example:8080/b", "FooBot")
     assert not parser.allowed("http://town.example:8080/a", b"FooBot")
     assert not parser.allowed("http://town.example:8080/c", "FooBot")
     assert parser.crawl_delay(b"FooBot/1.0") == 10.5
     assert as_parser(AllRules([strict, ForeignRules(Only("/b"), b"")])).crawl_delay("FooBot") is None
     with pytest.raises(NotImplementedError):
-        AllParsers.from_crawler(MagicMock(), b"")
+        AllRules.from_crawler(MagicMock(), b"")
 
 
 def test_one_parser_for_several_readings_forbids_if_one_of_them_fails() -> None:
@@ -125,11 +124,8 @@ def test_protego_reads_the_crawl_delay_if_no_other_parser_does(others: list[Any]
     assert not rules.is_ready("FooBot")
     rules.prepare(ORIGIN, "FooBot")
     assert rules.is_ready("FooBot")
-    assert [value for value in crawl_delays(rules, "FooBot") if value is not None] == [3.0]
-    assert crawl_delays(Reader(crawler(), None, others, multivalue=False).read(body), "FooBot") in (
-        [],
-        [None],
-    )
+    assert crawl_delay(rules, "FooBot") == 3.0
+    assert crawl_delay(Reader(crawler(), None, others, multivalue=False).read(body), "FooBot") is None
 
 
 def test_a_parser_that_reads_the_crawl_delay_replaces_protego() -> None:
@@ -138,15 +134,15 @@ def test_a_parser_that_reads_the_crawl_delay_replaces_protego() -> None:
             return 7
 
     reader = Reader(crawler(), Seven, [Only], multivalue=False, crawl_delay=True)
-    assert crawl_delays(reader.read(b"User-agent: *\nCrawl-delay: 3\n"), "FooBot") == [7, None]
+    assert crawl_delay(reader.read(b"User-agent: *\nCrawl-delay: 3\n"), "FooBot") == 7
 
 
 def test_files_without_a_crawl_delay_are_read_without_protego() -> None:
     reader = Reader(crawler(), None, [], multivalue=False, crawl_delay=True)
     for body in (b"", b"User-agent: *\nDisallow: /delay\n", b"# Crawl-delay: 3\n"):
         assert isinstance(reader.read(body), RobotsTxt)
-        assert crawl_delays(reader.read(body), "FooBot") == []
-    assert crawl_delays(None, "FooBot") == []
+        assert crawl_delay(reader.read(body), "FooBot") is None
+    assert crawl_delay(None, "FooBot") is None
 
 
 def crawler() -> Any:

@@ -321,8 +321,6 @@ def test_each_origin_is_listed_with_its_snapshots(shelf: Shelf) -> None:
 
 
 def test_many_origins_are_listed_page_by_page(shelf: Shelf) -> None:
-    """In SQLite, some pages end at the limit of entries, and some at the limit of bytes."""
-
     async def work(store: BrowsableStore) -> None:
         bodies = [bytes(700_000) if number % 700 == 0 else b"" for number in range(2500)]
         origins = [Origin("http", f"{number}.town.example", 80) for number in range(len(bodies))]

@@ -22,8 +22,9 @@ from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.decisions import verdict_of
 from scrapy_norobots.features.evidence.files import DamagedError, GzipFile, read_record
 from scrapy_norobots.features.evidence.index import Index, Outcome
-from scrapy_norobots.rules.access import ALLOW, DENY, PRESETS, Access, Judge, Rules, StatusPolicy
+from scrapy_norobots.rules.access import ALLOW, DENY, PRESETS, Access, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.parser import Rules
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.rules.spellings import forbidden, knows_aiohttp, spellings_of
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict

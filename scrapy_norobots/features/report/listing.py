@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, TypedDict
 
-from scrapy_norobots.rules.parser import AllRules, parser_names, strict_reading
+from scrapy_norobots.rules.parser import AllRules, Rules, parser_names, strict_reading
 from scrapy_norobots.standard import RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.findings import rules_of
@@ -22,7 +22,7 @@ from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.records import Record, find_record, read_records
 
 if TYPE_CHECKING:
-    from scrapy_norobots.rules.access import Access, Rules
+    from scrapy_norobots.rules.access import Access
 
 # How many files are listed, and how many characters they may have together in the page.
 FILES_MAX = 200

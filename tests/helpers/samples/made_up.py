@@ -14,8 +14,9 @@ from scrapy_norobots.features.evidence.audit import Audit, Problem
 from scrapy_norobots.features.evidence.decisions import Made
 from scrapy_norobots.features.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
 from scrapy_norobots.features.evidence.writer import Writer
-from scrapy_norobots.rules.access import Access, Judge, Rules, StatusPolicy
+from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.parser import Rules
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.rules.spellings import knows_aiohttp
 from scrapy_norobots.standard import Origin, RobotsTxt
