@@ -89,11 +89,10 @@ class SlotDelays:
     def loaded(self, event: OriginLoaded) -> None:
         """Make the slot of the request for which an origin was loaded keep its delay from now on."""
         access, previous = event.access, event.previous
-        asked = crawl_delay(access.rules, event.robot)
-        kept = self._kept(asked)
-        self._events.send(
-            CrawlDelayKept(access.snapshot.origin, kept, previous is None or previous.rules is None)
-        )
+        asked = crawl_delay(access.rules, event.robot) or 0.0
+        kept = min(asked, self._longest)
+        is_new = previous is None or previous.rules is None
+        self._events.send(CrawlDelayKept(access.snapshot.origin, kept, is_new))
         self._report(access, asked, kept)
         if self._downloader is not None:
             name, slot = named_slot_of(self._downloader, event.request, self._crawler.spider)
@@ -101,8 +100,8 @@ class SlotDelays:
 
     def ruled(self, event: Ruled) -> None:
         """Make the slot in which a request will be sent keep the delay of its origin, once it gets there."""
-        asked = crawl_delay(event.access.rules, event.question.robot)
-        self._brought[event.request] = event.question.origin, self._kept(asked)
+        asked = crawl_delay(event.access.rules, event.question.robot) or 0.0
+        self._brought[event.request] = event.question.origin, min(asked, self._longest)
 
     def use_slot_of_host(self, request: Request) -> None:
         """Let a request be sent in the slot of its host, unless the user has chosen another slot.
@@ -113,16 +112,13 @@ class SlotDelays:
         if "redirect_urls" in request.meta and has_slot_of_host(request):
             del request.meta["download_slot"]
 
-    def _kept(self, asked: float | None) -> float:
-        return min(asked or 0.0, self._longest)
-
-    def _report(self, access: Access, asked: float | None, kept: float) -> None:
+    def _report(self, access: Access, asked: float, kept: float) -> None:
         stats = self._crawler.stats
         assert stats is not None  # made before any middleware
         if kept:
             stats.inc_value("norobots/crawl_delay/kept")
             stats.max_value("norobots/crawl_delay/longest", kept)
-        if asked is None or asked <= kept:
+        if asked <= kept:
             return
         stats.inc_value("norobots/crawl_delay/shortened")
         self._log(

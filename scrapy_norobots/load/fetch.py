@@ -186,8 +186,7 @@ class Fetcher:
         def is_late() -> bool:
             nonlocal transferring
             before, transferring = transferring, self._being_sent(request)
-            is_same = transferring is before  # it has been sent for a whole interval
-            return transferring is not None and is_same
+            return transferring is not None and transferring is before  # it was sent for a whole interval
 
         try:
             return await compat.unless(is_late, limit, compat.download(self._crawler, request))

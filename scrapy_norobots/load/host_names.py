@@ -30,7 +30,6 @@ class HostNames:
         self._has_proxies = crawler.settings.getbool("HTTPPROXY_ENABLED") and bool(getproxies())
         threads = crawler.settings.getint("REACTOR_THREADPOOL_MAXSIZE")
         self._threads = DeferredSemaphore(max(1, threads))
-        self._resolved_here: dict[str, bool] = {}
 
     async def look_up(self, request: Request) -> None:
         """Look up the host of a request, if this process connects to it; a failure is not reported here."""
@@ -40,17 +39,11 @@ class HostNames:
             return
         if self._has_proxies or request.meta.get("proxy"):
             return
-        if not self._is_resolved_here(parts.scheme):
+        handler = download_handler(self._crawler, parts.scheme)
+        if not type(handler).__module__.startswith("scrapy."):  # it may resolve names elsewhere
             return
         await compat.waiting_for(self._threads.acquire())
         try:
             await compat.resolve(host)
         finally:
             self._threads.release()
-
-    def _is_resolved_here(self, scheme: str) -> bool:
-        """Return whether one of Scrapy's own download handlers resolves the names of a URL scheme."""
-        if scheme not in self._resolved_here:
-            handler = download_handler(self._crawler, scheme)
-            self._resolved_here[scheme] = type(handler).__module__.startswith("scrapy.")
-        return self._resolved_here[scheme]

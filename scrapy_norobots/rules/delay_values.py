@@ -64,13 +64,10 @@ class ProtegoDelay:
         """
         value = self._values.get(robot, _UNKNOWN)
         if value is _UNKNOWN:
-            value = self._read(robot.decode("utf-8", "replace") if isinstance(robot, bytes) else robot)
+            text = to_text(self._body).encode("utf-8", "replace").decode()
+            name = robot.decode("utf-8", "replace") if isinstance(robot, bytes) else robot
+            value = Protego.parse(text).crawl_delay(name)
             if len(self._values) >= _ROBOTS_REMEMBERED:
                 self._values.clear()
             self._values[robot] = value
         return value
-
-    def _read(self, robot: str) -> float | None:
-        text = to_text(self._body).encode("utf-8", "replace").decode()
-        seconds: float | None = Protego.parse(text).crawl_delay(robot)
-        return seconds

@@ -198,14 +198,14 @@ class ForeignRules:
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
         """Return whether `robot` must not fetch `target` at `origin`; True too if the parser fails."""
-        return self._ask(f"{origin}{target}", robot) != ""
+        return not self._ask(f"{origin}{target}", robot)[0]
 
-    def _ask(self, url: str, robot: str | bytes) -> str | None:
-        """Return an empty string if the parser allows, None if it forbids, an error message if it failed."""
+    def _ask(self, url: str, robot: str | bytes) -> tuple[bool, str]:
+        """Return whether the parser allows, and an error message if it failed."""
         try:
-            return "" if self.parser.allowed(url, _as_scrapy_gives(robot)) else None
+            return bool(self.parser.allowed(url, _as_scrapy_gives(robot))), ""
         except Exception as exc:  # a user's parser may raise anything
-            return f"{type(exc).__name__}: {exc}"
+            return False, f"{type(exc).__name__}: {exc}"
 
     def crawl_delay(self, robot: str | bytes) -> object:
         """Return the parser's `Crawl-delay`, None if it has none, or its exception if it failed."""
@@ -217,17 +217,15 @@ class ForeignRules:
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Return whether `robot` may fetch `url`, with the name of the parser."""
-        answer = self._ask(url, robot)
-        allowed = answer == ""
+        allowed, problem = self._ask(url, robot)
         name = type(self.parser).__name__
-        failure = f"{name} failed ({answer}) on {source}" if answer else ""
         return Decision(
             verdict=Verdict.ALLOWED if allowed else Verdict.FORBIDDEN,
             url=url,
             robot=to_name(robot),
             reason=Reason.PARSER,
             source=source,
-            detail=failure or f"{source} as read by {name}",
+            detail=f"{name} failed ({problem}) on {source}" if problem else f"{source} as read by {name}",
             parser=name,
         )
 

@@ -85,13 +85,11 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 def _snapshot(origin: Origin, facts: dict[str, Any], body: bytes) -> Snapshot:
     """Return the snapshot for decoded facts; raises `TypeError`, `KeyError` or `ValueError` if invalid."""
-    texts = facts["headers"].values()
-    if not all(type(facts[name]) in kinds for name, kinds in _TYPES.items()) or facts["failures"] < 0:
+    are_typed = all(type(facts[name]) in kinds for name, kinds in _TYPES.items())
+    if not are_typed or not all(isinstance(text, str) for text in facts["headers"].values()):
         raise TypeError("a fact has the wrong type")
-    if not all(isinstance(text, str) for text in texts):
-        raise TypeError("a header is not a string")
-    if Origin.of(facts["url"]) is None:
-        raise ValueError("the URL is not http or https")
+    if facts["failures"] < 0 or Origin.of(facts["url"]) is None:
+        raise ValueError("the URL is not http or https, or there are fewer than no failures")
     return Snapshot(origin=origin, body=body, **facts)
 
 
