@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 # Code that may be resumed later: to clear its frame would end it.
 _RESUMABLE = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
 
-# The meta key for the download that a request belongs to. A retry belongs to the same.
+# The meta key for the download that a request belongs to, and for who counts it: in a command, the add-on has a
+# counter too. A retry belongs to the same download.
 _DOWNLOAD = "_norobots_in_flight"
 
 
@@ -52,13 +53,13 @@ class BodiesInFlight:
         download = object()
         self._bodies[download] = None, 0
         try:
-            yield {_DOWNLOAD: download}
+            yield {_DOWNLOAD: (self, download)}
         finally:
             del self._bodies[download]
 
     def _received(self, data: bytes, request: Request) -> None:
-        download = request.meta.get(_DOWNLOAD)
-        if download is None:
+        counter, download = request.meta.get(_DOWNLOAD, (None, None))
+        if counter is not self:
             return
         if download not in self._bodies:  # its caller has stopped waiting for it
             raise StopDownload
