@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # Code that may be resumed later: to clear its frame would end it.
 _RESUMABLE = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
 
-# The meta key for the download that a request belongs to, and for who counts it: in a command, the add-on has a
+# The meta key for the download that a request belongs to, and who counts it: in a command, the add-on has a
 # counter too. A retry belongs to the same download.
 _DOWNLOAD = "_norobots_in_flight"
 

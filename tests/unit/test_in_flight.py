@@ -91,6 +91,18 @@ def test_a_download_without_a_waiter_is_stopped() -> None:
     assert isinstance(downloads.receive(request, 1), StopDownload)
 
 
+def test_two_counters_of_one_crawler_are_independent() -> None:
+    """A command has one, and the add-on of its project another."""
+    downloads = Downloads(1000)
+    other = BodiesInFlight(downloads.crawler, 1000)
+    with other.counted() as meta:
+        request = Request("http://town.example/robots.txt", meta=meta)
+        results = downloads.crawler.signals.send_catch_log(
+            signals.bytes_received, data=bytes(500), request=request, spider=None
+        )
+    assert [result for _, result in results] == [None, None]
+
+
 def test_pages_are_not_counted() -> None:
     assert Downloads(1).receive(Request("http://town.example/"), 1000) is None
 
