@@ -37,6 +37,11 @@ def prefix_of(value: str) -> tuple[Origin | None, str] | None:
     return None, value if value.startswith("/") else "/" + value  # U5
 
 
+def is_normal_path(value: str) -> bool:
+    """Return whether a value is a path that is the same in every form."""
+    return value[:1] == "/" and is_normal(value)
+
+
 def first_of_prefixes(values: Iterable[str], origin: Origin | None) -> dict[str, int]:
     """Return the index of the first value for each prefix that values forbid at an origin (U4, U5).
 
@@ -44,8 +49,9 @@ def first_of_prefixes(values: Iterable[str], origin: Origin | None) -> dict[str,
     """
     first: dict[str, int] = {}
     for index, value in enumerate(values):
-        prefix = prefix_of(value)
-        if prefix and prefix[0] in (None, origin):
+        if is_normal_path(value):
+            first.setdefault(value, index)  # the usual case, and its only form
+        elif (prefix := prefix_of(value)) and prefix[0] in (None, origin):
             for form in _forms(prefix[1]):
                 first.setdefault(form, index)
     return first
