@@ -27,8 +27,8 @@ from scrapy_norobots.standard.lines import (
 )
 from scrapy_norobots.standard.names import robot_name
 from scrapy_norobots.standard.records import DEFAULT_NAME, RawRecord, Record, read_records
-from scrapy_norobots.standard.rules import WHOLE_URL, is_normal_path, prefix_of
-from scrapy_norobots.standard.urls import is_robots_txt, percent_encode
+from scrapy_norobots.standard.rules import WHOLE_URL, prefix_of
+from scrapy_norobots.standard.urls import is_normal, is_robots_txt, percent_encode
 
 
 class Severity(Enum):
@@ -159,8 +159,9 @@ def find_all(
         found.append(("html-page", 1, ()))
     else:
         records = list(read_records(body, multivalue=multivalue))
-        found.extend(_of_lines(text, lines, multivalue))
-        found.extend(_of_records(records, text, lines))
+        paths = list(numbered(DISALLOW, text, 0))
+        found.extend(_of_lines(text, lines, paths, multivalue))
+        found.extend(_of_records(records, paths, lines))
         found.extend(_of_names(records))
     found.sort(key=lambda item: item[1])
     return [
@@ -187,10 +188,12 @@ def _of_encoding(body: bytes | str, text: str) -> Iterator[_Found]:
         yield "not-utf-8", text.count("\n", 0, match.start()), ()
 
 
-def _of_lines(text: str, lines: list[str], multivalue: bool) -> Iterator[_Found]:
+def _of_lines(
+    text: str, lines: list[str], paths: Iterable[tuple[int, str]], multivalue: bool
+) -> Iterator[_Found]:
     read: dict[int, list[tuple[str, ...]]] = {}  # findings by line, for the fields of the standard
-    for pattern, look in ((USER_AGENT, _of_name), (DISALLOW, _of_path)):
-        for number, value in numbered(pattern, text, 0):
+    for values, look in ((numbered(USER_AGENT, text, 0), _of_name), (paths, _of_path)):
+        for number, value in values:
             for part in to_values(value) if multivalue else (value,):
                 read.setdefault(number, []).extend(look(part))
     has_odd_breaks = _ODD_LINE_BREAK.search(text) is not None
@@ -232,9 +235,13 @@ def _of_name(value: str) -> Iterator[tuple[str, ...]]:
 
 
 def _of_path(value: str) -> Iterator[tuple[str, ...]]:
+    if not value:
+        return
     is_pattern = "*" in value or value.endswith("$")
-    if not value or (is_normal_path(value) and not is_pattern and value != "/robots.txt"):
-        return  # the usual case
+    if value.startswith("/") and is_normal(value) and value != "/robots.txt":  # the usual case
+        if is_pattern:
+            yield ("wildcard",)
+        return
     prefix = prefix_of(value)
     if prefix is None:
         yield ("foreign-url",)
@@ -255,7 +262,7 @@ def _of_path(value: str) -> Iterator[tuple[str, ...]]:
         yield ("robots-txt",)
 
 
-def _of_records(records: Iterable[RawRecord], text: str, lines: list[str]) -> Iterator[_Found]:
+def _of_records(records: Iterable[RawRecord], paths: Iterable[tuple[int, str]], lines: list[str]) -> Iterator[_Found]:
     default_line = last_line = 0
     first_lines: list[int] = []
     in_records: set[int] = set()
@@ -274,7 +281,7 @@ def _of_records(records: Iterable[RawRecord], text: str, lines: list[str]) -> It
                 yield "second-default", number, (default_line,)
             elif name == DEFAULT_NAME:
                 default_line = first_line
-    for number, _ in numbered(DISALLOW, text, 0):
+    for number, _ in paths:
         if number not in in_records:
             above = bisect_left(first_lines, number)
             yield "stray-disallow", number, (first_lines[above - 1] if above else 0,)
