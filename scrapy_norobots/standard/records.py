@@ -93,7 +93,7 @@ class Record:
     def size(self) -> int:
         """Approximate memory use, in bytes."""
         values = [*self.names, *self.values]
-        return 250 * len(values) + sum(map(len, values))
+        return 170 * len(values) + sum(map(len, values))
 
     @property
     def line(self) -> int:
