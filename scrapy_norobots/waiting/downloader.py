@@ -43,7 +43,7 @@ class RobotsDownloader(Downloader):
     _widened: set[str]
     _robots_downloads = 0
 
-    def __new__(cls, crawler: Crawler) -> RobotsDownloader:  # noqa: PYI034  # Self is new in Python 3.11
+    def __new__(cls, crawler: Crawler) -> RobotsDownloader:  # noqa: D102, PYI034  # Self is new in Python 3.11
         # Not in `__init__`: Scrapy's warnings about settings name the file that calls Scrapy's `__init__`.
         downloader = super().__new__(cls)
         downloader.free_max = cls._free_max(crawler)

@@ -295,6 +295,8 @@ def test_forbidden_files_are_not_downloaded(site: Site, other: Site, mode: str, 
     assert other.pages() == ["/a.pdf", "/c.pdf"]
     assert [len(one.robots_hits()) for one in (site, other)] == [1, 1]
     assert seen.stats["robotstxt/forbidden"] == 2
+    assert len(seen.log_lines("DEBUG: Forbidden by robots.txt: <GET ", "/back/b.pdf> ")) == 2
+    assert not seen.log_lines("WARNING: Forbidden by robots.txt")  # it is no start request
     assert not seen.log_lines("ERROR")
 
 
