@@ -59,9 +59,9 @@ _OUR_OWN = (IgnoreRequest, NotSupported, StopDownload)
 # Statuses of a proxy or network on the way that requires authentication; they do not come from the site.
 _ON_THE_WAY = frozenset({407, 511})
 
-# Flags that Scrapy sets on a response that the network, or the StopDownload of a handler, cut off. (The flag
-# "partial" means only that the server sent no length.)
-_CUT_OFF = frozenset({"dataloss", "download_stopped"})
+# Flags that Scrapy sets on a response that the network, or the `StopDownload` of a signal handler, cut off.
+# (The flag "partial" means only that the server sent no length.)
+_CUT_OFF, _STOPPED = "dataloss", "download_stopped"
 
 # How many seconds a running download may take after the crawl starts to close, after Ctrl-C for example.
 _CLOSING_LIMIT = 3
@@ -266,20 +266,25 @@ class UnreadableBodyError(Exception):
 
 def _failed(origin: Origin, url: str, exc: Exception, *, is_proxied: bool = False) -> Snapshot:
     local_failure = is_proxied or isinstance(exc, _OUR_OWN)
+    why = str(exc)
     if isinstance(exc, StopDownload):
         free_body(exc)
+        why = why or "a signal handler of the project stopped the download"
     # The frames of the traceback would keep their objects alive, half a body for example.
     exc.__traceback__ = exc.__cause__ = exc.__context__ = None
     kind = "" if isinstance(exc, (UnreadableBodyError, NoRoomError, ClosingError)) else type(exc).__name__
-    error = ": ".join(filter(None, (kind, str(exc))))
+    error = ": ".join(filter(None, (kind, why)))
     return Snapshot(
         origin, url, time.time(), error=printable(error), local_failure=local_failure, exception=exc
     )
 
 
 def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
+    is_read = 200 <= response.status < 300
+    if is_read and _STOPPED in response.flags:
+        return _failed(origin, response.url, StopDownload())
     try:
-        body = _plain_body(response, maxsize) if 200 <= response.status < 300 else b""
+        body = _plain_body(response, maxsize) if is_read else b""
     except ValueError as exc:
         return _failed(origin, response.url, UnreadableBodyError(exc))
     return Snapshot(
@@ -301,7 +306,7 @@ def _kept_headers(response: Response) -> dict[str, str]:
 
 def _plain_body(response: Response, maxsize: int) -> bytes:
     """Return the whole body of a response, decoded, or raise `ValueError`."""
-    if response.status == 206 or _CUT_OFF.intersection(response.flags):
+    if response.status == 206 or _CUT_OFF in response.flags:
         raise ValueError("the response is incomplete")
     values = response.headers.getlist("Content-Encoding") + response.headers.getlist(ENCODING_HEADER)
     return decode(response.body, b",".join(values).decode("latin-1"), maxsize)
