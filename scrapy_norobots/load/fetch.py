@@ -9,6 +9,7 @@ an error.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
@@ -50,6 +51,9 @@ _KEPT_HEADERS = (
     "x-robots-tag",
 )  # fmt: skip
 
+# The parameters for Zyte API that say from where it downloads. Others say what it returns or extracts.
+_ZYTE_API_KEPT = ("device", "geolocation", "ipType")
+
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 # Exceptions of the crawl's own components. After one of these, as with a proxy, other processes may reach
@@ -84,7 +88,6 @@ class Fetcher:
         self._names = HostNames(crawler)
         self._has_closed = False
         crawler.signals.connect(self._close, signals.spider_closed)
-        self._unrendered = _unrendered(crawler.settings)
         # A file of the size that NOROBOTS_MAXSIZE allows must fit, even if NOROBOTS_MEMORY_MAX is too small.
         self._bodies = BodiesInFlight(crawler, max(config.memory_max, 2 * config.maxsize))
         crawler.signals.connect(_keep_from_scrapy, signals.response_downloaded)
@@ -204,13 +207,16 @@ class Fetcher:
             "download_maxsize": self._config.maxsize,
             "download_timeout": self._config.timeout,
             "max_retry_times": self._config.retry_times,
+            "playwright": False,
             ROBOTS_DOWNLOAD: str(origin),
-            **self._unrendered,
         }
-        # A robots.txt is small, and not every encoding shows whether the file is complete.
-        headers: dict[str, str | bytes | None] = {"Accept-Encoding": "identity"}
         # None keeps out the values of DEFAULT_REQUEST_HEADERS.
-        headers |= {"Cookie": None, "Referer": None}
+        headers: dict[str, str | bytes | None] = {"Cookie": None, "Referer": None}
+        zyte_api = _zyte_api(page, self._crawler.settings)
+        meta |= zyte_api
+        if not any(zyte_api.values()):  # Zyte API sends its own header, as a browser does
+            # A robots.txt is small, and not every encoding shows whether the file is complete.
+            headers["Accept-Encoding"] = "identity"
         if previous is not None:
             headers |= previous.conditions(url)
         # If the page has none yet, the middleware that sets the page's User-Agent sets this one too.
@@ -236,16 +242,25 @@ class Fetcher:
         )
 
 
-def _unrendered(settings: BaseSettings) -> dict[str, object]:
-    """Return the meta that makes rendering download handlers return the file as the site sends it."""
-    marks: dict[str, object] = {"playwright": False}
-    if settings.getbool("ZYTE_API_TRANSPARENT_MODE"):
-        # Keep string parameters, such as a country to crawl from; reset all others: they say what to extract.
-        automap = settings.getdict("ZYTE_API_AUTOMAP_PARAMS").items()
-        reset = {name: None for name, value in automap if not isinstance(value, str)}
-        if reset:
-            marks["zyte_api_automap"] = {**reset, "httpResponseBody": True}
-    return marks
+def _zyte_api(page: Request, settings: BaseSettings) -> dict[str, object]:
+    """Return the meta with which scrapy-zyte-api downloads robots.txt as it downloads a page.
+
+    If it sends the page to Zyte API, it sends robots.txt there too, and asks for the bytes of the file.
+    """
+    is_transparent = settings.getbool("ZYTE_API_TRANSPARENT_MODE")
+    for key, is_on, setting in (
+        ("zyte_api", False, "ZYTE_API_DEFAULT_PARAMS"),
+        ("zyte_api_automap", is_transparent, "ZYTE_API_AUTOMAP_PARAMS"),
+    ):
+        params = page.meta.get(key, is_on)
+        if params is False or params is None:
+            continue
+        defaults = {name: value for name, value in settings.getdict(setting).items() if value}
+        asked = {**defaults, **(params if isinstance(params, Mapping) else {})}
+        kept = {name: asked[name] for name in _ZYTE_API_KEPT if asked.get(name)}
+        reset = dict.fromkeys(defaults)
+        return {key: {**reset, **kept, "httpResponseBody": True, "httpResponseHeaders": True}}
+    return {"zyte_api_automap": False} if is_transparent else {}
 
 
 def _redirect_target(response: Response) -> str | None:
