@@ -26,6 +26,7 @@ from scrapy_norobots.load.in_flight import BodiesInFlight, NoRoomError, free_bod
 from scrapy_norobots.rules.freshness import stated_wait
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.scrapy_api.connections import ConnectionEnds
 from scrapy_norobots.scrapy_api.internals import has_slot_of_host, missing_internals, slot_of
 from scrapy_norobots.settings import REDIRECT_MAX
 from scrapy_norobots.standard import Origin
@@ -63,7 +64,7 @@ _OUR_OWN = (IgnoreRequest, NotSupported, StopDownload)
 # Statuses of a proxy or network on the way that requires authentication; they do not come from the site.
 _ON_THE_WAY = frozenset({407, 511})
 
-# Flags that Scrapy sets on a response that the network, or the `StopDownload` of a signal handler, cut off.
+# Flags of a response that the network (see `ConnectionEnds`), or a signal handler (`StopDownload`), cut off.
 # (The flag "partial" means only that the server sent no length.)
 _CUT_OFF, _STOPPED = "dataloss", "download_stopped"
 
@@ -90,6 +91,7 @@ class Fetcher:
         crawler.signals.connect(self._close, signals.spider_closed)
         # A file of the size that NOROBOTS_MAXSIZE allows must fit, even if NOROBOTS_MEMORY_MAX is too small.
         self._bodies = BodiesInFlight(crawler, max(config.memory_max, 2 * config.maxsize))
+        self._ends = ConnectionEnds(crawler, lambda request: ROBOTS_DOWNLOAD in request.meta)
         crawler.signals.connect(_keep_from_scrapy, signals.response_downloaded)
 
     async def fetch(
