@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import Spider, signals
+from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 from twisted.internet.defer import CancelledError, Deferred
@@ -291,8 +292,8 @@ def is_start_request(request: Request) -> bool:
     """Return whether a request is a start request of the spider.
 
     Scrapy 2.13 marks start requests. In older versions, requests that the depth middleware has not seen are
-    start requests.
+    start requests, except those of pipelines and other components, which have the callback `NO_CALLBACK`.
     """
     if hasattr(Spider, "start"):
         return bool(request.meta.get("is_start_request"))
-    return "depth" not in request.meta
+    return "depth" not in request.meta and request.callback is not NO_CALLBACK

@@ -163,9 +163,7 @@ class CrawlReport:
     def dropped(self, request: Request, error: RobotsForbidden, access: Access | None) -> None:
         """Report a request that is dropped with `error`; in a dry run, one that would be."""
         decision = error.decision
-        # For a site without rules, the log already has a line.
-        is_news = access is None or not isinstance(error, RobotsUnreachable)
-        self._log_drop(request, decision.why, is_news=is_news)
+        self._log_drop(request, error, access)
         self.counters.drop(decision, access)
         if self._dry_run:
             self._stats.inc_value("norobots/would_drop")
@@ -291,15 +289,19 @@ class CrawlReport:
                 LOGGED_MAX,
             )
 
-    def _log_drop(self, request: Request, why: str, *, is_news: bool) -> None:
+    def _log_drop(self, request: Request, error: RobotsForbidden, access: Access | None) -> None:
+        has_no_rules = isinstance(error, RobotsUnreachable)
+        # For a site without rules, the log already has a line.
+        is_news = access is None or not has_no_rules
         level = logging.DEBUG
         if is_news and compat.is_start_request(request):
             # The user asked for this URL, and the crawl may do nothing else.
             self._start_drops += 1
             if self._start_drops <= LOGGED_MAX:
                 level = logging.WARNING
-        verdict = "Would be forbidden" if self._dry_run else "Forbidden"
-        self._log(level, "%s by robots.txt: %s (%s)", verdict, request, why)
+        verdict = "dropped" if has_no_rules else "forbidden by robots.txt"
+        said = f"Would be {verdict}" if self._dry_run else verdict.capitalize()
+        self._log(level, "%s: %s (%s)", said, request, error.decision.why)
         if level == logging.WARNING and self._start_drops == LOGGED_MAX:
             self._log(logging.WARNING, "Further forbidden start requests are logged at DEBUG level")
 
