@@ -94,7 +94,7 @@ def test_a_second_reading_that_fails_closes_the_site() -> None:
         ),
         (
             ["scrapy.spiders.Spider"],
-            "NOROBOTS_ALSO_OBEY = ['scrapy.spiders.Spider']: Spider cannot be used: ",
+            "NOROBOTS_ALSO_OBEY = <class 'scrapy.spiders.Spider'>: must be a RobotParser class: it has no method",
         ),
         (7, "NOROBOTS_ALSO_OBEY = 7: must be a list of parser classes"),
         (
@@ -141,6 +141,14 @@ def test_other_parsers_get_the_robot_in_scrapys_types(name: str | None, type_of_
             seen = crawl(f"{site.url}/", settings={**add_on, **settings})
         assert site.pages() == ["/"]
         assert seen.log_lines(f"asked by {type_of_robot}")
+
+
+@pytest.mark.parametrize("setting", ["ROBOTSTXT_PARSER", "NOROBOTS_ALSO_OBEY"])
+def test_a_parser_needs_no_from_crawler(setting: str, mode: str) -> None:
+    bare = "tests.helpers.components.parsers.BareParser"
+    _, drops, site = crawled("/", "/a.pdf", mode=mode, **{setting: bare})
+    assert site.pages() == ["/"]
+    assert drops["/a.pdf"].text.endswith("as read by BareParser")
 
 
 def test_a_parser_that_fails_on_a_question_forbids() -> None:
