@@ -63,7 +63,9 @@ KINDS: dict[str, Kind] = {
     ),
     "utf-16": Kind(_W, "F1", "The file is encoded as UTF-16, which many robots cannot read."),
     "utf-32": Kind(_W, "F1", "The file is encoded as UTF-32, which most robots cannot read."),
-    "no-mark": Kind(_W, "F1", "The file is encoded as {0} without a byte order mark; most robots read no rules in it."),
+    "no-mark": Kind(
+        _W, "F1", "The file is encoded as {0} without a byte order mark; most robots read no rules in it."
+    ),
     "not-utf-8": Kind(
         _W, "F1", "The line has bytes that are not UTF-8; in a path, they are compared as %XX."
     ),
