@@ -676,6 +676,17 @@ def test_several_names_in_a_line_are_one_name(value: str) -> None:
     assert "several-names" in kinds(body)
 
 
+@clause("A2", "A5")
+@pytest.mark.parametrize("robot", ["foo", "Foo", "bar", "Foo/1.0", "FooBar", "Foo_Bar"])
+def test_the_first_word_of_a_name_does_not_name_a_robot(robot: str) -> None:
+    """Google's parser reads only the first word; in the 1994 text, the whole value is a name."""
+    body = "User-agent: Foo Bar\nDisallow: /\n"
+    assert forbidden(body, "/x", robot) == ""
+    assert forbidden(body, "/x", "Foo Bar/2.0") == forbidden(body, "/x", "a foo bar") == "/x"
+    assert not RobotsTxt.parse(body, multivalue=True).allowed(HOST + "/x", robot)
+    assert kinds(body) == ["several-names"]
+
+
 # --- U: URLs
 
 

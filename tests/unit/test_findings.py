@@ -170,7 +170,7 @@ def test_messages_are_printable_for_any_file() -> None:
         ),
         *(
             (f"{name}: x", "later-field")
-            for name in ("Request-rate", "Visit-time", "NoIndex", "Robot-version")
+            for name in ("Request-rate", "Visit-time", "NoIndex", "Robot-version", "License")
         ),
         *(
             (f"{name} : x", "later-field")
