@@ -35,7 +35,7 @@ def _protego(body: bytes) -> Any:
 
 
 def _name_of_urllib() -> str:
-    """Return the name of Python's parser, with the standard by which it reads: 3.13.14 and 3.14.5 changed it."""
+    """Return the name of Python's parser, with what it follows: 3.13.14 and 3.14.5 changed that."""
     longest_match = _urllib(b"User-agent: *\nDisallow: /a\nAllow: /a/b\n").can_fetch(ROBOT, _HOST + "/a/b")
     return "urllib.robotparser" + (", RFC 9309" if longest_match else ", draft of 1996")
 

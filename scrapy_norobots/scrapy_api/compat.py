@@ -263,14 +263,12 @@ def build(cls: type, crawler: Crawler) -> Any:
     return cls()
 
 
-def build_parser(cls: type[RobotParser], crawler: Crawler, body: bytes) -> RobotParser:
+def build_parser(cls: Any, crawler: Crawler, body: bytes) -> RobotParser:
     """Return the parser of a robots.txt, made as Scrapy makes one.
 
     In newer versions (2.18), its class needs no `from_crawler`.
     """
-    if hasattr(cls, "from_crawler"):
-        return cls.from_crawler(crawler, body)
-    parser: RobotParser = cls(body)
+    parser: RobotParser = cls.from_crawler(crawler, body) if hasattr(cls, "from_crawler") else cls(body)
     return parser
 
 

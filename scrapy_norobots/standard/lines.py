@@ -34,7 +34,7 @@ _MARKS = {
 _MARK = "\ufeff"
 
 # F1: which of the first four bytes are not NUL, if the file starts with ASCII characters.
-_WITHOUT_MARK = {
+_WITHOUT_MARK: dict[tuple[bool, ...], str] = {
     (True, False, False, False): "utf-32-le",
     (False, False, False, True): "utf-32-be",
     (True, False, True, False): "utf-16-le",

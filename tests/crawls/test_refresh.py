@@ -119,7 +119,7 @@ def test_a_site_whose_etag_is_not_ascii_can_be_refreshed(etag: str, mode: str) -
     with Site(robots) as site:
         seen = ask(site, (0, "/back/"), *[(LONGER_THAN_TTL, "/back/"), (0, "/")] * 2, mode=mode, **settings)
     assert seen.notes["results"] == [FORBIDDEN, *[FORBIDDEN, "passed"] * 2]
-    first, *later = site.robots_hits()
+    _, *later = site.robots_hits()
     assert len(later) == 2
     assert all(hit.headers.get("if-none-match", etag) == etag for hit in later)
     assert not seen.log_lines("[scrapy_norobots", "WARNING", " requests to http")

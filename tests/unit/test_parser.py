@@ -135,7 +135,12 @@ def test_the_parser_that_is_sent_reads_the_crawl_delay_only_if_it_is_asked(
 ) -> None:
     reads: list[str] = []
     read = Protego.parse
-    monkeypatch.setattr(Protego, "parse", lambda text: (reads.append(text), read(text))[1])
+
+    def read_and_note(text: str) -> Protego:
+        reads.append(text)
+        return read(text)
+
+    monkeypatch.setattr(Protego, "parse", read_and_note)
     body = "User-agent: potto\nCrawl-delay: 7\n\nUser-agent: *\nCrawl-delay: 3\n".encode(encoding)
     rules = Reader(crawler(), None, others, multivalue=False).read(body)
     size = rules.size
