@@ -25,6 +25,7 @@ from scrapy_norobots.load.in_flight import BodiesInFlight, NoRoomError, free_bod
 from scrapy_norobots.rules.freshness import stated_wait
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.scrapy_api.connections import ConnectionEnds
 from scrapy_norobots.scrapy_api.internals import has_slot_of_host, missing_internals, slot_of
 from scrapy_norobots.settings import REDIRECT_MAX
 from scrapy_norobots.standard import Origin
@@ -59,8 +60,8 @@ _OUR_OWN = (IgnoreRequest, NotSupported, StopDownload)
 # Statuses of a proxy or network on the way that requires authentication; they do not come from the site.
 _ON_THE_WAY = frozenset({407, 511})
 
-# Flags that Scrapy sets on a response that the network, or the StopDownload of a handler, cut off. (The flag
-# "partial" means only that the server sent no length.)
+# Flags of a response that the network (see `ConnectionEnds`), or the StopDownload of a handler, cut off. (The
+# flag "partial" means only that the server sent no length.)
 _CUT_OFF = frozenset({"dataloss", "download_stopped"})
 
 # How many seconds a running download may take after the crawl starts to close, after Ctrl-C for example.
@@ -87,6 +88,7 @@ class Fetcher:
         self._unrendered = _unrendered(crawler.settings)
         # A file of the size that NOROBOTS_MAXSIZE allows must fit, even if NOROBOTS_MEMORY_MAX is too small.
         self._bodies = BodiesInFlight(crawler, max(config.memory_max, 2 * config.maxsize))
+        self._ends = ConnectionEnds(crawler, lambda request: ROBOTS_DOWNLOAD in request.meta)
         crawler.signals.connect(_keep_from_scrapy, signals.response_downloaded)
 
     async def fetch(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 
 # F3, F5, F6: the only white space that is removed around fields, values and comments.
 BLANKS = " \t"
@@ -79,12 +80,12 @@ def with_line_feeds(text: str) -> str:
 
 
 def numbered(pattern: re.Pattern[str], text: str, line: int) -> Iterator[tuple[int, str]]:
-    """Yield the number and value of each line that matches a field's pattern; `text` starts in `line`."""
-    end = 0
-    for match in pattern.finditer(text):
-        start, end = end, match.start() + 1
-        line += text.count("\n", start, end)
-        yield line, match[1]
+    """Return the number and value of each line that matches a field's pattern; `text` starts in `line`."""
+    above, *found = pattern.split(text)
+    line += above.count("\n") + 1
+    return zip(
+        accumulate([line, *(below.count("\n") + 1 for below in found[1::2])]), found[::2], strict=False
+    )
 
 
 def is_user_agent(line: str) -> bool:

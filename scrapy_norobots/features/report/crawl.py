@@ -61,8 +61,10 @@ _SMALL_TO_EXAMINE = 8 * 1024
 # How many origins a report lists: each takes about 0.7 kB of memory while the crawl runs.
 _ROWS_MAX = 10_000
 
-# A `*` or `$` in a Disallow line, before a comment: the most common cause of different readings.
-_PATTERN = re.compile(rb"(?i)(?:^|[\r\n])[ \t]*disallow[ \t]*:[^#\r\n]*[*$]")
+# The first `*` or `$` of a line, with the rest of the line; and what precedes it in a Disallow line, unless it is
+# in a comment. Such patterns are the most common cause of different readings.
+_STARS = re.compile(rb"\*[^\n]*"), re.compile(rb"\$[^\n]*")
+_BEFORE_STAR = re.compile(rb"(?i)[ \t]*disallow[ \t]*:[^#]*")
 
 
 class Examined(NamedTuple):
@@ -70,6 +72,15 @@ class Examined(NamedTuple):
 
     ineffective: IneffectiveRules | None = None
     has_pattern: bool = False
+
+
+def _has_pattern(body: bytes) -> bool:
+    body = body.replace(b"\r", b"\n")
+    return any(
+        _BEFORE_STAR.fullmatch(body, body.rfind(b"\n", 0, star.start()) + 1, star.start())
+        for stars in _STARS
+        for star in stars.finditer(body)
+    )
 
 
 class CrawlReport:
@@ -132,7 +143,7 @@ class CrawlReport:
         if self._files or not self._with_ineffective.is_full:
             ineffective = IneffectiveRules.of(body, multivalue=robots.multivalue)
         is_new = previous is None or previous.rules is None
-        has_pattern = is_new and is_only_strict(access.rules) and _PATTERN.search(body) is not None
+        has_pattern = is_new and is_only_strict(access.rules) and _has_pattern(body)
         return Examined(ineffective, has_pattern)
 
     def loaded(self, event: OriginLoaded, examined: Examined) -> None:
