@@ -6,6 +6,7 @@ from the records of `read_records` and from the lines that it ignores, so a craw
 
 from __future__ import annotations
 
+import codecs
 import re
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator
@@ -19,6 +20,7 @@ from scrapy_norobots.standard.lines import (
     BLANKS,
     DISALLOW,
     USER_AGENT,
+    encoding_of,
     is_html,
     numbered,
     to_text,
@@ -54,7 +56,16 @@ _E, _W, _I = Severity.ERROR, Severity.WARNING, Severity.INFO
 
 KINDS: dict[str, Kind] = {
     "byte-order-mark": Kind(_W, "F1", "The file starts with a byte order mark, which is ignored."),
+    "byte-order-marks": Kind(
+        _W,
+        "F1",
+        "The file starts with several byte order marks, which are ignored; most robots ignore only one.",
+    ),
     "utf-16": Kind(_W, "F1", "The file is encoded as UTF-16, which many robots cannot read."),
+    "utf-32": Kind(_W, "F1", "The file is encoded as UTF-32, which most robots cannot read."),
+    "no-mark": Kind(
+        _W, "F1", "The file is encoded as {0} without a byte order mark; most robots read no rules in it."
+    ),
     "not-utf-8": Kind(
         _W, "F1", "The line has bytes that are not UTF-8; in a path, they are compared as %XX."
     ),
@@ -65,6 +76,9 @@ KINDS: dict[str, Kind] = {
     "unknown-field": Kind(_W, "F7", "The field is unknown, so the line is ignored."),
     "later-field": Kind(
         _I, "F7", "The field is a later extension of the 1994 standard, so the line is ignored."
+    ),
+    "nul": Kind(
+        _E, "F8", "The line has NUL characters, as text in UTF-16 has in other encodings, so it is ignored."
     ),
     "no-colon": Kind(_E, "F8", "The line is neither a field nor a comment, so it is ignored."),
     "html-page": Kind(_E, "F8", "The file is an HTML page, so it has no rules."),
@@ -108,7 +122,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _LATER_FIELDS = frozenset(
     {
         "allow", "cache-delay", "clean-param", "content-signal", "content-usage", "crawl-delay", "host",
-        "nofollow", "noindex", "request-rate", "robot-version", "sitemap", "visit-time",
+        "license", "nofollow", "noindex", "request-rate", "robot-version", "sitemap", "visit-time",
     }
 )  # fmt: skip
 
@@ -180,10 +194,12 @@ def find_all(
 def _of_encoding(body: bytes | str, text: str) -> Iterator[_Found]:
     if isinstance(body, str):
         return
-    if body.startswith((b"\xff\xfe", b"\xfe\xff")):
-        yield "utf-16", 1, ()
-    elif body.startswith(b"\xef\xbb\xbf"):
-        yield "byte-order-mark", 1, ()
+    encoding, is_marked = encoding_of(body)
+    if encoding != "utf-8":
+        name = encoding[: len("utf-16")]
+        yield (name, 1, ()) if is_marked else ("no-mark", 1, (name.upper(),))
+    elif is_marked:
+        yield "byte-order-marks" if body.startswith(2 * codecs.BOM_UTF8) else "byte-order-mark", 1, ()
     if match := _SURROGATE.search(text):
         yield "not-utf-8", text.count("\n", 0, match.start()), ()
 
@@ -206,6 +222,9 @@ def _of_lines(
 
 def _of_other_field(line: str) -> Iterator[tuple[str, ...]]:
     field, colon, _ = line.partition("#")[0].partition(":")
+    if "\0" in field:
+        yield ("nul",)
+        return
     name = field.strip(" \t").lower()
     if not colon:
         if name:
@@ -262,7 +281,9 @@ def _of_path(value: str) -> Iterator[tuple[str, ...]]:
         yield ("robots-txt",)
 
 
-def _of_records(records: Iterable[RawRecord], paths: Iterable[tuple[int, str]], lines: list[str]) -> Iterator[_Found]:
+def _of_records(
+    records: Iterable[RawRecord], paths: Iterable[tuple[int, str]], lines: list[str]
+) -> Iterator[_Found]:
     default_line = last_line = 0
     first_lines: list[int] = []
     in_records: set[int] = set()

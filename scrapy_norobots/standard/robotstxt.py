@@ -66,6 +66,11 @@ class RobotsTxt:
         """
         return cls(body, multivalue=multivalue)
 
+    @property
+    def body(self) -> bytes | str:
+        """The body of the file, as given."""
+        return self._body
+
     @cached_property
     def records(self) -> tuple[Record, ...]:
         """All records of the file, a tuple of `Record`, in file order (R1).

@@ -153,7 +153,11 @@ answers(
     "Content-Type: text/html",
 )
 answers("a byte order mark", "rules", "200 OK", b"\xef\xbb\xbf" + RULES)
+answers("two byte order marks", "rules", "200 OK", b"\xef\xbb\xbf" * 2 + RULES)
 answers("UTF-16", "rules", "200 OK", RULES.decode().encode("utf-16"))
+answers("UTF-16 without a byte order mark", "rules", "200 OK", RULES.decode().encode("utf-16-le"))
+answers("UTF-32", "rules", "200 OK", RULES.decode().encode("utf-32"))
+answers("UTF-32 without a byte order mark", "rules", "200 OK", RULES.decode().encode("utf-32-be"))
 for name, compress in COMPRESSORS.items():
     said = f"Content-Encoding: {name.removeprefix('raw ')}"
     sent = compress(LONG)
