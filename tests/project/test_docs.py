@@ -55,6 +55,18 @@ def test_the_overview_lists_every_page_once_and_the_site_has_the_same_order() ->
     assert re.findall(r"^[\w-]+$", (DOCS / "index.md").read_text(), re.MULTILINE) == pages
 
 
+def test_the_settings_page_has_tables_of_every_setting_with_its_default_in_the_order_of_the_sections() -> None:
+    page = (DOCS / "settings.md").read_text()
+    rows = re.findall(r"^\| \[`(NOROBOTS_\w+)`\]\((.+?)\) \| `(.+?)` \|", page, re.MULTILINE)
+    assert [(name, eval(default)) for name, _, default in rows] == list(DEFAULTS.items())
+    assert all(link == f"#{name.lower()}" for name, link, _ in rows)
+    headings = [name for name in re.findall(r"^### `(\w+)`$", page, re.MULTILINE) if name in DEFAULTS]
+    assert headings == list(DEFAULTS)
+    for name, section in sections(page).items():
+        (default,) = re.findall(r"^Default: `(.+?)`$", section, re.MULTILINE)
+        assert eval(default) == DEFAULTS[name]
+
+
 def sections(page: str) -> dict[str, str]:
     return dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL))
 
@@ -80,9 +92,9 @@ def test_the_docs_have_every_preset() -> None:
         for line in page.splitlines()
         if line.startswith("|")
     ]
-    assert [name.strip("`") for name in head[1:]] == list(PRESETS)
+    assert re.findall(r"`(\w+)`", " ".join(head[1:])) == list(PRESETS)
     samples = {
-        "401, 403": (401, 403),
+        "401": (401, 403),
         "407": tuple(map(int, NOT_NOW)),
         "other": (404,),
         "3xx": (302, 304),

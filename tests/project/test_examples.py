@@ -1,4 +1,4 @@
-"""The code in docs/testing.md and docs/migrating.md does what the pages say."""
+"""The code in docs/testing.md, docs/migrating.md and docs/api.md does what the pages say."""
 
 from __future__ import annotations
 
@@ -141,3 +141,15 @@ def test_the_table_has_the_stats_that_change() -> None:
         assert f"`{name}`" in table
     assert ours["downloader/exception_type_count/scrapy_norobots.exceptions.RobotsForbidden"] == 1
     assert ours["downloader/exception_type_count/scrapy_norobots.exceptions.RobotsUnreachable"] == 1
+
+
+# The parser without Scrapy
+
+
+def test_the_parser_reads_a_file_as_the_api_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    code = (ROOT / "docs" / "api.md").read_text().partition("## Read a file\n\n```python\n")[2].partition("```")[0]
+    exec(code, {})
+    assert capsys.readouterr().out.splitlines() == [
+        *("False", re.findall(r"^# (http.*)$", code, re.MULTILINE)[0]),
+        *(line for line in re.findall(r"^# (\d .*)$", code, re.MULTILINE)),
+    ]
