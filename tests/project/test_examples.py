@@ -147,7 +147,12 @@ def test_the_table_has_the_stats_that_change() -> None:
 
 
 def test_the_parser_reads_a_file_as_the_api_page_says(capsys: pytest.CaptureFixture[str]) -> None:
-    code = (ROOT / "docs" / "api.md").read_text().partition("## Read a file\n\n```python\n")[2].partition("```")[0]
+    code = (
+        (ROOT / "docs" / "api.md")
+        .read_text()
+        .partition("## Read a file\n\n```python\n")[2]
+        .partition("```")[0]
+    )
     exec(code, {})
     assert capsys.readouterr().out.splitlines() == [
         *("False", re.findall(r"^# (http.*)$", code, re.MULTILINE)[0]),
