@@ -71,7 +71,7 @@ def test_the_badges_and_the_versions_are_those_of_the_matrix() -> None:
     (covered,) = re.findall(r"^fail_under = (\d+)$", project, re.MULTILINE)
     for text in (pythons, newest, f"Coverage: at least {covered} %", "Licence: BSD-3-Clause"):
         assert f"[![{text}]" in README
-    assert README.count(f"{newest} and with {pythons}") == 1
+    assert README.count(f"{newest} and {pythons}") == 1
 
 
 def test_it_is_short() -> None:

@@ -134,6 +134,7 @@ def test_the_sdist_has_what_a_packager_needs(built: Path) -> None:
         *(
             "README.md",
             "CHANGELOG.md",
+            "CITATION.cff",
             "CODE_OF_CONDUCT.md",
             "CONTRIBUTING.md",
             "SECURITY.md",
