@@ -100,7 +100,11 @@ def test_a_user_agent_that_does_not_say_whose_crawl_it_is_is_one_warning(
 
 
 def test_the_user_agent_of_the_spider_is_the_one_that_is_checked() -> None:
-    settings = {**ADDON, "USER_AGENT": "FooBot", "DEFAULT_REQUEST_HEADERS": {"User-Agent": "Foo (a@b.example)"}}
+    settings = {
+        **ADDON,
+        "USER_AGENT": "FooBot",
+        "DEFAULT_REQUEST_HEADERS": {"User-Agent": "Foo (a@b.example)"},
+    }
     with Site() as site:
         assert crawl(f"{site.url}/", settings=settings).log_lines("The User-Agent") == []
 
