@@ -65,7 +65,7 @@ def test_nothing_on_a_page_must_be_scrolled_sideways(
     width: int, site: Path, browser: webdriver.Chrome
 ) -> None:
     metrics = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": width < 500}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)  # type: ignore[no-untyped-call]
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     wide = {}
     for page in PAGES:
         browser.get((site / f"{page}.html").as_uri())
