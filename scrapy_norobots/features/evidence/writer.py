@@ -2,8 +2,9 @@
 
 `put` appends to a queue. The thread empties it every half a second and flushes what it has written as
 complete gzip members, so that a killed process leaves files that can be read, and loses at most what is
-younger than a second. The queue is bounded by the memory that its records take. `is_behind` is true before it
-is full. If the disk is too slow for the crawl, records that find no room are lost and counted. After the first error nothing more is written.
+younger than a second. The queue is bounded by the memory that its records take; before it is full,
+`is_behind` is true. If the disk is too slow for the crawl, records that find no room are lost and counted.
+After the first error nothing more is written.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class Writer:
     """Writes the evidence of one crawl, a *run*, into a folder.
 
     `about` is what the `warcinfo` records say. `answers` and `decisions` count the records that are written,
-    `lost` those that are not; `error` is what ended the writing, if anything has. `taken` grows while it writes.
+    `lost` those that are not; `error` is what ended the writing, if anything has. `taken`
+    grows while it writes.
     """
 
     def __init__(
