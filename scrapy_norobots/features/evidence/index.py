@@ -12,12 +12,15 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from scrapy_norobots.features.evidence.files import GzipFile, read_record
+from scrapy_norobots.features.evidence.fields import HEADERS_MAX
+from scrapy_norobots.features.evidence.files import GzipFile
+from scrapy_norobots.features.evidence.records import read_record
 
 _SCHEMA = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 CREATE TABLE outcomes (name BLOB PRIMARY KEY, status INTEGER, digest TEXT) WITHOUT ROWID;
+CREATE TABLE targets (name BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE bodies (digest TEXT PRIMARY KEY, path BLOB, offset INTEGER) WITHOUT ROWID;
 """
 
@@ -30,9 +33,10 @@ class Outcome(NamedTuple):
 
 
 class Index:
-    """The outcomes and bodies of the WARC files that were read."""
+    """The outcomes, bodies and redirects of the WARC files of a run; bodies have at most `body_max` bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, body_max: int) -> None:
+        self._body_max = body_max
         self._database = sqlite3.connect("", isolation_level=None)  # a temporary file
         self._database.executescript(_SCHEMA)
 
@@ -58,13 +62,22 @@ class Index:
         if row is None:
             return None
         path, offset = row
-        _, data = next(GzipFile(Path(os.fsdecode(path))).members(offset))
-        return read_record(data).body
+        _, data = next(GzipFile(Path(os.fsdecode(path))).members(self._body_max + HEADERS_MAX, offset))
+        return read_record(data, self._body_max).body
+
+    def add_target(self, origin: str, url: str) -> None:
+        """Add a URL that a redirect from the robots.txt of an origin leads to."""
+        self._database.execute("INSERT OR IGNORE INTO targets VALUES (?)", (_name(origin, url),))
+
+    def is_target(self, origin: str, url: str) -> bool:
+        """Return whether such a redirect leads to a URL."""
+        query = "SELECT 1 FROM targets WHERE name = ?"
+        return self._database.execute(query, (_name(origin, url),)).fetchone() is not None
 
     def close(self) -> None:
         """Remove it."""
         self._database.close()
 
 
-def _name(origin: str, date: str) -> bytes:
-    return blake2b(f"{origin} {date}".encode("utf-8", "backslashreplace"), digest_size=16).digest()
+def _name(origin: str, other: str) -> bytes:
+    return blake2b(f"{origin} {other}".encode("utf-8", "backslashreplace"), digest_size=16).digest()
