@@ -92,7 +92,13 @@ def test_each_answer_and_each_decision_is_recorded(mode: str, tmp_path: Path) ->
     assert seen.stats["norobots/evidence/decisions"] == 7
     assert seen.stats["norobots/evidence/answers"] == 6
     assert seen.log_lines(f"INFO: The evidence of this crawl is in {tmp_path} (decisions: 7, answers to")
+    head = seen.stats["norobots/evidence/head"]
+    assert seen.log_lines(f"INFO: The evidence of this crawl is in {tmp_path} ", f", head: {head})")
     assert agrees(tmp_path)
+    assert audit("--head", head.upper(), tmp_path).returncode == 0
+    done = audit("--head", digest(b"another").partition(":")[2], "--head", head, tmp_path)
+    assert "no run ends with it" in done.stdout
+    assert done.returncode == 1
     assert audit(tmp_path).stdout.endswith(": all agree, 1 not judged\n")
 
 
@@ -395,7 +401,10 @@ def test_a_killed_process_leaves_files_that_can_be_read(tmp_path: Path) -> None:
     assert kinds(answers(tmp_path)) == [("warcinfo", ""), ("response", "200")]
     made = decisions(tmp_path)
     assert before <= len(made) <= len(site.pages()) + 1
-    assert agrees(tmp_path)
+    done = audit(tmp_path)
+    assert ": ended without a closing line (killed?)\n" in done.stdout
+    assert ": 1 problem\n" in done.stdout
+    assert done.returncode == 1
 
 
 LARGE = b"# " + hashlib.shake_256(b"town").hexdigest(200_000).encode() + b"\n"
@@ -420,7 +429,7 @@ def test_a_disk_that_takes_no_more(tmp_path: Path, required: bool, mode: str) ->
     assert seen.stats["norobots/evidence/lost"] > 0
     # What was written before is whole.
     assert all(one.kind in ("warcinfo", "response") for one in answers(tmp_path))
-    assert audit(tmp_path).returncode == 0
+    assert audit(tmp_path).stdout.count("problem") == 1  # it has no closing line
 
 
 @pytest.mark.skipif("COVERAGE_RUN" in os.environ, reason="the limit applies to coverage's own file too")

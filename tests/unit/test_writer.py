@@ -11,10 +11,10 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from scrapy_norobots.features.evidence.answers import Copy
-from scrapy_norobots.features.evidence.decisions import SIZE
-from scrapy_norobots.features.evidence.writer import Writer
+from scrapy_norobots.features.evidence.audit import Audit
+from scrapy_norobots.features.evidence.writer import Writer, _size_of
 from tests.helpers.judges.evidence import answers, decisions, files
-from tests.helpers.samples.made_up import ABOUT, TOWN, access, answer, end, made, problems, write
+from tests.helpers.samples.made_up import ABOUT, TOWN, access, answer, end, made, problems, strict, write
 
 
 def test_files_are_rotated_and_each_is_complete(tmp_path: Path) -> None:
@@ -66,11 +66,12 @@ class SlowDisk(Copy):
 
 def test_records_that_find_no_room_in_the_queue_are_lost_and_counted(tmp_path: Path) -> None:
     SlowDisk.may_end.clear()
-    writer = Writer(tmp_path, "town-1", ABOUT, queue_max=100 * SIZE)
     by = access()
+    one = made(f"{TOWN}/a", by)
+    writer = Writer(tmp_path, "town-1", ABOUT, queue_max=100 * _size_of(one))
     writer.put(SlowDisk(by.snapshot))
     for _ in range(200):
-        writer.put(made(f"{TOWN}/a", by))
+        writer.put(one)
     assert 100 <= writer.lost <= 105
     SlowDisk.may_end.set()
     lost = writer.lost
@@ -102,7 +103,9 @@ def test_after_an_error_nothing_more_is_written_and_the_files_can_be_read(tmp_pa
     assert str(writer.error) == "[Errno 28] No space left on device"
     assert writer.lost == 11
     assert [one.kind for one in answers(tmp_path)] == ["warcinfo", "response"]
-    assert problems(tmp_path) == []
+    assert [problem.text for problem in problems(tmp_path)] == ["ended without a closing line (killed?)"]
+    audit = Audit(tmp_path.iterdir(), strict, heads=[writer.head])
+    assert len(list(audit.problems())) == 1  # the head is that of the line that was written last
 
 
 def test_a_member_that_was_written_in_part_is_removed(tmp_path: Path) -> None:

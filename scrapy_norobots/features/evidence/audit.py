@@ -23,7 +23,6 @@ from scrapy_norobots.features.evidence.index import Index, Outcome
 from scrapy_norobots.features.evidence.judging import Judging, MismatchError, Readings
 from scrapy_norobots.features.evidence.records import Stored, as_requested, read_record
 from scrapy_norobots.features.evidence.runs import RunFiles, Settings, runs_of
-from scrapy_norobots.standard import Origin
 
 # More bytes than the largest robots.txt has, if the settings do not say otherwise (NOROBOTS_MAXSIZE).
 _BODY_MAX = 2 * 1024 * 1024
@@ -222,37 +221,41 @@ class _Run:
 
     # Decisions
 
-    def _read_decisions(self, path: Path, file: GzipFile, number: int) -> Iterator[Problem]:
+    def _read_decisions(self, path: Path, file: GzipFile, _: int) -> Iterator[Problem]:
         if self._judging is None:
             text = "no warcinfo record states the settings of its crawl"
             yield Problem(path.name, text, is_readable=False)
-        is_first = True
+        row = 0
         for row, line in enumerate(file.lines(), 1):
             place = f"{path.name}: line {row}"
             try:
                 facts = json.loads(line, object_pairs_hook=_unique)
-                text = self.chain.problem(line, facts)
-                if not text and self._closing is not None:
-                    text = "follows the closing line"
-                if text:
+                for text in self._misplaced(line, facts, path.name if row == 1 else None):
                     yield Problem(place, text)
-                if is_first and facts.get(OPENS) != path.name:
-                    yield Problem(place, "is not the opening line of this file")
                 if CLOSES in facts:
                     self._closing = facts
                 elif OPENS not in facts:
                     self._add_decision(facts)
-                elif not is_first:
-                    yield Problem(place, "is an opening line within a file")
             except MismatchError as exc:
                 yield Problem(place, f"{facts['url']}: {exc}")
             except LookupError as exc:
                 yield Problem(place, f"cannot be judged: {exc}", is_readable=False)
             except (ValueError, TypeError, AttributeError, RecursionError) as exc:
                 yield Problem(place, f"not a decision ({type(exc).__name__}: {exc})", is_readable=False)
-            is_first = False
-        if is_first and not file.is_cut_off:
+        if not row and not file.is_cut_off:
             yield Problem(path.name, "has no opening line")
+
+    def _misplaced(self, line: bytes, facts: Mapping[str, Any], name: str | None) -> Iterator[str]:
+        """Yield what is wrong with the place of a line. `name` is that of the file that begins with it."""
+        problem = self.chain.problem(line, facts)
+        if problem:
+            yield problem
+        elif self._closing is not None:
+            yield "follows the closing line"
+        if facts.get(OPENS) != name:
+            yield (
+                "is an opening line within a file" if name is None else "is not the opening line of this file"
+            )
 
     def _add_decision(self, facts: dict[str, Any]) -> None:
         verdict = str(facts.get("verdict"))

@@ -7,8 +7,8 @@ process that was killed: what is complete in it is read. Anything else that is w
 from __future__ import annotations
 
 import zlib
-from hashlib import sha256
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
 
 from scrapy_norobots.features.evidence.fields import LINE_MAX

@@ -13,8 +13,8 @@ from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, WARC_SUFF
 class Folders:
     """The evidence files in folders and their subfolders, each once. `problems` are what could not be read.
 
-    A symbolic link to a folder is not followed, since it may lead anywhere. It is a problem, unless its folder
-    is read anyway.
+    A symbolic link to a folder is not followed, since it may lead anywhere. It is a problem, unless its
+    folder is read anyway.
     """
 
     def __init__(self, folders: list[Path]) -> None:
@@ -34,17 +34,14 @@ class Folders:
                 )
 
     def _walk(self, folder: Path) -> Iterator[Path]:
-        for place, folders, names in os.walk(folder, onerror=self._add_error):
+        for name, folders, files in os.walk(folder, onerror=self._add_error):
+            place = Path(name)
             self._seen.add(os.path.realpath(place))
-            for name in folders:
-                path = os.path.join(place, name)  # noqa: PTH118
-                if os.path.islink(path):  # noqa: PTH114
-                    self._links.append((path, os.path.realpath(path)))
-            for name in names:
-                if name.endswith((WARC_SUFFIX, DECISIONS_SUFFIX)) and self._is_file(
-                    path := Path(place) / name
-                ):
-                    yield path
+            links = [place / one for one in folders if (place / one).is_symlink()]
+            self._links += [(str(link), os.path.realpath(link)) for link in links]
+            for one in files:
+                if one.endswith((WARC_SUFFIX, DECISIONS_SUFFIX)) and self._is_file(place / one):
+                    yield place / one
 
     def _is_file(self, path: Path) -> bool:
         try:

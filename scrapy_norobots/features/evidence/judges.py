@@ -1,4 +1,4 @@
-"""What judged: the parsers of a crawl and their versions, as text that a crawl writes and an audit compares."""
+"""What judged: the parsers of a crawl and their versions, as text that a crawl writes and an audit reads."""
 
 from __future__ import annotations
 

@@ -80,18 +80,19 @@ class Judging:
         self._parsed: dict[object, Access] = {}
         self._parsed_size = 0
         self._names = settings.parser_names
-        self._versions = ""
+        self._versions = self._problem = ""
+        self._read: Callable[[bytes], Rules] = _no_rules
         self.not_judged = 0
         try:
             reading = readings(settings.parsers, multivalue=settings.multivalue)
         except LookupError as exc:
-            self._read, self._problem = _no_rules, str(exc)
+            self._problem = str(exc)
         else:
-            self._read, self._problem = reading.read, ""
+            self._read = reading.read
             self._versions = _differences(settings, reading.parsers)
 
     def can_read(self, body: bytes) -> bool:
-        """Return whether the parsers read a file without an exception; raise `LookupError` if one is unknown."""
+        """Return whether the parsers read a file without an exception; raise `LookupError` without them."""
         if self._problem:
             raise LookupError(self._problem)
         try:

@@ -27,6 +27,7 @@ from scrapy_norobots.standard import Origin, RobotsTxt
 TOWN = Origin("http", "town.example", 80)
 FILE = b"User-agent: *\nDisallow: /back/\n"
 TIME = 1_700_000_000.0
+BODY_MAX = 2 * 1024 * 1024
 ABOUT = {
     POLICY: json.dumps(dict(StatusPolicy.of("koster1996").table)),
     MULTIVALUE: "False",
