@@ -247,6 +247,11 @@ def test_a_file_that_is_cut_off_is_read_up_to_there(evidence: Path) -> None:
     assert done.returncode == 1  # decisions are there, an answer is not
 
 
+def by_a_town_parser(folder: Path) -> None:
+    of_settings("norobots-parsers", '["town.TownParser"]')(folder)
+    change_decisions(folder, _by_another_parser)
+
+
 def in_one_member(folder: Path) -> None:
     for path in files(folder, ".warc.gz"):
         path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes())))
@@ -264,10 +269,7 @@ UNREADABLE: dict[str, tuple[Change, str]] = {
         "no warcinfo record states the settings of its crawl",
     ),
     "an unknown parser": (
-        lambda folder: (
-            of_settings("norobots-parsers", '["town.TownParser"]')(folder),
-            change_decisions(folder, _by_another_parser),
-        ),
+        by_a_town_parser,
         "cannot be judged: unknown parser 'town.TownParser'; set NOROBOTS_ALSO_OBEY to it",
     ),
     "a decision without a robot": (of_one("/a", robot=7), "not a decision (TypeError: robot is 7)"),

@@ -12,6 +12,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -59,11 +60,10 @@ def write_run(folder: Path, about: Mapping[str, str] = ABOUT, **options: Any) ->
     moved = Response(VILLAGE.robots_url, 302, headers={"Location": "/moved.txt"})
     village = access(b"User-agent: *\nDisallow: /attic\n", VILLAGE, TIME + 2)
     there = Response(f"{VILLAGE}/moved.txt", body=village.snapshot.body)
-    requested = {"requested": there.url}
     writer.put(answer(town))
     writer.put(Answer(SHUT, Response(SHUT.robots_url, 503), TIME))
     writer.put(Answer(VILLAGE, moved, TIME + 1, followed_by="redirect"))
-    writer.put(Answer(VILLAGE, there, TIME + 2, village.snapshot.body, **requested))
+    writer.put(Answer(VILLAGE, there, TIME + 2, village.snapshot.body, requested=there.url))
     for number in range(3):
         writer.put(made(f"{TOWN}/page/{number}", town))
         writer.put(made(f"{TOWN}/back/{number}", town))
@@ -201,14 +201,15 @@ def with_setting(name: str, value: str, *, is_stale: bool = False, sealed: bool 
     return with_block(0, line, f"{name}: {value}\r\n".encode(), is_stale=is_stale, sealed=sealed)
 
 
-def with_members(change: Callable[[list[bytes]], object]) -> Change:
+def with_members(change: Callable[[list[bytes]], object], *, sealed: bool = True) -> Change:
     """Change the list of the records as they are written."""
 
     def apply(folder: Path) -> None:
         found = [data for _, data in GzipFile(warc(folder)).members(BODY_MAX)]
         change(found)
         warc(folder).write_bytes(b"".join(map(gzip.compress, found)))
-        seal(folder)
+        if sealed:
+            seal(folder)
 
     return apply
 
@@ -247,31 +248,65 @@ def recompressed(path: Callable[[Path], Path]) -> Change:
     return apply
 
 
-def swap(found: list[Any], one: int, other: int) -> None:
-    found[one], found[other] = found[other], found[one]
+def _remove(number: int, found: list[Any]) -> None:
+    del found[number]
+
+
+def _repeat(number: int, found: list[Any]) -> None:
+    found.insert(number, found[number])
+
+
+def _swap(number: int, found: list[Any]) -> None:
+    found[number], found[number + 1] = found[number + 1], found[number]
+
+
+def _cut(count: int, found: list[Any]) -> None:
+    del found[-count:]
+
+
+Place = Callable[[Path, int], Path]
+
+
+def _rename(kind: Place, name: str, folder: Path) -> None:
+    kind(folder, 1).rename(folder / name)
+
+
+def _unlink(kind: Place, number: int, folder: Path) -> None:
+    kind(folder, number).unlink()
+
+
+def _copy(kind: Place, number: int, folder: Path) -> None:
+    shutil.copy(kind(folder, 1), kind(folder, number))
+
+
+def _swap_files(kind: Place, folder: Path) -> None:
+    one, other = kind(folder, 1), kind(folder, 2)
+    data = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(data)
 
 
 def edited() -> Iterator[tuple[str, Change, str]]:
     """Yield changes that are made with an editor: a kind, the change, and what the audit says."""
     for number in range(1, LINES - 1):
-        yield "line removed", with_lines(lambda found, number=number: found.pop(number)), "missing"
+        yield "line removed", with_lines(partial(_remove, number)), "missing"
         yield (
             "line repeated",
-            with_lines(lambda found, number=number: found.insert(number, dict(found[number]))),
+            with_lines(partial(_repeat, number)),
             "added, repeated or moved",
         )
         yield "line changed", with_line(number, url=f"{TOWN}/elsewhere"), "changed or removed (prev)"
     for number in range(1, LINES - 2):
         yield (
             "lines swapped",
-            with_lines(lambda found, number=number: swap(found, number, number + 1)),
+            with_lines(partial(_swap, number)),
             "missing",
         )
     yield "line removed", with_lines(lambda found: found.pop(0)), "is not the opening line"
     for count in (1, 2, 5, LINES - 1):
         yield (
             "end removed",
-            with_lines(lambda found, count=count: found.__delitem__(slice(-count, None))),
+            with_lines(partial(_cut, count)),
             "ended without a closing line (killed?)",
         )
     yield "line added", with_lines(lambda found: found.append(dict(found[3]))), "added, repeated or moved"
@@ -288,12 +323,12 @@ def edited() -> Iterator[tuple[str, Change, str]]:
     for name in ("town-2-00001", "town-1-00002", "pages"):
         yield (
             "file renamed",
-            lambda folder, name=name: decisions_file(folder).rename(folder / f"{name}.decisions.jsonl.gz"),
+            partial(_rename, decisions_file, f"{name}.decisions.jsonl.gz"),
             "town",
         )
         yield (
             "file renamed",
-            lambda folder, name=name: warc(folder).rename(folder / f"{name}.warc.gz"),
+            partial(_rename, warc, f"{name}.warc.gz"),
             "town",
         )
     yield (
@@ -305,7 +340,7 @@ def edited() -> Iterator[tuple[str, Change, str]]:
     for place in range(1, 5):
         yield (
             "record removed",
-            with_records(lambda at, record, place=place: [] if at == place else [record]),
+            with_members(partial(_remove, place), sealed=False),
             "its size or digest",
         )
         yield (
@@ -381,7 +416,7 @@ def sealed() -> Iterator[tuple[str, Change, str]]:
     ):
         yield (
             "answer removed",
-            with_records(lambda at, record, place=place: [] if at == place else [record], sealed=True),
+            with_members(partial(_remove, place)),
             name,
         )
     yield "status", with_status(1, "404 Not Found"), "but its status is 404"
@@ -410,34 +445,28 @@ def second_answer(folder: Path) -> None:
 def of_parts() -> Iterator[tuple[str, Change, str]]:
     """Yield changes of the files of a run that has three of each kind."""
     for number in (1, 2, 3):
-        yield "part removed", lambda folder, number=number: warc(folder, number).unlink(), "is missing"
+        yield "part removed", partial(_unlink, warc, number), "is missing"
     for number in (1, 2):
         yield (
             "part removed",
-            lambda folder, number=number: decisions_file(folder, number).unlink(),
+            partial(_unlink, decisions_file, number),
             "is missing",
         )
     yield "part removed", lambda folder: decisions_file(folder, 3).unlink(), "ended without a closing line"
     for kind in (warc, decisions_file):
         yield (
             "parts swapped",
-            lambda folder, kind=kind: swap_files(kind(folder, 1), kind(folder, 2)),
+            partial(_swap_files, kind),
             "town-1",
         )
         yield (
             "part repeated",
-            lambda folder, kind=kind: shutil.copy(kind(folder, 1), kind(folder, 4)),
+            partial(_copy, kind, 4),
             "town-1",
         )
     yield "part changed", recompressed(lambda folder: warc(folder, 1)), "does not follow on"
     yield "part changed", recompressed(lambda folder: warc(folder, 3)), "its size or digest"
     yield "part changed", recompressed(lambda folder: decisions_file(folder, 1)), "its size or digest"
-
-
-def swap_files(one: Path, other: Path) -> None:
-    data = one.read_bytes()
-    one.write_bytes(other.read_bytes())
-    other.write_bytes(data)
 
 
 EDITED, SEALED, OF_PARTS = list(edited()), list(sealed()), list(of_parts())

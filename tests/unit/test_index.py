@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from scrapy_norobots.features.evidence import index as index_module
 from scrapy_norobots.features.evidence.fields import date_of, digest_of
 from scrapy_norobots.features.evidence.files import GzipFile
 from scrapy_norobots.features.evidence.index import Index, Outcome
@@ -30,7 +33,8 @@ def test_a_later_outcome_replaces_one_of_the_same_origin_and_time() -> None:
     index.close()
 
 
-def test_each_body_is_read_from_its_own_file(tmp_path: Path) -> None:
+def test_each_large_body_is_read_from_its_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_module, "_SMALL", 0)
     write(tmp_path, 20, file_max=2_000)
     paths = files(tmp_path, ".warc.gz")
     assert len(paths) > 1
@@ -39,8 +43,8 @@ def test_each_body_is_read_from_its_own_file(tmp_path: Path) -> None:
     for path in paths:
         for offset, data in GzipFile(path).members(BODY_MAX):
             record = read_record(data, BODY_MAX)
-            if record.digest is not None:
-                index.add_body(record.digest, path, offset)
+            if record.digest is not None and record.body is not None:
+                index.add_body(record.digest, record.body, path, offset)
                 expected[record.digest] = record.body
     assert len(expected) == 20
     assert {digest: index.body(digest) for digest in expected} == expected

@@ -194,7 +194,7 @@ class _Run:
         if not stored.source and not self._leads_there(origin, requested):
             yield f"its origin is {origin}, and no stored redirect leads from there to {requested}"
         if stored.body is not None and stored.digest is not None:
-            self.index.add_body(stored.digest, path, offset)
+            self.index.add_body(stored.digest, stored.body, path, offset)
         if not stored.is_outcome:
             return
         # A revisit has the digest of the file that it renews, and a file is one whatever its 2xx status.

@@ -21,8 +21,12 @@ PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 CREATE TABLE outcomes (name BLOB PRIMARY KEY, status INTEGER, digest TEXT) WITHOUT ROWID;
 CREATE TABLE targets (name BLOB PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE bodies (digest TEXT PRIMARY KEY, path BLOB, offset INTEGER) WITHOUT ROWID;
+CREATE TABLE bodies (digest TEXT PRIMARY KEY, path BLOB, offset INTEGER, body BLOB) WITHOUT ROWID;
 """
+
+
+# The size up to which a body is kept in the index, in bytes: reading a record again takes longer.
+_SMALL = 64 * 1024
 
 
 class Outcome(NamedTuple):
@@ -44,10 +48,10 @@ class Index:
         """Add an outcome, in place of one of the same origin and time."""
         self._database.execute("REPLACE INTO outcomes VALUES (?, ?, ?)", (_name(origin, date), *outcome))
 
-    def add_body(self, digest: str, path: Path, offset: int) -> None:
-        """Add a body that has been checked, of the record at an offset in a file."""
-        place = (digest, os.fsencode(path), offset)
-        self._database.execute("INSERT OR IGNORE INTO bodies VALUES (?, ?, ?)", place)
+    def add_body(self, digest: str, body: bytes, path: Path, offset: int) -> None:
+        """Add a body that has been checked, of the record at an offset in a file. A large one stays there."""
+        row = (digest, os.fsencode(path), offset, body if len(body) <= _SMALL else None)
+        self._database.execute("INSERT OR IGNORE INTO bodies VALUES (?, ?, ?, ?)", row)
 
     def outcome(self, origin: str, date: str) -> Outcome | None:
         """Return the outcome of an origin and a time, if there is one."""
@@ -57,11 +61,13 @@ class Index:
 
     def body(self, digest: str) -> bytes | None:
         """Read the body with a digest, if there is one."""
-        query = "SELECT path, offset FROM bodies WHERE digest = ?"
+        query = "SELECT path, offset, body FROM bodies WHERE digest = ?"
         row = self._database.execute(query, (digest,)).fetchone()
         if row is None:
             return None
-        path, offset = row
+        path, offset, body = row
+        if body is not None:
+            return bytes(body)
         _, data = next(GzipFile(Path(os.fsdecode(path))).members(self._body_max + HEADERS_MAX, offset))
         return read_record(data, self._body_max).body
 

@@ -131,6 +131,8 @@ def _digest_problem(record: ArcWarcRecord, data: bytes) -> str:
     stated = record.rec_headers.get_header("WARC-Block-Digest")
     if stated is None:
         return "it has no WARC-Block-Digest"
+    if record.rec_type != "revisit":
+        return ""
     algorithm, _, value = stated.partition(":")
     size = int(record.rec_headers.get_header("Content-Length"))
     block = data.partition(b"\r\n\r\n")[2][:size]
