@@ -204,8 +204,6 @@ def _is_parser(value: Any) -> bool:
 def _folders(names: list[str]) -> Folders:
     """Return the evidence files of folders; raise `InputError` if a folder has none."""
     for name in names:
-        if not name:
-            raise InputError(repr(name), "is an empty path")
         if "\0" in name or not Path(name).is_dir():
             raise InputError(name, "is not a folder")
     found = Folders([Path(name) for name in names])

@@ -229,7 +229,7 @@ class _Run:
         for row, line in enumerate(file.lines(), 1):
             place = f"{path.name}: line {row}"
             try:
-                facts = json.loads(line, object_pairs_hook=_unique)
+                facts = _DECODER.decode(line.decode())
                 for text in self._misplaced(line, facts, path.name if row == 1 else None):
                     yield Problem(place, text)
                 if CLOSES in facts:
@@ -302,6 +302,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         raise ValueError("a key is there twice")
     return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique)
 
 
 def _counts(verdicts: Mapping[Any, Any]) -> str:

@@ -95,7 +95,7 @@ class DecisionLines:
             why = _without_file(made)
             return why.verdict, _facts(why, made, _origin_of(made.url) if decision is None else None)
         reasons = None if decision is None else why_dropped(decision)
-        if reasons is None and _may_be_robots_txt(made.url):
+        if reasons is None and may_be_robots_txt(made.url):
             reasons = why_allowed(made.url, made.robot, access)
         key = access.snapshot.origin, access.snapshot.time, access.rules is not None, made.robot, reasons
         found = self._ends.get(key)
@@ -163,7 +163,7 @@ def _without_file(made: Made) -> Why:
     return _OVERRIDDEN
 
 
-def _may_be_robots_txt(url: str) -> bool:
+def may_be_robots_txt(url: str) -> bool:
     """Return whether the reason why a URL is allowed may be another one than that of other URLs (U7)."""
     return "robots.txt" in url or "%" in url or not url.isprintable()
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from scrapy_norobots.features.evidence import fields, judges
-from scrapy_norobots.features.evidence.decisions import Why, why_allowed, why_dropped
+from scrapy_norobots.features.evidence.decisions import Why, may_be_robots_txt, why_allowed, why_dropped
 from scrapy_norobots.features.evidence.fields import shortened
 from scrapy_norobots.features.evidence.index import Index, Outcome
 from scrapy_norobots.features.evidence.runs import Settings
@@ -30,6 +30,7 @@ from scrapy_norobots.standard.urls import split
 # How much memory parsed files may take, in bytes, and how many outcomes are remembered.
 _PARSED_MAX = 64 * 1024 * 1024
 _OUTCOMES_MAX = 50_000
+_FORMS_MAX = 1_000
 
 # The reasons why a request needs no robots.txt. A decision by a file may also have the second one.
 _EXEMPTIONS = (Reason.NOT_WEB.name.lower(), Reason.ROBOTS_TXT.name.lower())
@@ -79,6 +80,8 @@ class Judging:
         self._outcome = lru_cache(_OUTCOMES_MAX)(index.outcome)
         self._parsed: dict[object, Access] = {}
         self._parsed_size = 0
+        self._allowed: dict[object, Why] = {}
+        self._forms: set[object] = set()  # the keys and types of lines that have been checked
         self._names = settings.parser_names
         self._versions = self._problem = ""
         self._read: Callable[[bytes], Rules] = _no_rules
@@ -106,7 +109,12 @@ class Judging:
 
         Raises `LookupError` if it cannot be judged here, and `ValueError` or `TypeError` if it is none.
         """
-        _check_types(facts)
+        form = tuple(facts), tuple(map(type, facts.values()))
+        if form not in self._forms:
+            _check_types(facts)
+            if len(self._forms) < _FORMS_MAX:
+                self._forms.add(form)
+        _check_times(facts)
         self._check_dry_run(facts)
         url, reason = facts["url"], facts["reason"]
         if facts["verdict"] == fields.OVERRIDDEN:
@@ -156,7 +164,7 @@ class Judging:
         access, robot = self._access(outcome, origin), facts["robot"].encode("utf-8", "surrogateescape")
         decision = forbidden(access, url, origin, target, robot, self._spellings(target))
         if decision is None:
-            why, sent_as = why_allowed(url, robot, access), url
+            why, sent_as = self._why_allowed(url, robot, access, (outcome, origin, robot)), url
         else:
             why, sent_as = why_dropped(decision), decision.url
         if why.rule is not None:
@@ -168,6 +176,17 @@ class Judging:
             raise MismatchError(
                 f"the decision is about {sent_as!r}, not about {facts.get('sent_as', url)!r} (sent_as)"
             )
+
+    def _why_allowed(self, url: str, robot: bytes, access: Access, key: object) -> Why:
+        """Return why a URL is allowed, remembered for a robot and an access of the index."""
+        if may_be_robots_txt(url):
+            return why_allowed(url, robot, access)
+        why = self._allowed.get(key)
+        if why is None:
+            if len(self._allowed) >= _OUTCOMES_MAX:
+                self._allowed.clear()
+            why = self._allowed[key] = why_allowed(url, robot, access)
+        return why
 
     def _access(self, outcome: Outcome, origin: Origin) -> Access:
         """Return what may be fetched by an outcome; raise `MismatchError` if its body is not stored."""
@@ -224,6 +243,9 @@ def _check_types(facts: dict[str, Any]) -> None:
     for name in keys - _KEYS:
         if name not in _MORE or type(facts[name]) not in _MORE[name]:
             raise ValueError(f"{name} is {facts[name]!r}")
+
+
+def _check_times(facts: Mapping[str, Any]) -> None:
     when, robots_time = facts["time"], facts["robots_time"]
     if _TIME.fullmatch(when) is None:
         raise ValueError(f"time is {when!r}")
