@@ -543,3 +543,17 @@ def test_metadata_has_no_payload_digest(tmp_path: Path) -> None:
     (error,) = (one for one in answers(tmp_path) if one.kind == "metadata")
     assert "WARC-Payload-Digest" not in error.headers
     assert "WARC-Block-Digest" in error.headers
+
+
+def test_a_file_on_which_a_parser_fails_is_a_failed_download(tmp_path: Path) -> None:
+    """Its record and that of the failure have the same time; the audit reads the file to see which is right."""
+    setting = "NOROBOTS_ALSO_OBEY", "tests.helpers.components.parsers.BrokenParser"
+    with Site(RULES) as site, Site(Answer(b"")) as town:
+        crawl(f"{site.url}/a", f"{town.url}/a", settings=with_evidence(tmp_path, **dict([setting])))
+    stored = [one for one in answers(tmp_path) if one.headers.get("Norobots-Origin") == site.url]
+    assert kinds(stored) == [("response", "200"), ("metadata", "")]
+    assert len({one.headers["WARC-Date"] for one in stored}) == 1
+    assert sorted(one["verdict"] for one in decisions(tmp_path)) == ["allowed", "unreachable"]
+    done = audit("-s", "=".join(setting), tmp_path)
+    assert ": all agree\n" in done.stdout
+    assert audit(tmp_path).returncode == 2  # without that parser
