@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import resource
+import shutil
 import socket
 import threading
 import time
@@ -38,6 +39,18 @@ class OnASmallDisk(Pages):
             raise CloseSpider("the log has it")
         self.pages.clear()
         yield from super().parse(response, **kwargs)
+
+
+class WithoutItsFolder(Pages):
+    """Removes a folder when its first page comes."""
+
+    def __init__(self, folder: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._folder = folder
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        return iter(())
 
 
 class OnASlowDisk(Pages):
