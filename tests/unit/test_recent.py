@@ -37,5 +37,6 @@ def test_old_requests_are_forgotten_in_their_order() -> None:
     assert recent.has_place(new)
     assert recent.ends == new.since + PATIENCE
     recent.forget(new)
-    assert recent.ends is None
     recent.forget_old()
+    assert not recent
+    assert Recent().ends is None

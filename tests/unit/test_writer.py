@@ -13,7 +13,7 @@ from scrapy.http import Response
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from scrapy_norobots.features.evidence.answers import Copy
+from scrapy_norobots.features.evidence.answers import Answer, Copy
 from scrapy_norobots.features.evidence.audit import Audit
 from scrapy_norobots.features.evidence.decisions import Made
 from scrapy_norobots.features.evidence.writer import Writer, _size_of
@@ -100,6 +100,16 @@ def test_a_record_larger_than_the_queue_is_written_if_nothing_waits(tmp_path: Pa
     writer.put(answer(access()))
     end(writer)
     assert (writer.answers, writer.lost) == (1, 0)
+
+
+def test_a_body_that_is_judged_as_it_came_takes_room_once(tmp_path: Path) -> None:
+    writer = Writer(tmp_path, "town-1", ABOUT, queue_max=130_000)
+    response = Response(f"{TOWN}/robots.txt", body=bytes(20_000))
+    for judged, is_behind in ((response.body, False), (bytes(20_000), True)):
+        writer.put(Answer(TOWN, response, TIME, judged))
+        assert writer.is_behind is is_behind
+    end(writer)
+    assert (writer.answers, writer.lost, writer.is_behind) == (2, 0, False)
 
 
 class NoDisk(Copy):

@@ -1,4 +1,4 @@
-"""Spiders whose process has too little of something: room on a disk, a quick disk, open files, quick DNS."""
+"""Spiders whose process has too little of something: room or speed of its disk, open files, quick DNS."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class OnASlowDisk(Pages):
     def __init__(self, queue_max: int, longest_halt: float, until: list[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         recorder._LONGEST_HALT = longest_halt
-        writer.Writer = partial(writer.Writer, queue_max=queue_max)  # type: ignore[misc]
+        writer.Writer = partial(writer.Writer, queue_max=queue_max)  # type: ignore[misc,assignment]
         may_write = threading.Event()
 
         def look(record: logging.LogRecord) -> None:
@@ -71,7 +71,7 @@ class OnASlowDisk(Pages):
             really_write(answer, warc)
 
         really_write = Answer.write
-        Answer.write = write  # type: ignore[method-assign]
+        Answer.write = write  # type: ignore[method-assign,assignment]
         logging.getLogger("scrapy_norobots").addHandler(_Watcher(look))
 
 
