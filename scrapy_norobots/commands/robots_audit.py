@@ -9,6 +9,7 @@ Ctrl-C, else 1 if something does not agree or is missing, else 0.
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import chain
@@ -92,10 +93,16 @@ class RobotsAudit(RobotsCommand):
             return
         self._unread = [Problem(place, text, is_readable=False) for place, text in folders.problems]
         size = max(sum(file.stat().st_size for file in folders.files), 1)
-        progress, read = Progress(), 0
+        progress, read, is_stopped = Progress(), 0, False
+
+        def stop(*_: object) -> None:
+            nonlocal is_stopped
+            is_stopped = True
 
         def show(more: int) -> None:
             nonlocal read
+            if is_stopped:  # here, and not in the middle of a line of the output
+                raise KeyboardInterrupt
             read += more
             progress.show("", min(read / size, 1.0))
 
@@ -105,12 +112,15 @@ class RobotsAudit(RobotsCommand):
         lines, last = (
             (self._as_json, self._json_summary) if opts.json else (self._as_text, self._text_summary)
         )
+        before = signal.signal(signal.SIGINT, stop)
         try:
             self.answer(_beside(progress, lines(audit)))
-            is_stopped = False
+            is_stopped = False  # all was checked
         except KeyboardInterrupt:
             progress.clear()
-            is_stopped, self.exitcode = True, 2
+            self.exitcode = 2
+        finally:
+            signal.signal(signal.SIGINT, before)
         self.answer(last(audit, is_stopped=is_stopped))
 
     def _problems(self, audit: Audit) -> Iterator[Problem]:

@@ -496,12 +496,13 @@ def test_ctrl_c_says_what_was_checked(evidence: Path) -> None:
         text=True,
     ) as process:
         assert process.stdout is not None
-        process.stdout.readline()
+        for _ in range(10):
+            process.stdout.readline()
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate()
     summary = json.loads(output.splitlines()[-1])
     assert summary["stopped"] is True
-    assert 0 < summary["decisions"]["allowed"] < 199_999
+    assert 0 < sum(summary["decisions"].values()) < 199_999, output[:1_000]
     assert run_name in output
     assert (process.returncode, errors) == (2, "")
 
