@@ -77,6 +77,7 @@ class Answer:
             "robot": decision.robot,
             "reason": decision.reason.name.lower(),
             "why": decision.why,
+            "decided_for": decision.decided_for or None,
             "source": decision.source,
             "rule": decision.rule and decision.rule._asdict(),
             "record": record and {"line": record.line, "names": names},

@@ -151,5 +151,11 @@ class ComparingSource:
 
 
 def _judge(crawler: Crawler, config: Config) -> Judge:
-    reader = Reader(crawler, config.parser, config.also_obey, multivalue=config.multivalue)
+    reader = Reader(
+        crawler,
+        config.parser,
+        config.also_obey,
+        multivalue=config.multivalue,
+        also_robots=config.also_robots,
+    )
     return Judge(config.status_policy, config.freshness, reader.read)

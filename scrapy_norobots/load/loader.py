@@ -73,6 +73,7 @@ class RobotsLoader:
             config.also_obey,
             multivalue=config.multivalue,
             crawl_delay=bool(config.crawl_delay_max),
+            also_robots=config.also_robots,
         )
         self.judge = Judge(config.status_policy, config.freshness, reader.read)
         self._fetcher = Fetcher(crawler, config, events)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser
@@ -17,7 +18,7 @@ from scrapy_norobots.standard.lines import to_text
 from scrapy_norobots.standard.names import to_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from scrapy.crawler import Crawler
 
@@ -61,8 +62,8 @@ class Reader:
 
     `parser` replaces the strict parser, unless it is None. The parsers of `also_obey` apply in addition.
     `multivalue` selects the dialect of the strict parser. If `crawl_delay` is true, `Crawl-delay` lines are
-    read too: by these parsers, or by Protego if none of them reads such lines. Raises `ValueError`, with the
-    name of the setting, if a parser cannot be used.
+    read too: by these parsers, or by Protego if none of them reads such lines. `also_robots` are other names
+    that must be allowed. Raises `ValueError`, with the name of the setting, if a parser cannot be used.
     """
 
     def __init__(
@@ -73,9 +74,11 @@ class Reader:
         *,
         multivalue: bool,
         crawl_delay: bool = False,
+        also_robots: Sequence[str] = (),
     ) -> None:
         self._crawler = crawler
         self._multivalue = multivalue
+        self._also_robots = also_robots
         parsers = [*also_obey] if parser is None else [parser, *also_obey]
         self._needs_delay = crawl_delay and not any(map(_knows_crawl_delay, parsers))
         self._parser = parser
@@ -91,9 +94,10 @@ class Reader:
         else:
             first = self._foreign(self._parser, body)
         delay = ProtegoDelay.of(body) if self._needs_delay else None
-        if not self._also_obey and delay is None:
+        if not self._also_obey and not self._also_robots and delay is None:
             return first
-        return AllRules([first, *(self._foreign(parser, body) for parser in self._also_obey)], delay)
+        others = [self._foreign(parser, body) for parser in self._also_obey]
+        return AllRules([first, *others], delay, self._also_robots)
 
     def _foreign(self, parser: type[RobotParser], body: bytes) -> ForeignRules:
         return ForeignRules(parser.from_crawler(self._crawler, _as_utf8(body)), body)
@@ -233,14 +237,17 @@ class ForeignRules:
 class AllRules(RobotParser):
     """Several readings of one file: a request passes only if all of them allow it.
 
-    The decision is that of the first reading that forbids; if none forbids, that of the first reading.
-    `delay` reads the `Crawl-delay` lines, if none of the readings does. As a `RobotParser`, this is what the
-    `robots_parsed` signal sends.
+    `also_robots` are other robots, which must all be allowed too. The decision is that of the first reading
+    that forbids; if none forbids, that of the first reading. `delay` reads the `Crawl-delay` lines, if none
+    of the readings does. As a `RobotParser`, this is what the `robots_parsed` signal sends.
     """
 
-    def __init__(self, readings: Sequence[Rules], delay: ProtegoDelay | None = None) -> None:
+    def __init__(
+        self, readings: Sequence[Rules], delay: ProtegoDelay | None = None, also_robots: Sequence[str] = ()
+    ) -> None:
         self.readings = readings
         self.delay = delay
+        self._also_robots = also_robots
         self.size: int = sum(rules.size for rules in readings) + (delay.size if delay else 0)
 
     @classmethod
@@ -250,25 +257,27 @@ class AllRules(RobotParser):
 
     def is_ready(self, robot: str | bytes) -> bool:
         """Return whether all readings answer questions about `robot` at once."""
-        return all(rules.is_ready(robot) for rules in self.readings) and (
+        return all(rules.is_ready(name) for name, rules in self._questions(robot)) and (
             self.delay is None or self.delay.is_ready(robot)
         )
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
         """Do the work that the first question about `robot` needs."""
-        for rules in self.readings:
-            rules.prepare(origin, robot)
+        for name, rules in self._questions(robot):
+            rules.prepare(origin, name)
         if self.delay is not None:
             self.delay.value(robot)
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
         """Return whether one of the readings forbids `robot` to fetch `target` at `origin`."""
-        return any(rules.forbids(origin, target, robot) for rules in self.readings)
+        return any(rules.forbids(origin, target, name) for name, rules in self._questions(robot))
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Return whether `robot` may fetch `url`, and why."""
-        decisions = [rules.decide(url, robot, source) for rules in self.readings]
-        return next((decision for decision in decisions if not decision.allowed), decisions[0])
+        decisions = [(name, rules.decide(url, name, source)) for name, rules in self._questions(robot)]
+        first = decisions[0][1]
+        name, decision = next((made for made in decisions if not made[1].allowed), decisions[0])
+        return decision if name is robot else replace(decision, robot=first.robot, decided_for=decision.robot)
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         """Return whether all readings allow `user_agent`, a name or a whole header, to fetch `url`."""
@@ -277,6 +286,10 @@ class AllRules(RobotParser):
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
         """Return the largest `Crawl-delay` of the readings, in seconds; None if there is none."""
         return crawl_delay(self, user_agent)
+
+    def _questions(self, robot: str | bytes) -> Iterator[tuple[str | bytes, Rules]]:
+        """Yield each robot that must be allowed, `robot` first, with each reading."""
+        return ((name, rules) for name in (robot, *self._also_robots) for rules in self.readings)
 
 
 # The rules of one origin. Each of these classes answers the same questions: `is_ready`, `prepare`, `forbids`

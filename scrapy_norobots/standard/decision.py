@@ -56,6 +56,8 @@ class Decision:
     - `detail`: what happened, if neither rule nor record says it, such as the status of a failed
       download; else empty.
     - `parser`: the name of the class that decided, if it is not this package's strict parser; else empty.
+    - `decided_for`: the name of the robot whose rules forbid the URL, if it is one of
+      ``NOROBOTS_ALSO_ROBOTS``; else empty.
 
     ``str(decision)`` is the whole sentence. Control characters in it are escaped, so that it can go to a log.
     """
@@ -69,6 +71,7 @@ class Decision:
     source: str | None = None
     detail: str = ""
     parser: str = ""
+    decided_for: str = ""
 
     @property
     def allowed(self) -> bool:
@@ -84,6 +87,12 @@ class Decision:
     @property
     def why(self) -> str:
         """Why, as text: the second half of ``str(decision)``, without the URL and the robot."""
+        if self.decided_for:
+            return f"{self._why}, by the rules for {quoted(self.decided_for)} (NOROBOTS_ALSO_ROBOTS)"
+        return self._why
+
+    @property
+    def _why(self) -> str:
         source = printable(self.source or "robots.txt")
         if self.reason is Reason.RULE and self.rule is not None:
             return (

@@ -23,11 +23,15 @@ _TEXT_MAX = 200
 
 
 class Cause(NamedTuple):
-    """The cause of a drop: line number and value of a ``Disallow`` line, or line 0 and a reason in words."""
+    """The cause of a drop: line number and value of a ``Disallow`` line, or line 0 and a reason in words.
+
+    `robot` is the one of ``NOROBOTS_ALSO_ROBOTS`` that the line applies to, if any.
+    """
 
     origin: str
     line: int
     text: str
+    robot: str = ""
 
     @classmethod
     def of(cls, decision: Decision, access: Access | None) -> Cause:
@@ -35,7 +39,8 @@ class Cause(NamedTuple):
         line, text = decision.rule or (0, decision.why)
         if access is not None and access.rules is None:
             text = str(Outcome.of(access))
-        return cls(str(access.snapshot.origin) if access is not None else "", line, text[:_TEXT_MAX])
+        origin = str(access.snapshot.origin) if access is not None else ""
+        return cls(origin, line, text[:_TEXT_MAX], decision.decided_for if line else "")
 
 
 class Outcome(NamedTuple):
@@ -184,11 +189,11 @@ class Counters:
         """Return the causes with their counts, the most common first; equally common ones are sorted."""
         return sorted(self.causes.items(), key=lambda item: (-item[1], item[0]))
 
-    def drops(self) -> dict[str, dict[tuple[int, str], int]]:
+    def drops(self) -> dict[str, Counter[tuple[int, str]]]:
         """Return how many requests each line, with its value, has dropped, by origin; line 0 is none."""
-        found: dict[str, dict[tuple[int, str], int]] = {}
+        found: dict[str, Counter[tuple[int, str]]] = {}
         for cause, count in self.most_common_causes():
-            found.setdefault(cause.origin, {})[cause.line, cause.text] = count
+            found.setdefault(cause.origin, Counter())[cause.line, cause.text] += count
         return found
 
     def of_most_interest(self) -> list[Origin]:

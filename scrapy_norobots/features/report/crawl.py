@@ -164,6 +164,8 @@ class CrawlReport:
             self._stats.inc_value("norobots/unreachable")
         else:
             self._stats.inc_value(f"norobots/forbidden_by/{decision.parser or StrictRobotParser.__name__}")
+            if decision.decided_for:
+                self._stats.inc_value(f"norobots/forbidden_for/{decision.decided_for}")
 
     def _count(self, stat: str) -> None:
         """Count a request in the stats, and under the last part of the stat's name in the summary."""

@@ -82,7 +82,7 @@ def log_text(facts: Facts) -> str:
         lines.append(f"  {waiting_text(requests)}")
     for cause in facts["dropped_most"][:_IN_LOG]:
         what = (
-            f"line {cause['line']}, {quoted('Disallow: ' + cause['text'])}"
+            f"line {cause['line']}, {quoted('Disallow: ' + cause['text'])}{for_robot(cause)}"
             if cause["line"]
             else cause["text"]
         )
@@ -102,11 +102,17 @@ def waiting_text(requests: dict[str, int]) -> str:
     )
 
 
+def for_robot(cause: dict[str, Any]) -> str:
+    """Return the robot of a cause in words; empty if it is the crawl's own."""
+    return f", for {quoted(cause['robot'])}" if cause["robot"] else ""
+
+
 def _cause(cause: Cause, count: int) -> dict[str, Any]:
     return {
         "origin": printable(cause.origin),
         "line": cause.line or None,
         "text": printable(cause.text),
+        "robot": printable(cause.robot) or None,
         "count": count,
     }
 
