@@ -120,7 +120,9 @@ class RobotsAudit(RobotsCommand):
         if audit.cut_off:
             yield f"{_counted(audit.cut_off, 'file')} cut off in the middle; read up to there"
 
-    def _reader(self, names: Sequence[str], *, is_strict: bool, multivalue: bool) -> Callable[[bytes], Rules]:
+    def _reader(
+        self, names: Sequence[str], *, is_strict: bool, multivalue: bool, also_robots: Sequence[str]
+    ) -> Callable[[bytes], Rules]:
         """Return a reader for these parsers: the strict one, Scrapy's, or one that the settings name.
 
         A parser that only the evidence names is not imported: the evidence may come from somebody else.
@@ -135,7 +137,7 @@ class RobotsAudit(RobotsCommand):
         first = None if is_strict else known[names[0]]
         try:
             also = [known[name] for name in names[1:]]
-            return Reader(crawler, first, also, multivalue=multivalue).read
+            return Reader(crawler, first, also, multivalue=multivalue, also_robots=also_robots).read
         except ValueError as exc:
             raise LookupError(str(exc)) from exc
 

@@ -38,8 +38,9 @@ _OUTCOMES_MAX = 50_000
 _EXEMPTIONS = (Reason.NOT_WEB.name.lower(), Reason.ROBOTS_TXT.name.lower())
 
 # Takes names of parsers, and returns what reads a file by these, in this order. With the keyword `is_strict`
-# the first is the strict one, of which a decision has the line; the keyword `multivalue` is its dialect.
-# Raises `LookupError` if a parser is unknown or cannot be used.
+# the first is the strict one, of which a decision has the line; the keyword `multivalue` is its dialect, and
+# `also_robots` are the other robots that must be allowed. Raises `LookupError` if a parser is unknown or
+# cannot be used.
 Readers: TypeAlias = Callable[..., Callable[[bytes], Rules]]
 
 _NO_TIMES = Freshness(0, 0, 0, 0)  # freshness is not checked
@@ -59,6 +60,7 @@ class Run(NamedTuple):
     policy: StatusPolicy
     multivalue: bool
     aiohttp: bool
+    also_robots: tuple[str, ...] = ()
 
 
 _DEFAULT_RUN = Run(StatusPolicy.of("koster1996"), multivalue=False, aiohttp=False)
@@ -129,6 +131,7 @@ class Audit:
                 _policy(about[fields.POLICY]),
                 about[fields.MULTIVALUE] == str(True),
                 about[fields.AIOHTTP] == str(True),
+                tuple(map(str, json.loads(about.get(fields.ALSO_ROBOTS, "[]")))),
             )
         except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
             yield Problem(
@@ -183,18 +186,13 @@ class Audit:
             )
         access = self._access(outcome, facts, run)
         decision = _decide(access, of_url, target, facts, run)
-        stated = tuple(facts[name] for name in ("verdict", "reason", "line", "rule"))
-        if _facts_of(decision) != stated:
-            raise MismatchError(f"recorded as {_text_of(stated)}; judged as {_text_of(_facts_of(decision))}")
-        sent_as = facts.get("sent_as", url)
-        if sent_as != decision.url:
-            raise MismatchError(f"the decision is about {decision.url!r}, not about {sent_as!r} (sent_as)")
+        _compare(decision, facts)
 
     def _access(self, outcome: Outcome, facts: dict[str, Any], run: Run) -> Access:
         """Return what may be fetched by an outcome; raise `MismatchError` if its body is not stored."""
         parser, is_strict = facts["parser"] or "", facts["reason"] != Reason.PARSER.name.lower()
         # Rules that are whole URLs apply to one origin, so accesses are not shared between origins.
-        key = (outcome, parser, is_strict, run.multivalue, id(run.policy), facts["origin"])
+        key = (outcome, parser, is_strict, run.multivalue, run.also_robots, id(run.policy), facts["origin"])
         if key in self._parsed:
             return self._parsed[key]
         body, status = b"", outcome.status
@@ -204,7 +202,12 @@ class Audit:
             if found is None:
                 raise MismatchError(f"the body with the digest {outcome.digest} is not stored")
             body, status = found, 200
-            parse = self._readers(parser.split(fields.AND), is_strict=is_strict, multivalue=run.multivalue)
+            parse = self._readers(
+                parser.split(fields.AND),
+                is_strict=is_strict,
+                multivalue=run.multivalue,
+                also_robots=run.also_robots,
+            )
         origin = Origin.of(facts["origin"])
         assert origin is not None  # the page is of it
         snapshot = Snapshot(origin, origin.robots_url, 0.0, status, body=body)
@@ -215,6 +218,21 @@ class Audit:
             self._parsed_size = 2_000 + 10 * len(body)
         access = self._parsed[key] = Judge(run.policy, _NO_TIMES, parse).judge(snapshot)
         return access
+
+
+def _compare(decision: Decision, facts: Mapping[str, Any]) -> None:
+    """Raise `MismatchError` if a decision is recorded as another one."""
+    stated = tuple(facts[name] for name in ("verdict", "reason", "line", "rule"))
+    if _facts_of(decision) != stated:
+        raise MismatchError(f"recorded as {_text_of(stated)}; judged as {_text_of(_facts_of(decision))}")
+    robot, stated_robot = (
+        name or decision.robot for name in (decision.decided_for, facts.get("decided_for"))
+    )
+    if robot != stated_robot:
+        raise MismatchError(f"recorded as decided by the rules for {stated_robot!r}, not for {robot!r}")
+    sent_as = facts.get("sent_as", facts["url"])
+    if sent_as != decision.url:
+        raise MismatchError(f"the decision is about {decision.url!r}, not about {sent_as!r} (sent_as)")
 
 
 def _no_rules(body: bytes) -> Rules:

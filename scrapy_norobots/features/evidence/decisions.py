@@ -110,6 +110,8 @@ def _dropped(url: str, decision: Decision) -> dict[str, Any]:
         facts["parser"] = decision.parser or StrictRobotParser.__name__
     if decision.rule is not None:
         facts["line"], facts["rule"] = decision.rule
+    if decision.decided_for:
+        facts["decided_for"] = decision.decided_for
     if decision.url != url:
         facts["sent_as"] = _without_credentials(decision.url)
     return facts

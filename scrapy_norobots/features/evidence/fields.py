@@ -18,6 +18,7 @@ RUN = "isPartOf"
 POLICY = "norobots-status-policy"
 MULTIVALUE = "norobots-multivalue"
 AIOHTTP = "norobots-aiohttp"  # whether the spellings that aiohttp sends are checked too
+ALSO_ROBOTS = "norobots-also-robots"  # the other names that must be allowed; missing in older evidence
 
 # Verdicts that `standard.Verdict` does not have.
 UNREACHABLE, OVERRIDDEN = "unreachable", "overridden"

@@ -22,7 +22,7 @@ from scrapy import signals
 
 from scrapy_norobots.events import Answered, Downloaded, Dropped, Events, Exempt, Opened, Passed, Recalled
 from scrapy_norobots.features.evidence.decisions import Made
-from scrapy_norobots.features.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
+from scrapy_norobots.features.evidence.fields import AIOHTTP, ALSO_ROBOTS, MULTIVALUE, POLICY
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.placeholders import expand
 from scrapy_norobots.rules.spellings import knows_aiohttp
@@ -234,7 +234,7 @@ def _run_name(crawler: Crawler) -> str:
 
 
 def _about(config: Config) -> dict[str, str]:
-    """Return what a `warcinfo` record says about a crawl; the audit needs the last three."""
+    """Return what a `warcinfo` record says about a crawl; the audit needs the last four."""
     from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
 
     return {
@@ -246,4 +246,5 @@ def _about(config: Config) -> dict[str, str]:
         POLICY: json.dumps(dict(config.status_policy.table)),
         MULTIVALUE: str(config.multivalue),
         AIOHTTP: str(knows_aiohttp()),
+        ALSO_ROBOTS: json.dumps(config.also_robots),
     }

@@ -32,7 +32,9 @@ ABOUT = {
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
 
 
-def strict(names: Sequence[str], *, is_strict: bool, multivalue: bool) -> Callable[[bytes], Rules]:
+def strict(
+    names: Sequence[str], *, is_strict: bool, multivalue: bool, **_: object
+) -> Callable[[bytes], Rules]:
     """Stand for what the command knows of parsers."""
     if list(names) != ["StrictRobotParser"] or not is_strict:
         raise LookupError(f"unknown parser {names}")
