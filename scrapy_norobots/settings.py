@@ -77,6 +77,8 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_CRAWL_DELAY_MAX": 0,
         "NOROBOTS_META": False,
         "NOROBOTS_MULTIVALUE": False,
+        "NOROBOTS_USAGE": False,
+        "NOROBOTS_PURPOSES": (),
         # Rarely needed
         "NOROBOTS_TTL": 86_400,
         "NOROBOTS_TTL_MIN": 600,

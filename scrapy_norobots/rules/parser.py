@@ -7,8 +7,10 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy.robotstxt import RobotParser
 
@@ -63,7 +65,8 @@ class Reader:
     `parser` replaces the strict parser, unless it is None. The parsers of `also_obey` apply in addition.
     `multivalue` selects the dialect of the strict parser. If `crawl_delay` is true, `Crawl-delay` lines are
     read too: by these parsers, or by Protego if none of them reads such lines. `also_robots` are other names
-    that must be allowed. Raises `ValueError`, with the name of the setting, if a parser cannot be used.
+    that must be allowed. `statements` reads what a file says about the use of pages. Raises `ValueError`,
+    with the name of the setting, if a parser cannot be used.
     """
 
     def __init__(
@@ -75,8 +78,10 @@ class Reader:
         multivalue: bool,
         crawl_delay: bool = False,
         also_robots: Sequence[str] = (),
+        statements: Callable[[bytes], Statements] | None = None,
     ) -> None:
         self._crawler = crawler
+        self._statements = statements
         self._multivalue = multivalue
         self._also_robots = also_robots
         parsers = [*also_obey] if parser is None else [parser, *also_obey]
@@ -94,10 +99,11 @@ class Reader:
         else:
             first = self._foreign(self._parser, body)
         delay = ProtegoDelay.of(body) if self._needs_delay else None
-        if not self._also_obey and not self._also_robots and delay is None:
+        statements = None if self._statements is None else self._statements(body)
+        if not self._also_obey and not self._also_robots and delay is None and statements is None:
             return first
         others = [self._foreign(parser, body) for parser in self._also_obey]
-        return AllRules([first, *others], delay, self._also_robots)
+        return AllRules([first, *others], delay, self._also_robots, statements)
 
     def _foreign(self, parser: type[RobotParser], body: bytes) -> ForeignRules:
         return ForeignRules(parser.from_crawler(self._crawler, _as_utf8(body)), body)
@@ -177,6 +183,17 @@ def crawl_delay(rules: Rules | None, robot: str | bytes) -> float | None:
     return largest(values)
 
 
+def statements_of(rules: Rules | None) -> Statements | None:
+    """Return what reads the statements about use; None if they are not read."""
+    return rules.statements if isinstance(rules, AllRules) else None
+
+
+def statements_on(rules: Rules | None, url: str, robot: str | bytes) -> list[dict[str, Any]] | None:
+    """Return what a file says about the use of a URL, as plain data; None if that is not read."""
+    statements = statements_of(rules)
+    return None if statements is None else statements.facts(url, robot)
+
+
 def _as_scrapy_gives(robot: str | bytes) -> str | bytes:
     """Return a robot as Scrapy's own middleware passes it to parsers, but always as valid UTF-8."""
     return robot.decode("utf-8", "replace").encode() if isinstance(robot, bytes) else robot
@@ -234,21 +251,59 @@ class ForeignRules:
         )
 
 
+class Statements(ABC):
+    """What one file says about the use of pages; it may forbid what the rules allow.
+
+    Answers the same questions as rules, from the event loop and from threads. A question is fast. `size` is
+    the approximate memory use, in bytes.
+    """
+
+    size: int
+
+    def is_ready(self, robot: str | bytes) -> bool:
+        """Return True: the file was read when this was made."""
+        return True
+
+    def prepare(self, origin: Origin, robot: str | bytes) -> None:  # noqa: B027  # there is nothing to do
+        """Do nothing."""
+
+    @abstractmethod
+    def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
+        """Return whether `robot` must not fetch `target` at `origin`."""
+
+    @abstractmethod
+    def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
+        """Return whether `robot` may fetch `url`, and the statement that decides."""
+
+    @abstractmethod
+    def facts(self, url: str, robot: str | bytes) -> list[dict[str, Any]]:
+        """Return the statements that apply to `url` and `robot`, as plain data for JSON."""
+
+
 class AllRules(RobotParser):
     """Several readings of one file: a request passes only if all of them allow it.
 
     `also_robots` are other robots, which must all be allowed too. The decision is that of the first reading
     that forbids; if none forbids, that of the first reading. `delay` reads the `Crawl-delay` lines, if none
-    of the readings does. As a `RobotParser`, this is what the `robots_parsed` signal sends.
+    of the readings does. `statements` are asked after the readings. As a `RobotParser`, this is what the
+    `robots_parsed` signal sends.
     """
 
     def __init__(
-        self, readings: Sequence[Rules], delay: ProtegoDelay | None = None, also_robots: Sequence[str] = ()
+        self,
+        readings: Sequence[Rules],
+        delay: ProtegoDelay | None = None,
+        also_robots: Sequence[str] = (),
+        statements: Statements | None = None,
     ) -> None:
         self.readings = readings
         self.delay = delay
+        self.statements = statements
         self._also_robots = also_robots
-        self.size: int = sum(rules.size for rules in readings) + (delay.size if delay else 0)
+        self._asked: Sequence[Rules | Statements] = (
+            readings if statements is None else [*readings, statements]
+        )
+        self.size: int = sum(rules.size for rules in self._asked) + (delay.size if delay else 0)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> AllRules:
@@ -287,9 +342,9 @@ class AllRules(RobotParser):
         """Return the largest `Crawl-delay` of the readings, in seconds; None if there is none."""
         return crawl_delay(self, user_agent)
 
-    def _questions(self, robot: str | bytes) -> Iterator[tuple[str | bytes, Rules]]:
-        """Yield each robot that must be allowed, `robot` first, with each reading."""
-        return ((name, rules) for name in (robot, *self._also_robots) for rules in self.readings)
+    def _questions(self, robot: str | bytes) -> Iterator[tuple[str | bytes, Rules | Statements]]:
+        """Yield each robot that must be allowed, `robot` first, with each reading, and the statements."""
+        return ((name, rules) for name in (robot, *self._also_robots) for rules in self._asked)
 
 
 # The rules of one origin. Each of these classes answers the same questions: `is_ready`, `prepare`, `forbids`

@@ -34,6 +34,8 @@ class Reason(Enum):
     NOT_WEB = "no robots.txt for such a URL"
     #: A parser decided that the project has chosen, which does not say why.
     PARSER = "another parser"
+    #: A statement about the use of pages says no to one of ``NOROBOTS_PURPOSES``.
+    STATEMENT = "statement"
     #: The download of robots.txt ended with a status for which ``NOROBOTS_STATUS_POLICY`` decides.
     STATUS = "status"
     #: The download of robots.txt failed.
@@ -50,7 +52,8 @@ class Decision:
     - `url`: the URL that was asked about, as given.
     - `robot`: the robot's name, without version (A1).
     - `reason`: a `Reason`, what the verdict rests on.
-    - `rule`: the `Rule` that forbids the URL; None if no line of a file does.
+    - `rule`: the `Rule` that forbids the URL; None if no line of a file does. The value of
+      a statement is its whole line.
     - `record`: the `Record` that applies to the robot; None if there is none, or no file was read.
     - `source`: the URL of the robots.txt; None if it is not known.
     - `detail`: what happened, if neither rule nor record says it, such as the status of a failed

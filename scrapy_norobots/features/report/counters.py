@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from scrapy_norobots.features.report.ineffective import IneffectiveRules
 from scrapy_norobots.rules.access import Access
-from scrapy_norobots.standard import Decision, Origin
+from scrapy_norobots.standard import Decision, Origin, Reason
 
 # How many causes of drops are kept. A count is too low by at most 2 / 5,000 of all drops.
 _CAUSES_MAX = 5_000
@@ -36,7 +36,7 @@ class Cause(NamedTuple):
     @classmethod
     def of(cls, decision: Decision, access: Access | None) -> Cause:
         """Return the cause of a decision to drop; `access` is None for a URL without an origin."""
-        line, text = decision.rule or (0, decision.why)
+        line, text = (decision.reason is Reason.RULE and decision.rule) or (0, decision.why)
         if access is not None and access.rules is None:
             text = str(Outcome.of(access))
         origin = str(access.snapshot.origin) if access is not None else ""
@@ -107,6 +107,7 @@ class Counters:
         self.first_pattern = ""
         self.crawl_delays = 0
         self.longest_crawl_delay: tuple[Origin, float] | None = None
+        self.usage: Counter[str] = Counter()
         self.causes: Counter[Cause] = Counter()
         self.short_by = 0
         self.rows: dict[Origin, OriginRow] = {}

@@ -27,6 +27,7 @@ from scrapy_norobots.events import (
     OriginLoaded,
     Passed,
     RetryFailed,
+    UsageStated,
     WaitEnded,
     Waits,
 )
@@ -106,6 +107,7 @@ class CrawlReport:
         events.on(Dropped, lambda event: self.dropped(event.request, event.error, event.access))
         events.on(Exempt, self._exempt)
         events.on(CrawlDelayKept, lambda event: self.counters.add_crawl_delay(*event))
+        events.on(UsageStated, lambda event: self.counters.usage.update(event.stated))
         events.on(Waits, self._wait)
         events.on(RetryFailed, self._retry_failed)
         events.on(WaitEnded, self._wait_ended)

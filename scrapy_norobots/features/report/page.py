@@ -16,7 +16,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from scrapy_norobots.features.report.facts import Facts, for_robot, waiting_text
+from scrapy_norobots.features.report.facts import Facts, for_robot, usage_text, waiting_text
 
 _COLUMNS = (
     "origin", "outcome", "source", "seconds", "requests", "dropped", "crawl_delay", "ignored_lines",
@@ -128,6 +128,8 @@ def _sources(facts: Facts) -> str:
             f"<br>Origins with a Crawl-delay: {facts['crawl_delays']['files']:,}. Longest: "
             f'{longest["seconds"]:g} s at <span class="site">{escape(longest["origin"])}</span>.'
         )
+    if facts["usage"]:
+        text += f"<br>{usage_text(facts['usage']).capitalize()}."
     return text
 
 
