@@ -27,6 +27,7 @@ from scrapy_norobots.commands.base import (
 )
 from scrapy_norobots.commands.progress import Progress
 from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, OVERRIDDEN, WARC_SUFFIX
+from scrapy_norobots.features.usage import UsageConfig
 from scrapy_norobots.rules.parser import Reader, Rules, StrictRobotParser
 from scrapy_norobots.standard.decision import printable
 
@@ -121,7 +122,13 @@ class RobotsAudit(RobotsCommand):
             yield f"{_counted(audit.cut_off, 'file')} cut off in the middle; read up to there"
 
     def _reader(
-        self, names: Sequence[str], *, is_strict: bool, multivalue: bool, also_robots: Sequence[str]
+        self,
+        names: Sequence[str],
+        *,
+        is_strict: bool,
+        multivalue: bool,
+        also_robots: Sequence[str],
+        purposes: Sequence[str] | None,
     ) -> Callable[[bytes], Rules]:
         """Return a reader for these parsers: the strict one, Scrapy's, or one that the settings name.
 
@@ -137,7 +144,15 @@ class RobotsAudit(RobotsCommand):
         first = None if is_strict else known[names[0]]
         try:
             also = [known[name] for name in names[1:]]
-            return Reader(crawler, first, also, multivalue=multivalue, also_robots=also_robots).read
+            statements = UsageConfig(purposes is not None, tuple(purposes or ())).reader()
+            return Reader(
+                crawler,
+                first,
+                also,
+                multivalue=multivalue,
+                also_robots=also_robots,
+                statements=statements,
+            ).read
         except ValueError as exc:
             raise LookupError(str(exc)) from exc
 

@@ -24,7 +24,7 @@ from scrapy_norobots.features.evidence.files import DamagedError, GzipFile, read
 from scrapy_norobots.features.evidence.index import Index, Outcome
 from scrapy_norobots.rules.access import ALLOW, DENY, PRESETS, Access, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
-from scrapy_norobots.rules.parser import Rules
+from scrapy_norobots.rules.parser import Rules, StrictRobotParser, statements_on
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.rules.spellings import forbidden, knows_aiohttp, spellings_of
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
@@ -38,9 +38,9 @@ _OUTCOMES_MAX = 50_000
 _EXEMPTIONS = (Reason.NOT_WEB.name.lower(), Reason.ROBOTS_TXT.name.lower())
 
 # Takes names of parsers, and returns what reads a file by these, in this order. With the keyword `is_strict`
-# the first is the strict one, of which a decision has the line; the keyword `multivalue` is its dialect, and
-# `also_robots` are the other robots that must be allowed. Raises `LookupError` if a parser is unknown or
-# cannot be used.
+# the first is the strict one, of which a decision has the line; the keyword `multivalue` is its dialect,
+# `also_robots` are the other robots that must be allowed, and `purposes` what the crawl is for (None: statements
+# about use are not read). Raises `LookupError` if a parser is unknown or cannot be used.
 Readers: TypeAlias = Callable[..., Callable[[bytes], Rules]]
 
 _NO_TIMES = Freshness(0, 0, 0, 0)  # freshness is not checked
@@ -61,6 +61,7 @@ class Run(NamedTuple):
     multivalue: bool
     aiohttp: bool
     also_robots: tuple[str, ...] = ()
+    purposes: tuple[str, ...] | None = None
 
 
 _DEFAULT_RUN = Run(StatusPolicy.of("koster1996"), multivalue=False, aiohttp=False)
@@ -127,11 +128,13 @@ class Audit:
         if fields.POLICY not in about:
             return  # of another tool
         try:
+            purposes = json.loads(about.get(fields.PURPOSES, "null"))
             self._runs[about[fields.RUN]] = Run(
                 _policy(about[fields.POLICY]),
                 about[fields.MULTIVALUE] == str(True),
                 about[fields.AIOHTTP] == str(True),
                 tuple(map(str, json.loads(about.get(fields.ALSO_ROBOTS, "[]")))),
+                None if purposes is None else tuple(map(str, purposes)),
             )
         except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
             yield Problem(
@@ -187,12 +190,18 @@ class Audit:
         access = self._access(outcome, facts, run)
         decision = _decide(access, of_url, target, facts, run)
         _compare(decision, facts)
+        usage = statements_on(access.rules, url, facts["robot"].encode("utf-8", "surrogateescape"))
+        if usage != facts.get("usage"):
+            raise MismatchError("the statements of robots.txt are not those that are recorded (usage)")
 
     def _access(self, outcome: Outcome, facts: dict[str, Any], run: Run) -> Access:
         """Return what may be fetched by an outcome; raise `MismatchError` if its body is not stored."""
-        parser, is_strict = facts["parser"] or "", facts["reason"] != Reason.PARSER.name.lower()
+        parser = facts["parser"] or ""
+        is_strict = facts["reason"] != Reason.PARSER.name.lower()
+        if facts["reason"] == Reason.STATEMENT.name.lower():  # the parsers are those that allow the URL
+            is_strict = parser.split(fields.AND)[0] == StrictRobotParser.__name__
         # Rules that are whole URLs apply to one origin, so accesses are not shared between origins.
-        key = (outcome, parser, is_strict, run.multivalue, run.also_robots, id(run.policy), facts["origin"])
+        key = (outcome, parser, is_strict, id(run), facts["origin"])
         if key in self._parsed:
             return self._parsed[key]
         body, status = b"", outcome.status
@@ -207,6 +216,7 @@ class Audit:
                 is_strict=is_strict,
                 multivalue=run.multivalue,
                 also_robots=run.also_robots,
+                purposes=run.purposes,
             )
         origin = Origin.of(facts["origin"])
         assert origin is not None  # the page is of it

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.fields import date_of, digest_of
 from scrapy_norobots.rules.access import Access
-from scrapy_norobots.rules.parser import StrictRobotParser, parser_names, strict_reading
+from scrapy_norobots.rules.parser import StrictRobotParser, parser_names, statements_on, strict_reading
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 
 # About how much memory a decision takes until it is written, in bytes.
@@ -70,10 +70,13 @@ class DecisionLines:
             facts["requested"] = _without_credentials(made.requested)
         access = made.access
         if access is not None:
+            usage = statements_on(access.rules, made.url, made.robot)
+            if usage is not None:
+                facts["usage"] = usage
             facts["origin"] = str(access.snapshot.origin)
             facts["robots_time"], facts["robots_digest"] = self._file(access)
         if made.decision is not None:
-            facts |= _dropped(made.url, made.decision)
+            facts |= _dropped(made.url, made.decision, access)
             if self._dry_run:
                 facts["dry_run"] = True
         elif access is not None:
@@ -99,14 +102,16 @@ class DecisionLines:
 
 def verdict_of(decision: Decision) -> str:
     """Return the verdict on a page: "allowed", "forbidden" by rules, or "unreachable" without any."""
-    if decision.allowed or decision.reason in (Reason.RULE, Reason.PARSER):
+    if decision.allowed or decision.reason in (Reason.RULE, Reason.PARSER, Reason.STATEMENT):
         return decision.verdict.value
     return fields.UNREACHABLE
 
 
-def _dropped(url: str, decision: Decision) -> dict[str, Any]:
+def _dropped(url: str, decision: Decision, access: Access | None) -> dict[str, Any]:
     facts: dict[str, Any] = {"verdict": verdict_of(decision), "reason": decision.reason.name.lower()}
-    if facts["verdict"] != fields.UNREACHABLE:
+    if decision.reason is Reason.STATEMENT and access is not None:
+        facts["parser"] = fields.AND.join(parser_names(access.rules))  # these allow it
+    elif facts["verdict"] != fields.UNREACHABLE:
         facts["parser"] = decision.parser or StrictRobotParser.__name__
     if decision.rule is not None:
         facts["line"], facts["rule"] = decision.rule

@@ -19,6 +19,9 @@ POLICY = "norobots-status-policy"
 MULTIVALUE = "norobots-multivalue"
 AIOHTTP = "norobots-aiohttp"  # whether the spellings that aiohttp sends are checked too
 ALSO_ROBOTS = "norobots-also-robots"  # the other names that must be allowed; missing in older evidence
+PURPOSES = (
+    "norobots-purposes"  # what the crawl is for; null, or missing, if statements about use were not read
+)
 
 # Verdicts that `standard.Verdict` does not have.
 UNREACHABLE, OVERRIDDEN = "unreachable", "overridden"

@@ -132,7 +132,9 @@ def _fields_of(record: ArcWarcRecord, body: bytes) -> Stored:
     kind = str(record.rec_type)
     if kind == "warcinfo":
         lines = (line.partition(": ") for line in body.decode("utf-8", "replace").splitlines())
-        wanted = (fields.RUN, fields.POLICY, fields.MULTIVALUE, fields.AIOHTTP, fields.ALSO_ROBOTS)
+        wanted = (
+            fields.RUN, fields.POLICY, fields.MULTIVALUE, fields.AIOHTTP, fields.ALSO_ROBOTS, fields.PURPOSES
+        )  # fmt: skip
         return Stored(kind, about={name: value for name, _, value in lines if name in wanted})
     get = record.rec_headers.get_header
     return Stored(
