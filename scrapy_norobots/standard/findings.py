@@ -108,7 +108,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _LATER_FIELDS = frozenset(
     {
         "allow", "cache-delay", "clean-param", "content-signal", "content-usage", "crawl-delay", "host",
-        "nofollow", "noindex", "request-rate", "robot-version", "sitemap", "visit-time",
+        "license", "nofollow", "noindex", "request-rate", "robot-version", "sitemap", "visit-time",
     }
 )  # fmt: skip
 

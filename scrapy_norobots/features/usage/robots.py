@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_norobots.features.usage.statements import ROBOTS_TXT, TOO_MANY, Statement, read, split_path
 from scrapy_norobots.features.usage.words import CONTENT_SIGNAL, CONTENT_USAGE, LICENSE
 from scrapy_norobots.rules.parser import Statements
-from scrapy_norobots.standard import Decision, Reason, Rule, Verdict
+from scrapy_norobots.standard import Decision, Finding, Reason, Rule, Severity, Verdict
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.lines import BLANKS, is_html, to_lines, to_text
 from scrapy_norobots.standard.names import names_robot, to_name
@@ -38,6 +39,32 @@ _ROBOTS_REMEMBERED = 64
 
 # How many statements a fact lists.
 _LISTED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class MalformedStatement(Finding):
+    """A line of a robots.txt that states something about the use of pages, and is malformed."""
+
+    @property
+    def severity(self) -> Severity:
+        """A warning: the line does not follow its own draft."""
+        return Severity.WARNING
+
+    @property
+    def clause(self) -> str:
+        """Empty: the 1994 standard has no such lines."""
+        return ""
+
+
+def malformed_statements(body: bytes) -> list[Finding]:
+    """Return a finding for each statement of a file that cannot be read as a whole, by line."""
+    return [
+        MalformedStatement(
+            "malformed-statement", one.line or 0, one.text, f"{one.kind}: {printable(one.problem)}."
+        )
+        for one in UsageStatements(body).all
+        if one.problem
+    ]
 
 
 class Found(NamedTuple):
