@@ -312,9 +312,11 @@ class AllRules(RobotParser):
 
     def is_ready(self, robot: str | bytes) -> bool:
         """Return whether all readings answer questions about `robot` at once."""
-        return all(rules.is_ready(name) for name, rules in self._questions(robot)) and (
-            self.delay is None or self.delay.is_ready(robot)
-        )
+        for name in (robot, *self._also_robots):
+            for rules in self._asked:
+                if not rules.is_ready(name):
+                    return False
+        return self.delay is None or self.delay.is_ready(robot)
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
         """Do the work that the first question about `robot` needs."""
@@ -325,7 +327,12 @@ class AllRules(RobotParser):
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
         """Return whether one of the readings forbids `robot` to fetch `target` at `origin`."""
-        return any(rules.forbids(origin, target, name) for name, rules in self._questions(robot))
+        # Loops instead of `_questions`, here and in `is_ready`: these are asked about every request.
+        for name in (robot, *self._also_robots):
+            for rules in self._asked:
+                if rules.forbids(origin, target, name):
+                    return True
+        return False
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Return whether `robot` may fetch `url`, and why."""

@@ -1,7 +1,7 @@
 """`PageUsage`: what a response and its robots.txt state about the use of a page.
 
-Only what the crawl has received is read: no other file is fetched. A page is parsed only if its bytes contain
-one of the words that are looked for. A response of whatever bytes raises no exception here.
+Only what the crawl has received is read: no other file is fetched. A page is parsed only if one of
+its META tags seems to have a word that is looked for. A response of whatever bytes raises no exception here.
 """
 
 from __future__ import annotations
@@ -34,8 +34,11 @@ _FIELDS = {
 _TAGS = frozenset(_FIELDS.values())
 _TERMS = (NOAI, NOIMAGEAI)
 
-# What a page with one of the tags contains in lower case; a null byte is part of UTF-16.
-_SIGNS = (b"tdm-", b"noai", b"noimageai", b"\0")
+# The headers that are read, in the form in which Scrapy keeps their names.
+_HEADERS = frozenset({b"Content-Usage", b"Tdm-Reservation", b"Tdm-Policy", b"Link", b"X-Robots-Tag"})
+
+# What a page with one of the tags contains. In UTF-16, it has null bytes.
+_TAG = re.compile(rb"<meta[^<]*(?:tdm-|noai|noimageai)", re.IGNORECASE)
 
 _TAGS_MAX = 1_000
 
@@ -64,14 +67,12 @@ class PageUsage:
 
 def read_page(response: Response, robot: str | bytes) -> tuple[Statement, ...]:
     """Return what the headers and the META tags of a response state; of at most 1,000 tags."""
-    tags: Sequence[tuple[str, str]] = ()
-    if isinstance(response, HtmlResponse):
-        body = response.body.lower()
-        if any(sign in body for sign in _SIGNS):
-            tags = list(islice(meta_tags(root_of(response)), _TAGS_MAX))
-    if not tags and not response.headers:
-        return ()
-    return (*_of_headers(response, robot), *_of_tags(tags, robot))
+    found: tuple[Statement, ...] = ()
+    if not _HEADERS.isdisjoint(response.headers):
+        found = tuple(_of_headers(response, robot))
+    if isinstance(response, HtmlResponse) and (_TAG.search(response.body) or b"\0" in response.body):
+        found += tuple(_of_tags(list(islice(meta_tags(root_of(response)), _TAGS_MAX)), robot))
+    return found
 
 
 def _of_headers(response: Response, robot: str | bytes) -> Iterator[Statement]:

@@ -75,6 +75,17 @@ class Found(NamedTuple):
     path: str
 
 
+class _OfRobot(NamedTuple):
+    """The statements of a robot's own groups, and those for every robot; a no of either set is a no.
+
+    `everywhere` are those that apply to any target, if no statement has a path.
+    """
+
+    own: list[Found]
+    every: list[Found]
+    everywhere: list[Statement] | None = None
+
+
 class UsageStatements(Statements):
     """What one robots.txt states about the use of pages.
 
@@ -85,8 +96,7 @@ class UsageStatements(Statements):
         self._purposes = purposes
         self._groups: list[list[str]] = []
         self._found = list(self._read(to_text(body)))
-        # By name of the robot: the statements of its groups, and those that apply to every robot.
-        self._of_robots: dict[str, tuple[list[Found], list[Found]]] = {}
+        self._of_robots: dict[str, _OfRobot] = {}  # by name of the robot
         names = sum(len(group) for group in self._groups)
         self.size = 500 + 150 * names + 1_000 * len(self._found) if self._found else 500
 
@@ -97,9 +107,8 @@ class UsageStatements(Statements):
 
     def on(self, target: str, robot: str | bytes) -> list[Statement]:
         """Return the statements that apply to a target (a path with its query) and a robot, by line."""
-        target = normal(target)
-        lines = {one.line: one for found in self._sets(robot) for one in _applying(found, target)}
-        return [lines[line] for line in sorted(lines, key=lambda line: line or 0)]
+        found = self._for(robot)
+        return _applying(found, normal(target)) if found.everywhere is None else found.everywhere
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
         """Return whether a statement says no to one of the purposes for `target`, a path with its query."""
@@ -145,18 +154,21 @@ class UsageStatements(Statements):
         )
         return next(refusals, None)
 
-    def _sets(self, robot: str | bytes) -> tuple[list[Found], list[Found]]:
+    def _for(self, robot: str | bytes) -> _OfRobot:
         name = to_name(robot)
-        sets = self._of_robots.get(name)
-        if sets is None:
+        found = self._of_robots.get(name)
+        if found is None:
             if len(self._of_robots) >= _ROBOTS_REMEMBERED:
                 self._of_robots.clear()
-            own = self._groups_of(name)
-            sets = self._of_robots[name] = (
-                [found for found in self._found if found.group in own],
-                [found for found in self._found if found.statement.place != GROUP],
+            groups = self._groups_of(name)
+            found = _OfRobot(
+                [each for each in self._found if each.group in groups],
+                [each for each in self._found if each.statement.place != GROUP],
             )
-        return sets
+            if all(each.statement.kind != CONTENT_USAGE for each in (*found.own, *found.every)):
+                found = found._replace(everywhere=_applying(found, ""))
+            self._of_robots[name] = found
+        return found
 
     def _groups_of(self, name: str) -> set[int | None]:
         folded = name.casefold()
@@ -205,8 +217,14 @@ class UsageStatements(Statements):
         return Found(statement, group, normal(path, is_prefix=True) if path else "")
 
 
-def _applying(found: Sequence[Found], target: str) -> Iterator[Statement]:
-    """Yield the statements of a set that apply to a target in normal form.
+def _applying(found: _OfRobot, target: str) -> list[Statement]:
+    """Return the statements for a robot that apply to a target in normal form, by line."""
+    lines = {one.line or 0: one for each in (found.own, found.every) for one in _of_set(each, target)}
+    return [lines[line] for line in sorted(lines)]
+
+
+def _of_set(found: Sequence[Found], target: str) -> Iterator[Statement]:
+    """Yield the statements of a set that apply to a target.
 
     Of the ``Content-Usage`` lines, these are the ones with the longest path (draft-ietf-aipref-attach, 3.1).
     """
