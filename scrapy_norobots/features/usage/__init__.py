@@ -98,7 +98,7 @@ class Usage:
             return
         said = stated(statements.all)
         for each in said:
-            self._stats.inc_value(f"norobots/usage/{each.replace('no to ', 'no_to_')}")
+            self._stats.inc_value(f"norobots/usage/{each.replace(' ', '_')}")
         if said:
             self._events.send(UsageStated(event.access.snapshot.origin, frozenset(said)))
 
