@@ -9,6 +9,7 @@ from __future__ import annotations
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_norobots.standard import Decision, Reason
+from scrapy_norobots.standard.decision import printable
 
 
 class RobotsForbidden(IgnoreRequest):
@@ -38,6 +39,9 @@ class RobotsUnreachable(RobotsForbidden):
     def __init__(self, decision: Decision, retry_after: float | None = None) -> None:
         super().__init__(decision)
         self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        return f"Dropped: {printable(self.decision.url)} ({self.decision.why})"
 
 
 def error_of(

@@ -231,8 +231,8 @@ def _load_parser(name: str, value: Any) -> type[RobotParser]:
         parser: type[RobotParser] = load_object(value)
     except Exception as exc:  # the user's module may raise anything
         raise error(name, value, f"cannot be imported: {exc}") from exc
-    if not hasattr(parser, "from_crawler"):
-        raise error(name, value, "must be a RobotParser class: it has no from_crawler")
+    if not hasattr(parser, "allowed"):
+        raise error(name, value, "must be a RobotParser class: it has no method allowed")
     return parser
 
 

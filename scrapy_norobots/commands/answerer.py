@@ -88,7 +88,7 @@ class Answer:
             "rule": decision.rule and decision.rule._asdict(),
             "record": record and {"line": record.line, "names": names},
             "rfc9309": self.rfc9309,
-            "differs": self.rfc9309 not in (None, self.word),
+            "differs": None if self.rfc9309 is None else self.rfc9309 != self.word,
             "age": None if self.age is None else round(self.age, 1),
             "fresh": self.fresh,
             "usage": self.usage,

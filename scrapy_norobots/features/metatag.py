@@ -30,6 +30,7 @@ from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.meta import RobotsMeta, fold, wanted
 
 if TYPE_CHECKING:
+    from lxml import etree
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -55,6 +56,7 @@ _PLAIN = re.compile(rb"[\w.: -]*")
 _TAGS_MAX = 1_000
 _CONTENT_MAX = 10_000
 _TOO_MANY = f"more than {_TAGS_MAX} META tags, or one longer than {_CONTENT_MAX} characters"
+_CUT_OFF = "META tags in a page that the HTML parser did not read to its end"
 
 
 def _obeys(settings: BaseSettings, name: str, word: str) -> bool:
@@ -174,7 +176,8 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
     """Return what a response asks of `robot`, a name or a whole User-Agent header.
 
     More than 1,000 META tags, or one of more than 10,000 characters, mean NOINDEX and NOFOLLOW: to read them
-    all would block the crawl, and to skip some could allow what they forbid.
+    all would block the crawl, and to skip some could allow what they forbid. So does a page with META tags
+    that the HTML parser did not read to its end.
     """
     headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
     count = count_tags(response.body, robot) if isinstance(response, HtmlResponse) else 0
@@ -182,7 +185,10 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
         return RobotsMeta.read(robot, (), headers)
     if count is None or count <= _TAGS_MAX:
         assert isinstance(response, HtmlResponse)  # only these have tags
-        tags = list(islice(meta_tags(root_of(response)), _TAGS_MAX + 1))
+        root = root_of(response)
+        if _is_cut_off(root):
+            return RobotsMeta(noindex_by=_CUT_OFF, nofollow_by=_CUT_OFF)
+        tags = list(islice(meta_tags(root), _TAGS_MAX + 1))
         folded = fold(robot)
         if len(tags) <= _TAGS_MAX and not any(
             len(content) > _CONTENT_MAX and wanted(name, folded) for name, content in tags
@@ -217,3 +223,13 @@ def count_tags(body: bytes, robot: str | bytes) -> int | None:
         if count > _TAGS_MAX:
             break
     return count
+
+
+def _is_cut_off(root: etree._Element) -> bool:
+    """Return whether the parser stopped within the page, as libxml2 does below about 2,000 open elements.
+
+    Newer versions do so without an exception, and report only a fatal error. Some older ones report one for a
+    page without elements too.
+    """
+    parser = root.getroottree().parser
+    return len(root) > 0 and parser is not None and bool(parser.error_log.filter_from_fatals())

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.robotstxt import RobotParser
 
 from scrapy_norobots.rules.delay_values import ProtegoDelay, largest
+from scrapy_norobots.scrapy_api.compat import build_parser
 from scrapy_norobots.standard import Decision, Reason, RobotsTxt, Verdict
 from scrapy_norobots.standard.lines import to_text
 from scrapy_norobots.standard.names import to_name
@@ -38,6 +39,7 @@ class StrictRobotParser(RobotParser):
 
     def __init__(self, robots: RobotsTxt) -> None:
         self.robots = robots
+        self._delay = ProtegoDelay(robots.body)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> StrictRobotParser:
@@ -55,8 +57,12 @@ class StrictRobotParser(RobotParser):
         """
         return self.robots.allowed(_as_text(url), user_agent)
 
-    def crawl_delay(self, user_agent: str | bytes) -> None:
-        """Return None: the 1994 standard has no ``Crawl-delay`` (F7)."""
+    def crawl_delay(self, user_agent: str | bytes) -> float | None:
+        """Return the ``Crawl-delay`` of the file for a robot, in seconds, as Protego reads it; or None.
+
+        The 1994 standard has no such field (F7). Protego reads the file only if this is called.
+        """
+        return largest([self._delay.value(user_agent)])
 
 
 class Reader:
@@ -84,43 +90,49 @@ class Reader:
         self._statements = statements
         self._multivalue = multivalue
         self._also_robots = also_robots
-        parsers = [*also_obey] if parser is None else [parser, *also_obey]
-        self._needs_delay = crawl_delay and not any(map(_knows_crawl_delay, parsers))
-        self._parser = parser
-        self._also_obey = also_obey
+        self._parsers = [StrictRobotParser if parser is None else parser, *also_obey]
+        self._keeps_delay = crawl_delay
+        self._lacks_delay = not any(map(_knows_crawl_delay, self._parsers))
         self._try("ROBOTSTXT_PARSER", [parser] if parser is not None else [])
         self._try("NOROBOTS_ALSO_OBEY", also_obey)
 
     def read(self, body: bytes) -> Rules:
         """Read the body of a robots.txt. Exceptions of the user's parsers propagate."""
-        first: Rules
-        if self._parser is None:
-            first = RobotsTxt.parse(body, multivalue=self._multivalue)
-        else:
-            first = self._foreign(self._parser, body)
-        delay = ProtegoDelay.of(body) if self._needs_delay else None
+        readings = [self._reading(parser, body) for parser in self._parsers]
+        delay = ProtegoDelay(body) if self._lacks_delay else None
+        keeps_delay = self._keeps_delay and delay is not None and delay.has_lines
         statements = None if self._statements is None else self._statements(body)
-        if not self._also_obey and not self._also_robots and delay is None and statements is None:
-            return first
-        others = [self._foreign(parser, body) for parser in self._also_obey]
-        return AllRules([first, *others], delay, self._also_robots, statements)
+        if len(readings) == 1 and not keeps_delay and not self._also_robots and statements is None:
+            return readings[0]
+        return AllRules(
+            readings,
+            delay,
+            keeps_delay=keeps_delay,
+            also_robots=self._also_robots,
+            statements=statements,
+        )
 
-    def _foreign(self, parser: type[RobotParser], body: bytes) -> ForeignRules:
-        return ForeignRules(parser.from_crawler(self._crawler, _as_utf8(body)), body)
+    def _reading(self, parser: type[RobotParser], body: bytes) -> RobotsTxt | ForeignRules:
+        if parser is StrictRobotParser:
+            return RobotsTxt.parse(body, multivalue=self._multivalue)
+        return ForeignRules(build_parser(parser, self._crawler, _as_utf8(body)), body)
 
     def _try(self, setting: str, parsers: Sequence[type[RobotParser]]) -> None:
         for parser in parsers:
             try:
                 # Check that the parser can import its library and answer a question.
                 robot = self._crawler.settings.get("ROBOTSTXT_USER_AGENT") or b"FooBot"
-                parser.from_crawler(self._crawler, b"").allowed("http://town.example/", robot)
+                build_parser(parser, self._crawler, b"").allowed("http://town.example/", robot)
             except Exception as exc:  # a user's parser may raise anything
                 value = self._crawler.settings.get(setting)
                 raise ValueError(f"{setting} = {value!r}: {parser.__name__} cannot be used: {exc}") from exc
 
 
 def _knows_crawl_delay(parser: type[RobotParser]) -> bool:
-    """Return whether a parser reads `Crawl-delay`. In newer Scrapy, the base class has the method too."""
+    """Return whether a parser reads `Crawl-delay`. In newer Scrapy, the base class has the method too.
+
+    `StrictRobotParser` does not read it itself: it asks Protego.
+    """
     method = getattr(parser, "crawl_delay", None)
     return method not in (None, getattr(RobotParser, "crawl_delay", None), StrictRobotParser.crawl_delay)
 
@@ -283,22 +295,25 @@ class Statements(ABC):
 class AllRules(RobotParser):
     """Several readings of one file: a request passes only if all of them allow it.
 
-    `also_robots` are other robots, which must all be allowed too. The decision is that of the first reading
-    that forbids; if none forbids, that of the first reading. `delay` reads the `Crawl-delay` lines, if none
-    of the readings does. `statements` are asked after the readings. As a `RobotParser`, this is what the
-    `robots_parsed` signal sends.
+    `also_robots` are other robots, which must all be allowed too. `statements` are asked after the readings.
+    The decision is that of the first reading that forbids; if none forbids, that of the first reading.
+    `delay` reads the `Crawl-delay` lines, if none of the readings does. If `keeps_delay` is true, the crawl
+    asks for it, so `prepare` reads it. As a `RobotParser`, this is what the `robots_parsed` signal sends.
     """
 
     def __init__(
         self,
         readings: Sequence[Rules],
         delay: ProtegoDelay | None = None,
+        *,
+        keeps_delay: bool = False,
         also_robots: Sequence[str] = (),
         statements: Statements | None = None,
     ) -> None:
         self.readings = readings
         self.delay = delay
         self.statements = statements
+        self._prepared = delay if keeps_delay else None
         self._also_robots = also_robots
         self._asked: Sequence[Rules | Statements] = (
             readings if statements is None else [*readings, statements]
@@ -316,14 +331,14 @@ class AllRules(RobotParser):
             for rules in self._asked:
                 if not rules.is_ready(name):
                     return False
-        return self.delay is None or self.delay.is_ready(robot)
+        return self._prepared is None or self._prepared.is_ready(robot)
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
         """Do the work that the first question about `robot` needs."""
         for name, rules in self._questions(robot):
             rules.prepare(origin, name)
-        if self.delay is not None:
-            self.delay.value(robot)
+        if self._prepared is not None:
+            self._prepared.value(robot)
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
         """Return whether one of the readings forbids `robot` to fetch `target` at `origin`."""

@@ -48,11 +48,15 @@ class Snapshot:
     def conditions(self, url: str) -> dict[str, str]:
         """Return the headers for a download of `url` that make it conditional; none if this is another file.
 
-        Only a response to such a download may be a 304 (RFC 9110, 15.4.5).
+        Only a response to such a download may be a 304 (RFC 9110, 15.4.5). A value with other characters than
+        those of ASCII text is left out: download handlers send it as other bytes, or refuse it.
         """
         if url != self.url:
             return {}
-        return {name: self.headers[header] for header, name in _CONDITIONS.items() if header in self.headers}
+        found = {name: self.headers.get(header, "") for header, name in _CONDITIONS.items()}
+        return {
+            name: value for name, value in found.items() if value.isascii() and value.isprintable() and value
+        }
 
     @property
     def is_unknown_host(self) -> bool:

@@ -66,6 +66,11 @@ class RobotsTxt:
         """
         return cls(body, multivalue=multivalue)
 
+    @property
+    def body(self) -> bytes | str:
+        """The body of the file, as given."""
+        return self._body
+
     @cached_property
     def records(self) -> tuple[Record, ...]:
         """All records of the file, a tuple of `Record`, in file order (R1).
@@ -91,9 +96,9 @@ class RobotsTxt:
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
         """Read the rules for `robot`, and its record if the file is large, so that questions are fast."""
-        self._rules_of(robot).match(origin, "/")
         if len(self._body) > SMALL_BODY:
-            self._record_of(robot, origin)
+            self._record_of(robot, origin)  # before the rules, which are then those of the record
+        self._rules_of(robot).match(origin, "/")
 
     def allowed(self, url: str, robot: str | bytes) -> bool:
         """Return whether `robot` may fetch `url` (A1 to A4, U1 to U9).
@@ -151,7 +156,11 @@ class RobotsTxt:
         return rules
 
     def _read_rules(self, name: str) -> RuleSet:
-        record = find_record(self._read(), name)
+        record: RawRecord | Record | None
+        try:
+            record = self._records[name]
+        except KeyError:
+            record = find_record(self._read(), name)
         rules = RuleSet(record.values if record else ())
         if len(self._rules) >= _ROBOTS_REMEMBERED:
             self._rules.clear()

@@ -14,7 +14,7 @@ import pytest
 
 from tests.crawls.test_refresh import LONGER_THAN_TTL, RULES, SHORT, Changing
 from tests.helpers.judges.evidence import Stored, answers, audit, decisions, files, verdicts
-from tests.helpers.running.crawling import ADDON, Crawl, crawl, run_crawl, started, with_no_origin
+from tests.helpers.running.crawling import ADDON, Crawl, crawl, hosts_of, run_crawl, started, with_no_origin
 from tests.helpers.sites import Answer, Hit, Site, page
 
 PROTEGO = {"NOROBOTS_ALSO_OBEY": ["rfc9309"]}
@@ -435,6 +435,40 @@ def test_a_loss_at_the_end_of_a_crawl_is_logged(tmp_path: Path, mode: str) -> No
             mode=mode,
         )
     assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE: evidence could not be written to", "File too large")
+
+
+WAITS, LOST = "downloads of robots.txt wait", "evidence could not be written"
+
+
+def crawl_on_a_slow_disk(folder: Path, mode: str, **arguments: Any) -> Crawl:
+    """Crawl 60 pages; a third of their robots.txt files fit in the queue for evidence."""
+    with Site(RULES + "#" * 10_000, host="0.0.0.0") as site:
+        seen = crawl(
+            *(f"{host}/a" for host in hosts_of(site, 60)),
+            spider="tests.helpers.spiders.limited.OnASlowDisk",
+            settings=with_evidence(folder, NOROBOTS_CONCURRENT_FETCHES=4, LOG_LEVEL="INFO"),
+            arguments={"queue_max": 240_000, **arguments},
+            mode=mode,
+        )
+    assert len(seen.pages) == 60
+    return seen
+
+
+def test_a_disk_that_writes_nothing_does_not_stop_the_crawl(tmp_path: Path, mode: str) -> None:
+    seen = crawl_on_a_slow_disk(tmp_path, mode, until=[LOST], longest_halt=0.2)
+    assert seen.log_lines("INFO: NOROBOTS_EVIDENCE", WAITS)
+    assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE", LOST, "the disk is too slow, and the queue is full")
+    assert seen.stats["norobots/evidence/lost"] > 0
+
+
+def test_downloads_wait_for_a_slow_disk_before_evidence_is_lost(tmp_path: Path, mode: str) -> None:
+    """The disk writes nothing before a download waits, or evidence is lost."""
+    seen = crawl_on_a_slow_disk(tmp_path, mode, until=[WAITS, LOST], longest_halt=60)
+    assert not seen.log_lines(LOST)
+    assert len(seen.log_lines("INFO: NOROBOTS_EVIDENCE", WAITS)) == 1
+    assert "norobots/evidence/lost" not in seen.stats
+    assert (seen.stats["norobots/evidence/answers"], seen.stats["norobots/evidence/decisions"]) == (60, 60)
+    assert agrees(tmp_path)
 
 
 def test_placeholders_in_the_folder_are_replaced(tmp_path: Path) -> None:

@@ -55,3 +55,9 @@ def test_the_readme_shows_real_log_lines() -> None:
     for shown in re.findall(r"```\n((?:DEBUG|WARNING): .*)\n```", README):
         real = site.url if shown.startswith("DEBUG") else broken.url
         assert seen.log_lines(shown.replace("http://town.example", real)), shown
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
+def test_the_newest_w3lib_for_old_scrapy_is_the_one_of_the_test_matrix(page: str) -> None:
+    (limit,) = re.findall(r"scrapy212: (w3lib<\S+)", (ROOT / "setup.cfg").read_text())
+    assert f'"{limit}"' in (ROOT / page).read_text()

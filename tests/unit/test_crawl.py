@@ -238,11 +238,17 @@ def test_a_drop_is_counted_by_what_forbids_it(error: RobotsForbidden, expected: 
     assert report.counters.requests["dropped"] == 1
 
 
-def test_a_dry_run_counts_what_would_be_dropped(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("error", "verdict"),
+    [(by_rule(), "Would be forbidden by robots.txt"), (RobotsUnreachable(CLOSED), "Would be dropped")],
+)
+def test_a_dry_run_counts_what_would_be_dropped(
+    error: RobotsForbidden, verdict: str, caplog: pytest.LogCaptureFixture
+) -> None:
     report = crawl_report(NOROBOTS_DRY_RUN=True)
-    report.dropped(Request("http://town0.example/back/", meta={"depth": 1}), by_rule(), access())
+    report.dropped(Request("http://town0.example/back/", meta={"depth": 1}), error, access())
     assert stats(report) == {"norobots/would_drop": 1}
-    assert said(caplog)[0].startswith("DEBUG: Would be forbidden by robots.txt: <GET ")
+    assert said(caplog)[0].startswith(f"DEBUG: {verdict}: <GET ")
 
 
 START = {"is_start_request": True}
@@ -269,7 +275,8 @@ def test_a_drop_is_a_warning_if_the_user_would_see_nothing_else(
     request = Request(error.decision.url, meta=meta)
     crawl_report().dropped(request, error, access() if has_origin else None)
     (line,) = said(caplog)
-    assert line == f"{level}: Forbidden by robots.txt: {request} ({error.decision.why})"
+    verdict = "Dropped" if isinstance(error, RobotsUnreachable) else "Forbidden by robots.txt"
+    assert line == f"{level}: {verdict}: {request} ({error.decision.why})"
 
 
 # The end

@@ -1,7 +1,8 @@
 """`Evidence`: records the answers and decisions of a crawl, and the settings for this.
 
-`Evidence` runs on the event loop and waits for nothing. If evidence cannot be written, one ERROR says
-so, and the crawl continues, or the spider is closed if `NOROBOTS_EVIDENCE_REQUIRED` is true.
+`Evidence` runs on the event loop. If the disk is slow, downloads of robots.txt wait for it, and nothing else
+does. If evidence cannot be written, one ERROR says so, and the crawl continues, or the spider is closed if
+`NOROBOTS_EVIDENCE_REQUIRED` is true.
 """
 
 from __future__ import annotations
@@ -20,7 +21,17 @@ from typing import TYPE_CHECKING
 import scrapy
 from scrapy import signals
 
-from scrapy_norobots.events import Answered, Downloaded, Dropped, Events, Exempt, Opened, Passed, Recalled
+from scrapy_norobots.events import (
+    Answered,
+    Downloaded,
+    Dropped,
+    Events,
+    Exempt,
+    Opened,
+    OriginLoaded,
+    Passed,
+    Recalled,
+)
 from scrapy_norobots.features.evidence.decisions import Made
 from scrapy_norobots.features.evidence.fields import AIOHTTP, ALSO_ROBOTS, MULTIVALUE, POLICY, PURPOSES
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
@@ -46,8 +57,10 @@ logger = logging.getLogger(__name__)
 # The reason that a spider is closed with if evidence is required and cannot be written.
 FINISH_REASON = "norobots_evidence"
 
-# How long the end of a crawl waits for what is still to be written, in seconds: a disk may never answer.
+# How long the end of a crawl waits for what is still to be written, and a download for a disk that writes
+# nothing, in seconds: a disk may never answer.
 _LONGEST_END = 60.0
+_LONGEST_HALT = 20.0
 _PAUSE = 0.05
 
 
@@ -87,6 +100,8 @@ class Evidence:
         self._config = evidence
         self._closing: Deferred[None] | None = None
         self._has_logged_loss = False
+        self._has_logged_wait = False
+        self._disk_answers = True
         self._log = CrawlLog(crawler, logger)
         # The last answer to each download, and when it came, until the next one comes or the download ends:
         # only then is it known whether it is judged, or Scrapy's retry middleware tries again.
@@ -98,6 +113,7 @@ class Evidence:
         events.on(Answered, self._answered)
         events.on(Downloaded, self._downloaded)
         events.on(Recalled, self._recalled)
+        events.on_awaited(OriginLoaded, self._wait_for_disk)
         events.on(Passed, self._passed)
         events.on(Exempt, self._exempt)
         events.on(Dropped, self._dropped)
@@ -167,6 +183,24 @@ class Evidence:
     def _recalled(self, event: Recalled) -> None:
         for snapshot in event.snapshots:
             self._put(self._answers.Copy(snapshot))
+
+    async def _wait_for_disk(self, _: OriginLoaded) -> None:
+        """Let the load of an origin take longer, and so slow down downloads, before evidence is lost."""
+        writer, waited = self._writer, 0.0
+        while writer.is_behind and self._disk_answers and not compat.is_closing(self._crawler):
+            if not self._has_logged_wait:
+                self._has_logged_wait = True
+                self._log(
+                    logging.INFO,
+                    "NOROBOTS_EVIDENCE: downloads of robots.txt wait until more evidence is written to %s, "
+                    "because the disk is slow",
+                    self._folder,
+                )
+            taken = writer.taken
+            await compat.sleep(_PAUSE)
+            waited = 0.0 if writer.taken > taken else waited + _PAUSE
+            if waited >= _LONGEST_HALT:
+                self._disk_answers = False
 
     def _passed(self, event: Passed) -> None:
         request, question, access = event

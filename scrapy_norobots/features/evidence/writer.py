@@ -2,8 +2,8 @@
 
 `put` appends to a queue. The thread empties it every half a second and flushes what it has written as
 complete gzip members, so that a killed process leaves files that can be read, and loses at most what is
-younger than a second. The queue is bounded by the memory that its records take. If the disk is too slow for
-the crawl, records that find no room are lost and counted. After the first error nothing more is written.
+younger than a second. The queue is bounded by the memory that its records take. `is_behind` is true before it
+is full. If the disk is too slow for the crawl, records that find no room are lost and counted. After the first error nothing more is written.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Writer:
     """Writes the evidence of one crawl, a *run*, into a folder.
 
     `about` is what the `warcinfo` records say. `answers` and `decisions` count the records that are written,
-    `lost` those that are not; `error` is what ended the writing, if anything has.
+    `lost` those that are not; `error` is what ended the writing, if anything has. `taken` grows while it writes.
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class Writer:
         self.error: Exception | None = None
         self._queue: deque[answers.AnswerRecord | Made] = deque()
         self._queue_max = queue_max
-        # How much was put in and taken out: each is changed by one thread only.
-        self._put = self._taken = 0
+        # How many bytes were put in and taken out: each is changed by one thread only.
+        self._put = self.taken = 0
         self._refused = self._unwritten = 0
         self._make_line = DecisionLines(dry_run=dry_run).line
         self._lines: list[bytes] = []
@@ -74,10 +74,18 @@ class Writer:
         """How many records were not written."""
         return self._refused + self._unwritten
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether so much waits to be written that nothing avoidable should be added.
+
+        The rest of the queue is for downloads that are running, and for decisions.
+        """
+        return self._put - self.taken > self._queue_max // 4
+
     def put(self, record: answers.AnswerRecord | Made) -> None:
         """Have a record written; it is lost if there is no room in the queue. Called by one thread only."""
         size = _size_of(record)
-        if self._put - self._taken + size > self._queue_max and self._queue:
+        if self._put - self.taken + size > self._queue_max and self._queue:
             self._refused += 1
             return
         self._put += size
@@ -108,7 +116,7 @@ class Writer:
         size = 0
         while self._queue:
             record = self._queue.popleft()
-            self._taken += _size_of(record)
+            self.taken += _size_of(record)
             if self.error is not None:
                 self._unwritten += 1
             elif isinstance(record, Made):
@@ -153,7 +161,8 @@ def _size_of(record: answers.AnswerRecord | Made) -> int:
     if isinstance(record, Made):
         return SIZE
     if isinstance(record, answers.Answer):
-        return 2_000 + len(record.response.body) + len(record.judged or b"")
+        body, judged = record.response.body, record.judged or b""
+        return 2_000 + len(body) + (0 if judged is body else len(judged))
     return 2_000 + len(record.snapshot.body)
 
 
