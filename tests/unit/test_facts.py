@@ -46,6 +46,7 @@ def test_a_crawl_that_met_nobody() -> None:
         "outcomes": [],
         "sources": {},
         "slowest": None,
+        "usage": {},
         "patterns": {"files": 0, "first": None},
         "crawl_delays": {"files": 0, "longest": None},
         "dropped_most": [],
