@@ -36,7 +36,6 @@ from w3lib.url import canonicalize_url
 from tests.helpers.judges import oracle
 from tests.helpers.worlds.world import Arrival, File, World
 
-
 # A statement at the end of some files.
 REFUSAL = b"Content-Signal: search=yes, ai-train=no\n"
 
