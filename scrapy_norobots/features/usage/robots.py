@@ -229,14 +229,14 @@ def _of_set(found: Sequence[Found], target: str) -> Iterator[Statement]:
     Of the ``Content-Usage`` lines, these are the ones with the longest path (draft-ietf-aipref-attach, 3.1).
     """
     longest = -1
+    by_path: list[Statement] = []
     for each in found:
         if each.statement.kind != CONTENT_USAGE:
             yield each.statement
-        elif len(each.path) > longest and matches(each.path, target):
+        elif len(each.path) >= longest and matches(each.path, target):
+            by_path = [each.statement] if len(each.path) > longest else [*by_path, each.statement]
             longest = len(each.path)
-    for each in found:
-        if each.statement.kind == CONTENT_USAGE and len(each.path) == longest and matches(each.path, target):
-            yield each.statement
+    yield from by_path
 
 
 def matches(path: str, target: str) -> bool:
