@@ -4,8 +4,8 @@
 the address selects the kind of host: ``127.1.x.x`` is healthy; the robots.txt of ``127.2.x.x`` never comes,
 but its pages do; ``127.3.x.x`` is healthy and closes each connection, so that there can be many;
 ``127.4.x.x`` responds after 0.05 to 0.35 seconds and ``127.5.x.x`` after 0.2 to 5, each host always after the
-same time. The robots.txt of ``127.6.x.x`` answers 503 for up to 4 seconds after its first request. ``127.7.x.x``
-is healthy, closes each connection, and has a robots.txt of 100 kB.
+same time. The robots.txt of ``127.6.x.x`` answers 503 for up to 4 seconds after its first request.
+``127.7.x.x`` is healthy, closes each connection, and has a robots.txt of 100 kB.
 
 ``/shortest`` at ``127.0.0.1`` returns, as JSON, the shortest interval in seconds between two requests to one
 host of the last two kinds, since the last request for it.

@@ -132,7 +132,7 @@ class Fetcher:
                     return _failed(origin, url, ClosingError())
                 failed = _failed(origin, url, exc, is_proxied=bool(request.meta.get("proxy")))
                 return self._of_proxy(page, failed)
-            target = _redirect_target(response) if hops_left else None
+            target = redirect_target(response) if hops_left else None
             if target is None:
                 snapshot = _of_response(origin, response, self._config.maxsize)
                 self._events.send(Answered(origin, response, snapshot, previous))
@@ -265,7 +265,7 @@ def _zyte_api(page: Request, settings: BaseSettings) -> dict[str, object]:
     return {"zyte_api_automap": False} if is_transparent else {}
 
 
-def _redirect_target(response: Response) -> str | None:
+def redirect_target(response: Response) -> str | None:
     """Return the URL that a response redirects to; None without a redirect to an http or https URL."""
     location = response.headers.get("Location")
     if response.status not in _REDIRECTS or not location:

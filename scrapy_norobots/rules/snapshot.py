@@ -20,7 +20,8 @@ class Snapshot:
     """One download of an origin's robots.txt, including redirects.
 
     - `url` is the URL of the last hop.
-    - `time` is when the download ended, or when a later 304 confirmed it, in seconds since the epoch.
+    - `time` is when the download ended, or when a later 304 confirmed it, in seconds since the epoch. After
+      a 304, `first_time` is when the confirmed download ended; else 0. Stores do not keep it.
     - `status` is the HTTP status of the response, `headers` a few of its headers with lower-case names, and
       `body` its decoded bytes.
     - If there was no usable response, `status` is None, `error` says why, and `exception` is the exception;
@@ -44,6 +45,7 @@ class Snapshot:
     proxy: str = field(default="", compare=False, repr=False)
     exception: Exception | None = field(default=None, compare=False, repr=False)
     from_site: bool = field(default=False, compare=False, repr=False)
+    first_time: float = field(default=0.0, compare=False, repr=False)
 
     def conditions(self, url: str) -> dict[str, str]:
         """Return the headers for a download of `url` that make it conditional; none if this is another file.

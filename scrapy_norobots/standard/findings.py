@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from bisect import bisect_left
-from collections.abc import Container, Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -160,7 +160,7 @@ _Found = tuple[str, int, tuple[object, ...]]
 
 
 def find_all(
-    body: bytes | str, *, multivalue: bool = False, severities: Container[Severity] = Severity
+    body: bytes | str, *, multivalue: bool = False, severities: Container[Severity] = tuple(Severity)
 ) -> list[Finding]:
     """Return the findings of a file, sorted by line number; only those of some severities.
 
@@ -174,6 +174,7 @@ def find_all(
     else:
         records = list(read_records(body, multivalue=multivalue))
         paths = list(numbered(DISALLOW, text, 0))
+        found.extend(_of_line_breaks(text, lines))
         found.extend(_of_lines(text, lines, paths, multivalue))
         found.extend(_of_records(records, paths, lines))
         found.extend(_of_names(records))
@@ -204,20 +205,27 @@ def _of_encoding(body: bytes | str, text: str) -> Iterator[_Found]:
         yield "not-utf-8", text.count("\n", 0, match.start()), ()
 
 
+def _of_line_breaks(text: str, lines: list[str]) -> Iterator[_Found]:
+    if _ODD_LINE_BREAK.search(text):
+        yield from (
+            ("odd-line-break", at, ()) for at, line in enumerate(lines) if _ODD_LINE_BREAK.search(line)
+        )
+
+
 def _of_lines(
-    text: str, lines: list[str], paths: Iterable[tuple[int, str]], multivalue: bool
+    text: str, lines: list[str], paths: Sequence[tuple[int, str]], multivalue: bool
 ) -> Iterator[_Found]:
-    read: dict[int, list[tuple[str, ...]]] = {}  # findings by line, for the fields of the standard
-    for values, look in ((numbered(USER_AGENT, text, 0), _of_name), (paths, _of_path)):
-        for number, value in values:
+    names = list(numbered(USER_AGENT, text, 0))
+    for fields, look in ((names, _of_name), (paths, _of_path)):
+        for number, value in fields:
             for part in to_values(value) if multivalue else (value,):
-                read.setdefault(number, []).extend(look(part))
-    has_odd_breaks = _ODD_LINE_BREAK.search(text) is not None
+                for kind, *values in look(part):
+                    yield kind, number, tuple(values)
+    read = {number for number, _ in (*names, *paths)}
     for number, line in enumerate(lines):
-        if has_odd_breaks and _ODD_LINE_BREAK.search(line):
-            yield "odd-line-break", number, ()
-        for kind, *values in read[number] if number in read else _of_other_field(line):
-            yield kind, number, tuple(values)
+        if number not in read:
+            for kind, *values in _of_other_field(line):
+                yield kind, number, tuple(values)
 
 
 def _of_other_field(line: str) -> Iterator[tuple[str, ...]]:
@@ -253,14 +261,14 @@ def _of_name(value: str) -> Iterator[tuple[str, ...]]:
         yield ("several-names",)
 
 
-def _of_path(value: str) -> Iterator[tuple[str, ...]]:
-    if not value:
-        return
-    is_pattern = "*" in value or value.endswith("$")
-    if value.startswith("/") and is_normal(value) and value != "/robots.txt":  # the usual case
-        if is_pattern:
-            yield ("wildcard",)
-        return
+def _of_path(value: str) -> Iterable[tuple[str, ...]]:
+    is_pattern = "*" in value or value[-1:] == "$"
+    if value[:1] == "/" and value != "/robots.txt" and is_normal(value):  # as most are
+        return [("wildcard",)] if is_pattern else ()
+    return _of_odd_path(value, is_pattern) if value else ()
+
+
+def _of_odd_path(value: str, is_pattern: bool) -> Iterator[tuple[str, ...]]:
     prefix = prefix_of(value)
     if prefix is None:
         yield ("foreign-url",)
@@ -282,17 +290,20 @@ def _of_path(value: str) -> Iterator[tuple[str, ...]]:
 
 
 def _of_records(
-    records: Iterable[RawRecord], paths: Iterable[tuple[int, str]], lines: list[str]
+    records: Iterable[RawRecord], paths: Sequence[tuple[int, str]], lines: list[str]
 ) -> Iterator[_Found]:
     default_line = last_line = 0
     first_lines: list[int] = []
+    path_lines = [number for number, _ in paths]
     in_records: set[int] = set()
     for record in records:
         first_line = record.names[0][0]
         first_lines.append(first_line)
         if last_line and all(line.strip(BLANKS) for line in lines[last_line + 1 : first_line]):
             yield "no-blank-line", first_line, ()
-        rule_lines = [line for line, _ in record.rules]
+        ((line, below),) = record.texts  # the Disallow lines in it are the record's
+        end = bisect_right(path_lines, line + below.count("\n"))
+        rule_lines = path_lines[bisect_right(path_lines, line) : end]
         last_line = rule_lines[-1] if rule_lines else record.names[-1][0]
         if not rule_lines:
             yield "no-disallow", first_line, ()
@@ -302,7 +313,7 @@ def _of_records(
                 yield "second-default", number, (default_line,)
             elif name == DEFAULT_NAME:
                 default_line = first_line
-    for number, _ in paths:
+    for number in path_lines:
         if number not in in_records:
             above = bisect_left(first_lines, number)
             yield "stray-disallow", number, (first_lines[above - 1] if above else 0,)

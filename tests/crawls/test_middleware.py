@@ -255,7 +255,11 @@ def test_a_crawl_only_drops_or_passes_a_url_that_is_none(mode: str, tmp_path: Pa
     with Site(ROBOTS) as site:
         host = site.url.removeprefix("http://")
         urls = [url.replace("{host}", host) for url in NO_PLAIN_URLS]
-        requests = [{"url": url, "meta": {"verbatim_url": True}} for url in urls if is_accepted(url)]
+        requests = [
+            {"url": url, "meta": {"verbatim_url": True}, "dont_filter": True}
+            for url in urls
+            if is_accepted(url)
+        ]
         assert len(requests) > 5
         seen = crawl(*requests, f"{site.url}/", mode=mode, settings=settings)
         assert not [target for target in site.targets() if "back" in target]

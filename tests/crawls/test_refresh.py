@@ -10,7 +10,6 @@ from scrapy import signals
 
 from tests.helpers.running.crawling import ADDON, MODES, Crawl, crawl
 from tests.helpers.sites import Answer, Hit, Site
-from tests.helpers.sites.faults import Exchange, Fault, FaultLab
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 OTHER_RULES = "User-agent: *\nDisallow: /attic/\n"
@@ -203,25 +202,3 @@ def test_memory_max_limits_memory() -> None:
         spider, settings = "tests.helpers.spiders.asking.Asking", {**ADDON, "NOROBOTS_MEMORY_MAX": 1}
         crawl(f"{start.url}/", spider=spider, settings=settings, arguments={"plan": plan})
     assert len(one.robots_hits()) == len(other.robots_hits()) == 2
-
-
-def test_a_file_that_a_reset_cuts_off_replaces_no_rules(mode: str) -> None:
-    def play(exchange: Exchange) -> None:
-        exchange.send(b"HTTP/1.0 200 OK\r\n\r\nUser-agent: *\n")
-        if len(exchange.lab.asked["changing"]) == 1:
-            exchange.send(b"Disallow: /back/\n")
-        else:
-            exchange.lab.closing.wait(0.1)  # a reset drops what the client has not read yet
-            exchange.reset()
-
-    with FaultLab([Fault("changing", "rules", play)]) as lab, Site() as start:
-        url = f"{lab.origin(lab.faults[0])}/back/"
-        seen = crawl(
-            f"{start.url}/",
-            spider="tests.helpers.spiders.asking.Asking",
-            settings=SHORT,
-            arguments={"plan": [(0, url), (LONGER_THAN_TTL, url)]},
-            mode=mode,
-        )
-        assert len(lab.asked["changing"]) == 2
-    assert seen.notes["results"] == [FORBIDDEN, FORBIDDEN]

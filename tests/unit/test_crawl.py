@@ -168,6 +168,9 @@ def test_each_load_is_counted_by_what_it_came_to() -> None:
         (b"Allow: /*", False),
         (b"Disallow: /a\rUser-agent: *", False),
         (b"Disallow:\n/*", False),
+        (b"* Disallow: /*", False),
+        (b"Disallow: /a # *\nDisallow: /b*", True),
+        (b"Sitemap: /*\rAllow: /$\rDisallow: /$", True),
     ],
 )
 def test_a_pattern_is_a_star_or_dollar_in_a_disallow_line(line: bytes, is_pattern: bool) -> None:

@@ -32,9 +32,21 @@ from scrapy_norobots.events import (
     Passed,
     Recalled,
 )
+from scrapy_norobots.features.evidence import judges
 from scrapy_norobots.features.evidence.decisions import Made
-from scrapy_norobots.features.evidence.fields import AIOHTTP, ALSO_ROBOTS, MULTIVALUE, POLICY, PURPOSES
-from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
+from scrapy_norobots.features.evidence.fields import (
+    AIOHTTP,
+    ALSO_ROBOTS,
+    DRY_RUN,
+    MULTIVALUE,
+    PARSERS,
+    POLICY,
+    PURPOSES,
+    PYTHON,
+    REDIRECT,
+    RETRY,
+)
+from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD, redirect_target
 from scrapy_norobots.placeholders import expand
 from scrapy_norobots.rules.spellings import knows_aiohttp
 from scrapy_norobots.scrapy_api import compat
@@ -106,6 +118,8 @@ class Evidence:
         # The last answer to each download, and when it came, until the next one comes or the download ends:
         # only then is it known whether it is judged, or Scrapy's retry middleware tries again.
         self._held: dict[str, tuple[Response, float]] = {}
+        # The URL that is requested for each download, if redirects have led to another one than the first.
+        self._requested: dict[str, str] = {}
 
     def subscribe(self, events: Events) -> None:
         """Record what happens in the crawl. Nothing is opened before the middleware is ready."""
@@ -141,7 +155,7 @@ class Evidence:
         except ImportError as exc:
             problem = f"needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})"
             raise error("NOROBOTS_EVIDENCE", self._config.folder, problem) from exc
-        except OSError as exc:
+        except (OSError, ValueError) as exc:  # a ValueError for a null character
             raise error("NOROBOTS_EVIDENCE", self._config.folder, f"cannot be written: {exc}") from exc
         self._crawler.signals.connect(self._close, signals.spider_closed)
 
@@ -161,24 +175,33 @@ class Evidence:
         if final is None or (final.status, final.body) != (response.status, response.body):
             origin = Origin.of(f"{key}/")
             assert origin is not None  # the fetcher has set the key
-            self._put(self._answers.Answer(origin, response, when))
+            url = self._requested.get(key, origin.robots_url)
+            self._put(self._answers.Answer(origin, response, when, requested=url, followed_by=RETRY))
 
     def _answered(self, event: Answered) -> None:
         origin, response, snapshot, previous = event
-        self._release(str(origin), response)
-        when, judged, renewed = time.time(), None, None
-        if snapshot is not None:
+        key = str(origin)
+        self._release(key, response)
+        requested = self._requested.get(key, origin.robots_url)
+        when, judged, renewed, followed_by = time.time(), None, None, ""
+        if snapshot is None:
+            followed_by = REDIRECT
+            self._requested[key] = redirect_target(response) or requested
+        else:
             when = snapshot.time
             if snapshot.status == 304 and previous is not None and previous.conditions(snapshot.url):
                 renewed = previous
             elif snapshot.status is not None and 200 <= snapshot.status < 300:
                 judged = snapshot.body
-        self._put(self._answers.Answer(origin, response, when, judged, renewed))
+        self._put(self._answers.Answer(origin, response, when, judged, renewed, requested, followed_by))
 
     def _downloaded(self, event: Downloaded) -> None:
-        self._release(str(event.snapshot.origin))
-        if event.snapshot.status is None:  # it has led to no file
-            self._put(self._answers.Copy(event.snapshot, source=""))
+        snapshot = event.snapshot
+        key = str(snapshot.origin)
+        self._release(key)
+        requested = self._requested.pop(key, snapshot.origin.robots_url)
+        if snapshot.status is None:  # it has led to no file
+            self._put(self._answers.Copy(snapshot, "", requested))
 
     def _recalled(self, event: Recalled) -> None:
         for snapshot in event.snapshots:
@@ -249,13 +272,17 @@ class Evidence:
             await compat.sleep(_PAUSE)
             waited += _PAUSE
         self._check_loss()
-        self._log(
-            logging.INFO,
-            "The evidence of this crawl is in %s (decisions: %d, answers to requests for robots.txt: %d)",
-            self._folder,
-            writer.decisions,
-            writer.answers,
-        )
+        if not isinstance(writer.error, FileNotFoundError):
+            self._log(
+                logging.INFO,
+                "The evidence of this crawl is in %s (decisions: %d, answers to requests for robots.txt: %d, "
+                "head: %s)",
+                self._folder,
+                writer.decisions,
+                writer.answers,
+                writer.head,
+            )
+            self._stats.set_value("norobots/evidence/head", writer.head)
         self._stats.set_value("norobots/evidence/answers", writer.answers)
         self._stats.set_value("norobots/evidence/decisions", writer.decisions)
         if writer.lost:
@@ -274,7 +301,7 @@ def _run_name(crawler: Crawler) -> str:
 
 
 def _about(config: Config, evidence: EvidenceConfig) -> dict[str, str]:
-    """Return what a `warcinfo` record says about a crawl; the audit needs the last five."""
+    """Return what a `warcinfo` record says about a crawl; the audit needs those of `fields.SETTINGS`."""
     from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
 
     return {
@@ -286,6 +313,9 @@ def _about(config: Config, evidence: EvidenceConfig) -> dict[str, str]:
         POLICY: json.dumps(dict(config.status_policy.table)),
         MULTIVALUE: str(config.multivalue),
         AIOHTTP: str(knows_aiohttp()),
+        DRY_RUN: str(config.dry_run),
+        PARSERS: json.dumps([judges.description(parser) for parser in judges.parsers_of(config)]),
+        PYTHON: judges.python(),
         ALSO_ROBOTS: json.dumps(config.also_robots),
         PURPOSES: json.dumps(evidence.purposes if evidence.purposes or evidence.usage else None),
     }

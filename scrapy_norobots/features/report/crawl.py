@@ -62,8 +62,8 @@ _SMALL_TO_EXAMINE = 8 * 1024
 # How many origins a report lists: each takes about 0.7 kB of memory while the crawl runs.
 _ROWS_MAX = 10_000
 
-# The first `*` or `$` of a line, with the rest of the line; and what precedes it in a Disallow line, unless it is
-# in a comment. Such patterns are the most common cause of different readings.
+# The first `*` or `$` of a line, with the rest of it; and what precedes it in a Disallow line, unless it
+# is in a comment. Such patterns are the most common cause of different readings.
 _STARS = re.compile(rb"\*[^\n]*"), re.compile(rb"\$[^\n]*")
 _BEFORE_STAR = re.compile(rb"(?i)[ \t]*disallow[ \t]*:[^#]*")
 

@@ -23,6 +23,9 @@ _COLUMNS = (
     "findings", "detail",
 )  # fmt: skip
 _RULES_SHOWN = 12
+_DELAY_HEADER = (
+    '<th scope="col" data-column="crawl_delay" class="number"><button type="button">Crawl-delay</button></th>'
+)
 
 
 def to_json(facts: Facts) -> str:
@@ -60,6 +63,7 @@ def to_html(facts: Facts) -> str:
         sources=_sources(facts),
         rules=_rules(facts),
         listed=_listed(facts),
+        delay_header=_DELAY_HEADER if any(row["crawl_delay"] for row in facts["rows"]) else "",
         files=_json_block(facts["files"]),
     )
 
