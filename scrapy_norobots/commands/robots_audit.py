@@ -34,6 +34,7 @@ from scrapy_norobots.commands.progress import Progress
 from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, WARC_SUFFIX
 from scrapy_norobots.features.evidence.folders import Folders
 from scrapy_norobots.features.evidence.judges import described_path, description, path_of
+from scrapy_norobots.features.usage import UsageConfig
 from scrapy_norobots.rules.parser import Reader, StrictRobotParser
 from scrapy_norobots.standard.decision import printable
 
@@ -170,8 +171,15 @@ class RobotsAudit(RobotsCommand):
         if is_stopped:
             yield "stopped by Ctrl-C: the rest was not checked"
 
-    def _reading(self, parsers: Sequence[str], *, multivalue: bool) -> Reading:
-        """Return a reading by these parsers: the strict one, Scrapy's, or those that the settings name.
+    def _reading(
+        self,
+        parsers: Sequence[str],
+        *,
+        multivalue: bool,
+        also_robots: tuple[str, ...],
+        purposes: tuple[str, ...] | None,
+    ) -> Reading:
+        """Return the reading of a crawl, by the strict parser, Scrapy's, or those that the settings name.
 
         A parser that only the evidence names is not imported: the evidence may come from somebody else.
         """
@@ -188,7 +196,12 @@ class RobotsAudit(RobotsCommand):
         first, *also = [known[path] for path in paths]
         try:
             reader = Reader(
-                crawler, None if first is StrictRobotParser else first, also, multivalue=multivalue
+                crawler,
+                None if first is StrictRobotParser else first,
+                also,
+                multivalue=multivalue,
+                also_robots=also_robots,
+                statements=UsageConfig(purposes is not None, purposes or ()).reader(),
             )
         except ValueError as exc:
             raise LookupError(str(exc)) from exc
