@@ -25,7 +25,7 @@ from scrapy.utils.misc import load_object
 from scrapy_norobots.rules.access import DEFAULT_PRESET, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.parser import StrictRobotParser
-from scrapy_norobots.stores import FORMS, MEMORY
+from scrapy_norobots.stores import FORMS, LARGEST_FILE, MEMORY
 
 if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
@@ -59,7 +59,6 @@ REDIRECT_MAX = 5
 _DAY, _CENTURY = 86_400, 100 * 365 * 86_400
 _MILLION = 10**6
 _TIB = 1024**4
-_LARGEST_FILE = 256 * 1024 * 1024  # Redis accepts entries of at most twice that size
 
 DEFAULTS: Mapping[str, object] = MappingProxyType(
     {
@@ -330,7 +329,7 @@ class Config(Section):
     retry_closed_max: int = setting(_whole, "NOROBOTS_RETRY_CLOSED_MAX", "requests", 0, _MILLION)
     timeout: float = setting(_number, "NOROBOTS_TIMEOUT", "seconds", 0.001, _DAY)
     retry_times: int = setting(_whole, "NOROBOTS_RETRY_TIMES", "retries", 0, 100)
-    maxsize: int = setting(_whole, "NOROBOTS_MAXSIZE", "bytes", 1, _LARGEST_FILE)
+    maxsize: int = setting(_whole, "NOROBOTS_MAXSIZE", "bytes", 1, LARGEST_FILE)
     copy_meta: tuple[str, ...] = setting(_names, "NOROBOTS_COPY_META")
     waiting: WaitingConfig = setting(WaitingConfig.from_settings)
     memory_max: int = setting(_whole, "NOROBOTS_MEMORY_MAX", "bytes", 1, _TIB)

@@ -211,7 +211,12 @@ class RobotsLoader:
             return None
         shown = without_password(value)
         try:
-            store = open_store(value, self._config.store_max, has_asyncio=compat.has_asyncio(self._crawler))
+            store = open_store(
+                value,
+                self._config.store_max,
+                self._config.maxsize,
+                has_asyncio=compat.has_asyncio(self._crawler),
+            )
         except (ImportError, ValueError) as exc:
             raise ValueError(f"NOROBOTS_STORE = {shown!r}: {exc}") from None
         logger.info("Storing robots.txt files in %s (NOROBOTS_STORE)", shown)

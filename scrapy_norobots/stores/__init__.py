@@ -27,6 +27,9 @@ _PASSWORD_IN_QUERY = re.compile(r"(?<=[?&]password=)[^&]*")
 URLS = "sqlite:///path or redis://host:port/db"
 FORMS = f"memory, {URLS}"
 
+# The largest robots.txt that any crawl accepts, in bytes.
+LARGEST_FILE = 256 * 1024 * 1024
+
 # How long a lock lasts, and how often its holder extends it, in seconds; the lock of a dead process expires.
 LOCK_SECONDS = 30.0
 _EXTEND_EVERY = LOCK_SECONDS / 3
@@ -82,11 +85,17 @@ class BrowsableStore(Store, Protocol):
 
 
 def open_store(
-    value: str, max_bytes: int, *, has_asyncio: bool = True, must_exist: bool = False
+    value: str,
+    max_bytes: int,
+    maxsize: int = LARGEST_FILE,
+    *,
+    has_asyncio: bool = True,
+    must_exist: bool = False,
 ) -> BrowsableStore:
     """Return the store for a value of `NOROBOTS_STORE` other than ``memory``.
 
     Nothing is opened or connected yet. `max_bytes` limits the size of a store that has no limit of its own;
+    `maxsize` is the size of the largest robots.txt, in bytes: an entry with a larger one is a miss.
     `has_asyncio` says whether an asyncio event loop will run. With `must_exist`, the methods of the store
     raise an exception if it is missing or damaged, and it is neither created nor repaired. Raises
     `ValueError` if the value is invalid, and `ImportError`, with the package to install, if one is missing.
@@ -98,7 +107,7 @@ def open_store(
             raise ValueError("has no file name; expected sqlite:///relative/path or sqlite:////absolute/path")
         from scrapy_norobots.stores.sqlite import SqliteStore  # noqa: PLC0415  # needed for this store only
 
-        return SqliteStore(path, max_bytes, must_exist=must_exist)
+        return SqliteStore(path, max_bytes, maxsize, must_exist=must_exist)
     if scheme in _REDIS_SCHEMES and colon:
         if not has_asyncio:
             raise ValueError("needs asyncio: use the asyncio reactor (TWISTED_REACTOR), or sqlite:///path")
@@ -106,7 +115,7 @@ def open_store(
             from scrapy_norobots.stores.redis import RedisStore  # noqa: PLC0415  # an optional dependency
         except ImportError as exc:
             raise ImportError(f"needs redis-py: pip install 'scrapy-norobots[redis]' ({exc})") from exc
-        return RedisStore(value)
+        return RedisStore(value, maxsize)
     raise ValueError(f"unsupported store URL; expected {URLS if must_exist else FORMS}")
 
 

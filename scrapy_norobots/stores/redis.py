@@ -6,6 +6,7 @@ are those of redis-py: they expire too, and only the holder can release one.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
@@ -18,11 +19,15 @@ from redis.exceptions import ConnectionError, LockError  # noqa: A004  # not the
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import entries
+from scrapy_norobots.standard.robotstxt import SMALL_BODY
+from scrapy_norobots.stores import LARGEST_FILE, entries
 from scrapy_norobots.stores.circuit_breaker import CONCURRENT_CALLS, TIMEOUT
 
 _SNAPSHOTS = "norobots:snapshots:"
 _LOCK = "norobots:claim:"  # not "lock": processes of version 0.1 may use the same database
+
+# Larger entries are decompressed in a thread, in bytes.
+_SMALL_ENTRY = 4096
 
 # How many keys a step of SCAN looks at, including those of other programs; its entries are read at once.
 _PAGE = 100
@@ -34,23 +39,24 @@ class RedisStore:
     Raises `ValueError` if the URL is invalid.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, maxsize: int = LARGEST_FILE) -> None:
         pool = _pool(url)
         self._redis = Redis(connection_pool=pool)
+        self._maxsize = maxsize
         self._owner = uuid4().hex.encode()
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first."""
         # Another program may have stored a value that is not a string: GET would raise an error.
         (entry,) = await self._redis.mget(f"{_SNAPSHOTS}{origin}")
-        return entries.decode(entry, origin) if isinstance(entry, bytes) else ()
+        return await self._decode(entry, origin) if isinstance(entry, bytes) else ()
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
         """Save the snapshots of one origin."""
         milliseconds = int((until - time.time()) * 1000)
         if milliseconds > 0:
             key = f"{_SNAPSHOTS}{snapshots[0].origin}"
-            await self._redis.set(key, entries.encode(snapshots), px=milliseconds)
+            await self._redis.set(key, await _encode(snapshots), px=milliseconds)
 
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots. The order is that of SCAN, so they are not sorted."""
@@ -61,7 +67,7 @@ class RedisStore:
                 assert isinstance(key, bytes)  # the pool does not decode
                 origin = entries.origin_of(key.decode("utf-8", "replace").removeprefix(_SNAPSHOTS))
                 if origin is not None and isinstance(entry, bytes):  # else it has expired
-                    yield origin, entries.decode(entry, origin)
+                    yield origin, await self._decode(entry, origin)
 
     async def delete(self, origin: Origin) -> bool:
         """Delete the entry of an origin."""
@@ -90,8 +96,19 @@ class RedisStore:
         await self._redis.aclose()
         await self._redis.connection_pool.disconnect()
 
+    async def _decode(self, entry: bytes, origin: Origin) -> tuple[Snapshot, ...]:
+        if len(entry) <= _SMALL_ENTRY:
+            return entries.decode(entry, origin, self._maxsize)
+        return await asyncio.to_thread(entries.decode, entry, origin, self._maxsize)
+
     def _lock(self, origin: Origin, seconds: float | None) -> Lock:
         return Lock(self._redis, f"{_LOCK}{origin}", timeout=seconds, blocking=False, thread_local=False)
+
+
+async def _encode(snapshots: Sequence[Snapshot]) -> bytes:
+    if sum(len(snapshot.body) for snapshot in snapshots) <= SMALL_BODY:
+        return entries.encode(snapshots)
+    return await asyncio.to_thread(entries.encode, snapshots)
 
 
 def _pool(url: str) -> BlockingConnectionPool:

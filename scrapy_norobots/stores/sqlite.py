@@ -23,7 +23,7 @@ from typing import TypeVar
 from uuid import uuid4
 
 from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.stores import NotAStoreError, entries
+from scrapy_norobots.stores import LARGEST_FILE, NotAStoreError, entries
 
 if sys.platform != "win32":
     import fcntl
@@ -72,13 +72,18 @@ class UnusableFileError(Exception):
 class SqliteStore:
     """Snapshots in the file at `path`, of about `max_bytes` at most. Missing directories are created.
 
+    An entry with a robots.txt of more than `maxsize` bytes is a miss.
+
     With `must_exist`, the methods raise `OSError`, `NotAStoreError` or `UnusableFileError` if `path` is not
     a store that can be read. Nothing is created, renamed or repaired.
     """
 
-    def __init__(self, path: str, max_bytes: int, *, must_exist: bool = False) -> None:
+    def __init__(
+        self, path: str, max_bytes: int, maxsize: int = LARGEST_FILE, *, must_exist: bool = False
+    ) -> None:
         self._path = Path(path)
         self._max_bytes = max_bytes
+        self._maxsize = maxsize
         self._must_exist = must_exist
         self._owner = uuid4().hex
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="norobots-sqlite")
@@ -92,7 +97,7 @@ class SqliteStore:
             # Another program may have stored a value of any type.
             statement = "SELECT CAST(entry AS BLOB) FROM entries WHERE origin = ? AND until > ?"
             row = db.execute(statement, (str(origin), time.time())).fetchone()
-            return entries.decode(row[0], origin) if row else ()
+            return entries.decode(row[0], origin, self._maxsize) if row else ()
 
         return await self._run(load)
 
@@ -125,7 +130,7 @@ class SqliteStore:
             for key, entry in page:
                 origin = entries.origin_of(key.decode("utf-8", "replace"))
                 if origin is not None:
-                    yield origin, entries.decode(entry, origin)
+                    yield origin, entries.decode(entry, origin, self._maxsize)
             last = page[-1][0]
 
     async def delete(self, origin: Origin) -> bool:

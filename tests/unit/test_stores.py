@@ -15,8 +15,8 @@ import pytest
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import BrowsableStore, Store, entries, open_store, without_password
-from tests.helpers.samples.snapshots import EMPTY, FOUND, LOST, MAX_BYTES, ORIGIN, OTHER, later
-from tests.unit.test_entries import HEADS_OF_OTHERS, WHOLE, sealed
+from tests.helpers.samples.snapshots import EMPTY, FOUND, LOST, MAX_BYTES, ORIGIN, OTHER, later, noise
+from tests.unit.test_entries import HEADS_OF_OTHERS, WHOLE, both, plain
 
 _T = TypeVar("_T")
 
@@ -215,10 +215,11 @@ def test_one_of_many_simultaneous_calls_gets_the_lock(shelf: Shelf) -> None:
         b"{}",
         WHOLE[:-1],
         WHOLE + b"\n",
-        WHOLE.replace(b"/back/", b"/bach/"),
-        WHOLE.replace(b"norobots 1 ", b"norobots 2 "),
+        plain(entries._content((FOUND,))).replace(b"/back/", b"/bach/"),
+        WHOLE.replace(b"norobots 2 ", b"norobots 1 "),
+        WHOLE.replace(b"norobots 2 ", b"norobots 3 "),
         entries.encode((replace(FOUND, origin=OTHER),)),
-        *(sealed(head) for head in HEADS_OF_OTHERS),
+        *(entry for head in HEADS_OF_OTHERS for entry in both(head)),
     ],
 )
 def test_a_damaged_or_foreign_entry_is_a_miss(shelf: Shelf, entry: bytes) -> None:
@@ -245,7 +246,7 @@ def test_the_size_is_limited_and_the_oldest_are_deleted(shelf: Shelf) -> None:
             await client.config_set("maxmemory", used + MAX_BYTES)
             await client.config_set("maxmemory-policy", "volatile-ttl")
             await client.config_set("maxmemory-samples", 64)
-        body = bytes(8192)
+        body = noise(8192)
         origins = [Origin("http", f"{number}.town.example", 80) for number in range(100)]
         for number, origin in enumerate(origins):
             await store.save((replace(FOUND, origin=origin, body=body),), later() + 100 * number)
@@ -322,7 +323,7 @@ def test_each_origin_is_listed_with_its_snapshots(shelf: Shelf) -> None:
 
 def test_many_origins_are_listed_page_by_page(shelf: Shelf) -> None:
     async def work(store: BrowsableStore) -> None:
-        bodies = [bytes(700_000) if number % 700 == 0 else b"" for number in range(2500)]
+        bodies = [noise(700_000) if number % 700 == 0 else b"" for number in range(2500)]
         origins = [Origin("http", f"{number}.town.example", 80) for number in range(len(bodies))]
         snapshots = [replace(FOUND, origin=origin, body=bodies[at]) for at, origin in enumerate(origins)]
         for start in range(0, len(snapshots), 100):
