@@ -19,7 +19,7 @@ from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
-from scrapy_norobots.stores import NotAStoreError, Store
+from scrapy_norobots.stores import Locked, NotAStoreError, Store
 
 logger = logging.getLogger(__name__)
 
@@ -62,17 +62,17 @@ class CircuitBreaker:
         """Return the snapshots of an origin, oldest first."""
         return await self._try("load", lambda: self._store.load(origin), ())
 
+    async def lock(self, origin: Origin, seconds: float) -> Locked:
+        """Acquire the lock of an origin, or extend it, and load its snapshots."""
+        return await self._try("lock", lambda: self._store.lock(origin, seconds), Locked(True, ()))
+
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        """Save the snapshots of one origin, if that is possible."""
+        """Save the snapshots of one origin, if that is possible, and release its lock."""
         await self._try("save", lambda: self._store.save(snapshots, until), None)
 
-    async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
-        """Acquire the lock of an origin, or extend it."""
-        return await self._try("acquire_lock", lambda: self._store.acquire_lock(origin, seconds), True)
-
-    async def release_lock(self, origin: Origin) -> None:
+    async def unlock(self, origin: Origin) -> None:
         """Release the lock of an origin."""
-        await self._try("release_lock", lambda: self._store.release_lock(origin), None)
+        await self._try("unlock", lambda: self._store.unlock(origin), None)
 
     async def close(self) -> None:
         """Close the store. A failure is only logged."""

@@ -1,7 +1,7 @@
 """`RedisStore`: snapshots in Redis, shared by any number of machines.
 
 An entry expires when it can no longer be used; Redis's own setting ``maxmemory`` limits the total size. Locks
-are those of redis-py: they expire too, and only the holder can release one.
+expire too, and only the holder can release one.
 """
 
 from __future__ import annotations
@@ -9,22 +9,38 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.lock import Lock
-from redis.exceptions import ConnectionError, LockError  # noqa: A004  # not the built-in one
+from redis.exceptions import ConnectionError  # noqa: A004  # not the built-in one
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.robotstxt import SMALL_BODY
-from scrapy_norobots.stores import LARGEST_FILE, entries
+from scrapy_norobots.stores import LARGEST_FILE, Locked, entries
 from scrapy_norobots.stores.circuit_breaker import CONCURRENT_CALLS, TIMEOUT
 
 _SNAPSHOTS = "norobots:snapshots:"
 _LOCK = "norobots:claim:"  # not "lock": processes of version 0.1 may use the same database
+
+# Scripts, because each of them is one round trip. The keys are those of the lock and of the entry; the values
+# begin with the owner of the lock. MGET returns nothing for a value of another type.
+_LOCK_SCRIPT = """
+local is_held = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
+local found = redis.call('MGET', KEYS[1], KEYS[2])
+if found[1] == ARGV[1] then
+    is_held = redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
+return {is_held and 1 or 0, found[2]}
+"""
+_UNLOCK_SCRIPT = """
+if redis.call('MGET', KEYS[1])[1] == ARGV[1] then
+    redis.call('DEL', KEYS[1])
+end
+"""
+_SAVE_SCRIPT = "redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])" + _UNLOCK_SCRIPT
 
 # Larger entries are decompressed in a thread, in bytes.
 _SMALL_ENTRY = 4096
@@ -48,15 +64,25 @@ class RedisStore:
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first."""
         # Another program may have stored a value that is not a string: GET would raise an error.
-        (entry,) = await self._redis.mget(f"{_SNAPSHOTS}{origin}")
-        return await self._decode(entry, origin) if isinstance(entry, bytes) else ()
+        (entry,) = await self._redis.mget(self._keys(origin)[1])
+        return await self._decode(entry, origin)
+
+    async def lock(self, origin: Origin, seconds: float) -> Locked:
+        """Acquire the lock of an origin, or extend it, and load its snapshots."""
+        is_held, entry = await self._run(_LOCK_SCRIPT, origin, int(seconds * 1000))
+        return Locked(bool(is_held), await self._decode(entry, origin))
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        """Save the snapshots of one origin."""
+        """Save the snapshots of one origin, and release its lock."""
         milliseconds = int((until - time.time()) * 1000)
-        if milliseconds > 0:
-            key = f"{_SNAPSHOTS}{snapshots[0].origin}"
-            await self._redis.set(key, await _encode(snapshots), px=milliseconds)
+        if milliseconds <= 0:
+            await self.unlock(snapshots[0].origin)
+        else:
+            await self._run(_SAVE_SCRIPT, snapshots[0].origin, await _encode(snapshots), milliseconds)
+
+    async def unlock(self, origin: Origin) -> None:
+        """Release the lock of an origin."""
+        await self._run(_UNLOCK_SCRIPT, origin)
 
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots. The order is that of SCAN, so they are not sorted."""
@@ -73,36 +99,26 @@ class RedisStore:
         """Delete the entry of an origin."""
         return bool(await self._redis.delete(f"{_SNAPSHOTS}{origin}"))
 
-    async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
-        """Acquire the lock of an origin, or extend it."""
-        lock = self._lock(origin, seconds)
-        if await lock.acquire(token=self._owner):
-            return True
-        lock.local.token = self._owner
-        try:
-            return bool(await lock.reacquire())
-        except LockError:
-            return False  # another process holds it
-
-    async def release_lock(self, origin: Origin) -> None:
-        """Release the lock of an origin."""
-        lock = self._lock(origin, None)
-        lock.local.token = self._owner
-        with suppress(LockError):  # it has expired, and another process may hold it
-            await lock.release()
-
     async def close(self) -> None:
         """Close all connections."""
         await self._redis.aclose()
         await self._redis.connection_pool.disconnect()
 
-    async def _decode(self, entry: bytes, origin: Origin) -> tuple[Snapshot, ...]:
+    async def _run(self, script: str, origin: Origin, *values: bytes | int) -> Any:
+        """Run a script with the keys of an origin, whose lock this object owns."""
+        return await self._redis.eval(script, 2, *self._keys(origin), self._owner, *values)
+
+    @staticmethod
+    def _keys(origin: Origin) -> tuple[str, str]:
+        """Return the keys of the lock and of the entry of an origin."""
+        return f"{_LOCK}{origin}", f"{_SNAPSHOTS}{origin}"
+
+    async def _decode(self, entry: object, origin: Origin) -> tuple[Snapshot, ...]:
+        if not isinstance(entry, bytes):
+            return ()
         if len(entry) <= _SMALL_ENTRY:
             return entries.decode(entry, origin, self._maxsize)
         return await asyncio.to_thread(entries.decode, entry, origin, self._maxsize)
-
-    def _lock(self, origin: Origin, seconds: float | None) -> Lock:
-        return Lock(self._redis, f"{_LOCK}{origin}", timeout=seconds, blocking=False, thread_local=False)
 
 
 async def _encode(snapshots: Sequence[Snapshot]) -> bytes:

@@ -374,7 +374,7 @@ def test_an_interrupted_crawl_does_not_wait_for_others(tmp_path: Path) -> None:
             store = SqliteStore(str(path), 2**20)
             origin = Origin.of(site.url)
             assert origin is not None
-            assert await store.acquire_lock(origin, 150)
+            assert (await store.lock(origin, 150)).is_held
             await store.close()
 
         asyncio.run(lock())

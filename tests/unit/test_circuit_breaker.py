@@ -14,9 +14,9 @@ from twisted.internet.defer import Deferred
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import circuit_breaker
+from scrapy_norobots.stores import Locked, circuit_breaker
 from scrapy_norobots.stores.circuit_breaker import PAUSE, TIMEOUT, CircuitBreaker
-from tests.helpers.samples.snapshots import FOUND, ORIGIN
+from tests.helpers.samples.snapshots import FOUND, LOST, ORIGIN
 
 CONTINUES = "the crawl continues without the store, and tries it again every few seconds"
 
@@ -42,10 +42,10 @@ class Moody:
     async def save(self, snapshots: object, until: float) -> None:
         await self._do(None)
 
-    async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
-        return await self._do(False)
+    async def lock(self, origin: Origin, seconds: float) -> Locked:
+        return await self._do(Locked(False, (LOST,)))
 
-    async def release_lock(self, origin: Origin) -> None:
+    async def unlock(self, origin: Origin) -> None:
         await self._do(None)
 
     async def close(self) -> None:
@@ -93,9 +93,9 @@ def test_a_failing_store_is_reported_once_and_not_called(
             monkeypatch.setattr(circuit_breaker, "TIMEOUT", 0.05)
         for _ in range(3):
             assert await circuit.breaker.load(ORIGIN) == ()
-            assert await circuit.breaker.acquire_lock(ORIGIN, 60)
+            assert await circuit.breaker.lock(ORIGIN, 60) == (True, ())
             await circuit.breaker.save((FOUND,), 0)
-            await circuit.breaker.release_lock(ORIGIN)
+            await circuit.breaker.unlock(ORIGIN)
         assert circuit.store.calls == 2  # one before, one that failed
         circuit.now += PAUSE
         assert await circuit.breaker.load(ORIGIN) == ()
@@ -105,9 +105,9 @@ def test_a_failing_store_is_reported_once_and_not_called(
         monkeypatch.setattr(circuit_breaker, "TIMEOUT", TIMEOUT)
         circuit.now += PAUSE + TIMEOUT
         assert await circuit.breaker.load(ORIGIN) == (FOUND,)
-        assert not await circuit.breaker.acquire_lock(ORIGIN, 60)
+        assert await circuit.breaker.lock(ORIGIN, 60) == (False, (LOST,))
         await circuit.breaker.save((FOUND,), 0)
-        await circuit.breaker.release_lock(ORIGIN)
+        await circuit.breaker.unlock(ORIGIN)
         assert circuit.store.calls == 3 + 4
 
     with caplog.at_level(logging.INFO):

@@ -27,7 +27,7 @@ def test_a_restart_of_redis_does_not_fail_a_call(redis_server: RedisServer) -> N
         redis_server.start()
         for _ in range(2):
             assert await asyncio.gather(*(store.load(origin) for origin in origins)) == [()] * 40
-        assert await store.acquire_lock(ORIGIN, 60)
+        assert (await store.lock(ORIGIN, 60)).is_held
         await store.close()
 
     asyncio.run(work())

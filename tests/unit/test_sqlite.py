@@ -267,7 +267,7 @@ def test_a_lock_is_respected_unless_its_clock_was_wrong(tmp_path: Path, ahead: i
 
     async def work() -> None:
         store = SqliteStore(str(path), MAX_BYTES)
-        assert await store.acquire_lock(ORIGIN, 20) is is_free
+        assert (await store.lock(ORIGIN, 20)).is_held is is_free
         await store.close()
 
     asyncio.run(work())

@@ -144,27 +144,52 @@ def test_many_writers_lose_no_entries(shelf: Shelf) -> None:
 def test_a_lock_has_one_holder_until_it_is_released(shelf: Shelf) -> None:
     async def work(first: Store) -> None:
         second = shelf.open()
-        assert await first.acquire_lock(ORIGIN, 60)
-        assert not await second.acquire_lock(ORIGIN, 60)
-        assert await second.acquire_lock(OTHER, 60)
-        await second.release_lock(ORIGIN)  # another store holds it
-        assert not await second.acquire_lock(ORIGIN, 60)
-        await first.release_lock(ORIGIN)
-        assert await second.acquire_lock(ORIGIN, 60)
+        assert (await first.lock(ORIGIN, 60)).is_held
+        assert not (await second.lock(ORIGIN, 60)).is_held
+        assert (await second.lock(OTHER, 60)).is_held
+        await second.unlock(ORIGIN)  # another store holds it
+        assert not (await second.lock(ORIGIN, 60)).is_held
+        await first.unlock(ORIGIN)
+        assert (await second.lock(ORIGIN, 60)).is_held
+        await second.close()
+
+    shelf.use(work)
+
+
+def test_a_lock_comes_with_the_snapshots(shelf: Shelf) -> None:
+    async def work(first: Store) -> None:
+        second = shelf.open()
+        assert await first.lock(ORIGIN, 60) == (True, ())
+        assert await second.lock(ORIGIN, 60) == (False, ())
+        await second.save((FOUND, LOST), later())
+        assert await second.lock(ORIGIN, 60) == (False, (FOUND, LOST))  # only the holder releases it
+        assert await first.lock(ORIGIN, 60) == (True, (FOUND, LOST))
+        await second.close()
+
+    shelf.use(work)
+
+
+@pytest.mark.parametrize("until", [3600, -1])
+def test_a_save_releases_the_lock(shelf: Shelf, until: float) -> None:
+    async def work(first: Store) -> None:
+        second = shelf.open()
+        assert await first.lock(ORIGIN, 60) == (True, ())
+        await first.save((FOUND,), time.time() + until)
+        assert await second.lock(ORIGIN, 60) == (True, (FOUND,) if until > 0 else ())
         await second.close()
 
     shelf.use(work)
 
 
 def test_a_lock_whose_holder_died_expires(shelf: Shelf) -> None:
-    shelf.use(lambda store: store.acquire_lock(ORIGIN, 0.3))
+    shelf.use(lambda store: store.lock(ORIGIN, 0.3))
 
     async def work(store: Store) -> None:
-        while not await store.acquire_lock(ORIGIN, 60):  # nothing marks it
+        while not (await store.lock(ORIGIN, 60)).is_held:  # nothing marks it
             await asyncio.sleep(0.02)
         first = shelf.open()
-        await first.release_lock(ORIGIN)
-        assert not await first.acquire_lock(ORIGIN, 60)
+        await first.unlock(ORIGIN)
+        assert not (await first.lock(ORIGIN, 60)).is_held
         await first.close()
 
     shelf.use(work)
@@ -173,12 +198,12 @@ def test_a_lock_whose_holder_died_expires(shelf: Shelf) -> None:
 def test_the_holder_of_a_lock_can_extend_it(shelf: Shelf) -> None:
     async def work(first: Store) -> None:
         second = shelf.open()
-        assert await first.acquire_lock(ORIGIN, 0.3)
-        assert await first.acquire_lock(ORIGIN, 60)
+        assert (await first.lock(ORIGIN, 0.3)).is_held
+        assert (await first.lock(ORIGIN, 60)).is_held
         await asyncio.sleep(0.4)
-        assert not await second.acquire_lock(ORIGIN, 60)
-        await first.release_lock(ORIGIN)
-        assert await second.acquire_lock(ORIGIN, 60)
+        assert not (await second.lock(ORIGIN, 60)).is_held
+        await first.unlock(ORIGIN)
+        assert (await second.lock(ORIGIN, 60)).is_held
         await second.close()
 
     shelf.use(work)
@@ -189,8 +214,9 @@ def test_hundreds_of_simultaneous_calls_succeed(shelf: Shelf) -> None:
 
     async def work(store: Store) -> None:
         origins = [Origin("http", f"{number}.town.example", 80) for number in range(300)]
-        assert all(await asyncio.gather(*(store.acquire_lock(origin, 60) for origin in origins)))
-        await asyncio.gather(*(store.release_lock(origin) for origin in origins))
+        locks = await asyncio.gather(*(store.lock(origin, 60) for origin in origins))
+        assert all(lock.is_held for lock in locks)
+        await asyncio.gather(*(store.unlock(origin) for origin in origins))
 
     shelf.use(work)
 
@@ -198,8 +224,8 @@ def test_hundreds_of_simultaneous_calls_succeed(shelf: Shelf) -> None:
 def test_one_of_many_simultaneous_calls_gets_the_lock(shelf: Shelf) -> None:
     async def work(first: Store) -> None:
         stores = [first, *(shelf.open() for _ in range(7))]
-        got = await asyncio.gather(*(store.acquire_lock(ORIGIN, 60) for store in stores))
-        assert sorted(got) == [False] * 7 + [True]
+        got = await asyncio.gather(*(store.lock(ORIGIN, 60) for store in stores))
+        assert sorted(one.is_held for one in got) == [False] * 7 + [True]
         for store in stores[1:]:
             await store.close()
 
@@ -340,13 +366,13 @@ def test_deleted_entry_is_gone_and_its_lock_stays(shelf: Shelf) -> None:
     async def work(store: BrowsableStore) -> None:
         await store.save((FOUND,), later())
         await store.save((EMPTY,), later())
-        assert await store.acquire_lock(ORIGIN, 60)
+        assert (await store.lock(ORIGIN, 60)).is_held
         assert await store.delete(ORIGIN)
         assert not await store.delete(ORIGIN)
         assert await store.load(ORIGIN) == ()
         assert await listed(store) == {OTHER: (EMPTY,)}
         other = shelf.open()
-        assert not await other.acquire_lock(ORIGIN, 60)  # a download may be running
+        assert not (await other.lock(ORIGIN, 60)).is_held  # a download may be running
         await other.close()
 
     shelf.use(work)
