@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 MEMORY = "memory"
-_REDIS_SCHEMES = ("redis", "rediss", "unix")
+_REDIS_SCHEMES = (
+    "redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel",
+)  # fmt: skip
 # A password may contain an "@", although it should not; it ends at the last one.
 _PASSWORD = re.compile(r"(?<=://)([^:@/]*):.*@")
-_PASSWORD_IN_QUERY = re.compile(r"(?<=[?&]password=)[^&]*")
+_PASSWORD_IN_QUERY = re.compile(r"((?:[?&]|sentinel_)password=)[^&]*")
 
-URLS = "sqlite:///path or redis://host:port/db"
+URLS = "sqlite:///path, redis://host:port/db, redis+sentinel://… or redis+cluster://…"
 FORMS = f"memory, {URLS}"
 
 # The largest robots.txt that any crawl accepts, in bytes.
@@ -176,4 +178,4 @@ def without_password(value: str) -> str:
     """Return a value of `NOROBOTS_STORE` with its password replaced by ``***``."""
     if value.startswith("sqlite:"):
         return value
-    return _PASSWORD_IN_QUERY.sub("***", _PASSWORD.sub(r"\1:***@", value))
+    return _PASSWORD_IN_QUERY.sub(r"\1***", _PASSWORD.sub(r"\1:***@", value))

@@ -1,4 +1,4 @@
-"""`RedisStore`: snapshots in Redis, shared by any number of machines.
+"""`RedisStore`: snapshots in Redis, shared by any number of machines: one server, Sentinel, or a cluster.
 
 An entry expires when it can no longer be used; Redis's own setting ``maxmemory`` limits the total size. Locks
 expire too, and only the holder can release one.
@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import uuid4
 
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.exceptions import ConnectionError  # noqa: A004  # not the built-in one
+from redis.asyncio import RedisCluster
+from redis.asyncio.sentinel import SentinelConnectionPool
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.robotstxt import SMALL_BODY
 from scrapy_norobots.stores import LARGEST_FILE, Locked, entries
-from scrapy_norobots.stores.circuit_breaker import CONCURRENT_CALLS, TIMEOUT
+from scrapy_norobots.stores.redis_urls import client_of
 
 _SNAPSHOTS = "norobots:snapshots:"
 _LOCK = "norobots:claim:"  # not "lock": processes of version 0.1 may use the same database
@@ -50,20 +49,21 @@ _PAGE = 100
 
 
 class RedisStore:
-    """Snapshots in the Redis database at `url`, which has the form of `redis.Redis.from_url`.
+    """Snapshots in the Redis database or cluster at `url`, in one of the forms of `client_of`.
 
     Raises `ValueError` if the URL is invalid.
     """
 
     def __init__(self, url: str, maxsize: int = LARGEST_FILE) -> None:
-        pool = _pool(url)
-        self._redis = Redis(connection_pool=pool)
+        self._redis = client_of(url)
+        self._is_cluster = isinstance(self._redis, RedisCluster)
         self._maxsize = maxsize
         self._owner = uuid4().hex.encode()
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first."""
         # Another program may have stored a value that is not a string: GET would raise an error.
+        await self._find_servers()
         (entry,) = await self._redis.mget(self._keys(origin)[1])
         return await self._decode(entry, origin)
 
@@ -86,32 +86,61 @@ class RedisStore:
 
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots. The order is that of SCAN, so they are not sorted."""
-        cursor: int | None = None
-        while cursor != 0:
-            cursor, keys = await self._redis.scan(cursor or 0, match=f"{_SNAPSHOTS}*", count=_PAGE)
-            for key, entry in zip(keys, await self._redis.mget(keys) if keys else (), strict=True):
-                assert isinstance(key, bytes)  # the pool does not decode
-                origin = entries.origin_of(key.decode("utf-8", "replace").removeprefix(_SNAPSHOTS))
+        async for page in self._pages():
+            for key, entry in page:
+                name = key.decode("utf-8", "replace").removeprefix(_SNAPSHOTS)
+                origin = entries.origin_of(name[1:-1] if self._is_cluster else name)
                 if origin is not None and isinstance(entry, bytes):  # else it has expired
                     yield origin, await self._decode(entry, origin)
 
     async def delete(self, origin: Origin) -> bool:
         """Delete the entry of an origin."""
-        return bool(await self._redis.delete(f"{_SNAPSHOTS}{origin}"))
+        await self._find_servers()
+        return bool(await self._redis.delete(self._keys(origin)[1]))
 
     async def close(self) -> None:
         """Close all connections."""
         await self._redis.aclose()
-        await self._redis.connection_pool.disconnect()
+        if not isinstance(self._redis, RedisCluster):
+            pool = self._redis.connection_pool
+            await pool.disconnect()
+            if isinstance(pool, SentinelConnectionPool):
+                for sentinel in pool.sentinel_manager.sentinels:
+                    await sentinel.aclose()
 
     async def _run(self, script: str, origin: Origin, *values: bytes | int) -> Any:
         """Run a script with the keys of an origin, whose lock this object owns."""
+        await self._find_servers()
         return await self._redis.eval(script, 2, *self._keys(origin), self._owner, *values)
 
-    @staticmethod
-    def _keys(origin: Origin) -> tuple[str, str]:
-        """Return the keys of the lock and of the entry of an origin."""
-        return f"{_LOCK}{origin}", f"{_SNAPSHOTS}{origin}"
+    async def _find_servers(self) -> None:
+        """Find the servers of a cluster, once. Else redis-py would send the first calls to any of them."""
+        if isinstance(self._redis, RedisCluster):
+            await self._redis.initialize()
+
+    def _keys(self, origin: Origin) -> tuple[str, str]:
+        """Return the keys of the lock and of the entry of an origin. In a cluster, they share a slot."""
+        name = f"{{{origin}}}" if self._is_cluster else str(origin)
+        return f"{_LOCK}{name}", f"{_SNAPSHOTS}{name}"
+
+    async def _pages(self) -> AsyncIterator[Iterable[tuple[Any, Any]]]:
+        """Yield the keys of entries with their values; each SCAN reads from one server."""
+        if not isinstance(self._redis, RedisCluster):
+            cursor = None
+            while cursor != 0:
+                cursor, keys = await self._redis.scan(cursor or 0, match=f"{_SNAPSHOTS}*", count=_PAGE)
+                yield zip(keys, await self._redis.mget(keys) if keys else (), strict=True)
+            return
+        await self._find_servers()
+        for node in self._redis.get_primaries():
+            cursor = None
+            while cursor != 0:
+                answer: Any = await self._redis.scan(
+                    cursor or 0, match=f"{_SNAPSHOTS}*", count=_PAGE, target_nodes=node
+                )
+                cursors, keys = answer
+                [cursor] = cursors.values()
+                yield zip(keys, await self._redis.mget_nonatomic(keys) if keys else (), strict=True)
 
     async def _decode(self, entry: object, origin: Origin) -> tuple[Snapshot, ...]:
         if not isinstance(entry, bytes):
@@ -125,29 +154,3 @@ async def _encode(snapshots: Sequence[Snapshot]) -> bytes:
     if sum(len(snapshot.body) for snapshot in snapshots) <= SMALL_BODY:
         return entries.encode(snapshots)
     return await asyncio.to_thread(entries.encode, snapshots)
-
-
-def _pool(url: str) -> BlockingConnectionPool:
-    try:
-        pool = BlockingConnectionPool.from_url(
-            url,
-            # One for each call, so that none waits for a connection: the pool does not serve calls in order,
-            # and one that waits for too long fails.
-            max_connections=CONCURRENT_CALLS,
-            timeout=TIMEOUT,
-            # After a restart of the server all open connections are dead, although the server works.
-            retry_on_error=[ConnectionError],  # once
-            socket_timeout=TIMEOUT,
-            socket_connect_timeout=TIMEOUT,
-        )
-    except ValueError as exc:
-        # With special characters in a password, the message of redis-py would show a part of it.
-        safe = "the port must be a number, and special characters in the password must be escaped as %XX"
-        hint = safe if "@" in url else str(exc)
-        raise ValueError(f"invalid Redis URL: {hint}") from None
-    database = urlsplit(url).path.strip("/")
-    if not url.startswith("unix:") and not ((database.isascii() and database.isdigit()) or not database):
-        raise ValueError(f"the Redis database must be a number, not {database!r}")
-    if pool.connection_kwargs.get("decode_responses"):
-        raise ValueError("decode_responses is not supported: entries are bytes")
-    return pool

@@ -40,6 +40,7 @@ def test_no_call_of_a_crawl_waits_for_a_connection(redis_server: RedisServer) ->
 
     async def work() -> None:
         store = RedisStore(redis_server.url)
+        assert isinstance(store._redis, asyncio_redis.Redis)
         pool = store._redis.connection_pool
         assert isinstance(pool, asyncio_redis.BlockingConnectionPool)
         pool.timeout = 0  # a call that waits at all fails

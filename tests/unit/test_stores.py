@@ -46,7 +46,7 @@ class Shelf:
         return asyncio.run(using())
 
 
-@pytest.fixture(params=["sqlite", "redis"])
+@pytest.fixture(params=["sqlite", "redis", "redis_sentinel", "redis_cluster"])
 def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Shelf:
     """Each kind of store."""
     if request.param == "sqlite":
@@ -59,13 +59,25 @@ def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Shelf:
 
         return Shelf(f"sqlite:///{path}", put)
     redis = pytest.importorskip("redis")
-    server = request.getfixturevalue("redis_server")
+    if request.param == "redis_cluster":
+        cluster = request.getfixturevalue("redis_cluster")
+
+        def set_key_in_cluster(origin: Origin | str, entry: bytes) -> None:
+            with redis.RedisCluster.from_url(cluster.servers[1].url) as client:
+                client.set(f"norobots:snapshots:{{{origin}}}", entry)
+
+        return Shelf(cluster.url, set_key_in_cluster)
+    if request.param == "redis_sentinel":
+        sentinel = request.getfixturevalue("redis_sentinel")
+        url, master = sentinel.url, sentinel.master.url
+    else:
+        url = master = request.getfixturevalue("redis_server").url
 
     def set_key(origin: Origin | str, entry: bytes) -> None:
-        with redis.Redis.from_url(server.url) as client:
+        with redis.Redis.from_url(master) as client:
             client.set(f"norobots:snapshots:{origin}", entry)
 
-    return Shelf(server.url, set_key)
+    return Shelf(url, set_key)
 
 
 def test_saved_snapshots_are_loaded_unchanged(shelf: Shelf) -> None:
@@ -232,36 +244,37 @@ def test_one_of_many_simultaneous_calls_gets_the_lock(shelf: Shelf) -> None:
     shelf.use(work)
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        b"",
-        b"norobots 1 ",
-        b"\x80\x04}q\x00.",  # a pickle
-        b"{}",
-        WHOLE[:-1],
-        WHOLE + b"\n",
-        plain(entries._content((FOUND,))).replace(b"/back/", b"/bach/"),
-        WHOLE.replace(b"norobots 2 ", b"norobots 1 "),
-        WHOLE.replace(b"norobots 2 ", b"norobots 3 "),
-        entries.encode((replace(FOUND, origin=OTHER),)),
-        *(entry for head in HEADS_OF_OTHERS for entry in both(head)),
-    ],
-)
-def test_a_damaged_or_foreign_entry_is_a_miss(shelf: Shelf, entry: bytes) -> None:
-    shelf.use(lambda store: store.save((EMPTY,), later()))
-    shelf.put(ORIGIN, WHOLE)
-    assert shelf.use(lambda store: store.load(ORIGIN)) == (FOUND, LOST)
-    shelf.put(ORIGIN, entry)
+DAMAGED = [
+    b"",
+    b"norobots 1 ",
+    b"norobots 2 ",
+    b"\x80\x04}q\x00.",  # a pickle
+    b"{}",
+    WHOLE[:-1],
+    WHOLE + b"\n",
+    plain(entries._content((FOUND,))).replace(b"/back/", b"/bach/"),
+    WHOLE.replace(b"norobots 2 ", b"norobots 1 "),
+    WHOLE.replace(b"norobots 2 ", b"norobots 3 "),
+    entries.encode((replace(FOUND, origin=OTHER),)),
+    *(entry for head in HEADS_OF_OTHERS for entry in both(head)),
+]
 
+
+def test_a_damaged_or_foreign_entry_is_a_miss(shelf: Shelf) -> None:
     async def work(store: Store) -> None:
-        assert await store.load(ORIGIN) == ()
-        await store.save((FOUND,), later())
-        assert await store.load(ORIGIN) == (FOUND,)
+        await store.save((EMPTY,), later())
+        for entry in DAMAGED:
+            shelf.put(ORIGIN, WHOLE)
+            assert await store.load(ORIGIN) == (FOUND, LOST)
+            shelf.put(ORIGIN, entry)
+            assert await store.load(ORIGIN) == (), entry
+            await store.save((FOUND,), later())
+            assert await store.load(ORIGIN) == (FOUND,)
 
     shelf.use(work)
 
 
+@pytest.mark.parametrize("shelf", ["sqlite", "redis"], indirect=True)
 def test_the_size_is_limited_and_the_oldest_are_deleted(shelf: Shelf) -> None:
     """Redis limits itself with `maxmemory` and an eviction policy; here by time to live, so by age."""
 
@@ -288,7 +301,7 @@ def test_the_size_is_limited_and_the_oldest_are_deleted(shelf: Shelf) -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ("sqlite", "unsupported store URL; expected memory, sqlite:///path or redis://host:port/db"),
+        ("sqlite", "unsupported store URL; expected memory, sqlite:///path, redis://host:port/db, redis"),
         ("sqlite://", "has no file name; expected sqlite:///relative/path or sqlite:////absolute/path"),
         ("sqlite:///", "has no file name"),
         ("sqlite://robots.sqlite", "has no file name"),
@@ -298,6 +311,15 @@ def test_the_size_is_limited_and_the_oldest_are_deleted(shelf: Shelf) -> None:
         ("redis://:sec/ret@host", "invalid Redis URL: the port must be a number, and special"),
         ("redis://host:6379/abc", "the Redis database must be a number, not 'abc'"),
         ("redis://host?decode_responses=True", "decode_responses is not supported"),
+        ("redis+sentinel://host:port/town", "invalid Redis URL: Port could not be cast"),
+        ("redis+sentinel://host,:9/town", "invalid Redis URL: the name of a host is missing in 'host,:9'"),
+        ("redis+sentinel://:sec/ret@host/town", "invalid Redis URL: the port must be a number, and special"),
+        ("redis+sentinel://host:26379", "the service is missing; expected redis"),
+        ("redis+sentinel://host/town/abc", "the Redis database must be a number, not 'abc'"),
+        ("redis+sentinel://host/town?decode_responses=True", "decode_responses is not supported"),
+        ("redis+cluster://", "invalid Redis URL: the name of a host is missing in ''"),
+        ("redis+cluster://host/1", "a Redis Cluster has only the database 0, not '1'"),
+        ("unix+cluster:///path", "unsupported store URL"),
     ],
 )
 def test_an_invalid_store_is_an_error(value: str, problem: str) -> None:
@@ -308,7 +330,7 @@ def test_an_invalid_store_is_an_error(value: str, problem: str) -> None:
 
 
 def test_the_error_for_a_store_to_read_does_not_offer_memory() -> None:
-    problem = "unsupported store URL; expected sqlite:///path or redis://host:port/db$"
+    problem = r"unsupported store URL; expected sqlite:///path, redis://host:port/db, redis\+sentinel://… or redis\+cluster://…$"
     with pytest.raises(ValueError, match=problem):
         open_store("robots.sqlite", MAX_BYTES, must_exist=True)
 
@@ -384,8 +406,8 @@ def test_an_entry_that_is_damaged_is_listed_without_snapshots(shelf: Shelf) -> N
     assert shelf.use(listed) == {ORIGIN: (), OTHER: (EMPTY,)}
 
 
-@pytest.mark.parametrize("key", ["", "town", "http://town.example:80", "HTTP://town.example", "http://a:b"])
-def test_a_key_that_is_not_an_origin_is_skipped(shelf: Shelf, key: str) -> None:
+def test_a_key_that_is_not_an_origin_is_skipped(shelf: Shelf) -> None:
     shelf.use(lambda store: store.save((EMPTY,), later()))
-    shelf.put(key, WHOLE)
+    for key in ("", "town", "http://town.example:80", "HTTP://town.example", "http://a:b"):
+        shelf.put(key, WHOLE)
     assert shelf.use(listed) == {OTHER: (EMPTY,)}
