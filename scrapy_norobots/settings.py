@@ -71,6 +71,7 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_EVIDENCE_REQUIRED": False,
         "NOROBOTS_DRY_RUN": False,
         "NOROBOTS_CRAWL_DELAY_MAX": 0,
+        "NOROBOTS_CRAWL_DELAY_SHARED": False,
         "NOROBOTS_META": False,
         "NOROBOTS_MULTIVALUE": False,
         # Rarely needed

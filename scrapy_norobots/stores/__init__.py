@@ -32,6 +32,8 @@ _PASSWORD_IN_QUERY = re.compile(r"((?:[?&]|sentinel_)password=)[^&]*")
 URLS = "sqlite:///path, redis://host:port/db, redis+sentinel://… or redis+cluster://…"
 FORMS = f"memory, {URLS}"
 
+_MISSING_EXTRA = "needs redis-py: pip install 'scrapy-norobots[redis]' ({})"
+
 # The largest robots.txt that any crawl accepts, in bytes.
 LARGEST_FILE = 256 * 1024 * 1024
 
@@ -97,6 +99,16 @@ class BrowsableStore(Store, Protocol):
         """Delete the entry of an origin, and return whether there was one. Locks are not deleted."""
 
 
+class Turns(Protocol):
+    """When each process of a fleet may send its next request to a site; see `RedisTurns`."""
+
+    async def take(self, site: str, delay: float, tolerance: float, least: float) -> float:
+        """Take the next turn of a site; return in how many seconds it begins."""
+
+    async def close(self) -> None:
+        """Free all resources."""
+
+
 def open_store(
     value: str,
     max_bytes: int,
@@ -127,9 +139,26 @@ def open_store(
         try:
             from scrapy_norobots.stores.redis import RedisStore  # noqa: PLC0415  # an optional dependency
         except ImportError as exc:
-            raise ImportError(f"needs redis-py: pip install 'scrapy-norobots[redis]' ({exc})") from exc
+            raise ImportError(_MISSING_EXTRA.format(exc)) from exc
         return RedisStore(value, maxsize)
     raise ValueError(f"unsupported store URL; expected {URLS if must_exist else FORMS}")
+
+
+def open_turns(value: str) -> Turns:
+    """Return the turns of the processes that share a store, for a value of `NOROBOTS_STORE`.
+
+    Nothing is connected yet. Raises `ValueError` if the store is not in Redis, and `ImportError` as
+    `open_store` does.
+    """
+    if value.partition("://")[0] not in _REDIS_SCHEMES:
+        raise ValueError(
+            "is not a Redis store; expected redis://host:port/db, redis+sentinel://… or the like"
+        )
+    try:
+        from scrapy_norobots.stores.redis_turns import RedisTurns  # noqa: PLC0415  # an optional dependency
+    except ImportError as exc:
+        raise ImportError(_MISSING_EXTRA.format(exc)) from exc
+    return RedisTurns(value)
 
 
 class HeldLock:

@@ -13,13 +13,12 @@ from typing import Any
 from uuid import uuid4
 
 from redis.asyncio import RedisCluster
-from redis.asyncio.sentinel import SentinelConnectionPool
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.robotstxt import SMALL_BODY
 from scrapy_norobots.stores import LARGEST_FILE, Locked, entries
-from scrapy_norobots.stores.redis_urls import client_of
+from scrapy_norobots.stores.redis_urls import close_client, find_servers, open_client
 
 _SNAPSHOTS = "norobots:snapshots:"
 _LOCK = "norobots:claim:"  # not "lock": processes of version 0.1 may use the same database
@@ -49,13 +48,13 @@ _PAGE = 100
 
 
 class RedisStore:
-    """Snapshots in the Redis database or cluster at `url`, in one of the forms of `client_of`.
+    """Snapshots in the Redis database or cluster at `url`, in one of the forms of `open_client`.
 
     Raises `ValueError` if the URL is invalid.
     """
 
     def __init__(self, url: str, maxsize: int = LARGEST_FILE) -> None:
-        self._redis = client_of(url)
+        self._redis = open_client(url)
         self._is_cluster = isinstance(self._redis, RedisCluster)
         self._maxsize = maxsize
         self._owner = uuid4().hex.encode()
@@ -63,7 +62,7 @@ class RedisStore:
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first."""
         # Another program may have stored a value that is not a string: GET would raise an error.
-        await self._find_servers()
+        await find_servers(self._redis)
         (entry,) = await self._redis.mget(self._keys(origin)[1])
         return await self._decode(entry, origin)
 
@@ -95,28 +94,17 @@ class RedisStore:
 
     async def delete(self, origin: Origin) -> bool:
         """Delete the entry of an origin."""
-        await self._find_servers()
+        await find_servers(self._redis)
         return bool(await self._redis.delete(self._keys(origin)[1]))
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._redis.aclose()
-        if not isinstance(self._redis, RedisCluster):
-            pool = self._redis.connection_pool
-            await pool.disconnect()
-            if isinstance(pool, SentinelConnectionPool):
-                for sentinel in pool.sentinel_manager.sentinels:
-                    await sentinel.aclose()
+        await close_client(self._redis)
 
     async def _run(self, script: str, origin: Origin, *values: bytes | int) -> Any:
         """Run a script with the keys of an origin, whose lock this object owns."""
-        await self._find_servers()
+        await find_servers(self._redis)
         return await self._redis.eval(script, 2, *self._keys(origin), self._owner, *values)
-
-    async def _find_servers(self) -> None:
-        """Find the servers of a cluster, once. Else redis-py would send the first calls to any of them."""
-        if isinstance(self._redis, RedisCluster):
-            await self._redis.initialize()
 
     def _keys(self, origin: Origin) -> tuple[str, str]:
         """Return the keys of the lock and of the entry of an origin. In a cluster, they share a slot."""
@@ -131,7 +119,7 @@ class RedisStore:
                 cursor, keys = await self._redis.scan(cursor or 0, match=f"{_SNAPSHOTS}*", count=_PAGE)
                 yield zip(keys, await self._redis.mget(keys) if keys else (), strict=True)
             return
-        await self._find_servers()
+        await find_servers(self._redis)
         for node in self._redis.get_primaries():
             cursor = None
             while cursor != 0:

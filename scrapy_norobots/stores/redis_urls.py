@@ -1,4 +1,4 @@
-"""`client_of`: the client of redis-py for a URL of one Redis server, of Sentinels, or of a cluster.
+"""`open_client`: the client of redis-py for a URL of one Redis server, of Sentinels, or of a cluster.
 
 The forms are those of ``redis.Redis.from_url``, and those that other libraries use for several servers:
 ``redis+sentinel://host:port,host:port/service/db`` and ``redis+cluster://host:port,host:port``; with
@@ -14,7 +14,7 @@ from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.connection import SSLConnection, parse_url
 from redis.asyncio.retry import Retry
-from redis.asyncio.sentinel import Sentinel
+from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError  # noqa: A004  # not the built-in one
 
@@ -31,7 +31,7 @@ _CONNECTIONS = 1_000
 _TIMEOUTS: dict[str, Any] = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT}
 
 
-def client_of(url: str) -> Redis | RedisCluster:
+def open_client(url: str) -> Redis | RedisCluster:
     """Return a client. Raises `ValueError`, whose message has no password, if the URL is invalid."""
     scheme, _, kind = url.partition("://")[0].partition("+")
     try:
@@ -59,6 +59,24 @@ def client_of(url: str) -> Redis | RedisCluster:
     if scheme != "unix":
         _database(database)
     return Redis(connection_pool=_pool(url))
+
+
+async def find_servers(client: Redis | RedisCluster) -> None:
+    """Find the servers of a cluster, once. Else redis-py would send the first calls to any of them."""
+    if isinstance(client, RedisCluster):
+        await client.initialize()
+
+
+async def close_client(client: Redis | RedisCluster) -> None:
+    """Close all connections of a client, also those to Sentinels."""
+    await client.aclose()
+    if isinstance(client, RedisCluster):
+        return
+    pool = client.connection_pool
+    await pool.disconnect()
+    if isinstance(pool, SentinelConnectionPool):
+        for sentinel in pool.sentinel_manager.sentinels:
+            await sentinel.aclose()
 
 
 def _of_several(options: dict[str, Any]) -> dict[str, Any]:

@@ -202,7 +202,9 @@ def test_lifetimes_are_spread_by_up_to_5_percent_and_each_origin_keeps_its_own()
 
 def test_the_shortest_lifetime_is_not_spread() -> None:
     assert {lifetime_of(number, expires="0") for number in range(50)} == {FLOOR}
-    assert all(FLOOR <= lifetime_of(number, **{"cache-control": "max-age=601"}) <= 601 for number in range(50))
+    assert all(
+        FLOOR <= lifetime_of(number, **{"cache-control": "max-age=601"}) <= 601 for number in range(50)
+    )
     assert (
         Freshness(ttl_min=600, ttl=60, error_ttl=60, stale_ttl=0).lifetime(Snapshot(ORIGIN, "", CAME)) == 60
     )

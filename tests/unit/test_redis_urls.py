@@ -13,9 +13,9 @@ pytest.importorskip("redis")
 
 
 def client_of(url: str) -> Redis | RedisCluster:
-    from scrapy_norobots.stores.redis_urls import client_of
+    from scrapy_norobots.stores.redis_urls import open_client
 
-    return client_of(url)
+    return open_client(url)
 
 
 def pool_of(url: str) -> Any:
