@@ -8,6 +8,7 @@ and may be later then. While Redis fails or is slow, each process keeps the dela
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -144,8 +145,8 @@ class FleetTurns:
         self._has_failed = True
         self._log(
             logging.WARNING,
-            "%s failed (%s): each process keeps the Crawl-delay of a site by itself, so a site gets more "
-            "requests than it asks for; NOROBOTS_CRAWL_DELAY_SHARED is tried again every few seconds",
+            "NOROBOTS_CRAWL_DELAY_SHARED has no effect for now, so each process keeps the Crawl-delay of a "
+            "site by itself: %s failed (%s)",
             self._name,
             printable(": ".join(filter(None, (type(exc).__name__, str(exc))))),
         )
@@ -153,13 +154,11 @@ class FleetTurns:
     def _recover(self) -> None:
         if self._has_failed:
             self._has_failed = False
-            self._log(logging.WARNING, "%s works again: all processes share the Crawl-delay", self._name)
+            self._log(logging.WARNING, "NOROBOTS_CRAWL_DELAY_SHARED is in effect again: %s works", self._name)
 
     async def _close(self) -> None:
         for turn in self._slots.values():
             if turn.taking is not None:
                 compat.cancel(turn.taking)
-        try:
+        with suppress(Exception):  # the store logs that Redis fails
             await compat.within(_TIMEOUT, self._turns.close())
-        except Exception as exc:  # redis-py has many
-            self._log(logging.INFO, "%s could not be closed: %r", self._name, exc)
