@@ -60,6 +60,10 @@ class Store(Protocol):
     library. An entry that cannot be read is a miss, not an error.
     """
 
+    @property
+    def concurrent_calls(self) -> int:
+        """How many calls may run at once, so that none of them waits long for the others."""
+
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first; empty if there are none that can be read."""
 

@@ -9,6 +9,7 @@ the store takes longer than `TIMEOUT` seconds.
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
@@ -27,9 +28,6 @@ logger = logging.getLogger(__name__)
 TIMEOUT = 5.0
 PAUSE = 5.0
 
-# How many calls may run at once. The timeout of further calls starts only when they run, because a disk that
-# is slow under the load of a crawl has not failed.
-CONCURRENT_CALLS = 32
 
 _T = TypeVar("_T")
 
@@ -52,11 +50,18 @@ class CircuitBreaker:
         self._name = name
         self._on_failure = on_failure
         self._clock = clock
-        self._slots = DeferredSemaphore(CONCURRENT_CALLS)
+        # The timeout of further calls starts only when they run, because a disk that is slow under the load
+        # of a crawl has not failed.
+        self._slots = DeferredSemaphore(store.concurrent_calls)
         # The methods that fail. A full disk can still be read, so a successful load does not clear "save".
         self._failing: set[str] = set()
         self._open_until = 0.0
         self._is_closed = False
+
+    @property
+    def concurrent_calls(self) -> int:
+        """Any number of calls may wait here."""
+        return sys.maxsize
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first."""

@@ -18,7 +18,7 @@ from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.robotstxt import SMALL_BODY
 from scrapy_norobots.stores import LARGEST_FILE, Locked, entries
-from scrapy_norobots.stores.redis_urls import close_client, find_servers, open_client
+from scrapy_norobots.stores.redis_urls import CONNECTIONS, close_client, find_servers, open_client
 
 _SNAPSHOTS = "norobots:snapshots:"
 _LOCK = "norobots:claim:"  # not "lock": processes of version 0.1 may use the same database
@@ -58,6 +58,11 @@ class RedisStore:
         self._is_cluster = isinstance(self._redis, RedisCluster)
         self._maxsize = maxsize
         self._owner = uuid4().hex.encode()
+
+    @property
+    def concurrent_calls(self) -> int:
+        """How many calls may run at once: as many as there are connections."""
+        return CONNECTIONS
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first."""

@@ -90,6 +90,11 @@ class SqliteStore:
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
 
+    @property
+    def concurrent_calls(self) -> int:
+        """How many calls may wait for the thread."""
+        return 32
+
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first."""
         return await self._run(lambda db: self._load(db, origin))

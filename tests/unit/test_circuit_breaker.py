@@ -26,6 +26,8 @@ _T = TypeVar("_T")
 class Moody:
     """A store that fails on demand, and counts its calls."""
 
+    concurrent_calls = 32
+
     def __init__(self) -> None:
         self.mood: Callable[[], Coroutine[Any, Any, object]] | None = None
         self.calls = 0
@@ -190,7 +192,7 @@ def test_queued_calls_do_not_reach_a_store_that_fails_meanwhile(
         await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(100)))
 
     asyncio.run(work())
-    assert circuit.store.calls == circuit_breaker.CONCURRENT_CALLS
+    assert circuit.store.calls == circuit.store.concurrent_calls
 
 
 def test_queued_calls_do_not_time_out(circuit: Circuit) -> None:
@@ -216,7 +218,7 @@ def test_queued_calls_do_not_time_out(circuit: Circuit) -> None:
 
     asyncio.run(work())
     assert circuit.store.calls == 300
-    assert most == circuit_breaker.CONCURRENT_CALLS
+    assert most == circuit.store.concurrent_calls
 
 
 def can_wait_for_deferreds() -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import open_store
-from scrapy_norobots.stores.circuit_breaker import CONCURRENT_CALLS, CircuitBreaker
+from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
 from tests.helpers.running.redisserver import RedisServer
 from tests.helpers.samples.snapshots import FOUND, MAX_BYTES, ORIGIN, later
 
@@ -45,7 +45,7 @@ def test_no_call_of_a_crawl_waits_for_a_connection(redis_server: RedisServer) ->
         assert isinstance(pool, asyncio_redis.BlockingConnectionPool)
         pool.timeout = 0  # a call that waits at all fails
         breaker = CircuitBreaker(store, "the store", lambda: failures.append(None))
-        await asyncio.gather(*(breaker.load(ORIGIN) for _ in range(CONCURRENT_CALLS)))
+        await asyncio.gather(*(breaker.load(ORIGIN) for _ in range(store.concurrent_calls)))
         await breaker.close()
 
     failures: list[None] = []
