@@ -8,7 +8,7 @@ WORKERS ?= 4
 # Pythons that need not be on the PATH; tox fails at one that is too old for it.
 PYENV := $(wildcard $(HOME)/.pyenv/versions/3.1[0-9].*/bin/python)
 # The oldest supported Python that is installed and runs: 10 is Python 3.10.
-OLDEST = $(firstword $(foreach minor,10 11 12 13,$(shell for python in python3.$(minor) \
+OLDEST = $(firstword $(foreach minor,10 11 12 13 14,$(shell for python in python3.$(minor) \
 	$(HOME)/.pyenv/versions/3.$(minor).*/bin/python; do "$$python" -c "" 2>/dev/null && echo $(minor) && break; done)))
 # Tests of one group share what they build.
 XDIST = -n $(WORKERS) --dist loadgroup
@@ -70,7 +70,7 @@ check: $(READY) docs ## Lint, check types, spelling and workflows, build the sit
 docs: $(READY) ## Build the documentation site in build/site; a link that leads nowhere is an error
 	$(BIN)/sphinx-build --quiet --nitpicky --fail-on-warning --fresh-env --jobs auto docs build/site
 
-bench: $(READY) ## Run a benchmark: make bench NAME=broad (or closed, single, hosts, forbidden, polite, throttled, hostile, stores, check, fleet, ask, linear, memory, evidence, readings, soak)
+bench: $(READY) ## Run a benchmark: make bench NAME=broad (or closed, single, hosts, large, forbidden, polite, throttled, hostile, stores, check, fleet, ask, linear, memory, evidence, readings, soak)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	$(BIN)/python -m benchmarks $(NAME)
 

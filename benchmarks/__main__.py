@@ -16,6 +16,7 @@ from benchmarks import (
     forbidden,
     hostile,
     hosts,
+    large,
     linear,
     memory,
     polite,
@@ -33,6 +34,7 @@ BENCHMARKS = {
     "closed": closed,
     "single": single,
     "hosts": hosts,
+    "large": large,
     "forbidden": forbidden,
     "hostile": hostile,
     "polite": polite,
@@ -46,7 +48,7 @@ BENCHMARKS = {
     "evidence": evidence,
 }
 # These run each handler in turn, so they can run the package in another checkout, too.
-OF_HANDLERS = ("broad", "single", "hosts", "hostile", "polite", "throttled")
+OF_HANDLERS = ("broad", "single", "hosts", "large", "hostile", "polite", "throttled")
 OTHERS = {"ask": ask, "readings": readings, "soak": soak}
 
 

@@ -22,10 +22,12 @@ from benchmarks.crawl import Measured, measure, serving
 from benchmarks.report import progress, table, with_ratio
 from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.decisions import Made
-from scrapy_norobots.features.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
+from scrapy_norobots.features.evidence.fields import AIOHTTP, DRY_RUN, MULTIVALUE, PARSERS, POLICY, PYTHON
+from scrapy_norobots.features.evidence.judges import description, python
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.access import Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.rules.spellings import knows_aiohttp
 from scrapy_norobots.standard import Origin, RobotsTxt
@@ -120,6 +122,9 @@ def write(folder: Path) -> None:
     policy = StatusPolicy.of("koster1996")
     judge = Judge(policy, Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
     about = {
+        DRY_RUN: "False",
+        PARSERS: json.dumps([description(StrictRobotParser)]),
+        PYTHON: python(),
         POLICY: json.dumps(dict(policy.table)),
         MULTIVALUE: "False",
         AIOHTTP: str(knows_aiohttp()),

@@ -18,6 +18,7 @@ from scrapy_norobots.standard import RobotsTxt
 
 ROBOT = "Tamarin/1.2 (+http://tamarin.example/bot)"
 OURS = "scrapy-norobots"
+_HOST = "http://garden.example"
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,12 @@ class Parser:
 
 def _protego(body: bytes) -> Any:
     return Protego.parse(body.decode("utf-8", "ignore"))  # as Scrapy does
+
+
+def _name_of_urllib() -> str:
+    """Return the name of Python's parser, with what it follows: 3.13.14 and 3.14.5 changed that."""
+    longest_match = _urllib(b"User-agent: *\nDisallow: /a\nAllow: /a/b\n").can_fetch(ROBOT, _HOST + "/a/b")
+    return "urllib.robotparser" + (", RFC 9309" if longest_match else ", draft of 1996")
 
 
 def _urllib(body: bytes) -> Any:
@@ -49,15 +56,13 @@ def _rules_parser(body: bytes) -> Any:
 PARSERS = (
     Parser(OURS, RobotsTxt.parse, lambda file, urls: [file.allowed(url, ROBOT) for url in urls]),
     Parser("protego", _protego, lambda file, urls: [file.can_fetch(url, ROBOT) for url in urls]),
-    Parser("urllib.robotparser", _urllib, lambda file, urls: [file.can_fetch(ROBOT, url) for url in urls]),
+    Parser(_name_of_urllib(), _urllib, lambda file, urls: [file.can_fetch(ROBOT, url) for url in urls]),
     Parser(
         "robotexclusionrulesparser",
         _rules_parser,
         lambda file, urls: [file.is_allowed(ROBOT, url) for url in urls],
     ),
 )
-
-_HOST = "http://garden.example"
 _PLAIN = b"""# What every parser must get right
 User-agent: potto
 Disallow: /hedge/

@@ -5,6 +5,7 @@ the address selects the kind of host: ``127.1.x.x`` is healthy; the robots.txt o
 but its pages do; ``127.3.x.x`` is healthy and closes each connection, so that there can be many;
 ``127.4.x.x`` responds after 0.05 to 0.35 seconds and ``127.5.x.x`` after 0.2 to 5, each host always after the
 same time. The robots.txt of ``127.6.x.x`` answers 503 for up to 4 seconds after its first request.
+``127.7.x.x`` is healthy, closes each connection, and has a robots.txt of 100 kB.
 
 ``/shortest`` at ``127.0.0.1`` returns, as JSON, the shortest interval in seconds between two requests to one
 host of the last two kinds, since the last request for it.
@@ -19,6 +20,7 @@ import sys
 import time
 
 ROBOTS = b"User-agent: *\nDisallow: /back/\nDisallow: /attic/\n"
+LARGE_ROBOTS = b"User-agent: *\n" + b"".join(b"Disallow: /town/street-%d/house\n" % n for n in range(3000))
 PAGE = b"<!DOCTYPE html><html><title>A page</title><body>" + b"<p>Some words.</p>" * 100 + b"</body></html>"
 
 
@@ -64,6 +66,7 @@ def shortest_interval() -> bytes:
 
 CLOSED_ANSWER = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
 ROBOTS_ANSWER = _answer(ROBOTS, b"text/plain")
+LARGE_ROBOTS_ANSWER = _answer(LARGE_ROBOTS, b"text/plain")
 PAGE_ANSWER = _answer(PAGE, b"text/html")
 
 
@@ -76,7 +79,8 @@ class Host(asyncio.Protocol):
         self._transport = transport
         address = transport.get_extra_info("sockname")[0]
         self._is_dead = address.startswith("127.2.")
-        self._closes = address.startswith("127.3.")
+        self._has_large_file = address.startswith("127.7.")
+        self._closes = address.startswith("127.3.") or self._has_large_file
         self._address = address
         self._seconds = seconds_of(address)
         self._received = b""
@@ -92,6 +96,8 @@ class Host(asyncio.Protocol):
                 self._send(shortest_interval())
             elif not head.startswith(b"GET /robots.txt "):
                 self._send(PAGE_ANSWER)
+            elif self._has_large_file:
+                self._send(LARGE_ROBOTS_ANSWER)
             elif not self._is_dead:
                 self._send(CLOSED_ANSWER if is_closed(self._address) else ROBOTS_ANSWER)
             if self._closes:

@@ -7,6 +7,7 @@ to the file in the repository. A link that leads nowhere stops the build.
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,11 +40,14 @@ nitpicky = True
 # Docstrings name parameters, settings, and classes of Scrapy: what has no page here is shown as code.
 nitpick_ignore_regex = [("py:.*", ".*")]
 default_role = "py:obj"
+# A block without a language is a log or another output.
+highlight_language = "none"
 
 html_theme = "furo"
 html_title = project
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["tables.js"]
 html_theme_options = {
     "source_repository": REPOSITORY,
     "source_branch": "main",
@@ -71,7 +75,16 @@ def link_repository_files(_: Sphinx, doctree: nodes.document) -> None:
             node.replace_self(nodes.reference("", "", *node.children, refuri=uri))
 
 
+def index_statuses(app: Sphinx, doctree: nodes.document) -> None:
+    """Let a search for a status, such as 403, find the page that explains it: Sphinx skips other numbers."""
+    if app.env.docname == "download-failures":
+        statuses = sorted(set(re.findall(r"\b[345]\d\d\b", doctree.astext())))
+        entries = [("single", status, "presets", "main", None) for status in statuses]
+        doctree.insert(0, addnodes.index(entries=entries))
+
+
 def setup(app: Sphinx) -> None:
     """Register what this file adds to Sphinx."""
     app.connect("doctree-read", link_repository_files)
+    app.connect("doctree-read", index_statuses)
     app.add_lexer("robots.txt", TextLexer)

@@ -6,13 +6,16 @@ The answers are `NotConfigured`, a `ValueError`, or WARNINGs that say what to ch
 from __future__ import annotations
 
 import logging
+import re
 from typing import TYPE_CHECKING
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
+from scrapy.settings import default_settings
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.components import check_place, enabled_keys, keys_of, unused_overrides
 from scrapy_norobots.scrapy_api.log import spider_name
 from scrapy_norobots.settings import Config
@@ -21,7 +24,12 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from scrapy_norobots.scrapy_api.identity import Identity
+
 logger = logging.getLogger(__name__)
+
+# A URL or an e-mail address.
+_CONTACT = re.compile(rb"https?://\S|\bwww\.|\S@\S")
 
 
 def check_components(crawler: Crawler, cls: type, base: type) -> None:
@@ -51,6 +59,28 @@ def read_config(crawler: Crawler, cls: type, base: type) -> Config:
     if config.dry_run:
         logger.warning("NOROBOTS_DRY_RUN is on: forbidden requests are logged and counted, but not dropped")
     return config
+
+
+def check_user_agent(crawler: Crawler, identity: Identity) -> None:
+    """Warn if the owner of a site cannot see from the User-Agent whose crawl this is.
+
+    The user of a command that fetches one page, such as ``scrapy fetch``, is not warned.
+    """
+    agent = identity.default_user_agent
+    if agent == default_settings.USER_AGENT.encode():
+        problem = "is Scrapy's default"
+    elif not _CONTACT.search(agent):
+        problem = "has no URL and no e-mail address"
+    else:
+        return
+    if compat.is_own_crawl(crawler):
+        logger.warning(
+            "The User-Agent %r %s, so the owners of sites cannot see whose crawl this is, "
+            "or ask you to change it. Set USER_AGENT to a name and an address, "
+            "such as 'FooBot/1.0 (+https://foo.example/bot)'",
+            agent.decode("utf-8", "replace"),
+            problem,
+        )
 
 
 def _is_replaced_by_subclass(settings: BaseSettings, base: type) -> bool:

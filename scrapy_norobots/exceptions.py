@@ -9,6 +9,7 @@ from __future__ import annotations
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_norobots.standard import Decision, Reason
+from scrapy_norobots.standard.decision import printable
 
 
 class RobotsForbidden(IgnoreRequest):
@@ -39,12 +40,15 @@ class RobotsUnreachable(RobotsForbidden):
         super().__init__(decision)
         self.retry_after = retry_after
 
+    def __str__(self) -> str:
+        return f"Dropped: {printable(self.decision.url)} ({self.decision.why})"
+
 
 def error_of(
     decision: Decision, retry_after: float | None = None, cause: BaseException | None = None
 ) -> RobotsForbidden:
     """Return the exception of a request that is dropped; `cause` is that of a download that failed."""
-    if decision.reason in (Reason.RULE, Reason.PARSER):
+    if decision.reason in (Reason.RULE, Reason.PARSER, Reason.STATEMENT):
         return RobotsForbidden(decision)
     error = RobotsUnreachable(decision, retry_after)
     error.__cause__ = cause

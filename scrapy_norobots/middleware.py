@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
-from scrapy_norobots.checks import check_components, read_config
+from scrapy_norobots.checks import check_components, check_user_agent, read_config
 from scrapy_norobots.events import Asked, Closing, Dropped, Exempt, Opened, Passed, Received, Ruled
 from scrapy_norobots.exceptions import error_of
 from scrapy_norobots.features import features_of
@@ -49,6 +49,7 @@ class NoRobotsMiddleware:
         self.config = config = read_config(crawler, type(self), NoRobotsMiddleware)
         self._crawler = crawler
         self._identity = Identity(crawler, config.robot)
+        check_user_agent(crawler, self._identity)
         self.events = features_of(crawler, config)
         self.loader = RobotsLoader(crawler, config, self.events)
         self._origins = self.loader.origins

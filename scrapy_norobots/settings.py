@@ -25,6 +25,7 @@ from scrapy.utils.misc import load_object
 from scrapy_norobots.rules.access import DEFAULT_PRESET, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.parser import StrictRobotParser
+from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.stores import FORMS, LARGEST_FILE, MEMORY
 
 if TYPE_CHECKING:
@@ -58,11 +59,13 @@ REDIRECT_MAX = 5
 # Upper limits of numbers. Larger ones are useless, and would fail later: in a timer, store or decompressor.
 _DAY, _CENTURY = 86_400, 100 * 365 * 86_400
 _MILLION = 10**6
+_MOST_ROBOTS = 32  # a file keeps the rules of twice as many (see `standard.robotstxt`)
 _TIB = 1024**4
 
 DEFAULTS: Mapping[str, object] = MappingProxyType(
     {
         "NOROBOTS_ALSO_OBEY": (),
+        "NOROBOTS_ALSO_ROBOTS": (),
         "NOROBOTS_STATUS_POLICY": DEFAULT_PRESET,
         "NOROBOTS_STORE": None,
         "NOROBOTS_REPORT": "",
@@ -74,6 +77,8 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_CRAWL_DELAY_SHARED": False,
         "NOROBOTS_META": False,
         "NOROBOTS_MULTIVALUE": False,
+        "NOROBOTS_USAGE": False,
+        "NOROBOTS_PURPOSES": (),
         # Rarely needed
         "NOROBOTS_TTL": 86_400,
         "NOROBOTS_TTL_MIN": 600,
@@ -226,9 +231,21 @@ def _load_parser(name: str, value: Any) -> type[RobotParser]:
         parser: type[RobotParser] = load_object(value)
     except Exception as exc:  # the user's module may raise anything
         raise error(name, value, f"cannot be imported: {exc}") from exc
-    if not hasattr(parser, "from_crawler"):
-        raise error(name, value, "must be a RobotParser class: it has no from_crawler")
+    if not hasattr(parser, "allowed"):
+        raise error(name, value, "must be a RobotParser class: it has no method allowed")
     return parser
+
+
+def _robots(settings: BaseSettings, name: str) -> tuple[str, ...]:
+    value, parts = value_of(settings, name), list_of(settings, name)
+    if parts is None or not all(isinstance(part, str) for part in parts):
+        raise error(name, value, "must be a list of names of robots")
+    for part in parts:
+        if not to_name(part):
+            raise error(name, value, f"{part!r} is not the name of a robot")
+    if len(parts) > _MOST_ROBOTS:
+        raise error(name, value, f"must be a list of at most {_MOST_ROBOTS} names")
+    return tuple(parts)
 
 
 def _store(settings: BaseSettings) -> str:
@@ -320,6 +337,7 @@ class Config(Section):
     robot: str | None = setting(text, "ROBOTSTXT_USER_AGENT")
     parser: type[RobotParser] | None = setting(_parser)  # None is the strict parser
     also_obey: tuple[type[RobotParser], ...] = setting(_parsers, "NOROBOTS_ALSO_OBEY")
+    also_robots: tuple[str, ...] = setting(_robots, "NOROBOTS_ALSO_ROBOTS")
     status_policy: StatusPolicy = setting(_policy, "NOROBOTS_STATUS_POLICY")
     store: str = setting(_store)
     dry_run: bool = setting(flag, "NOROBOTS_DRY_RUN")

@@ -94,15 +94,10 @@ class RobotsCommand(ScrapyCommand):
     def process_options(self, args: list[str], opts: Namespace) -> None:
         """Read settings and options. Raises `UsageError` if one is invalid, or if arguments are missing."""
         sys.excepthook = _end_with_2
+        if sys.stderr is None:  # closed by the parent process; Scrapy logs to it
+            sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # until the end
         super().process_options(args, opts)
-        for arg in args:
-            if arg.startswith("-") and not (arg == STDIN and self.reads_stdin):
-                raise UsageError(f"no such option: {printable(arg)}")
-        if not args:
-            stdin = " ('-' reads standard input)" if self.reads_stdin else ""
-            raise UsageError(f"nothing to do: expected {self.arguments}{stdin}")
-        if args.count(STDIN) > 1:
-            raise UsageError("'-' (standard input) can be given only once")
+        self._check_arguments(args)
         if sys.stdout is None:
             raise UsageError("standard output is closed")
         assert self.settings is not None  # Scrapy has set them
@@ -115,6 +110,19 @@ class RobotsCommand(ScrapyCommand):
             self.config = Config.from_settings(self.settings)
         except ValueError as exc:
             raise UsageError(printable(str(exc))) from None
+
+    def _check_arguments(self, args: list[str]) -> None:
+        """Raise `UsageError` if arguments are missing, or one cannot be a path or a URL."""
+        for arg in args:
+            if not arg:
+                raise UsageError("an argument is empty: expected a path or a URL")
+            if arg.startswith("-") and not (arg == STDIN and self.reads_stdin):
+                raise UsageError(f"no such option: {printable(arg)}")
+        if not args:
+            stdin = " ('-' reads standard input)" if self.reads_stdin else ""
+            raise UsageError(f"nothing to do: expected {self.arguments}{stdin}")
+        if args.count(STDIN) > 1:
+            raise UsageError("'-' (standard input) can be given only once")
 
     def answer(self, lines: Iterable[str]) -> None:
         """Write the answers to standard output; call `fail` if that is not possible."""

@@ -2,18 +2,23 @@
 
 It reads the files that `NOROBOTS_EVIDENCE` writes, and makes each decision again from the stored robots.txt
 files. Nothing is downloaded. The output has a line for each problem, and a last line with the numbers of
-answers and decisions. The exit status is 2 if something cannot be read or judged, else 1 if something does
-not agree, else 0.
+answers and decisions. The exit status is 2 if something cannot be read or judged, or was not read because of
+Ctrl-C, else 1 if something does not agree or is missing, else 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+import signal
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import scrapy.robotstxt
 from scrapy import Spider
+from scrapy.exceptions import UsageError
 from scrapy.robotstxt import RobotParser
 
 from scrapy_norobots.commands.base import (
@@ -26,17 +31,23 @@ from scrapy_norobots.commands.base import (
     to_json,
 )
 from scrapy_norobots.commands.progress import Progress
-from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, OVERRIDDEN, WARC_SUFFIX
-from scrapy_norobots.rules.parser import Reader, Rules, StrictRobotParser
+from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, WARC_SUFFIX
+from scrapy_norobots.features.evidence.folders import Folders
+from scrapy_norobots.features.evidence.judges import described_path, description, path_of
+from scrapy_norobots.features.usage import UsageConfig
+from scrapy_norobots.rules.parser import Reader, StrictRobotParser
 from scrapy_norobots.standard.decision import printable
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from argparse import ArgumentParser, Namespace
 
     from scrapy_norobots.features.evidence.audit import Audit, Problem
+    from scrapy_norobots.features.evidence.judging import Reading
 
 # How many problems are printed as text. JSON has all.
 _SHOWN = 100
+
+_HEAD = re.compile("[0-9a-fA-F]{64}")
 
 
 class RobotsAudit(RobotsCommand):
@@ -46,98 +57,155 @@ class RobotsAudit(RobotsCommand):
     summary = "Check every decision of a crawl by its evidence"
     description = (
         "Read the evidence of crawls with NOROBOTS_EVIDENCE from folders, make every decision again from the "
-        "stored robots.txt files, and print what does not agree. The exit status is 2 if something cannot be "
-        "read or judged, else 1 if something does not agree, else 0."
+        "stored robots.txt files, and print what does not agree or is missing. The exit status is 2 if "
+        "something cannot be read or judged, else 1 if something does not agree or is missing, else 0."
     )
     reads_stdin = False
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        """Add the options of the command."""
+        super().add_options(parser)
+        parser.add_argument(
+            "--head",
+            metavar="HEX",
+            action="append",
+            default=[],
+            help="head of a run that was kept elsewhere, which must be there; can be given several times",
+        )
+
+    def process_options(self, args: list[str], opts: Namespace) -> None:
+        """Read settings and options. Raises `UsageError` if one is invalid."""
+        super().process_options(args, opts)
+        for head in opts.head:
+            if not _HEAD.fullmatch(head):
+                raise UsageError(f"--head {printable(head)}: expected 64 hexadecimal digits")
 
     def run(self, args: list[str], opts: Namespace) -> None:
         """Audit the files of all folders together."""
         try:
-            from scrapy_norobots.features.evidence.audit import Audit  # noqa: PLC0415  # an extra
+            from scrapy_norobots.features.evidence.audit import Audit, Problem  # noqa: PLC0415  # an extra
         except ImportError as exc:
             self.fail(f"robots-audit needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})")
             return
         try:
-            # A folder may be named twice, or lie in another one.
-            files = {file.resolve(): file for arg in args for file in _files(Path(arg))}.values()
-            size = max(sum(file.stat().st_size for file in files), 1)
-        except (InputError, OSError) as exc:
+            folders = _folders(args)
+        except InputError as exc:
             self.fail(str(exc))
             return
-        progress, read = Progress(), 0
+        self._unread = [Problem(place, text, is_readable=False) for place, text in folders.problems]
+        size = max(sum(file.stat().st_size for file in folders.files), 1)
+        progress, read, is_stopped = Progress(), 0, False
+
+        def stop(*_: object) -> None:
+            nonlocal is_stopped
+            is_stopped = True
 
         def show(more: int) -> None:
             nonlocal read
+            if is_stopped:  # here, and not in the middle of a line of the output
+                raise KeyboardInterrupt
             read += more
             progress.show("", min(read / size, 1.0))
 
-        audit = Audit(files, self._reader, show)
-        lines = self._as_json(audit) if opts.json else self._as_text(audit)
-        self.answer(_beside(progress, lines))
+        heads = {head.lower() for head in opts.head}
+        audit = Audit(folders.files, cache(self._reading), show, heads=heads, body_max=self.config.maxsize)
+        self._count = 0
+        lines, last = (
+            (self._as_json, self._json_summary) if opts.json else (self._as_text, self._text_summary)
+        )
+        before = signal.signal(signal.SIGINT, stop)
+        try:
+            self.answer(_beside(progress, lines(audit)))
+            is_stopped = False  # all was checked
+        except KeyboardInterrupt:
+            progress.clear()
+            self.exitcode = 2
+        finally:
+            signal.signal(signal.SIGINT, before)
+        self.answer(last(audit, is_stopped=is_stopped))
 
     def _problems(self, audit: Audit) -> Iterator[Problem]:
-        for problem in audit.problems():
+        for problem in chain(self._unread, audit.problems()):
+            self._count += 1
             self.exitcode = max(self.exitcode, 1 if problem.is_readable else 2)
             yield problem
 
     def _as_json(self, audit: Audit) -> Iterator[str]:
-        problems = 0
         for problem in self._problems(audit):
-            problems += 1
             yield to_json({"place": problem.place, "problem": problem.text, "readable": problem.is_readable})
+
+    def _json_summary(self, audit: Audit, *, is_stopped: bool) -> Iterator[str]:
         yield to_json(
             {
                 "answers": audit.answers,
                 "decisions": dict(audit.verdicts.most_common()),
-                "not_judged": audit.verdicts[OVERRIDDEN],
+                "not_judged": audit.not_judged,
                 "dry_run": audit.dry_run,
                 "cut_off": audit.cut_off,
-                "problems": problems,
+                "problems": self._count,
+                "stopped": is_stopped,
             }
         )
 
     def _as_text(self, audit: Audit) -> Iterator[str]:
-        problems = 0
         for problem in self._problems(audit):
-            problems += 1
-            if problems <= _SHOWN:
+            if self._count <= _SHOWN:
                 colour = RED if problem.is_readable else YELLOW
-                yield f"{coloured(problem.place, colour)}: {printable(problem.text)}"
-        if problems > _SHOWN:
-            yield f"… and {problems - _SHOWN:,} more; --json prints all"
+                yield f"{coloured(printable(problem.place), colour)}: {printable(problem.text)}"
+
+    def _text_summary(self, audit: Audit, *, is_stopped: bool) -> Iterator[str]:
+        if self._count > _SHOWN:
+            yield f"… and {self._count - _SHOWN:,} more; --json prints all"
         verdicts = ", ".join(f"{count:,} {printable(name)}" for name, count in audit.verdicts.most_common())
-        result = (
-            coloured("all agree", GREEN) if not problems else coloured(_counted(problems, "problem"), RED)
-        )
-        not_judged = audit.verdicts[OVERRIDDEN]
+        result = coloured(_number(self._count, "problem"), RED)
+        if not self._count:
+            result = coloured("no problem so far", YELLOW) if is_stopped else coloured("all agree", GREEN)
         yield (
-            f"{_counted(audit.answers, 'answer')}, {_counted(audit.verdicts.total(), 'decision')}"
+            f"{_number(audit.answers, 'answer')}, {_number(audit.verdicts.total(), 'decision')}"
             f"{f' ({verdicts})' if verdicts else ''}: {result}"
-            f"{f', {not_judged:,} not judged' if not_judged else ''}"
+            f"{f', {audit.not_judged:,} not judged' if audit.not_judged else ''}"
             f"{f', {audit.dry_run:,} sent in a dry run although not allowed' if audit.dry_run else ''}"
         )
         if audit.cut_off:
-            yield f"{_counted(audit.cut_off, 'file')} cut off in the middle; read up to there"
+            yield f"{_number(audit.cut_off, 'file')} cut off in the middle; read up to there"
+        if is_stopped:
+            yield "stopped by Ctrl-C: the rest was not checked"
 
-    def _reader(self, names: Sequence[str], *, is_strict: bool, multivalue: bool) -> Callable[[bytes], Rules]:
-        """Return a reader for these parsers: the strict one, Scrapy's, or one that the settings name.
+    def _reading(
+        self,
+        parsers: Sequence[str],
+        *,
+        multivalue: bool,
+        also_robots: tuple[str, ...],
+        purposes: tuple[str, ...] | None,
+    ) -> Reading:
+        """Return the reading of a crawl, by the strict parser, Scrapy's, or those that the settings name.
 
         A parser that only the evidence names is not imported: the evidence may come from somebody else.
         """
+        from scrapy_norobots.features.evidence.judging import Reading  # noqa: PLC0415  # an extra
+
         ours = [StrictRobotParser, *self.config.also_obey, *filter(None, [self.config.parser])]
         scrapys = [one for one in vars(scrapy.robotstxt).values() if _is_parser(one)]
-        known = {one.__name__: one for one in (*scrapys, *ours)}
-        for name in names:
-            if name not in known:
-                raise LookupError(f"unknown parser {name!r}; set NOROBOTS_ALSO_OBEY to its import path")
+        known = {path_of(one): one for one in (*scrapys, *ours)}
+        paths = [described_path(parser) for parser in parsers]
+        for path in paths:
+            if path not in known:
+                raise LookupError(f"unknown parser {path!r}; set NOROBOTS_ALSO_OBEY to it")
         crawler = self.crawler_process.create_crawler(Spider)  # type: ignore[union-attr]  # it is not run
-        first = None if is_strict else known[names[0]]
+        first, *also = [known[path] for path in paths]
         try:
-            also = [known[name] for name in names[1:]]
-            return Reader(crawler, first, also, multivalue=multivalue).read
+            reader = Reader(
+                crawler,
+                None if first is StrictRobotParser else first,
+                also,
+                multivalue=multivalue,
+                also_robots=also_robots,
+                statements=UsageConfig(purposes is not None, purposes or ()).reader(),
+            )
         except ValueError as exc:
             raise LookupError(str(exc)) from exc
+        return Reading(reader.read, tuple(map(description, (first, *also))))
 
 
 def _beside(progress: Progress, lines: Iterator[str]) -> Iterator[str]:
@@ -148,7 +216,7 @@ def _beside(progress: Progress, lines: Iterator[str]) -> Iterator[str]:
     progress.clear()
 
 
-def _counted(number: int, noun: str) -> str:
+def _number(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
@@ -156,11 +224,14 @@ def _is_parser(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, RobotParser) and value is not RobotParser
 
 
-def _files(folder: Path) -> list[Path]:
-    """Return the evidence files of a folder; raise `InputError` if there are none."""
-    if not folder.is_dir():
-        raise InputError(str(folder), "is not a folder")
-    files = [file for file in folder.rglob("*") if file.name.endswith((WARC_SUFFIX, DECISIONS_SUFFIX))]
-    if not files:
-        raise InputError(str(folder), f"has no evidence: no file ends in {WARC_SUFFIX} or {DECISIONS_SUFFIX}")
-    return files
+def _folders(names: list[str]) -> Folders:
+    """Return the evidence files of folders; raise `InputError` if a folder has none."""
+    for name in names:
+        if "\0" in name or not Path(name).is_dir():
+            raise InputError(name, "is not a folder")
+    found = Folders([Path(name) for name in names])
+    for name in names:
+        one = Folders([Path(name)])
+        if not one.files and not one.problems:
+            raise InputError(name, f"has no evidence: no file ends in {WARC_SUFFIX} or {DECISIONS_SUFFIX}")
+    return found

@@ -76,6 +76,9 @@ class RobotsCheck(RobotsCommand):
         for robot in opts.robot:
             if not to_name(robot):
                 raise UsageError(f"--robot {robot!r}: must contain the name of a robot")
+        for option, value in (("--file", opts.file), ("--store", opts.store)):
+            if value == "":
+                raise UsageError(f"{option}: the path is empty")
         if opts.file == STDIN and STDIN in args:
             raise UsageError("standard input cannot be both a robots.txt and a list of URLs")
         if opts.file is not None and opts.store is not None:

@@ -16,14 +16,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from lxml import etree
-from parsel import Selector
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
 
 from scrapy_norobots.question import is_overridden
 from scrapy_norobots.scrapy_api.components import check_place, enabled_keys
+from scrapy_norobots.scrapy_api.html import meta_tags, root_of
 from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.scrapy_api.log import CrawlLog
 from scrapy_norobots.settings import Section, flag, setting, text
@@ -31,6 +30,7 @@ from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.meta import RobotsMeta, fold, wanted
 
 if TYPE_CHECKING:
+    from lxml import etree
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -44,9 +44,6 @@ logger = logging.getLogger(__name__)
 # The values of NOROBOTS_META that obey only one word of a page.
 _META_WORDS = ("nofollow", "noindex")
 
-# Elements whose content is plain text or for scripts, so a tag in it does not apply. Parsers differ on some.
-_INERT = ("template", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
-
 # A META tag in lower case. The group has it if it is in plain form: a few attributes, and quotes only around
 # values. It is looked ahead for, since another tag may begin in what looks like a value.
 _VALUE = rb"""(?:"[^"]*"|'[^']*'|[^\s"'>][^\s>]*)"""
@@ -59,6 +56,7 @@ _PLAIN = re.compile(rb"[\w.: -]*")
 _TAGS_MAX = 1_000
 _CONTENT_MAX = 10_000
 _TOO_MANY = f"more than {_TAGS_MAX} META tags, or one longer than {_CONTENT_MAX} characters"
+_CUT_OFF = "META tags in a page that the HTML parser did not read to its end"
 
 
 def _obeys(settings: BaseSettings, name: str, word: str) -> bool:
@@ -178,7 +176,8 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
     """Return what a response asks of `robot`, a name or a whole User-Agent header.
 
     More than 1,000 META tags, or one of more than 10,000 characters, mean NOINDEX and NOFOLLOW: to read them
-    all would block the crawl, and to skip some could allow what they forbid.
+    all would block the crawl, and to skip some could allow what they forbid. So does a page with META tags
+    that the HTML parser did not read to its end.
     """
     headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
     count = count_tags(response.body, robot) if isinstance(response, HtmlResponse) else 0
@@ -186,7 +185,10 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
         return RobotsMeta.read(robot, (), headers)
     if count is None or count <= _TAGS_MAX:
         assert isinstance(response, HtmlResponse)  # only these have tags
-        tags = list(islice(meta_tags(_root(response)), _TAGS_MAX + 1))
+        root = root_of(response)
+        if _is_cut_off(root):
+            return RobotsMeta(noindex_by=_CUT_OFF, nofollow_by=_CUT_OFF)
+        tags = list(islice(meta_tags(root), _TAGS_MAX + 1))
         folded = fold(robot)
         if len(tags) <= _TAGS_MAX and not any(
             len(content) > _CONTENT_MAX and wanted(name, folded) for name, content in tags
@@ -223,21 +225,11 @@ def count_tags(body: bytes, robot: str | bytes) -> int | None:
     return count
 
 
-def meta_tags(root: etree._Element) -> Iterator[tuple[str, str]]:
-    """Yield name and content of each META tag with a name, in head and body, in the order of the page."""
-    inert = 0
-    after_html = root.itersiblings(tag=etree.Element)  # elements after </html> are siblings of the root
-    for tree in (root, *after_html):
-        for event, element in etree.iterwalk(tree, events=("start", "end"), tag=("meta", *_INERT)):
-            if element.tag != "meta":
-                inert += 1 if event == "start" else -1
-            elif event == "start" and not inert and (name := element.get("name")):
-                yield name, element.get("content", "")
+def _is_cut_off(root: etree._Element) -> bool:
+    """Return whether the parser stopped within the page, as libxml2 does below about 2,000 open elements.
 
-
-def _root(response: HtmlResponse) -> etree._Element:
-    """Parse a page; the callback uses the same parsed page."""
-    try:
-        return response.selector.root
-    except Exception:  # of many kinds: a page may declare any of Python's codecs
-        return Selector(text=response.body.decode("latin-1"), type="html").root
+    Newer versions do so without an exception, and report only a fatal error. Some older ones report one for a
+    page without elements too.
+    """
+    parser = root.getroottree().parser
+    return len(root) > 0 and parser is not None and bool(parser.error_log.filter_from_fatals())

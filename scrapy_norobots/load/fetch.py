@@ -9,6 +9,7 @@ an error.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
@@ -25,6 +26,7 @@ from scrapy_norobots.load.in_flight import BodiesInFlight, NoRoomError, free_bod
 from scrapy_norobots.rules.freshness import stated_wait
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.scrapy_api.connections import ConnectionEnds
 from scrapy_norobots.scrapy_api.internals import has_slot_of_host, missing_internals, slot_of
 from scrapy_norobots.settings import REDIRECT_MAX
 from scrapy_norobots.standard import Origin
@@ -50,6 +52,9 @@ _KEPT_HEADERS = (
     "x-robots-tag",
 )  # fmt: skip
 
+# The parameters for Zyte API that say from where it downloads. Others say what it returns or extracts.
+_ZYTE_API_KEPT = ("device", "geolocation", "ipType")
+
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 # Exceptions of the crawl's own components. After one of these, as with a proxy, other processes may reach
@@ -59,9 +64,9 @@ _OUR_OWN = (IgnoreRequest, NotSupported, StopDownload)
 # Statuses of a proxy or network on the way that requires authentication; they do not come from the site.
 _ON_THE_WAY = frozenset({407, 511})
 
-# Flags that Scrapy sets on a response that the network, or the StopDownload of a handler, cut off. (The flag
-# "partial" means only that the server sent no length.)
-_CUT_OFF = frozenset({"dataloss", "download_stopped"})
+# Flags of a response that the network (see `ConnectionEnds`), or a signal handler (`StopDownload`), cut off.
+# (The flag "partial" means only that the server sent no length.)
+_CUT_OFF, _STOPPED = "dataloss", "download_stopped"
 
 # How many seconds a running download may take after the crawl starts to close, after Ctrl-C for example.
 _CLOSING_LIMIT = 3
@@ -84,9 +89,9 @@ class Fetcher:
         self._names = HostNames(crawler)
         self._has_closed = False
         crawler.signals.connect(self._close, signals.spider_closed)
-        self._unrendered = _unrendered(crawler.settings)
         # A file of the size that NOROBOTS_MAXSIZE allows must fit, even if NOROBOTS_MEMORY_MAX is too small.
         self._bodies = BodiesInFlight(crawler, max(config.memory_max, 2 * config.maxsize))
+        self._ends = ConnectionEnds(crawler, lambda request: ROBOTS_DOWNLOAD in request.meta)
         crawler.signals.connect(_keep_from_scrapy, signals.response_downloaded)
 
     async def fetch(
@@ -127,7 +132,7 @@ class Fetcher:
                     return _failed(origin, url, ClosingError())
                 failed = _failed(origin, url, exc, is_proxied=bool(request.meta.get("proxy")))
                 return self._of_proxy(page, failed)
-            target = _redirect_target(response) if hops_left else None
+            target = redirect_target(response) if hops_left else None
             if target is None:
                 snapshot = _of_response(origin, response, self._config.maxsize)
                 self._events.send(Answered(origin, response, snapshot, previous))
@@ -204,13 +209,16 @@ class Fetcher:
             "download_maxsize": self._config.maxsize,
             "download_timeout": self._config.timeout,
             "max_retry_times": self._config.retry_times,
+            "playwright": False,
             ROBOTS_DOWNLOAD: str(origin),
-            **self._unrendered,
         }
-        # A robots.txt is small, and not every encoding shows whether the file is complete.
-        headers: dict[str, str | bytes | None] = {"Accept-Encoding": "identity"}
         # None keeps out the values of DEFAULT_REQUEST_HEADERS.
-        headers |= {"Cookie": None, "Referer": None}
+        headers: dict[str, str | bytes | None] = {"Cookie": None, "Referer": None}
+        zyte_api = _zyte_api(page, self._crawler.settings)
+        meta |= zyte_api
+        if not any(zyte_api.values()):  # Zyte API sends its own header, as a browser does
+            # A robots.txt is small, and not every encoding shows whether the file is complete.
+            headers["Accept-Encoding"] = "identity"
         if previous is not None:
             headers |= previous.conditions(url)
         # If the page has none yet, the middleware that sets the page's User-Agent sets this one too.
@@ -236,19 +244,28 @@ class Fetcher:
         )
 
 
-def _unrendered(settings: BaseSettings) -> dict[str, object]:
-    """Return the meta that makes rendering download handlers return the file as the site sends it."""
-    marks: dict[str, object] = {"playwright": False}
-    if settings.getbool("ZYTE_API_TRANSPARENT_MODE"):
-        # Keep string parameters, such as a country to crawl from; reset all others: they say what to extract.
-        automap = settings.getdict("ZYTE_API_AUTOMAP_PARAMS").items()
-        reset = {name: None for name, value in automap if not isinstance(value, str)}
-        if reset:
-            marks["zyte_api_automap"] = {**reset, "httpResponseBody": True}
-    return marks
+def _zyte_api(page: Request, settings: BaseSettings) -> dict[str, object]:
+    """Return the meta with which scrapy-zyte-api downloads robots.txt as it downloads a page.
+
+    If it sends the page to Zyte API, it sends robots.txt there too, and asks for the bytes of the file.
+    """
+    is_transparent = settings.getbool("ZYTE_API_TRANSPARENT_MODE")
+    for key, is_on, setting in (
+        ("zyte_api", False, "ZYTE_API_DEFAULT_PARAMS"),
+        ("zyte_api_automap", is_transparent, "ZYTE_API_AUTOMAP_PARAMS"),
+    ):
+        params = page.meta.get(key, is_on)
+        if params is False or params is None:
+            continue
+        defaults = {name: value for name, value in settings.getdict(setting).items() if value}
+        asked = {**defaults, **(params if isinstance(params, Mapping) else {})}
+        kept = {name: asked[name] for name in _ZYTE_API_KEPT if asked.get(name)}
+        reset = dict.fromkeys(defaults)
+        return {key: {**reset, **kept, "httpResponseBody": True, "httpResponseHeaders": True}}
+    return {"zyte_api_automap": False} if is_transparent else {}
 
 
-def _redirect_target(response: Response) -> str | None:
+def redirect_target(response: Response) -> str | None:
     """Return the URL that a response redirects to; None without a redirect to an http or https URL."""
     location = response.headers.get("Location")
     if response.status not in _REDIRECTS or not location:
@@ -266,20 +283,25 @@ class UnreadableBodyError(Exception):
 
 def _failed(origin: Origin, url: str, exc: Exception, *, is_proxied: bool = False) -> Snapshot:
     local_failure = is_proxied or isinstance(exc, _OUR_OWN)
+    why = str(exc)
     if isinstance(exc, StopDownload):
         free_body(exc)
+        why = why or "a signal handler of the project stopped the download"
     # The frames of the traceback would keep their objects alive, half a body for example.
     exc.__traceback__ = exc.__cause__ = exc.__context__ = None
     kind = "" if isinstance(exc, (UnreadableBodyError, NoRoomError, ClosingError)) else type(exc).__name__
-    error = ": ".join(filter(None, (kind, str(exc))))
+    error = ": ".join(filter(None, (kind, why)))
     return Snapshot(
         origin, url, time.time(), error=printable(error), local_failure=local_failure, exception=exc
     )
 
 
 def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
+    is_read = 200 <= response.status < 300
+    if is_read and _STOPPED in response.flags:
+        return _failed(origin, response.url, StopDownload())
     try:
-        body = _plain_body(response, maxsize) if 200 <= response.status < 300 else b""
+        body = _plain_body(response, maxsize) if is_read else b""
     except ValueError as exc:
         return _failed(origin, response.url, UnreadableBodyError(exc))
     return Snapshot(
@@ -301,7 +323,7 @@ def _kept_headers(response: Response) -> dict[str, str]:
 
 def _plain_body(response: Response, maxsize: int) -> bytes:
     """Return the whole body of a response, decoded, or raise `ValueError`."""
-    if response.status == 206 or _CUT_OFF.intersection(response.flags):
+    if response.status == 206 or _CUT_OFF in response.flags:
         raise ValueError("the response is incomplete")
     values = response.headers.getlist("Content-Encoding") + response.headers.getlist(ENCODING_HEADER)
     return decode(response.body, b",".join(values).decode("latin-1"), maxsize)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_norobots.events import Downloaded, Events, OriginLoaded, Recalled
+from scrapy_norobots.events import Downloaded, Events, OriginLoaded, Recalled, StatementsAsked
 from scrapy_norobots.load.fetch import ClosingError, Fetcher
 from scrapy_norobots.load.origins import OriginCache, SharedLoads
 from scrapy_norobots.rules.access import Access, Judge
@@ -73,6 +73,8 @@ class RobotsLoader:
             config.also_obey,
             multivalue=config.multivalue,
             crawl_delay=bool(config.crawl_delay_max),
+            also_robots=config.also_robots,
+            statements=events.ask(StatementsAsked()),
         )
         self.judge = Judge(config.status_policy, config.freshness, reader.read)
         self._fetcher = Fetcher(crawler, config, events)

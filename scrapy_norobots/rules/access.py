@@ -261,8 +261,12 @@ class Judge:
         return replace(access, proxies=proxies if len(proxies) <= _PROXIES_MAX else frozenset())
 
     def _renewed(self, previous: Access, answer: Snapshot) -> Access:
+        known = previous.snapshot
         snapshot = replace(
-            previous.snapshot, time=answer.time, headers={**previous.snapshot.headers, **answer.headers}
+            known,
+            time=answer.time,
+            headers={**known.headers, **answer.headers},
+            first_time=known.first_time or known.time,
         )
         return replace(
             previous,

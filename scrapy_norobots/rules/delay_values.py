@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from functools import cached_property
 
 from protego import Protego
 
@@ -17,7 +18,7 @@ from scrapy_norobots.standard.lines import to_text
 
 # A line that Protego reads as a Crawl-delay: its field, and its value.
 _LINE = re.compile(r"(?<![^\r\n])([ \t]*crawl[- ]delay[: \t][ \t]*)([^\s#][^\r\n#]*)", re.IGNORECASE)
-_MAY_HAVE_ONE = re.compile(rb"delay|d\0e\0l\0a\0y", re.IGNORECASE)  # also in UTF-16
+_MAY_HAVE_ONE = re.compile(rb"d\0*e\0*l\0*a\0*y", re.IGNORECASE)  # also in UTF-16 and UTF-32
 
 # How many robots are remembered, as in `RobotsTxt`.
 _ROBOTS_REMEMBERED = 64
@@ -43,14 +44,18 @@ class ProtegoDelay:
 
     size = 1000  # the body is in memory anyway
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes | str) -> None:
+        """Keep the body of a file. Nothing is read yet."""
         self._body = body
         self._values: dict[str | bytes, object] = {}
 
-    @classmethod
-    def of(cls, body: bytes) -> ProtegoDelay | None:
-        """Return the `Crawl-delay` lines of a file; None if it has none, like five of six files."""
-        return cls(body) if _MAY_HAVE_ONE.search(body) and _LINE.search(to_text(body)) else None
+    @cached_property
+    def has_lines(self) -> bool:
+        """Whether the file has such lines, as one of six files does."""
+        body = self._body
+        return (isinstance(body, str) or _MAY_HAVE_ONE.search(body) is not None) and (
+            _LINE.search(to_text(body)) is not None
+        )
 
     def is_ready(self, robot: str | bytes) -> bool:
         """Return whether `value` returns at once; if not, call it in a thread first."""
@@ -64,10 +69,15 @@ class ProtegoDelay:
         """
         value = self._values.get(robot, _UNKNOWN)
         if value is _UNKNOWN:
-            text = to_text(self._body).encode("utf-8", "replace").decode()
-            name = robot.decode("utf-8", "replace") if isinstance(robot, bytes) else robot
-            value = Protego.parse(text).crawl_delay(name)
+            value = self._read(robot)
             if len(self._values) >= _ROBOTS_REMEMBERED:
                 self._values.clear()
             self._values[robot] = value
         return value
+
+    def _read(self, robot: str | bytes) -> object:
+        if not self.has_lines:
+            return None
+        text = to_text(self._body).encode("utf-8", "replace").decode()
+        name = robot.decode("utf-8", "replace") if isinstance(robot, bytes) else robot
+        return Protego.parse(text).crawl_delay(name)

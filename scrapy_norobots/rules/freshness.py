@@ -26,6 +26,9 @@ _MAX_CLOCK_SKEW = 300.0
 # By how much the lifetimes of origins differ at most, as a fraction.
 _SPREAD = 0.05
 
+# A quoted value, and what separates directives outside of one (RFC 9110, 5.6.4; RFC 9111, 5.2).
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_SEPARATOR = re.compile(r"[,\s]")
 _NO_CACHE = re.compile(r"(?:^|[,\s])(?:no-cache|no-store)(?:$|[,\s=])", re.IGNORECASE)
 
 
@@ -100,7 +103,7 @@ def stated_wait(status: int | None, headers: Mapping[str, str], received: float)
 def _stated_lifetime(snapshot: Snapshot) -> float | None:
     """Return the lifetime that a response states, minus its Age; None if it states none."""
     headers = snapshot.headers
-    control = headers.get("cache-control", "")
+    control = _QUOTED.sub(lambda quoted: _SEPARATOR.sub("_", quoted[0]), headers.get("cache-control", ""))
     max_age = _MAX_AGE.search(control)
     if _NO_CACHE.search(control):
         return 0.0

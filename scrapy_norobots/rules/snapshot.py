@@ -20,7 +20,8 @@ class Snapshot:
     """One download of an origin's robots.txt, including redirects.
 
     - `url` is the URL of the last hop.
-    - `time` is when the download ended, or when a later 304 confirmed it, in seconds since the epoch.
+    - `time` is when the download ended, or when a later 304 confirmed it, in seconds since the epoch. After
+      a 304, `first_time` is when the confirmed download ended; else 0. Stores do not keep it.
     - `status` is the HTTP status of the response, `headers` a few of its headers with lower-case names, and
       `body` its decoded bytes.
     - If there was no usable response, `status` is None, `error` says why, and `exception` is the exception;
@@ -44,15 +45,20 @@ class Snapshot:
     proxy: str = field(default="", compare=False, repr=False)
     exception: Exception | None = field(default=None, compare=False, repr=False)
     from_site: bool = field(default=False, compare=False, repr=False)
+    first_time: float = field(default=0.0, compare=False, repr=False)
 
     def conditions(self, url: str) -> dict[str, str]:
         """Return the headers for a download of `url` that make it conditional; none if this is another file.
 
-        Only a response to such a download may be a 304 (RFC 9110, 15.4.5).
+        Only a response to such a download may be a 304 (RFC 9110, 15.4.5). A value with other characters than
+        those of ASCII text is left out: download handlers send it as other bytes, or refuse it.
         """
         if url != self.url:
             return {}
-        return {name: self.headers[header] for header, name in _CONDITIONS.items() if header in self.headers}
+        found = {name: self.headers.get(header, "") for header, name in _CONDITIONS.items()}
+        return {
+            name: value for name, value in found.items() if value.isascii() and value.isprintable() and value
+        }
 
     @property
     def is_unknown_host(self) -> bool:

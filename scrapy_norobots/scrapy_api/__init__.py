@@ -1,6 +1,7 @@
 """All that depends on the version of Scrapy, on its reactor, or on its internal names.
 
-`compat` has the differences between versions and reactors, `internals` the internal names of Scrapy. The
-others find what Scrapy knows: components in settings, the User-Agent of a request, the spider of a log line.
+`compat` has the differences between versions and reactors, `internals` the internal names of Scrapy, and
+`connections` those of download handlers. The others find what Scrapy knows: components in settings, the
+User-Agent of a request, the spider of a log line.
 May import `standard` only.
 """

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import Spider, signals
+from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 from twisted.internet.defer import CancelledError, Deferred
@@ -263,6 +264,15 @@ def build(cls: type, crawler: Crawler) -> Any:
     return cls()
 
 
+def build_parser(cls: Any, crawler: Crawler, body: bytes) -> RobotParser:
+    """Return the parser of a robots.txt, made as Scrapy makes one.
+
+    In newer versions (2.18), its class needs no `from_crawler`.
+    """
+    parser: RobotParser = cls.from_crawler(crawler, body) if hasattr(cls, "from_crawler") else cls(body)
+    return parser
+
+
 def dupefilter(crawler: Crawler) -> BaseDupeFilter | None:
     """Return the filter for duplicate requests of a running crawl, or None if there is none.
 
@@ -291,8 +301,8 @@ def is_start_request(request: Request) -> bool:
     """Return whether a request is a start request of the spider.
 
     Scrapy 2.13 marks start requests. In older versions, requests that the depth middleware has not seen are
-    start requests.
+    start requests, except those of pipelines and other components, which have the callback `NO_CALLBACK`.
     """
     if hasattr(Spider, "start"):
         return bool(request.meta.get("is_start_request"))
-    return "depth" not in request.meta
+    return "depth" not in request.meta and request.callback is not NO_CALLBACK

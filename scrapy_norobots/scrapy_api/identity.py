@@ -36,7 +36,7 @@ class Identity:
     @property
     def default(self) -> str | bytes:
         """The same for requests without a User-Agent of their own."""
-        return self._robot or self._default
+        return self._robot or self.default_user_agent
 
     def user_agent(self, request: Request) -> bytes:
         """Return the User-Agent that a request will be sent with; empty if it will have none.
@@ -45,10 +45,11 @@ class Identity:
         `user_agent` attribute, the `USER_AGENT` setting.
         """
         own = request.headers.get(_HEADER)
-        return self._default if own is None else own
+        return self.default_user_agent if own is None else own
 
     @cached_property
-    def _default(self) -> bytes:
+    def default_user_agent(self) -> bytes:
+        """The User-Agent of requests that have none of their own."""
         settings = self._crawler.settings
         headers = settings.getdict("DEFAULT_REQUEST_HEADERS") or {}
         given = {name: value for name, value in headers.items() if value is not None}

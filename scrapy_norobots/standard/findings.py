@@ -6,9 +6,10 @@ from the records of `read_records` and from the lines that it ignores, so a craw
 
 from __future__ import annotations
 
+import codecs
 import re
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -19,16 +20,17 @@ from scrapy_norobots.standard.lines import (
     BLANKS,
     DISALLOW,
     USER_AGENT,
+    encoding_of,
     is_html,
     numbered,
-    to_lines,
     to_text,
     to_values,
+    with_line_feeds,
 )
 from scrapy_norobots.standard.names import robot_name
 from scrapy_norobots.standard.records import DEFAULT_NAME, RawRecord, Record, read_records
 from scrapy_norobots.standard.rules import WHOLE_URL, prefix_of
-from scrapy_norobots.standard.urls import is_robots_txt, percent_encode
+from scrapy_norobots.standard.urls import is_normal, is_robots_txt, percent_encode
 
 
 class Severity(Enum):
@@ -54,7 +56,16 @@ _E, _W, _I = Severity.ERROR, Severity.WARNING, Severity.INFO
 
 KINDS: dict[str, Kind] = {
     "byte-order-mark": Kind(_W, "F1", "The file starts with a byte order mark, which is ignored."),
+    "byte-order-marks": Kind(
+        _W,
+        "F1",
+        "The file starts with several byte order marks, which are ignored; most robots ignore only one.",
+    ),
     "utf-16": Kind(_W, "F1", "The file is encoded as UTF-16, which many robots cannot read."),
+    "utf-32": Kind(_W, "F1", "The file is encoded as UTF-32, which most robots cannot read."),
+    "no-mark": Kind(
+        _W, "F1", "The file is encoded as {0} without a byte order mark; most robots read no rules in it."
+    ),
     "not-utf-8": Kind(
         _W, "F1", "The line has bytes that are not UTF-8; in a path, they are compared as %XX."
     ),
@@ -65,6 +76,9 @@ KINDS: dict[str, Kind] = {
     "unknown-field": Kind(_W, "F7", "The field is unknown, so the line is ignored."),
     "later-field": Kind(
         _I, "F7", "The field is a later extension of the 1994 standard, so the line is ignored."
+    ),
+    "nul": Kind(
+        _E, "F8", "The line has NUL characters, as text in UTF-16 has in other encodings, so it is ignored."
     ),
     "no-colon": Kind(_E, "F8", "The line is neither a field nor a comment, so it is ignored."),
     "html-page": Kind(_E, "F8", "The file is an HTML page, so it has no rules."),
@@ -108,7 +122,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _LATER_FIELDS = frozenset(
     {
         "allow", "cache-delay", "clean-param", "content-signal", "content-usage", "crawl-delay", "host",
-        "nofollow", "noindex", "request-rate", "robot-version", "sitemap", "visit-time",
+        "license", "nofollow", "noindex", "request-rate", "robot-version", "sitemap", "visit-time",
     }
 )  # fmt: skip
 
@@ -145,20 +159,25 @@ class Finding:
 _Found = tuple[str, int, tuple[object, ...]]
 
 
-def find_all(body: bytes | str, *, multivalue: bool = False) -> list[Finding]:
-    """Return the findings of a file, sorted by line number.
+def find_all(
+    body: bytes | str, *, multivalue: bool = False, severities: Container[Severity] = tuple(Severity)
+) -> list[Finding]:
+    """Return the findings of a file, sorted by line number; only those of some severities.
 
     With `multivalue`, lines may have several values (D1). The time is proportional to the length of the file.
     """
-    text = to_text(body)
-    lines = ["", *to_lines(text)]  # lines are numbered from 1
-    found = list(_of_encoding(body, lines))
+    text = "\n" + with_line_feeds(to_text(body))
+    lines = text.split("\n")  # lines are numbered from 1
+    found = list(_of_encoding(body, text))
     if is_html(text):
         found.append(("html-page", 1, ()))
     else:
-        found.extend(_of_lines(lines, multivalue))
-        found.extend(_of_records(read_records(body, multivalue=multivalue), lines))
-        found.extend(_of_names(read_records(body, multivalue=multivalue)))
+        records = list(read_records(body, multivalue=multivalue))
+        paths = list(numbered(DISALLOW, text, 0))
+        found.extend(_of_line_breaks(text, lines))
+        found.extend(_of_lines(text, lines, paths, multivalue))
+        found.extend(_of_records(records, paths, lines))
+        found.extend(_of_names(records))
     found.sort(key=lambda item: item[1])
     return [
         Finding(
@@ -169,45 +188,59 @@ def find_all(body: bytes | str, *, multivalue: bool = False) -> list[Finding]:
             hint_for(kind, lines[number], values),
         )
         for kind, number, values in found
+        if KINDS[kind].severity in severities
     ]
 
 
-def _of_encoding(body: bytes | str, lines: list[str]) -> Iterator[_Found]:
+def _of_encoding(body: bytes | str, text: str) -> Iterator[_Found]:
     if isinstance(body, str):
         return
-    if body.startswith((b"\xff\xfe", b"\xfe\xff")):
-        yield "utf-16", 1, ()
-    elif body.startswith(b"\xef\xbb\xbf"):
-        yield "byte-order-mark", 1, ()
-    number = next((number for number, line in enumerate(lines) if _SURROGATE.search(line)), 0)
-    if number:
-        yield "not-utf-8", number, ()
+    encoding, is_marked = encoding_of(body)
+    if encoding != "utf-8":
+        name = encoding[: len("utf-16")]
+        yield (name, 1, ()) if is_marked else ("no-mark", 1, (name.upper(),))
+    elif is_marked:
+        yield "byte-order-marks" if body.startswith(2 * codecs.BOM_UTF8) else "byte-order-mark", 1, ()
+    if match := _SURROGATE.search(text):
+        yield "not-utf-8", text.count("\n", 0, match.start()), ()
 
 
-def _of_lines(lines: list[str], multivalue: bool) -> Iterator[_Found]:
-    read: dict[int, list[tuple[str, ...]]] = {}  # findings by line, for the fields of the standard
-    for pattern, look in ((USER_AGENT, _of_name), (DISALLOW, _of_path)):
-        for number, value in numbered(pattern, "\n".join(lines), 0):
+def _of_line_breaks(text: str, lines: list[str]) -> Iterator[_Found]:
+    if _ODD_LINE_BREAK.search(text):
+        yield from (
+            ("odd-line-break", at, ()) for at, line in enumerate(lines) if _ODD_LINE_BREAK.search(line)
+        )
+
+
+def _of_lines(
+    text: str, lines: list[str], paths: Sequence[tuple[int, str]], multivalue: bool
+) -> Iterator[_Found]:
+    names = list(numbered(USER_AGENT, text, 0))
+    for fields, look in ((names, _of_name), (paths, _of_path)):
+        for number, value in fields:
             for part in to_values(value) if multivalue else (value,):
-                read.setdefault(number, []).extend(look(part))
+                for kind, *values in look(part):
+                    yield kind, number, tuple(values)
+    read = {number for number, _ in (*names, *paths)}
     for number, line in enumerate(lines):
-        if _ODD_LINE_BREAK.search(line):
-            yield "odd-line-break", number, ()
-        for kind, *values in read[number] if number in read else _of_other_field(line):
-            yield kind, number, tuple(values)
+        if number not in read:
+            for kind, *values in _of_other_field(line):
+                yield kind, number, tuple(values)
 
 
 def _of_other_field(line: str) -> Iterator[tuple[str, ...]]:
     field, colon, _ = line.partition("#")[0].partition(":")
+    if "\0" in field:
+        yield ("nul",)
+        return
     name = field.strip(" \t").lower()
     if not colon:
         if name:
             yield ("no-colon",)
         return
-    resembled = meant_field(name)
     if name in _LATER_FIELDS:
         yield ("later-field",)
-    elif resembled:
+    elif resembled := meant_field(name):
         yield "misspelt-field", resembled
     else:
         yield ("unknown-field",)
@@ -228,9 +261,14 @@ def _of_name(value: str) -> Iterator[tuple[str, ...]]:
         yield ("several-names",)
 
 
-def _of_path(value: str) -> Iterator[tuple[str, ...]]:
-    if not value:
-        return
+def _of_path(value: str) -> Iterable[tuple[str, ...]]:
+    is_pattern = "*" in value or value[-1:] == "$"
+    if value[:1] == "/" and value != "/robots.txt" and is_normal(value):  # as most are
+        return [("wildcard",)] if is_pattern else ()
+    return _of_odd_path(value, is_pattern) if value else ()
+
+
+def _of_odd_path(value: str, is_pattern: bool) -> Iterator[tuple[str, ...]]:
     prefix = prefix_of(value)
     if prefix is None:
         yield ("foreign-url",)
@@ -239,7 +277,7 @@ def _of_path(value: str) -> Iterator[tuple[str, ...]]:
         yield ("whole-url",)
     elif not value.startswith("/"):
         yield ("relative-path",)
-    if "*" in value or value.endswith("$"):
+    if is_pattern:
         yield ("wildcard",)
     if _BLANK_AND_SLASH.search(value):
         yield ("several-paths",)
@@ -251,16 +289,21 @@ def _of_path(value: str) -> Iterator[tuple[str, ...]]:
         yield ("robots-txt",)
 
 
-def _of_records(records: Iterable[RawRecord], lines: list[str]) -> Iterator[_Found]:
+def _of_records(
+    records: Iterable[RawRecord], paths: Sequence[tuple[int, str]], lines: list[str]
+) -> Iterator[_Found]:
     default_line = last_line = 0
     first_lines: list[int] = []
+    path_lines = [number for number, _ in paths]
     in_records: set[int] = set()
     for record in records:
         first_line = record.names[0][0]
         first_lines.append(first_line)
         if last_line and all(line.strip(BLANKS) for line in lines[last_line + 1 : first_line]):
             yield "no-blank-line", first_line, ()
-        rule_lines = [line for line, _ in record.rules]
+        ((line, below),) = record.texts  # the Disallow lines in it are the record's
+        end = bisect_right(path_lines, line + below.count("\n"))
+        rule_lines = path_lines[bisect_right(path_lines, line) : end]
         last_line = rule_lines[-1] if rule_lines else record.names[-1][0]
         if not rule_lines:
             yield "no-disallow", first_line, ()
@@ -270,7 +313,7 @@ def _of_records(records: Iterable[RawRecord], lines: list[str]) -> Iterator[_Fou
                 yield "second-default", number, (default_line,)
             elif name == DEFAULT_NAME:
                 default_line = first_line
-    for number, _ in numbered(DISALLOW, "\n".join(lines), 0):
+    for number in path_lines:
         if number not in in_records:
             above = bisect_left(first_lines, number)
             yield "stray-disallow", number, (first_lines[above - 1] if above else 0,)

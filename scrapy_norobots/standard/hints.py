@@ -136,7 +136,10 @@ def _before(_text: str, record: int, is_same_name: bool) -> str:
 
 HINTS: dict[str, str | Callable[..., str]] = {
     "byte-order-mark": "Save the file as UTF-8 without a byte order mark.",
+    "byte-order-marks": "Save the file as UTF-8 without a byte order mark.",
     "utf-16": "Save the file as UTF-8.",
+    "utf-32": "Save the file as UTF-8.",
+    "no-mark": "Save the file as UTF-8.",
     "not-utf-8": "Save the file as UTF-8.",
     "misspelt-field": lambda text, _field: _write(_respelt(text)),
     "no-colon": lambda text: _write(_with_colon(text)),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 
 # F3, F5, F6: the only white space that is removed around fields, values and comments.
 BLANKS = " \t"
@@ -23,21 +24,47 @@ DISALLOW = re.compile(r"\n[ \t]*disallow" + _VALUE, re.IGNORECASE | re.ASCII)
 # F5, F4: an empty line, or one of spaces and tabs only; a line with a comment is not blank.
 BLANK_LINE = re.compile(r"\n[ \t]*(?:\n|\Z)")
 
-_UTF16_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+# F1: byte order marks. That of UTF-32 starts with that of UTF-16.
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+_MARK = "\ufeff"
+
+# F1: which of the first four bytes are not NUL, if the file starts with ASCII characters.
+_WITHOUT_MARK: dict[tuple[bool, ...], str] = {
+    (True, False, False, False): "utf-32-le",
+    (False, False, False, True): "utf-32-be",
+    (True, False, True, False): "utf-16-le",
+    (False, True, False, True): "utf-16-be",
+}
 
 # F8: declarations and comments that may precede an HTML page, and the tags that start one.
 _PREAMBLE = re.compile(r"\s*(?:<\?.*?\?>|<!--.*?-->)", re.DOTALL)
 _PAGE = re.compile(r"\s*<(?:!doctype\s+html|html|head|body)(?![^\s/>])", re.IGNORECASE)
 
 
+def encoding_of(body: bytes) -> tuple[str, bool]:
+    """Return the encoding of a file, and whether a byte order mark says so (F1)."""
+    for mark, encoding in _MARKS.items():
+        if body.startswith(mark):
+            return encoding, True
+    return _WITHOUT_MARK.get(tuple(map(bool, body[:4])), "utf-8"), False
+
+
 def to_text(body: bytes | str) -> str:
-    """Decode the bytes of a file (F1) and remove the byte order mark; a `str` is already decoded."""
+    """Decode the bytes of a file (F1) and remove byte order marks; a `str` is already decoded."""
     if isinstance(body, str):
-        return body.removeprefix("\ufeff")
-    if body.startswith(_UTF16_BOMS):
-        # Drop half a character at the end: a rule that ends there then forbids no less.
-        return body[: len(body) & ~1].decode("utf-16", "replace")
-    return body.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
+        return body.lstrip(_MARK)
+    encoding, _ = encoding_of(body)
+    if encoding == "utf-8":
+        return body.decode(encoding, "surrogateescape").lstrip(_MARK)
+    # Drop a part of a character at the end: a rule that ends there then forbids no less.
+    unit = 4 if encoding.startswith("utf-32") else 2
+    return body[: len(body) // unit * unit].decode(encoding, "replace").lstrip(_MARK)
 
 
 def to_lines(text: str) -> list[str]:
@@ -53,12 +80,12 @@ def with_line_feeds(text: str) -> str:
 
 
 def numbered(pattern: re.Pattern[str], text: str, line: int) -> Iterator[tuple[int, str]]:
-    """Yield the number and value of each line that matches a field's pattern; `text` starts in `line`."""
-    end = 0
-    for match in pattern.finditer(text):
-        start, end = end, match.start() + 1
-        line += text.count("\n", start, end)
-        yield line, match[1]
+    """Return the number and value of each line that matches a field's pattern; `text` starts in `line`."""
+    above, *found = pattern.split(text)
+    line += above.count("\n") + 1
+    return zip(
+        accumulate([line, *(below.count("\n") + 1 for below in found[1::2])]), found[::2], strict=False
+    )
 
 
 def is_user_agent(line: str) -> bool:

@@ -69,10 +69,15 @@ class Record:
         """The ``Disallow`` lines."""
         return tuple(map(Rule._make, self._rules))
 
+    @property
+    def values(self) -> list[str]:
+        """The values of the ``Disallow`` lines."""
+        return [value for _, value in self._rules]
+
     def prepare(self, origin: Origin | None) -> None:
         """Do the work that the first call of `forbidding` with this origin needs."""
         if self._first is None or self._first[0] != origin:
-            self._first = origin, first_of_prefixes((value for _, value in self._rules), origin)
+            self._first = origin, first_of_prefixes(self.values, origin)
 
     def forbidding(self, prefix: str, origin: Origin | None) -> Rule:
         """Return the first rule that forbids targets with `prefix`, which `RuleSet.match` has returned.
@@ -87,8 +92,8 @@ class Record:
     @property
     def size(self) -> int:
         """Approximate memory use, in bytes."""
-        lines = (*self._names, *self._rules)
-        return 250 * len(lines) + sum(len(value) for _, value in lines)
+        values = [*self.names, *self.values]
+        return 170 * len(values) + sum(map(len, values))
 
     @property
     def line(self) -> int:

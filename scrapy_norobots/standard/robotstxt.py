@@ -33,9 +33,9 @@ _NOBODY = object(), RuleSet(())
 class RobotsTxt:
     r"""A robots.txt file, read by the 1994 standard. It does not change.
 
-    Takes what `parse` takes. The robot that a method asks about is a name (``"FooBot"``) or a whole
-    User-Agent header (``"FooBot/1.2 (+http://foo.example/)"``), as `str` or `bytes`. A file answers for one
-    origin, but does not know which: ask it only about URLs of the origin that it came from (U8).
+    Make one with `parse`. The robot that a method asks about is a name (``"FooBot"``) or a whole User-Agent
+    header (``"FooBot/1.2 (+http://foo.example/)"``), as `str` or `bytes`. A file does not know the origin
+    that it came from, so ask it only about URLs of this origin (U8).
 
     >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /tmp/ # soon gone\n")
     >>> robots.allowed("http://foo.example/tmp/a", "FooBot/1.2")
@@ -66,6 +66,11 @@ class RobotsTxt:
         """
         return cls(body, multivalue=multivalue)
 
+    @property
+    def body(self) -> bytes | str:
+        """The body of the file, as given."""
+        return self._body
+
     @cached_property
     def records(self) -> tuple[Record, ...]:
         """All records of the file, a tuple of `Record`, in file order (R1).
@@ -91,15 +96,16 @@ class RobotsTxt:
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
         """Read the rules for `robot`, and its record if the file is large, so that questions are fast."""
-        self._rules_of(robot).match(origin, "/")
         if len(self._body) > SMALL_BODY:
-            self._record_of(robot, origin)
+            self._record_of(robot, origin)  # before the rules, which are then those of the record
+        self._rules_of(robot).match(origin, "/")
 
     def allowed(self, url: str, robot: str | bytes) -> bool:
         """Return whether `robot` may fetch `url` (A1 to A4, U1 to U9).
 
-        `url` is an absolute URL, or a path with or without a query that starts with ``/``. URLs that are not
-        http or https, or have no host, are always allowed (U9), and so is ``/robots.txt`` (U7). Raises
+        `url` is an absolute URL, or a path with or without a query that starts with ``/``. A path is checked
+        as one of the file's own origin. A URL that is not http or https (``mailto:``) or lacks its host
+        (``http:///a``) is always allowed (U9), and so is ``/robots.txt`` (U7). Raises
         `TypeError` if `url` is not a `str`, or `robot` neither `str` nor `bytes`; raises `ValueError` if
         `url` is neither a URL nor a path, or its port is not a number from 0 to 65535.
         """
@@ -116,8 +122,8 @@ class RobotsTxt:
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Return whether `robot` may fetch `url`, with the line and the record that decide it.
 
-        Takes and raises what `allowed` does. `source` is the URL that the file was downloaded from; the text
-        of the decision names it. This is slower than `allowed`.
+        `url`, `robot` and the errors are those of `allowed`, which is faster. `source` is the URL that the
+        file was downloaded from; the text of the decision names it.
         """
         origin, target = split(url)
         record = self._record_of(robot, origin)
@@ -151,7 +157,11 @@ class RobotsTxt:
         return rules
 
     def _read_rules(self, name: str) -> RuleSet:
-        record = find_record(self._read(), name)
+        record: RawRecord | Record | None
+        try:
+            record = self._records[name]
+        except KeyError:
+            record = find_record(self._read(), name)
         rules = RuleSet(record.values if record else ())
         if len(self._rules) >= _ROBOTS_REMEMBERED:
             self._rules.clear()

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import repeat
 
 from scrapy_norobots.standard.urls import Origin, is_normal, normal, percent_encode, split
 
@@ -37,11 +38,14 @@ def prefix_of(value: str) -> tuple[Origin | None, str] | None:
     return None, value if value.startswith("/") else "/" + value  # U5
 
 
-def first_of_prefixes(values: Iterable[str], origin: Origin | None) -> dict[str, int]:
+def first_of_prefixes(values: Sequence[str], origin: Origin | None) -> dict[str, int]:
     """Return the index of the first value for each prefix that values forbid at an origin (U4, U5).
 
     The keys are the prefixes that `RuleSet.match` returns.
     """
+    if all(map(str.startswith, values, repeat("/"))) and is_normal("".join(values)):
+        # The usual case: the only form of each value is the value itself.
+        return dict(zip(reversed(values), reversed(range(len(values))), strict=True))
     first: dict[str, int] = {}
     for index, value in enumerate(values):
         prefix = prefix_of(value)

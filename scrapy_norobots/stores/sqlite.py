@@ -219,8 +219,9 @@ class SqliteStore:
             if file.st_size == 1:  # SQLite takes such a file for an empty one
                 raise NotAStoreError(f"{self._path} is not a SQLite database")
             self._inode = file.st_ino
+            name, is_uri = (self._read_only(), True) if self._is_read_only() else (self._path, False)
             db = sqlite3.connect(
-                self._path, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+                name, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, uri=is_uri
             )
             try:
                 self._prepare(db)
@@ -228,6 +229,16 @@ class SqliteStore:
                 db.close()
                 raise
             return db
+
+    def _is_read_only(self) -> bool:
+        """Return whether the store must exist, and this process must not write to it."""
+        places = self._path, self._path.parent  # SQLite makes more files beside the database
+        return self._must_exist and not all(os.access(place, os.W_OK) for place in places)
+
+    def _read_only(self) -> str:
+        """Return the URI of a file that is only read. Without a WAL, nobody is writing to it."""
+        has_wal = Path(f"{self._path}-wal").exists()
+        return f"{self._path.absolute().as_uri()}?mode=ro{'' if has_wal else '&immutable=1'}"
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         if self._must_exist:

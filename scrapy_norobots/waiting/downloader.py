@@ -8,6 +8,7 @@ delays are never changed. The downloader tells `RobotsScheduler` when a request 
 from __future__ import annotations
 
 import logging
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrapy.core.downloader import Downloader
@@ -37,15 +38,22 @@ class RobotsDownloader(Downloader):
     what Scrapy's downloader does. Raises `ValueError` if a setting is invalid.
     """
 
-    def __init__(self, crawler: Crawler) -> None:
-        # How many downloads of robots.txt take no place.
-        self.free_max = self._free_max(crawler)
-        self.parking: Parking | None = None  # `RobotsScheduler` sets it when it opens
-        self._robots_downloads = 0
-        self._widened: set[str] = set()
-        super().__init__(crawler)
-        # Without these names of Scrapy, downloads of robots.txt count like all others.
-        self._can_count = hasattr(self, "active") and hasattr(self, "total_concurrency")
+    parking: Parking | None = None  # `RobotsScheduler` sets it when it opens
+    free_max: int  # how many downloads of robots.txt take no place
+    _widened: set[str]
+    _robots_downloads = 0
+
+    def __new__(cls, crawler: Crawler) -> RobotsDownloader:  # noqa: D102, PYI034  # Self is new in Python 3.11
+        # Not in `__init__`: Scrapy's warnings about settings name the file that calls Scrapy's `__init__`.
+        downloader = super().__new__(cls)
+        downloader.free_max = cls._free_max(crawler)
+        downloader._widened = set()
+        return downloader
+
+    @cached_property
+    def _can_count(self) -> bool:
+        """Without these names of Scrapy, downloads of robots.txt count like all others."""
+        return hasattr(self, "active") and hasattr(self, "total_concurrency")
 
     def needs_backout(self) -> bool:
         """Return True if the engine should send no more requests for now. Without a limit, return False.

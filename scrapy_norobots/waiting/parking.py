@@ -1,9 +1,8 @@
 """`Parking`: the requests of one crawl that wait for robots.txt, and which request is the next to be sent.
 
-A request whose robots.txt is being loaded keeps a place of the crawl for a second, as if it were being sent.
-So requests that come later do not overtake it, as long as its file comes soon. Beyond that, the crawl looks
-ahead, within a bound, for requests of further origins, so that their files are loaded meanwhile. As soon as
-a request is found that can only wait for others, it pauses until something has moved.
+A request whose robots.txt is being loaded keeps a place of the crawl for a moment (`Recent`). Beyond that,
+the crawl looks ahead, within a bound, for requests of further origins, so that their files are loaded
+meanwhile. As soon as a request is found that can only wait for others, it pauses until something has moved.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from scrapy_norobots.events import LeftWaiting, NoRoomToWait, Waits
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.waiting.downloader import RobotsDownloader
 from scrapy_norobots.waiting.load_turns import Turns
+from scrapy_norobots.waiting.recent import PATIENCE, Recent
 from scrapy_norobots.waiting.sites import Sites
 from scrapy_norobots.waiting.slot_lines import Lines, Parked
 from scrapy_norobots.waiting.slots import Slots
@@ -37,12 +37,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# For so many seconds, the crawl keeps a place for a request whose robots.txt is being loaded, and takes no
-# more requests of that origin. Most files come earlier; if one does not, nothing else waits for it.
-_PATIENCE = 1.0
-
-# How many requests may have begun to wait in that time without a place, for each place but one. With one
-# place, the order of requests counts, so the crawl does not look ahead.
+# How many recent requests may have no place, for each place of the crawl but one. With one place, the order
+# of requests counts, so the crawl does not look ahead.
 _AHEAD = 20
 
 # How many requests of one slot may wait for a Crawl-delay before the crawl takes no more for a while.
@@ -78,6 +74,7 @@ class Parking:
                 ", no ".join(self._slots.missing),
                 extra={"spider": crawler.spider},
             )
+        self._recent = Recent()
         most = max(1, crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._lines = Lines(self._slots, most, lambda: len(self._recent))
         self._turns = Turns(
@@ -91,15 +88,12 @@ class Parking:
             middleware.events,
             self._turns,
             self._release,
-            closes=self._forget_recent,
+            closes=self._recent.forget,
             tries=middleware.retries,
             closed_max=config.retry_closed_max,
         )
         self._parked: set[Request] = set()
         self._number = 0
-        # Requests that began to wait in the last `_PATIENCE` seconds, and whether they have a place.
-        self._recent: dict[Parked, bool] = {}
-        self._places = 0
         self._ahead_max = _AHEAD * (most - 1)
         self._line_max = most
         self._paused_until = 0.0
@@ -126,7 +120,7 @@ class Parking:
         """Return the next request to be sent; None if there is none for now."""
         places = self._places_left()
         ready = None if places == 0 else self._first(places)
-        if ready is None or not (self._has_place(ready) or ready.priority >= self._source.highest_priority):
+        if ready is None or not self._goes_first(ready):
             pulled = self._pull(places)
             ready = None if places == 0 else self._first(places)
             if pulled is not None:
@@ -181,15 +175,15 @@ class Parking:
 
     def has_nothing_to_do(self, places: int | None) -> bool:
         """Return whether the engine need not ask for a request; it has so many places left (None: any)."""
-        self._forget_old()
+        self._recent.forget_old()
         if places != 0 and self._lines.first(places) is not None:
             return False
         if self._is_paused:
             self._set_alarm()
             return True
-        if places is None or places > self._places:
+        if places is None or places > self._recent.places:
             return False
-        if self._ahead >= self._ahead_max:
+        if self._recent.without_place >= self._ahead_max:
             self._set_alarm()
             return True
         return places == 0 and not self._source.may_have_more
@@ -265,6 +259,10 @@ class Parking:
                 return request
         return None
 
+    def _goes_first(self, ready: Parked) -> bool:
+        """Return whether a request goes before all that the source may have."""
+        return self._recent.has_place(ready) or ready.priority >= self._source.highest_priority
+
     def _has_line(self, request: Request) -> bool:
         """Return whether requests wait for the slot of a request, or for a Crawl-delay that it keeps."""
         slot = self._slots.of(request)
@@ -276,7 +274,7 @@ class Parking:
     def _may_pull(self, places: int | None) -> bool:
         if self._is_paused or len(self._parked) - self._sites.closed_count >= _WAITING_MAX:
             return False
-        return places is None or places > self._places or self._ahead < self._ahead_max
+        return places is None or places > self._recent.places or self._recent.without_place < self._ahead_max
 
     def _must_wait(self, request: Request, question: Question) -> bool:
         """Return whether the robots.txt of an origin must be loaded, or tried again, before a request."""
@@ -296,9 +294,7 @@ class Parking:
     def _park(self, request: Request, question: Question, places: int | None = None) -> None:
         parked = self._enter(request, question, is_held_up=True)
         if question.origin not in self._sites or self._sites.since(question.origin) is not None:
-            has_place = places is not None and places > self._places
-            self._recent[parked] = has_place
-            self._places += has_place
+            self._recent.add(parked, has_place=places is not None and places > self._recent.places)
         self._wait(parked)
 
     def _wait(self, parked: Parked) -> None:
@@ -309,8 +305,8 @@ class Parking:
         self._used_up.discard(origin)
         self._sites.wait(parked)
         since = None if is_new or origin not in self._sites else self._sites.since(origin)
-        if since is not None and not self._has_place(parked):
-            self._paused_until = max(self._paused_until, since + _PATIENCE)
+        if since is not None and not self._recent.has_place(parked):
+            self._paused_until = max(self._paused_until, since + PATIENCE)
 
     def _join(self, request: Request, question: Question | None, *, is_held_up: bool = False) -> None:
         """Let a request wait until others of its slot have gone, for a Crawl-delay, or for a place.
@@ -334,13 +330,15 @@ class Parking:
         return parked
 
     def _leave(self, parked: Parked) -> None:
-        self._forget_recent(parked)
+        self._recent.forget(parked)
         self._parked.discard(parked.request)
         self._slots.leave(parked.slot, parked.request)
 
     def _release(self, waiting: list[Parked]) -> None:
         """Let requests go on that need not wait for their site any longer."""
-        has_place = any(map(self._has_place, waiting))  # the same for all, so that they keep their order
+        has_place = any(
+            map(self._recent.has_place, waiting)
+        )  # the same for all, so that they keep their order
         for parked in waiting:
             assert parked.question is not None  # it has waited for its origin
             if self._middleware.forbids(parked.question):
@@ -379,33 +377,17 @@ class Parking:
     def _is_paused(self) -> bool:
         return self._paused_until > monotonic()
 
-    @property
-    def _ahead(self) -> int:
-        return len(self._recent) - self._places
-
-    def _has_place(self, parked: Parked) -> bool:
-        self._forget_old()
-        return self._recent.get(parked, False)
-
-    def _forget_old(self) -> None:
-        oldest_allowed = monotonic() - _PATIENCE
-        while self._recent and (oldest := next(iter(self._recent))).since <= oldest_allowed:
-            self._forget_recent(oldest)
-
-    def _forget_recent(self, parked: Parked) -> None:
-        self._places -= self._recent.pop(parked, False)
-
     def _set_alarm(self) -> None:
         """Wake the engine when a request may go on, or more requests may be taken."""
-        self._forget_old()
+        self._recent.forget_old()
         now = monotonic()
         times = []
         if seconds := self._lines.seconds_left():  # if it is 0, only a place is missing
             times.append(now + seconds)
         if now < self._paused_until < math.inf:
             times.append(self._paused_until)
-        if self._recent:
-            times.append(next(iter(self._recent)).since + _PATIENCE)
+        if self._recent.ends is not None:
+            times.append(self._recent.ends)
         if not times:
             return
         when = min(times)

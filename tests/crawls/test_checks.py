@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.helpers.running import processes
 from tests.helpers.running.crawling import ADDON, crawl, run_crawl
 from tests.helpers.sites import Site
 from tests.unit.test_addon import BUILTIN, META, OURS, OURS_IN_FULL
@@ -72,3 +73,52 @@ def test_a_subclass_that_overrides_hooks_of_scrapys_own_middleware_is_a_warning(
     assert seen.pages == [f"{site.url}/"]
     [line] = seen.log_lines("WARNING", "tests.helpers.components.derived.HalfPorted overrides")
     assert "so this has no effect: DOWNLOAD_PRIORITY, process_request_2. " in line
+
+
+@pytest.mark.parametrize(
+    ("agent", "problem"),
+    [
+        (None, "is Scrapy's default"),
+        ("FooBot/1.0", "has no URL and no e-mail address"),
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:109.0)", "has no URL and no e-mail address"),
+        ("FooBot/1.0 (+https://foo.example/bot)", None),
+        ("FooBot/1.0 (www.foo.example)", None),
+        ("FooBot/1.0 (bot@foo.example)", None),
+    ],
+)
+def test_a_user_agent_that_does_not_say_whose_crawl_it_is_is_one_warning(
+    agent: str | None, problem: str | None
+) -> None:
+    settings = ADDON if agent is None else {**ADDON, "USER_AGENT": agent}
+    with Site() as site:
+        seen = crawl(f"{site.url}/", f"{site.url}/open", settings=settings)
+    lines = seen.log_lines("WARNING: The User-Agent")
+    assert len(lines) == (problem is not None)
+    sent = site.robots_hits()[0].headers["user-agent"]
+    assert agent in (None, sent)
+    assert all(f"The User-Agent {sent!r} {problem}, so" in line for line in lines)
+
+
+def test_the_user_agent_of_the_spider_is_the_one_that_is_checked() -> None:
+    settings = {
+        **ADDON,
+        "USER_AGENT": "FooBot",
+        "DEFAULT_REQUEST_HEADERS": {"User-Agent": "Foo (a@b.example)"},
+    }
+    with Site() as site:
+        assert crawl(f"{site.url}/", settings=settings).log_lines("The User-Agent") == []
+
+
+def test_a_crawl_that_does_not_obey_has_no_warning_about_its_user_agent() -> None:
+    with Site() as site:
+        seen = crawl(f"{site.url}/", settings={**ADDON, "ROBOTSTXT_OBEY": False})
+    assert seen.log_lines("The User-Agent") == []
+
+
+def test_commands_for_one_page_have_no_warning_about_the_user_agent() -> None:
+    with Site() as site:
+        addon = 'ADDONS={"scrapy_norobots.Addon": 500}'
+        done = processes.run("scrapy", "fetch", "-s", addon, "-s", "ROBOTSTXT_OBEY=1", f"{site.url}/")
+    assert site.pages() == ["/"]
+    assert "scrapy_norobots" in done.stderr
+    assert "The User-Agent" not in done.stderr

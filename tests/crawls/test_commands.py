@@ -348,3 +348,36 @@ def test_the_program_in_the_docs_asks_one_url_after_another(tmp_path: Path) -> N
             cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True,
         )  # fmt: skip
     assert (done.stdout.split(), done.stderr) == (["allowed", "forbidden"], "")
+
+
+@pytest.mark.parametrize("path", ["robots.txt", "none.txt"])
+def test_a_closed_standard_error_is_no_failure(tmp_path: Path, path: str) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /back/\n")
+    words = [*command("robots-check", "--file", path, "http://town.example/back/")]
+    done = subprocess.run(
+        ["/bin/sh", "-c", '"$@" 2>&-', "sh", *words],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == (1 if path == "robots.txt" else 2)
+    assert done.stdout.startswith("forbidden" if path == "robots.txt" else "")
+    assert bool(done.stdout) == (path == "robots.txt")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["robots-lint", ""],
+        ["robots-store", "", "list"],
+        ["robots-store", "sqlite:///robots.sqlite", "export", ""],
+        ["robots-check", "--file", "", "http://town.example/"],
+        ["robots-check", "--store", "", "http://town.example/"],
+    ],
+)
+def test_an_empty_path_is_named(tmp_path: Path, arguments: list[str]) -> None:
+    done = run(tmp_path, *arguments)
+    assert "empty" in done.stdout + done.stderr
+    assert done.returncode == 2

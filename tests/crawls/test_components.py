@@ -171,23 +171,12 @@ def zyte_api(hit: Hit) -> Answer:
 def test_zyte_api_returns_the_bytes_of_robots_txt(
     params: dict[str, Any], transparent: bool, site: Site
 ) -> None:
-    pytest.importorskip("scrapy_zyte_api")
     with Site(answers={"/extract": zyte_api}, host="127.0.0.2") as api:
-        seen = crawl(
-            f"{site.url}/open",
-            f"{site.url}/back/1",
-            settings={
-                "ADDONS": {**ADDON["ADDONS"], "scrapy_zyte_api.Addon": 500},
-                "ZYTE_API_KEY": "none",
-                "ZYTE_API_URL": f"{api.url}/",
-                "ZYTE_API_TRANSPARENT_MODE": transparent,
-                "ZYTE_API_AUTOMAP_PARAMS": params,
-            },
-            mode="asyncio",
-        )
+        settings = with_zyte_api(api, transparent=transparent, ZYTE_API_AUTOMAP_PARAMS=params)
+        seen = crawl(f"{site.url}/open", f"{site.url}/back/1", settings=settings, mode="asyncio")
     assert dropped(seen) == [f"{site.url}/back/1"]
     assert site.targets() == ["/robots.txt", "/open"]
-    assert not seen.log_lines("unnecessarily")
+    assert not seen.log_lines("[scrapy_zyte_api", "WARNING")
     if transparent:
         robots, one = (json.loads(hit.body) for hit in api.hits)
         assert robots.pop("httpResponseBody") is True
@@ -195,6 +184,82 @@ def test_zyte_api_returns_the_bytes_of_robots_txt(
         assert one.items() >= params.items()
     else:
         assert api.hits == []
+
+
+def with_zyte_api(api: Site, *, transparent: bool, **settings: Any) -> dict[str, Any]:
+    """Settings with the real scrapy-zyte-api, and a site of this machine as the API."""
+    pytest.importorskip("scrapy_zyte_api")
+    return {
+        "ADDONS": {**ADDON["ADDONS"], "scrapy_zyte_api.Addon": 500},
+        "ZYTE_API_KEY": "none",
+        "ZYTE_API_URL": f"{api.url}/",
+        "ZYTE_API_TRANSPARENT_MODE": transparent,
+        **settings,
+    }
+
+
+@pytest.mark.parametrize(
+    ("meta", "kept"),
+    [
+        ({"zyte_api_automap": True}, {"geolocation": "IE"}),
+        ({"zyte_api_automap": {"browserHtml": True, "geolocation": "FR"}}, {"geolocation": "FR"}),
+        (
+            {"zyte_api_automap": {"product": True, "geolocation": None, "ipType": "residential"}},
+            {"ipType": "residential"},
+        ),
+        ({"zyte_api": {"browserHtml": True, "device": "mobile"}}, {"geolocation": "US", "device": "mobile"}),
+        (
+            {"zyte_api": {"httpResponseBody": True, "httpRequestMethod": "POST", "httpRequestText": "a=b"}},
+            {"geolocation": "US"},
+        ),
+    ],
+    ids=["automap", "automap a browser", "automap an extraction", "a browser", "a form"],
+)
+def test_a_page_that_asks_for_zyte_api_gets_its_robots_txt_from_there(
+    meta: dict[str, Any], kept: dict[str, Any], site: Site
+) -> None:
+    """The site may have blocked the address of the user."""
+    text = {"Content-Type": "text/plain"}
+    site.answers["/robots.txt"] = lambda hit: Answer(
+        RULES, status=200 if "Python-urllib" in hit.headers["user-agent"] else 403, headers=text
+    )
+    with Site(answers={"/extract": zyte_api}, host="127.0.0.2") as api:
+        settings = with_zyte_api(
+            api,
+            transparent=False,
+            ZYTE_API_AUTOMAP_PARAMS={"geolocation": "IE", "tags": {"team": "one"}},
+            ZYTE_API_DEFAULT_PARAMS={"geolocation": "US", "screenshot": True},
+            USER_AGENT="FooBot/1.0",
+            ZYTE_API_WARN_ON_BAN_SENSITIVE_HEADERS=False,
+        )
+        seen = crawl(
+            *({"url": f"{site.url}{path}", "meta": meta} for path in ("/open", "/back/1")),
+            settings=settings,
+            mode="asyncio",
+        )
+    assert dropped(seen) == [f"{site.url}/back/1"]
+    robots, one = (json.loads(hit.body) for hit in api.hits)
+    headers = robots.pop("customHttpRequestHeaders", [])
+    assert headers == ([] if "zyte_api" in meta else [{"name": "User-Agent", "value": "FooBot/1.0"}])
+    assert robots == {
+        "url": f"{site.url}/robots.txt",
+        "httpResponseBody": True,
+        "httpResponseHeaders": True,
+        **kept,
+    }
+    assert one["url"] == f"{site.url}/open"
+
+
+def test_a_page_that_does_not_want_zyte_api_gets_its_robots_txt_without_it(site: Site) -> None:
+    with Site(answers={"/extract": zyte_api}, host="127.0.0.2") as api:
+        seen = crawl(
+            {"url": f"{site.url}/open", "meta": {"zyte_api_automap": False}},
+            settings=with_zyte_api(api, transparent=True),
+            mode="asyncio",
+        )
+    assert seen.pages == [f"{site.url}/open"]
+    assert site.robots_hits()[0].headers["accept-encoding"] == "identity"
+    assert api.hits == []
 
 
 @pytest.mark.parametrize("names_page", [True, False])
@@ -295,6 +360,8 @@ def test_forbidden_files_are_not_downloaded(site: Site, other: Site, mode: str, 
     assert other.pages() == ["/a.pdf", "/c.pdf"]
     assert [len(one.robots_hits()) for one in (site, other)] == [1, 1]
     assert seen.stats["robotstxt/forbidden"] == 2
+    assert len(seen.log_lines("DEBUG: Forbidden by robots.txt: <GET ", "/back/b.pdf> ")) == 2
+    assert not seen.log_lines("WARNING: Forbidden by robots.txt")  # it is no start request
     assert not seen.log_lines("ERROR")
 
 

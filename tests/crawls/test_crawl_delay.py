@@ -275,7 +275,8 @@ def test_a_downloader_without_slots_is_a_warning() -> None:
         ({"NOROBOTS_ALSO_OBEY": [PROTEGO]}, "AllRules", DELAY),
         ({"NOROBOTS_CRAWL_DELAY_MAX": 0.1}, "AllRules", DELAY),
         ({"ROBOTSTXT_PARSER": PROTEGO}, "ProtegoRobotParser", DELAY),
-        ({}, "StrictRobotParser", None),
+        ({"NOROBOTS_ALSO_OBEY": ["tests.helpers.components.parsers.BareParser"]}, "AllRules", DELAY),
+        ({}, "StrictRobotParser", DELAY),
     ],
 )
 def test_robots_parsed_sends_all_readings_as_one_parser(

@@ -6,8 +6,12 @@ Every crawl of the tests checks at its end that nothing is left in the scheduler
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -248,3 +252,22 @@ def test_slow_dns_uses_up_no_time_of_a_download(mode: str) -> None:
     assert not seen.drops
     assert sorted(seen.pages) == sorted(urls)
     assert len(site.robots_hits()) == 60
+
+
+WARNS = """
+import scrapy.crawler, scrapy.settings
+settings = {"ADDONS": {"scrapy_norobots.Addon": 500}, "RANDOMIZE_DOWNLOAD_DELAY": False}
+process = scrapy.crawler.CrawlerProcess({**settings, "TELNETCONSOLE_ENABLED": False})
+process.crawl(scrapy.Spider, name="town")
+process.start()
+"""
+
+
+def test_a_warning_of_scrapy_about_a_setting_does_not_name_the_plugin() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "always", "-c", WARNS], capture_output=True, text=True, check=True, timeout=60
+    )
+    found = re.findall(r"(.*):\d+: ScrapyDeprecationWarning: The RANDOMIZE_DOWNLOAD_DELAY", done.stderr)
+    if not found:
+        pytest.skip("this version of Scrapy does not warn of RANDOMIZE_DOWNLOAD_DELAY")
+    assert [Path(file).parts[-2:] for file in found] == [("core", "engine.py")]

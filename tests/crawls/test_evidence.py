@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import os
+import platform
 import signal
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from scrapy_norobots import __version__
 from tests.crawls.test_refresh import LONGER_THAN_TTL, RULES, SHORT, Changing
 from tests.helpers.judges.evidence import Stored, answers, audit, decisions, files, verdicts
-from tests.helpers.running.crawling import ADDON, Crawl, crawl, run_crawl, started, with_no_origin
+from tests.helpers.running.crawling import ADDON, Crawl, crawl, hosts_of, run_crawl, started, with_no_origin
 from tests.helpers.sites import Answer, Hit, Site, page
 
 PROTEGO = {"NOROBOTS_ALSO_OBEY": ["rfc9309"]}
@@ -92,7 +96,13 @@ def test_each_answer_and_each_decision_is_recorded(mode: str, tmp_path: Path) ->
     assert seen.stats["norobots/evidence/decisions"] == 7
     assert seen.stats["norobots/evidence/answers"] == 6
     assert seen.log_lines(f"INFO: The evidence of this crawl is in {tmp_path} (decisions: 7, answers to")
+    head = seen.stats["norobots/evidence/head"]
+    assert seen.log_lines(f"INFO: The evidence of this crawl is in {tmp_path} ", f", head: {head})")
     assert agrees(tmp_path)
+    assert audit("--head", head.upper(), tmp_path).returncode == 0
+    done = audit("--head", digest(b"another").partition(":")[2], "--head", head, tmp_path)
+    assert "no run ends with it" in done.stdout
+    assert done.returncode == 1
     assert audit(tmp_path).stdout.endswith(": all agree, 1 not judged\n")
 
 
@@ -395,7 +405,10 @@ def test_a_killed_process_leaves_files_that_can_be_read(tmp_path: Path) -> None:
     assert kinds(answers(tmp_path)) == [("warcinfo", ""), ("response", "200")]
     made = decisions(tmp_path)
     assert before <= len(made) <= len(site.pages()) + 1
-    assert agrees(tmp_path)
+    done = audit(tmp_path)
+    assert ": ended without a closing line (killed?)\n" in done.stdout
+    assert ": 1 problem\n" in done.stdout
+    assert done.returncode == 1
 
 
 LARGE = b"# " + hashlib.shake_256(b"town").hexdigest(200_000).encode() + b"\n"
@@ -420,7 +433,7 @@ def test_a_disk_that_takes_no_more(tmp_path: Path, required: bool, mode: str) ->
     assert seen.stats["norobots/evidence/lost"] > 0
     # What was written before is whole.
     assert all(one.kind in ("warcinfo", "response") for one in answers(tmp_path))
-    assert audit(tmp_path).returncode == 0
+    assert audit(tmp_path).stdout.count("problem") == 1  # it has no closing line
 
 
 @pytest.mark.skipif("COVERAGE_RUN" in os.environ, reason="the limit applies to coverage's own file too")
@@ -435,6 +448,40 @@ def test_a_loss_at_the_end_of_a_crawl_is_logged(tmp_path: Path, mode: str) -> No
             mode=mode,
         )
     assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE: evidence could not be written to", "File too large")
+
+
+WAITS, LOST = "downloads of robots.txt wait", "evidence could not be written"
+
+
+def crawl_on_a_slow_disk(folder: Path, mode: str, **arguments: Any) -> Crawl:
+    """Crawl 60 pages; a third of their robots.txt files fit in the queue for evidence."""
+    with Site(RULES + "#" * 10_000, host="0.0.0.0") as site:
+        seen = crawl(
+            *(f"{host}/a" for host in hosts_of(site, 60)),
+            spider="tests.helpers.spiders.limited.OnASlowDisk",
+            settings=with_evidence(folder, NOROBOTS_CONCURRENT_FETCHES=4, LOG_LEVEL="INFO"),
+            arguments={"queue_max": 240_000, **arguments},
+            mode=mode,
+        )
+    assert len(seen.pages) == 60
+    return seen
+
+
+def test_a_disk_that_writes_nothing_does_not_stop_the_crawl(tmp_path: Path, mode: str) -> None:
+    seen = crawl_on_a_slow_disk(tmp_path, mode, until=[LOST], longest_halt=0.2)
+    assert seen.log_lines("INFO: NOROBOTS_EVIDENCE", WAITS)
+    assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE", LOST, "the disk is too slow, and the queue is full")
+    assert seen.stats["norobots/evidence/lost"] > 0
+
+
+def test_downloads_wait_for_a_slow_disk_before_evidence_is_lost(tmp_path: Path, mode: str) -> None:
+    """The disk writes nothing before a download waits, or evidence is lost."""
+    seen = crawl_on_a_slow_disk(tmp_path, mode, until=[WAITS, LOST], longest_halt=60)
+    assert not seen.log_lines(LOST)
+    assert len(seen.log_lines("INFO: NOROBOTS_EVIDENCE", WAITS)) == 1
+    assert "norobots/evidence/lost" not in seen.stats
+    assert (seen.stats["norobots/evidence/answers"], seen.stats["norobots/evidence/decisions"]) == (60, 60)
+    assert agrees(tmp_path)
 
 
 def test_placeholders_in_the_folder_are_replaced(tmp_path: Path) -> None:
@@ -477,3 +524,70 @@ def test_a_crawl_that_another_setting_keeps_from_starting_leaves_no_files(tmp_pa
     done = run_crawl("http://127.0.0.1:9/", settings=settings)
     assert "ValueError: NOROBOTS_STORE = 'ftp://town.example/'" in done.stderr
     assert not (tmp_path / "evidence").exists()
+
+
+def test_a_null_character_in_the_folder_is_an_error_of_the_setting() -> None:
+    done = run_crawl("http://127.0.0.1:9/", settings=with_evidence(Path("a\0b")))
+    assert "ValueError: NOROBOTS_EVIDENCE = 'a\\x00b': cannot be written: " in done.stderr
+
+
+def test_a_folder_that_is_removed_during_the_crawl_is_not_claimed_to_be_there(
+    tmp_path: Path, mode: str
+) -> None:
+    with Endless() as site:
+        seen = crawl(
+            f"{site.url}/",
+            spider="tests.helpers.spiders.limited.WithoutItsFolder",
+            settings=with_evidence(tmp_path / "evidence", LOG_LEVEL="INFO"),
+            arguments={"folder": str(tmp_path / "evidence")},
+            mode=mode,
+        )
+    assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE: evidence could not be written to", "No such file")
+    assert not seen.log_lines("INFO: The evidence of this crawl is in")
+    assert (seen.stats["norobots/evidence/decisions"], seen.stats["norobots/evidence/answers"]) == (0, 0)
+    assert seen.stats["norobots/evidence/lost"] > 0
+
+
+def test_the_parsers_and_their_versions_are_recorded(tmp_path: Path) -> None:
+    with Site(RULES) as site:
+        crawl(f"{site.url}/a", settings=with_evidence(tmp_path, **PROTEGO))
+    about = answers(tmp_path)[0].body.decode()
+    (line,) = [line for line in about.splitlines() if line.startswith("norobots-parsers: ")]
+    assert json.loads(line.partition(" ")[2]) == [
+        f"scrapy_norobots.rules.parser.StrictRobotParser (scrapy-norobots {__version__})",
+        f"scrapy.robotstxt.ProtegoRobotParser (Protego {version('protego')})",
+    ]
+    assert f"norobots-python: CPython {platform.python_version()}\r\n" in about
+    assert "norobots-dry-run: False\r\n" in about
+
+
+def test_a_second_revisit_refers_to_the_response_too(tmp_path: Path) -> None:
+    """Replay tools look for a response there, not for another revisit."""
+    answers_ = Answer(RULES, headers={"ETag": '"1"'}), Answer(status=304), Answer(status=304)
+    with Changing(*answers_) as site:
+        asking(tmp_path, site, (0, "/a"), (LONGER_THAN_TTL, "/b"), (LONGER_THAN_TTL, "/c"))
+    first, *revisits = (one for one in answers(tmp_path) if one.headers.get("Norobots-Origin") == site.url)
+    assert [one.kind for one in revisits] == ["revisit", "revisit"]
+    assert {one.headers["WARC-Refers-To-Date"] for one in revisits} == {first.headers["WARC-Date"]}
+    assert agrees(tmp_path)
+
+
+def test_metadata_has_no_payload_digest(tmp_path: Path) -> None:
+    crawl("http://127.0.0.1:9/none", settings=with_evidence(tmp_path))
+    (error,) = (one for one in answers(tmp_path) if one.kind == "metadata")
+    assert "WARC-Payload-Digest" not in error.headers
+    assert "WARC-Block-Digest" in error.headers
+
+
+def test_a_file_on_which_a_parser_fails_is_a_failed_download(tmp_path: Path) -> None:
+    """Its record and that of the failure have the same time; the audit reads it to see which is right."""
+    setting = "NOROBOTS_ALSO_OBEY", "tests.helpers.components.parsers.BrokenParser"
+    with Site(RULES) as site, Site(Answer(b"")) as town:
+        crawl(f"{site.url}/a", f"{town.url}/a", settings=with_evidence(tmp_path, **dict([setting])))
+    stored = [one for one in answers(tmp_path) if one.headers.get("Norobots-Origin") == site.url]
+    assert kinds(stored) == [("response", "200"), ("metadata", "")]
+    assert len({one.headers["WARC-Date"] for one in stored}) == 1
+    assert sorted(one["verdict"] for one in decisions(tmp_path)) == ["allowed", "unreachable"]
+    done = audit("-s", "=".join(setting), tmp_path)
+    assert ": all agree\n" in done.stdout
+    assert audit(tmp_path).returncode == 2  # without that parser

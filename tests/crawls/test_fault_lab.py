@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from typing import Any
 
 from tests.helpers.running.crawling import ADDON, crawl
 from tests.helpers.running.faulttable import LIMITS, outcome
 from tests.helpers.running.processes import ROOT
-from tests.helpers.sites.faults import FAULTS, Fault, FaultLab
+from tests.helpers.sites.faults import FAULTS, Fault, FaultLab, no_alert
 
 
 def check_outcomes(lab: FaultLab, faults: list[Fault], mode: str, settings: dict[str, Any]) -> None:
@@ -29,10 +30,13 @@ def check_outcomes(lab: FaultLab, faults: list[Fault], mode: str, settings: dict
 
 
 def test_each_fault_has_its_expected_outcome(mode: str) -> None:
+    # Without a reactor, Scrapy 2.16 and older use httpx, which hides how TLS ends.
+    uses_httpx = mode == "no reactor" and find_spec("scrapy.core.downloader.handlers._aiohttp") is None
+    hidden = [fault for fault in FAULTS if uses_httpx and fault.play is no_alert]
     with FaultLab() as lab:
         # Hosts that respond at some time get a long timeout, so that none looks dead on a busy machine.
         for hangs, timeout in ((False, 60), (True, 1)):
-            faults = [fault for fault in FAULTS if fault.hangs is hangs]
+            faults = [fault for fault in FAULTS if fault.hangs is hangs and fault not in hidden]
             check_outcomes(lab, faults, mode, {**ADDON, **LIMITS, "NOROBOTS_TIMEOUT": timeout})
         # Each host gets one request, except as the target of redirects; a loop ends after the allowed hops.
         asked = {

@@ -224,14 +224,36 @@ def test_a_retried_page_keeps_the_credentials_of_its_proxy() -> None:
     assert len({hit.headers["proxy-authorization"] for hit in proxy.hits}) == 1
 
 
-@pytest.mark.parametrize("by", ["pages.Pages", "stopping.Stopping"], ids=["the network", "a handler"])
-def test_an_incomplete_file_is_never_read(by: str) -> None:
-    cut_off = Answer(SHUT, headers={"Content-Length": "9999"} if by == "pages.Pages" else {})
-    with Site(cut_off) as site:
+def test_an_incomplete_file_is_never_read() -> None:
+    with Site(Answer(SHUT, headers={"Content-Length": "9999"})) as site:
         settings = {**ADDON, "RETRY_ENABLED": False, "DOWNLOAD_FAIL_ON_DATALOSS": False}
-        seen = crawl(f"{site.url}/open", settings=settings, spider=f"tests.helpers.spiders.{by}")
+        seen = crawl(f"{site.url}/open", settings=settings)
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"]
     assert site.pages() == []
+
+
+@pytest.mark.parametrize("fail", [True, False])
+def test_a_file_that_a_signal_handler_stops_is_not_read_and_the_log_says_why(
+    fail: bool, mode: str, tmp_path: Path
+) -> None:
+    settings = {**ADDON, "RETRY_ENABLED": False, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    with Site(SHUT) as site:
+        seen = crawl(
+            f"{site.url}/open",
+            settings=settings,
+            mode=mode,
+            spider="tests.helpers.spiders.stopping.Stopping",
+            arguments={"fail": fail},
+        )
+        assert site.pages() == []
+        # It says nothing about the site, so another crawl does not find it in the store.
+        other = crawl(f"{site.url}/open", settings=settings, mode=mode)
+    (drop,) = seen.drops
+    assert drop.type == "RobotsUnreachable"
+    why = "(StopDownload: a signal handler of the project stopped the download)"
+    assert f"{site.url}/robots.txt could not be downloaded {why}" in drop.text
+    assert seen.log_lines("WARNING: ", why)
+    assert other.pages == [f"{site.url}/open"]
 
 
 def test_the_request_asks_for_no_compression() -> None:

@@ -214,6 +214,18 @@ def test_pages_with_any_bytes_are_crawled(mode: str) -> None:
     assert sorted(seen.notes["items"]) == sorted(answers)
 
 
+def test_a_tag_below_many_open_elements_is_obeyed(mode: str) -> None:
+    deep = Answer(
+        f"<body><a href=/deep/next>x</a>{'<font>' * 5_000}{tagged('none')}",
+        headers={"Content-Type": "text/html"},
+    )
+    with Site(answers={"/deep": deep}) as site:
+        seen = follow(site, "/deep", mode=mode)
+    assert site.pages() == ["/deep"]
+    assert seen.notes["items"] == []
+    assert seen.stats["norobots/meta/nofollow"] == seen.stats["norobots/meta/noindex"] == 1
+
+
 def test_an_invalid_switch_stops_the_start() -> None:
     with town() as site:
         done = run_crawl(f"{site.url}/", settings={**ADDON, "NOROBOTS_META": "perhaps"})

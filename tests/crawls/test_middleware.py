@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from scrapy import signals
+from scrapy import Request, signals
 
 from tests.helpers.running.crawling import ADDON, crawl, run_crawl, with_no_origin
 from tests.helpers.sites import Answer, Site, page
@@ -206,6 +207,67 @@ def test_a_url_without_an_origin_is_dropped() -> None:
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"] * 2
     for drop, port in zip(sorted(seen.drops, key=lambda drop: drop.url), ("99999", "no"), strict=True):
         assert f"the URL is invalid: port '{port}' in " in drop.text
+
+
+# URLs that Scrapy accepts in a request, though the parser refuses some of them: "{host}" is a real site.
+NO_PLAIN_URLS = (
+    *(
+        "{host}:x/",
+        "http://{host}0000/",
+        "http://{host}:/",
+        "http://{host}:-1/",
+        "http://[{host}/",
+        "http://{host}]/",
+    ),
+    *("http://[::1/back/", "http://[x]:y/", "http://{host}\\back/", "http://u:p@{host}:7x/", "http://:80/"),
+    *(
+        "http:///back/",
+        "http://",
+        "http://?",
+        "://{host}/back/",
+        "1http://{host}/back/",
+        "x?y=http://{host}/",
+    ),
+    *("FooBot/1.0 (http://{host}/)", "http:/x://back/", "h\xe9://{host}/"),
+    *("http://.{host}/", "http://a..b/", "http://" + 70 * "\xe9" + ".example/", "about:blank", "data:,x"),
+)
+
+
+def is_accepted(url: str) -> bool:
+    """Return whether Scrapy makes a request of a URL, and finds its host, on which its queue depends."""
+    try:
+        urlsplit(Request(url, meta={"verbatim_url": True}).url)
+    except ValueError:
+        return False
+    return True
+
+
+def test_a_crawl_only_drops_or_passes_a_url_that_is_none(mode: str, tmp_path: Path) -> None:
+    settings = {
+        **ADDON,
+        "DNS_TIMEOUT": 2,
+        "NOROBOTS_CRAWL_DELAY_MAX": 0.01,
+        "NOROBOTS_EVIDENCE": str(tmp_path),
+        "NOROBOTS_META": True,
+        "NOROBOTS_RETRY_CLOSED": 0,
+        "RETRY_ENABLED": False,
+    }
+    with Site(ROBOTS) as site:
+        host = site.url.removeprefix("http://")
+        urls = [url.replace("{host}", host) for url in NO_PLAIN_URLS]
+        requests = [
+            {"url": url, "meta": {"verbatim_url": True}, "dont_filter": True}
+            for url in urls
+            if is_accepted(url)
+        ]
+        assert len(requests) > 5
+        seen = crawl(*requests, f"{site.url}/", mode=mode, settings=settings)
+        assert not [target for target in site.targets() if "back" in target]
+        assert "/" in site.pages()
+    assert seen.stats["finish_reason"] == "finished"
+    assert len(seen.pages) + len(seen.drops) == len(requests) + 1
+    assert not seen.log_lines("ERROR", "scrapy_norobots")
+    assert not seen.log_lines("norobots", "Traceback")
 
 
 @pytest.mark.parametrize("trick", ["/ba\tck/", "/\nback/", " /back/", "/back/\x1f", "/ba\rck/#x"])

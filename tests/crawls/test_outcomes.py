@@ -123,7 +123,10 @@ def test_a_start_url_at_a_closed_site_logs_one_warning(status: int, mode: str) -
     assert len(site.robots_hits()) == (2 if status == 503 else 1)  # tried again
     (line,) = (line for line in seen.log_lines(site.url) if " WARNING: " in line or " ERROR: " in line)
     assert f"{site.url}/robots.txt answered {status}: requests to {site.url} are dropped (" in line
-    assert len(seen.log_lines(f"DEBUG: Forbidden by robots.txt: <GET {site.url}/")) == 2
+    why = f"({site.url}/robots.txt answered {status}, and NOROBOTS_STATUS_POLICY denies "
+    assert len(seen.log_lines(f"DEBUG: Dropped: <GET {site.url}/", why)) == 2
+    assert not seen.log_lines("Forbidden by robots.txt")
+    assert all(drop.text.startswith(f"Dropped: {drop.url} {why}") for drop in seen.drops)
 
 
 @pytest.mark.parametrize("policy", ["koster1996", "allow"])

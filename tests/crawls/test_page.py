@@ -169,6 +169,24 @@ def test_100000_origins_are_shown_a_hundred_at_a_time(browser: webdriver.Chrome,
     assert not browser.find_element(By.ID, "previous").is_enabled()
 
 
+def test_the_table_has_a_column_for_crawl_delay_only_if_there_is_one(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    facts = many(3)
+    headers: list[list[str]] = []
+    for delay in (0.0, 2.5):
+        facts["rows"][1]["crawl_delay"] = delay
+        file = tmp_path / "report.html"
+        file.write_text(to_html(facts), "utf-8")
+        browser.get(file.as_uri())
+        headers.append([head.text for head in browser.find_elements(By.CSS_SELECTOR, "#rows-table th")])
+        assert column(browser, 7) == (["", "2.5 s", ""] if delay else [""] * 3)
+        assert column(browser, 8) == ([""] * 3 if delay else [])
+        assert complaints(browser) == []
+    assert headers[0] == [name for name in headers[1] if name != "Crawl-delay"]
+    assert headers[1][6] == "Crawl-delay"
+
+
 def test_the_list_is_sorted_by_click_and_by_key(browser: webdriver.Chrome, long_list: Path) -> None:
     browser.get(long_list.as_uri())
     by_origin, *_, by_seconds = browser.find_elements(By.CSS_SELECTOR, "thead button")[:4]

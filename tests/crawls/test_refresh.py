@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scrapy import signals
 
-from tests.helpers.running.crawling import ADDON, Crawl, crawl
+from tests.helpers.running.crawling import ADDON, MODES, Crawl, crawl
 from tests.helpers.sites import Answer, Hit, Site
 
 RULES = "User-agent: *\nDisallow: /back/\n"
@@ -22,6 +22,7 @@ SHORT = {
 }
 LONGER_THAN_TTL = 250
 FORBIDDEN, CLOSED = "RobotsForbidden", "RobotsUnreachable"
+HTTPX = "scrapy.core.downloader.handlers._httpx.HttpxDownloadHandler"
 
 
 class Changing(Site):
@@ -35,7 +36,7 @@ class Changing(Site):
         return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
 
 
-def ask(site: Site, *plan: tuple[float, str], **settings: Any) -> Crawl:
+def ask(site: Site, *plan: tuple[float, str], mode: str = MODES[0], **settings: Any) -> Crawl:
     """Check targets of a site, each some seconds later on the plugin's clocks."""
     with Site() as start:
         return crawl(
@@ -43,6 +44,7 @@ def ask(site: Site, *plan: tuple[float, str], **settings: Any) -> Crawl:
             spider="tests.helpers.spiders.asking.Asking",
             settings={**SHORT, **settings},
             arguments={"plan": [(pause, site.url + target) for pause, target in plan]},
+            mode=mode,
         )
 
 
@@ -103,6 +105,23 @@ def test_a_refresh_is_conditional_and_a_304_renews() -> None:
         assert hit.headers["if-none-match"] == '"v1"'
         assert hit.headers["if-modified-since"] == "Thu, 30 Jun 1994 12:00:00 GMT"
     assert seen.stats["robotstxt/response_status_count/304"] == 2
+    assert not seen.log_lines("[scrapy_norobots", "WARNING", " requests to http")
+
+
+@pytest.mark.parametrize("etag", ['"caf\xe9"', '"\x80\xff"'])
+def test_a_site_whose_etag_is_not_ascii_can_be_refreshed(etag: str, mode: str) -> None:
+    def robots(hit: Hit) -> Answer:
+        is_same = hit.headers.get("if-none-match") == etag
+        return Answer(status=304) if is_same else Answer(RULES, headers={"ETag": etag})
+
+    # Scrapy's handler with aiohttp fails on every response with such a header, also on pages.
+    settings = {"DOWNLOAD_HANDLERS": {"http": HTTPX}} if mode == "no reactor" else {}
+    with Site(robots) as site:
+        seen = ask(site, (0, "/back/"), *[(LONGER_THAN_TTL, "/back/"), (0, "/")] * 2, mode=mode, **settings)
+    assert seen.notes["results"] == [FORBIDDEN, *[FORBIDDEN, "passed"] * 2]
+    _, *later = site.robots_hits()
+    assert len(later) == 2
+    assert all(hit.headers.get("if-none-match", etag) == etag for hit in later)
     assert not seen.log_lines("[scrapy_norobots", "WARNING", " requests to http")
 
 

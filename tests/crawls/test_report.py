@@ -144,6 +144,7 @@ def test_a_dry_run_reports_and_drops_nothing(mode: str, tmp_path: Path) -> None:
     assert len(seen.log_lines("WARNING: NOROBOTS_DRY_RUN is on: ")) == 1
     assert len(seen.log_lines("WARNING: Would be forbidden by robots.txt: <GET", "Disallow: /back/")) == 2
     assert len(seen.log_lines("WARNING", f"requests to {shut.url} would be dropped")) == 1
+    assert len(seen.log_lines(f"DEBUG: Would be dropped: <GET {shut.url}/> ({shut.url}/robots.txt ")) == 1
     assert not seen.log_lines(" Forbidden by robots.txt")
     facts = json.loads(file.read_text())
     assert facts["requests"] == {**NONE_WAITED, "passed": 1, "dropped": 3, "overridden": 0}

@@ -180,7 +180,7 @@ def test_check_compares_with_rfc_9309(tmp_path: Path) -> None:
     assert [fact["rfc9309"] for fact in facts] == [
         "allowed", "forbidden", "allowed", "forbidden", "allowed", "unknown", None,
     ]  # fmt: skip
-    assert [fact["differs"] for fact in facts] == [False, False, True, True, True, False, False]
+    assert [fact["differs"] for fact in facts] == [False, False, True, True, True, False, None]
     assert (done.returncode, as_json.returncode) == (2, 2)
     assert only_robots.stdout.rstrip().endswith(same)
 
@@ -200,10 +200,12 @@ def test_check_writes_json(tmp_path: Path) -> None:
         "source": source,
         "rule": {"line": 5, "value": "/staff/"},
         "record": record,
+        "decided_for": None,
         "rfc9309": None,
-        "differs": False,
+        "differs": None,
         "age": None,
         "fresh": None,
+        "usage": None,
     }
     assert (allowed["answer"], allowed["reason"], allowed["rule"]) == ("allowed", "no_rule_matches", None)
     assert allowed["record"] == record

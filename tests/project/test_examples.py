@@ -1,4 +1,4 @@
-"""The code in docs/testing.md and docs/migrating.md does what the pages say."""
+"""The code in docs/testing.md, docs/migrating.md and docs/api.md does what the pages say."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy import signals
 
 from scrapy_norobots import RobotsForbidden
 from tests.helpers.running import processes
@@ -141,3 +142,33 @@ def test_the_table_has_the_stats_that_change() -> None:
         assert f"`{name}`" in table
     assert ours["downloader/exception_type_count/scrapy_norobots.exceptions.RobotsForbidden"] == 1
     assert ours["downloader/exception_type_count/scrapy_norobots.exceptions.RobotsUnreachable"] == 1
+
+
+# The parser without Scrapy
+
+
+def test_the_parser_reads_a_file_as_the_api_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    code = (
+        (ROOT / "docs" / "api.md")
+        .read_text()
+        .partition("## Read a file\n\n```python\n")[2]
+        .partition("```")[0]
+    )
+    exec(code, {})
+    assert capsys.readouterr().out.splitlines() == [
+        *("False", re.findall(r"^# (http.*)$", code, re.MULTILINE)[0]),
+        *(line for line in re.findall(r"^# (\d .*)$", code, re.MULTILINE)),
+    ]
+
+
+@pytest.mark.skipif(not hasattr(signals, "robots_parsed"), reason="this version of Scrapy has no such signal")
+@pytest.mark.parametrize(("rule", "pages"), [("/staff/", ["/", "/search"]), ("/search", ["/"])])
+def test_a_handler_of_robots_parsed_sees_the_rules(rule: str, pages: list[str], tmp_path: Path) -> None:
+    with Site(f"User-agent: *\nDisallow: {rule}\n") as site:
+        file = tmp_path / "search.py"
+        file.write_text(block("api.md", "SearchSpider").replace("http://town.example", site.url))
+        options = ('ADDONS={"scrapy_norobots.Addon": 500}', "TELNETCONSOLE_ENABLED=0")
+        arguments = [argument for option in options for argument in ("-s", option)]
+        done = processes.run("scrapy", "runspider", str(file), *arguments, cwd=tmp_path)
+    assert "Traceback" not in done.stderr, done.stderr
+    assert sorted(site.pages()) == pages

@@ -1,57 +1,87 @@
-"""The README says what is so: its settings, its log lines, and its code runs."""
+"""The README says what is so: its badges and versions, its log line, and its code runs."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scrapy_norobots.settings import DEFAULTS
+from tests.helpers.running import processes
 from tests.helpers.running.crawling import crawl
 from tests.helpers.running.processes import ROOT
 from tests.helpers.sites import Answer, Site, page
 
 README = (ROOT / "README.md").read_text()
+ROBOTS = "#\n" * 9 + "User-agent: *\n#\nDisallow: /staff/\n"
 
 
-def test_the_readme_has_every_setting_with_its_default_in_the_same_order() -> None:
-    rows = re.findall(r"^\| `(NOROBOTS_\w+)` \| `(.+?)` \|", README, re.MULTILINE)
-    assert [(name, eval(default)) for name, default in rows] == list(DEFAULTS.items())
+def block(first: str) -> str:
+    """The block of Python that begins so."""
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    (found,) = (code for code in blocks if code.startswith(first))
+    return str(found)
 
 
-def code_blocks() -> list[str]:
-    return re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-
-
-@pytest.mark.parametrize("block", code_blocks(), ids=lambda block: block.split("\n")[0])
-def test_the_code_of_the_readme_runs(block: str, capsys: pytest.CaptureFixture[str]) -> None:
+def enabled() -> dict[str, Any]:
+    """The settings that enable the plugin."""
     names: dict[str, Any] = {}
-    exec(block, names)
-    if "findings" in block:
-        assert capsys.readouterr().out.splitlines() == [
-            (
-                "http://town.example/staff/rota is forbidden for 'FooBot': line 2 of robots.txt, "
-                "'Disallow: /staff/', in the record of line 1 for '*'"
-            ),
-            "3 error The field is unknown, so the line is ignored; did you mean Disallow?",
-        ]
+    exec(block("ADDONS"), names)
+    return {name: value for name, value in names.items() if name.isupper()}
 
 
-def addons_block() -> dict[str, Any]:
-    (block,) = (block for block in code_blocks() if "ADDONS" in block)
-    names: dict[str, Any] = {}
-    exec(block, names)
-    return {"ADDONS": names["ADDONS"]}
+def test_the_log_line_is_real() -> None:
+    (shown,) = re.findall(r"```\n(DEBUG: .*)\n```", README)
+    with Site(ROBOTS, {"/": page("/staff/rota")}) as site:
+        seen = crawl(f"{site.url}/", settings=enabled(), arguments={"follow": True})
+    assert seen.log_lines(shown.replace("http://town.example", site.url))
 
 
-def test_the_readme_shows_real_log_lines() -> None:
-    robots = "#\n" * 9 + "User-agent: *\n#\nDisallow: /staff/\n"
-    # Requests are retried, as by default, but none may wait, so that the crawl ends at once.
-    retries = {"NOROBOTS_RETRY_CLOSED": 2, "NOROBOTS_RETRY_CLOSED_MAX": 0}
-    settings = {**addons_block(), "RETRY_ENABLED": False, **retries}
-    with Site(robots, {"/": page("/staff/rota")}) as site, Site(Answer(status=503)) as broken:
-        seen = crawl(f"{site.url}/", f"{broken.url}/", settings=settings, arguments={"follow": True})
-    for shown in re.findall(r"```\n((?:DEBUG|WARNING): .*)\n```", README):
-        real = site.url if shown.startswith("DEBUG") else broken.url
-        assert seen.log_lines(shown.replace("http://town.example", real)), shown
+def test_the_lines_that_enable_it_obey_both_readings() -> None:
+    robots = "User-agent: *\nDisallow: /staff/\nDisallow: /*.pdf\n"
+    with Site(robots) as site:
+        urls = [f"{site.url}{path}" for path in ("/", "/staff/", "/map.pdf")]
+        assert crawl(*urls, settings=enabled()).pages == urls[:1]
+        assert sorted(crawl(*urls).pages) == sorted([urls[0], urls[2]])  # without the second line
+
+
+def test_the_errback_separates_what_may_be_tried_again(tmp_path: Path) -> None:
+    with Site(ROBOTS) as site, Site(Answer(status=403)) as refusing, Site(Answer(status=503)) as down:
+        site.answers["/"] = page("/staff/rota", f"{refusing.url}/", f"{down.url}/")
+        spider = tmp_path / "town.py"
+        spider.write_text(block("import scrapy").replace("http://town.example", site.url))
+        options = ["RETRY_ENABLED=0", "NOROBOTS_RETRY_CLOSED=0", "TELNETCONSOLE_ENABLED=0"]
+        options += ['ADDONS={"scrapy_norobots.Addon": 500}']
+        arguments = [argument for option in options for argument in ("-s", option)]
+        log = processes.run("scrapy", "runspider", str(spider), *arguments, cwd=tmp_path).stderr
+    assert "Traceback" not in log
+    assert re.search(rf"\[town\] INFO: Try {down.url}/ again in [56]\d s\n", log)
+    assert sorted(re.findall(r"\[town\] INFO: Do not try again: (\S+) is", log)) == sorted(
+        [f"{site.url}/staff/rota", f"{refusing.url}/"]
+    )
+
+
+def test_the_badges_and_the_versions_are_those_of_the_matrix() -> None:
+    matrix = (ROOT / "setup.cfg").read_text()
+    project = (ROOT / "pyproject.toml").read_text()
+    minors = sorted({int(minor) for minor in re.findall(r"Python :: 3\.(\d+)", project)})
+    pythons = f"Python 3.{minors[0]} to 3.{minors[-1]}"
+    scrapys = re.findall(r"scrapy==2\.(\d+)\.\*", matrix)
+    # The matrix pins every Scrapy but the newest, which pip finds.
+    newest = f"Scrapy 2.{min(map(int, scrapys))} to 2.{max(map(int, scrapys)) + 1}"
+    (covered,) = re.findall(r"^fail_under = (\d+)$", project, re.MULTILINE)
+    for text in (pythons, newest, f"Coverage: at least {covered} %", "Licence: BSD-3-Clause"):
+        assert f"[![{text}]" in README
+    assert README.count(f"{newest} and {pythons}") == 1
+
+
+def test_it_is_short() -> None:
+    prose = re.sub(r"```.*?```|<!-- badges -->.*?<!-- after the badges -->", "", README, flags=re.DOTALL)
+    assert len(prose.split()) <= 650
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
+def test_the_newest_w3lib_for_old_scrapy_is_the_one_of_the_test_matrix(page: str) -> None:
+    (limit,) = re.findall(r"scrapy212: (w3lib<\S+)", (ROOT / "setup.cfg").read_text())
+    assert f'"{limit}"' in (ROOT / page).read_text()

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
-import venv
 import zipfile
 from email import message_from_string
 from pathlib import Path, PurePosixPath
@@ -18,6 +16,7 @@ import pytest
 import scrapy_norobots
 from tests.helpers.running.processes import ROOT
 from tests.helpers.sites import Site, page
+from tests.project.conftest import run
 
 pytestmark = pytest.mark.xdist_group("wheel")  # it is built and installed once
 
@@ -34,12 +33,6 @@ class Town(scrapy.Spider):
         yield {"url": response.url}
         yield from response.follow_all(css="a")
 """
-
-
-def run(*command: str | Path, cwd: Path = ROOT) -> str:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
 
 
 # The use that a project's own code makes of the package, in all the types that it meets.
@@ -94,35 +87,6 @@ line: str = RobotsTxt.parse(b"").decide("http://town.example/", "FooBot").line
 """
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the sdist and the wheel made from it, of a copy: two builds must not meet."""
-    folder = tmp_path_factory.mktemp("built")
-    ours = {".*", "__pycache__", "build", "dist", "*.egg-info"}
-    shutil.copytree(ROOT, folder / "sources", ignore=shutil.ignore_patterns(*ours))
-    shutil.copy(ROOT / ".pre-commit-config.yaml", folder / "sources")
-    (folder / "sources" / "notes.txt").write_text("of whoever builds it")
-    run(sys.executable, "-m", "build", "--outdir", folder / "dist", folder / "sources")
-    return folder / "dist"
-
-
-@pytest.fixture(scope="module")
-def wheel(built: Path) -> Path:
-    (file,) = built.glob("*.whl")
-    return file
-
-
-@pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of programs of a new environment with the wheel, and nothing but what it needs."""
-    folder = tmp_path_factory.mktemp("installed")
-    venv.create(folder / "env")
-    programs = folder / "env" / "bin"
-    pip = (sys.executable, "-m", "pip", "--python", programs / "python")
-    run(*pip, "install", "--quiet", "--no-compile", wheel)
-    return programs
-
-
 def test_the_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -170,6 +134,7 @@ def test_the_sdist_has_what_a_packager_needs(built: Path) -> None:
         *(
             "README.md",
             "CHANGELOG.md",
+            "CITATION.cff",
             "CODE_OF_CONDUCT.md",
             "CONTRIBUTING.md",
             "SECURITY.md",

@@ -10,19 +10,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scrapy.http import Response
 
-from scrapy_norobots.features.evidence import files as evidence_files
+from scrapy_norobots.features.evidence import records
 from scrapy_norobots.features.evidence.answers import Answer, Copy, begin, writer_of
 from scrapy_norobots.features.evidence.fields import BODY_DIGEST, ORIGIN, SOURCE, date_of, digest_of
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.snapshot import Snapshot
 from tests.helpers.judges.evidence import Stored, answers
-from tests.helpers.samples.made_up import ABOUT, FILE, TIME, TOWN, access, answer, end
+from tests.helpers.samples.made_up import ABOUT, BODY_MAX, FILE, TIME, TOWN, access, answer, end
 
 
-def stored(folder: Path, *records: Answer | Copy) -> list[Stored]:
+def stored(folder: Path, *written: Answer | Copy) -> list[Stored]:
     """Write records, and return what warcio reads."""
     writer = Writer(folder, "town-1", ABOUT)
-    for record in records:
+    for record in written:
         writer.put(record)
     end(writer)
     warcinfo, *rest = answers(folder)
@@ -58,13 +58,13 @@ def test_an_error_of_several_lines_is_one_field(tmp_path: Path) -> None:
     assert (one.kind, one.body) == ("metadata", b"norobots-error: TimeoutError: \x00late\r\n")
 
 
-def read_back(record: Answer | Copy) -> evidence_files.Stored:
+def read_back(record: Answer | Copy) -> records.Stored:
     """Write a record, and return what an audit reads."""
     file = BytesIO()
     begin(file, "town-1", ABOUT)
     start = file.tell()
     record.write(writer_of(file))
-    return evidence_files.read_record(gzip.decompress(file.getvalue()[start:]))
+    return records.read_record(gzip.decompress(file.getvalue()[start:]), BODY_MAX)
 
 
 ANY_TEXT = st.text(st.characters(codec=None))
@@ -85,14 +85,16 @@ def test_any_answer_is_read_back(
     url: str, status: int, headers: dict[bytes, list[bytes]], body: bytes, time: float, is_renewal: bool
 ) -> None:
     renewed = Snapshot(TOWN, f"{TOWN}/{url}", time, 200, body=body) if is_renewal else None
+    status = 304 if is_renewal else status
+    is_file = 200 <= status < 300
     response = Response(f"{TOWN}/robots.txt", status, body=body)
     response._url = f"{TOWN}/{url}"  # Scrapy keeps some URLs as they are
     response.headers.update({**headers, b"Content-Encoding": []})
-    stored = read_back(Answer(TOWN, response, time, None if renewed else body, renewed))
+    stored = read_back(Answer(TOWN, response, time, body if is_file else None, renewed))
     assert (stored.kind, stored.status) == ("revisit" if renewed else "response", status)
     assert (stored.origin, stored.date, stored.problem) == (str(TOWN), date_of(time), "")
-    assert stored.digest == digest_of(body)
-    assert stored.body == (None if renewed else body)
+    assert stored.digest == (digest_of(body) if is_file or is_renewal else None)
+    assert stored.body == (body if is_file else None)
 
 
 @example(Snapshot(TOWN, TOWN.robots_url, TIME, 200, body=b"\x1f\x8b", headers={"content-encoding": "br"}))

@@ -142,6 +142,16 @@ def test_examples_of_the_sources_are_read_as_stated(example: str) -> None:
         pytest.param("\ufeffUser-agent: *\nDisallow: /é".encode("utf-16-le"), "/%C3%A9", id="utf-16-le"),
         pytest.param("\ufeffUser-agent: *\nDisallow: /é".encode("utf-16-be"), "/%C3%A9", id="utf-16-be"),
         pytest.param("\ufeffUser-agent: *\nDisallow: /😀".encode("utf-16-le"), "/%F0%9F%98%80", id="pair"),
+        pytest.param(b"\xef\xbb\xbf\xef\xbb\xbfUser-agent: *\nDisallow: /x", "/x", id="two-marks"),
+        pytest.param(
+            "\ufeff\ufeffUser-agent: *\nDisallow: /x".encode("utf-16-be"), "/x", id="two-utf-16-marks"
+        ),
+        pytest.param("User-agent: *\nDisallow: /é".encode("utf-16-le"), "/%C3%A9", id="unmarked-utf-16-le"),
+        pytest.param("User-agent: *\nDisallow: /é".encode("utf-16-be"), "/%C3%A9", id="unmarked-utf-16-be"),
+        pytest.param("\ufeffUser-agent: *\nDisallow: /é".encode("utf-32-le"), "/%C3%A9", id="utf-32-le"),
+        pytest.param("\ufeffUser-agent: *\nDisallow: /é".encode("utf-32-be"), "/%C3%A9", id="utf-32-be"),
+        pytest.param("User-agent: *\nDisallow: /é".encode("utf-32-le"), "/%C3%A9", id="unmarked-utf-32-le"),
+        pytest.param("User-agent: *\nDisallow: /é".encode("utf-32-be"), "/%C3%A9", id="unmarked-utf-32-be"),
     ],
 )
 def test_any_bytes_are_read(body: bytes, rule: str) -> None:
@@ -153,6 +163,27 @@ def test_any_bytes_are_read(body: bytes, rule: str) -> None:
 def test_utf16_that_lost_its_last_byte_keeps_its_last_rule() -> None:
     body = "\ufeffUser-agent: *\nDisallow: /nest\n".encode("utf-16-le")[:-1]
     assert forbidden(body, "/nest/egg") == "/nest/egg"
+
+
+@clause("F1", "F8")
+@pytest.mark.parametrize("marks", [0, 1, 2])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_an_unusual_encoding_is_a_finding(encoding: str, marks: int) -> None:
+    if encoding == "utf-8":
+        expected = [[], ["byte-order-mark"], ["byte-order-marks"]][marks]
+    else:
+        expected = [encoding[:6]] if marks else ["no-mark"]
+    assert kinds(("\ufeff" * marks + ALL + "Disallow: /x\n").encode(encoding)) == expected
+
+
+@clause("F1", "F8")
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_a_line_in_another_encoding_than_the_start_is_a_finding(encoding: str) -> None:
+    body = (ALL + "Disallow: /x\n").encode() + "Disallow: /y\n".encode(encoding)
+    assert forbidden(body, "/x /y") == "/x"
+    assert "nul" in kinds(body)
+    assert kinds(b"Dis\0allow: /y")[0] == "nul"
+    assert "nul" not in kinds((ALL + "Disallow: /x\0\n# \0\n").encode())
 
 
 @clause("F1")
@@ -643,6 +674,17 @@ def test_several_names_in_a_line_are_one_name(value: str) -> None:
     assert forbidden(body, "/x", "Tamarin") == ""
     assert forbidden(body, "/x", f"Big {value}") == "/x"
     assert "several-names" in kinds(body)
+
+
+@clause("A2", "A5")
+@pytest.mark.parametrize("robot", ["foo", "Foo", "bar", "Foo/1.0", "FooBar", "Foo_Bar"])
+def test_the_first_word_of_a_name_does_not_name_a_robot(robot: str) -> None:
+    """Google's parser reads only the first word; in the 1994 text, the whole value is a name."""
+    body = "User-agent: Foo Bar\nDisallow: /\n"
+    assert forbidden(body, "/x", robot) == ""
+    assert forbidden(body, "/x", "Foo Bar/2.0") == forbidden(body, "/x", "a foo bar") == "/x"
+    assert not RobotsTxt.parse(body, multivalue=True).allowed(HOST + "/x", robot)
+    assert kinds(body) == ["several-names"]
 
 
 # --- U: URLs

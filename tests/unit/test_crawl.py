@@ -168,6 +168,9 @@ def test_each_load_is_counted_by_what_it_came_to() -> None:
         (b"Allow: /*", False),
         (b"Disallow: /a\rUser-agent: *", False),
         (b"Disallow:\n/*", False),
+        (b"* Disallow: /*", False),
+        (b"Disallow: /a # *\nDisallow: /b*", True),
+        (b"Sitemap: /*\rAllow: /$\rDisallow: /$", True),
     ],
 )
 def test_a_pattern_is_a_star_or_dollar_in_a_disallow_line(line: bytes, is_pattern: bool) -> None:
@@ -238,11 +241,17 @@ def test_a_drop_is_counted_by_what_forbids_it(error: RobotsForbidden, expected: 
     assert report.counters.requests["dropped"] == 1
 
 
-def test_a_dry_run_counts_what_would_be_dropped(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("error", "verdict"),
+    [(by_rule(), "Would be forbidden by robots.txt"), (RobotsUnreachable(CLOSED), "Would be dropped")],
+)
+def test_a_dry_run_counts_what_would_be_dropped(
+    error: RobotsForbidden, verdict: str, caplog: pytest.LogCaptureFixture
+) -> None:
     report = crawl_report(NOROBOTS_DRY_RUN=True)
-    report.dropped(Request("http://town0.example/back/", meta={"depth": 1}), by_rule(), access())
+    report.dropped(Request("http://town0.example/back/", meta={"depth": 1}), error, access())
     assert stats(report) == {"norobots/would_drop": 1}
-    assert said(caplog)[0].startswith("DEBUG: Would be forbidden by robots.txt: <GET ")
+    assert said(caplog)[0].startswith(f"DEBUG: {verdict}: <GET ")
 
 
 START = {"is_start_request": True}
@@ -269,7 +278,8 @@ def test_a_drop_is_a_warning_if_the_user_would_see_nothing_else(
     request = Request(error.decision.url, meta=meta)
     crawl_report().dropped(request, error, access() if has_origin else None)
     (line,) = said(caplog)
-    assert line == f"{level}: Forbidden by robots.txt: {request} ({error.decision.why})"
+    verdict = "Dropped" if isinstance(error, RobotsUnreachable) else "Forbidden by robots.txt"
+    assert line == f"{level}: {verdict}: {request} ({error.decision.why})"
 
 
 # The end

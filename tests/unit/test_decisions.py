@@ -13,7 +13,6 @@ from tests.helpers.samples.made_up import TIME, TOWN, access, made
 
 def test_decisions_of_a_crawl_are_a_line_each() -> None:
     line = DecisionLines(dry_run=False).line(made(f"{TOWN}/back/", access()))
-    assert line.endswith(b"}\n")
     assert json.loads(line) == {
         "time": "2023-11-14T22:13:21.000000Z",
         "url": "http://town.example/back/",
@@ -33,7 +32,7 @@ def test_digests_are_remembered_for_a_bounded_number_of_files() -> None:
     lines = DecisionLines(dry_run=False)
     for number in range(20_100):
         lines.line(made("http://town.example/", access(when=TIME + number)))
-    assert len(lines._files) <= 10_000
+    assert len(lines._ends) <= 10_000
 
 
 ANY_TEXT = st.text(st.characters(codec=None))
@@ -44,7 +43,7 @@ def test_any_url_and_robot_are_in_one_line(url: str, robot: str | bytes, request
     """A URL with credentials loses them."""
     for by in (None, access()):
         line = DecisionLines(dry_run=False).line(Made(TIME, f"{TOWN}/{url}", robot, requested, by))
-        assert line.count(b"\n") == 1
+        assert line.count(b"\n") == 0
         facts = json.loads(line)
         assert facts["verdict"] in ("overridden", "allowed")
         assert facts["robot"] == (

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from protego import Protego
 
 from scrapy_norobots.rules.delay_values import ProtegoDelay, largest
 
@@ -25,8 +26,7 @@ crawl delay 10
 
 
 def value(text: str | bytes, robot: str | bytes = "FooBot") -> Any:
-    delay = ProtegoDelay.of(text if isinstance(text, bytes) else text.encode())
-    return None if delay is None else delay.value(robot)
+    return ProtegoDelay(text if isinstance(text, bytes) else text.encode()).value(robot)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,9 @@ def test_the_largest_valid_value_counts(values: list[object], expected: float | 
 def test_each_robot_has_the_delay_of_its_own_record(robot: str | bytes, expected: object) -> None:
     for text in (FILE, FILE.replace("\n", "\r"), FILE.replace("\n", "\r\n")):
         assert value(text, robot) == expected
-    assert value(FILE.encode("utf-16"), robot) == expected
+    for encoding in ("utf-16", "utf-16-be", "utf-32", "utf-32-le"):
+        assert value(FILE.encode(encoding), robot) == expected
+    assert ProtegoDelay(FILE).value(robot) == expected
 
 
 @pytest.mark.parametrize("line", ["soon", "-1", "nan", "inf", "1,5", "5 seconds"])
@@ -80,8 +82,10 @@ def test_a_malformed_value_is_ignored(line: str) -> None:
         "User-agent: *\nCrawl-delay:\n",
     ],
 )
-def test_a_file_without_the_field_is_not_parsed(text: str) -> None:
-    assert ProtegoDelay.of(text.encode()) is None
+def test_a_file_without_the_field_is_not_parsed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Protego, "parse", None)
+    assert not ProtegoDelay(text.encode()).has_lines
+    assert value(text) is None
 
 
 def test_values_are_remembered_for_a_limited_number_of_robots() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_norobots import RobotsForbidden, RobotsTxt, RobotsUnreachable
+from scrapy_norobots import Decision, RobotsForbidden, RobotsTxt, RobotsUnreachable
+from scrapy_norobots.standard import Reason, Verdict
 
 
 def test_exceptions_are_scrapys_and_carry_the_decision() -> None:
@@ -14,3 +15,17 @@ def test_exceptions_are_scrapys_and_carry_the_decision() -> None:
     assert issubclass(RobotsUnreachable, RobotsForbidden)
     assert error.decision is decision
     assert str(error) == f"Forbidden by robots.txt: {decision}"
+
+
+def test_without_rules_the_message_does_not_say_that_robots_txt_forbids() -> None:
+    decision = Decision(
+        Verdict.FORBIDDEN,
+        "http://town.example/x",
+        "FooBot",
+        Reason.STATUS,
+        detail="http://town.example/robots.txt answered 403, and NOROBOTS_STATUS_POLICY denies '403'",
+    )
+    assert str(RobotsUnreachable(decision)) == (
+        "Dropped: http://town.example/x (http://town.example/robots.txt answered 403, and "
+        "NOROBOTS_STATUS_POLICY denies '403')"
+    )

@@ -3,119 +3,12 @@
 from __future__ import annotations
 
 import gzip
-from functools import cache
+import hashlib
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scrapy.http import Response
 
-from scrapy_norobots.features.evidence.answers import Copy
-from scrapy_norobots.features.evidence.fields import digest_of
-from scrapy_norobots.features.evidence.files import DamagedError, GzipFile, read_record
-from scrapy_norobots.features.evidence.writer import Writer
-from scrapy_norobots.rules.snapshot import Snapshot
-from tests.helpers.judges.evidence import files
-from tests.helpers.samples.made_up import ABOUT, FILE, TIME, TOWN, access, answer, end
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.binary())
-def test_anything_is_a_record_or_damaged(data: bytes) -> None:
-    try:
-        read_record(data)
-        read_record(b"WARC/1.1\r\n" + data)
-    except DamagedError:
-        pass
-
-
-@cache
-def records() -> list[bytes]:
-    """Return records of each kind, as they are written."""
-    by = access()
-    packed = answer(by)._replace(
-        response=Response(
-            f"{TOWN}/robots.txt", body=gzip.compress(FILE), headers={"Content-Encoding": "gzip"}
-        )
-    )
-    failed = Snapshot(TOWN, TOWN.robots_url, TIME, error="TimeoutError")
-    with TemporaryDirectory() as folder:
-        writer = Writer(Path(folder), "town-1", ABOUT)
-        for record in (
-            answer(by),
-            packed,
-            answer(by)._replace(renewed=by.snapshot),
-            Copy(by.snapshot),
-            Copy(failed, source=""),
-        ):
-            writer.put(record)
-        end(writer)
-        (path,) = files(Path(folder), ".warc.gz")
-        return [data for _, data in GzipFile(path).members()]
-
-
-PIECES = st.sampled_from(
-    [
-        *(
-            b"\r\n",
-            b"\n",
-            b": ",
-            b"WARC/1.1\r\n",
-            b"WARC-Type: ",
-            b"warcinfo",
-            b"response",
-            b"revisit",
-            b"request",
-        ),
-        *(
-            b"Content-Length: ",
-            b"-1",
-            b"0",
-            b"99999999999",
-            b"HTTP/1.1 ",
-            b"200 OK",
-            b"abc",
-            b"Transfer-Encoding: chunked",
-        ),
-        *(
-            b"Content-Encoding: ",
-            b"gzip",
-            b"br",
-            b"zstd",
-            b"gzip, gzip",
-            b"WARC-Payload-Digest: ",
-            b"sha1:",
-            b"sha256:",
-        ),
-        *(b"Norobots-Body-Digest: ", b"Norobots-Origin: ", b"\0", b"\xff", b"application/http", b"\x1f\x8b"),
-    ]
-)
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.data())
-def test_any_change_of_a_record_is_a_record_or_damaged(data: st.DataObject) -> None:
-    text = bytearray(data.draw(st.sampled_from(records())))
-    for _ in range(data.draw(st.integers(1, 4))):
-        start = data.draw(st.integers(0, len(text)))
-        text[start : start + data.draw(st.integers(0, 30))] = data.draw(PIECES | st.binary(max_size=20))
-    try:
-        stored = read_record(bytes(text))
-    except DamagedError:
-        return
-    assert stored.status is None or isinstance(stored.status, int)
-    if stored.body is not None:
-        assert not stored.problem
-        assert stored.digest == digest_of(stored.body)
-
-
-def test_a_response_that_is_not_http_is_a_problem() -> None:
-    record = records()[1].replace(b"URI: http:", b"URI: ftp:").replace(b"WARC-Payload-Digest", b"X-Digest")
-    stored = read_record(record)
-    assert (stored.kind, stored.problem) == ("response", "it has no HTTP headers")
-    assert (stored.status, stored.body) == (None, None)
+from scrapy_norobots.features.evidence.files import DamagedError, GzipFile
 
 
 def test_a_file_that_is_cut_off_anywhere_gives_what_is_complete(tmp_path: Path) -> None:
@@ -126,13 +19,38 @@ def test_a_file_that_is_cut_off_anywhere_gives_what_is_complete(tmp_path: Path) 
     for size in range(len(whole) + 1):
         path.write_bytes(whole[:size])
         file = GzipFile(path)
-        found = [data for _, data in file.members()]
+        found = [data for _, data in file.members(10_000)]
         assert found == parts[: sum(end <= size for end in ends[1:])]
         assert file.is_cut_off == (size not in ends)
 
 
 def test_a_gzip_bomb_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "bomb.jsonl.gz"
-    path.write_bytes(gzip.compress(bytes(20_000_000)))
+    path.write_bytes(gzip.compress(bytes(40_000_000)))
     with pytest.raises(DamagedError, match="has a line of more than"):
         list(GzipFile(path).lines())
+
+
+def test_a_last_line_without_a_line_feed_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "file.jsonl.gz"
+    path.write_bytes(gzip.compress(b"one\ntwo"))
+    lines = GzipFile(path).lines()
+    assert next(lines) == b"one"
+    with pytest.raises(DamagedError, match="ends in the middle of a line"):
+        next(lines)
+
+
+def test_a_record_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "file.warc.gz"
+    path.write_bytes(gzip.compress(bytes(1_001)))
+    assert len(list(GzipFile(path).members(1_001))) == 1
+    with pytest.raises(DamagedError, match="has a record of more than 1,000 bytes at byte 0"):
+        list(GzipFile(path).members(1_000))
+
+
+def test_size_and_digest_are_those_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "file.gz"
+    path.write_bytes(gzip.compress(b"one\n") + gzip.compress(b"two\n"))
+    file = GzipFile(path)
+    list(file.lines())
+    assert (file.size, file.digest) == (path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest())

@@ -38,12 +38,16 @@ def of_path(value: str) -> list[str]:
 # kind: a short example, the line of the finding, and a part of its message.
 EXAMPLES: dict[str, tuple[bytes | str, int, str]] = {
     "byte-order-mark": (b"\xef\xbb\xbf", 1, ""),
+    "byte-order-marks": (b"\xef\xbb\xbf\xef\xbb\xbf", 1, ""),
     "utf-16": (b"\xff\xfe", 1, ""),
+    "utf-32": (b"\xff\xfe\0\0", 1, ""),
+    "no-mark": (b"#\0\n\0", 1, "UTF-16"),
     "not-utf-8": (b"# 1\n# \xe9\n# \xe9\n", 2, ""),
     "odd-line-break": ("# 1\n# \x0c\n", 2, ""),
     "misspelt-field": ("Dissallow: /", 1, "Disallow"),
     "unknown-field": ("\nColour: green", 2, ""),
     "later-field": ("Allow: /", 1, ""),
+    "nul": ("# 1\nhel\0lo: x", 2, ""),
     "no-colon": ("# 1\nhello", 2, ""),
     "html-page": ("\n<html>\n", 1, ""),
     "no-blank-line": ("User-agent: a\nDisallow: /\nUser-agent: b\nDisallow: /", 3, ""),
@@ -166,7 +170,7 @@ def test_messages_are_printable_for_any_file() -> None:
         ),
         *(
             (f"{name}: x", "later-field")
-            for name in ("Request-rate", "Visit-time", "NoIndex", "Robot-version")
+            for name in ("Request-rate", "Visit-time", "NoIndex", "Robot-version", "License")
         ),
         *(
             (f"{name} : x", "later-field")
@@ -183,7 +187,7 @@ def test_messages_are_printable_for_any_file() -> None:
         ),
         ("hello", "no-colon"),
         ("hello # you: there", "no-colon"),
-        ("\x00", "no-colon"),
+        ("\x00", "nul"),
     ],
 )
 def test_ignored_lines_have_findings(line: str, kind: str) -> None:

@@ -47,6 +47,15 @@ def no_spread(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param({"cache-control": "no-cache, max-age=3600"}, FLOOR, id="no-cache"),
         pytest.param({"cache-control": "no-store"}, FLOOR, id="no-store"),
         pytest.param({"cache-control": 'no-cache="set-cookie"'}, FLOOR, id="no-cache with a field"),
+        pytest.param({"cache-control": 'x="a, max-age=0", max-age=3600'}, 3600, id="a comma in quotes"),
+        pytest.param({"cache-control": 'x="a, no-store, b", max-age=3600'}, 3600, id="no-store in quotes"),
+        pytest.param({"cache-control": 'x="a, \\", no-cache, b", max-age=3600'}, 3600, id="an escaped quote"),
+        pytest.param({"cache-control": 'x="a", no-cache, y="b", max-age=3600'}, FLOOR, id="between quotes"),
+        pytest.param({"cache-control": 'private="a, b",max-age="3600"'}, 3600, id="a number in quotes"),
+        pytest.param(
+            {"cache-control": 'no-cache="a, b", max-age=3600'}, FLOOR, id="no-cache with two fields"
+        ),
+        pytest.param({"cache-control": 'x="a, max-age=3600'}, 3600, id="a quote that does not end"),
         pytest.param({"cache-control": "max-age=3600", "age": "1000"}, 2600, id="age"),
         pytest.param({"cache-control": "max-age=3600", "age": "-5"}, 3600, id="negative age"),
         pytest.param({"cache-control": "max-age=3600", "age": "999999"}, FLOOR, id="too old"),

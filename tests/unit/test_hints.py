@@ -112,7 +112,14 @@ def test_every_hint_belongs_to_a_kind() -> None:
     ("body", "kind", "hint"),
     [
         (b"\xef\xbb\xbf", "byte-order-mark", "Save the file as UTF-8 without a byte order mark."),
+        (
+            2 * b"\xef\xbb\xbf",
+            "byte-order-marks",
+            "Save the file as UTF-8 without a byte order mark.",
+        ),
         (b"\xff\xfe", "utf-16", "Save the file as UTF-8."),
+        (b"\0\0\xfe\xff", "utf-32", "Save the file as UTF-8."),
+        (b"#\0\0\0", "no-mark", "Save the file as UTF-8."),
         (b"# \xe9", "not-utf-8", "Save the file as UTF-8."),
         (
             b"<html>",

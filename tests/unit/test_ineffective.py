@@ -43,6 +43,19 @@ def test_the_start_of_a_file_in_utf_16_is_text() -> None:
     assert ineffective.kinds == "misspelt-field (line 1)"
 
 
+def test_a_line_in_another_encoding_has_no_effect() -> None:
+    ineffective = IneffectiveRules.of(b"User-agent: *\nDisallow: /a\n" + "Disallow: /b\n".encode("utf-16-be"))
+    assert ineffective is not None
+    assert ineffective.kinds == "nul (line 3)"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-32-be"])
+@pytest.mark.parametrize("marks", [0, 1, 2])
+def test_the_rules_of_a_file_in_any_encoding_have_effect(encoding: str, marks: int) -> None:
+    body = ("\ufeff" * marks + "User-agent: *\nDisallow: /a\n").encode(encoding)
+    assert IneffectiveRules.of(body) is None
+
+
 def text_of(body: bytes, *, multivalue: bool = False) -> str:
     ineffective = IneffectiveRules.of(body, multivalue=multivalue)
     return "None" if ineffective is None else ineffective.text

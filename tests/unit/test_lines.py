@@ -8,6 +8,7 @@ from scrapy_norobots.standard.lines import (
     BLANK_LINE,
     DISALLOW,
     USER_AGENT,
+    encoding_of,
     is_disallow,
     is_user_agent,
     numbered,
@@ -20,8 +21,22 @@ from scrapy_norobots.standard.lines import (
 
 def test_bytes_that_are_not_utf_8_survive_decoding() -> None:
     assert to_text(b"\xef\xbb\xbf/\xc3\xa9\xe9") == "/é\udce9"
-    assert to_text("\ufeff\ufeff/") == "\ufeff/"
     assert to_text("/é".encode("utf-16") + b"x") == "/é"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_all_byte_order_marks_at_the_start_are_removed(encoding: str) -> None:
+    for marks in range(4):
+        body = ("\ufeff" * marks + "User-agent: é\ufeff").encode(encoding)
+        assert to_text(body) == to_text("\ufeff" * marks + "User-agent: é\ufeff") == "User-agent: é\ufeff"
+        assert encoding_of(body) == (encoding, marks > 0)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"U\0", b"U\0s", b"\0\0\0\0", b"# x\0\n\0", b"\0User-agent", b"U\0\0s", b"\0\0U\0"]
+)
+def test_other_nul_bytes_do_not_show_an_encoding(body: bytes) -> None:
+    assert encoding_of(body) == ("utf-8", False)
 
 
 def test_lines_end_at_cr_lf_and_cr_lf_only() -> None:

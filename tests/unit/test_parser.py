@@ -6,6 +6,7 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
+from protego import Protego
 from scrapy.robotstxt import RobotParser
 from scrapy.settings import Settings
 
@@ -125,7 +126,46 @@ def test_protego_reads_the_crawl_delay_if_no_other_parser_does(others: list[Any]
     rules.prepare(ORIGIN, "FooBot")
     assert rules.is_ready("FooBot")
     assert crawl_delay(rules, "FooBot") == 3.0
-    assert crawl_delay(Reader(crawler(), None, others, multivalue=False).read(body), "FooBot") is None
+
+
+@pytest.mark.parametrize("others", [[], [Only], [StrictRobotParser]])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-32-be"])
+def test_the_parser_that_is_sent_reads_the_crawl_delay_only_if_it_is_asked(
+    others: list[Any], encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[str] = []
+    read = Protego.parse
+
+    def read_and_note(text: str) -> Protego:
+        reads.append(text)
+        return read(text)
+
+    monkeypatch.setattr(Protego, "parse", read_and_note)
+    body = "User-agent: potto\nCrawl-delay: 7\n\nUser-agent: *\nCrawl-delay: 3\n".encode(encoding)
+    rules = Reader(crawler(), None, others, multivalue=False).read(body)
+    size = rules.size
+    parser = as_parser(rules)
+    rules.prepare(ORIGIN, "FooBot")
+    assert rules.is_ready("FooBot")
+    parser.allowed("http://town.example:8080/", "FooBot")
+    assert reads == []
+    assert [parser.crawl_delay(robot) for robot in ("FooBot", b"FooBot", "potto", "FooBot")] == [3, 3, 7, 3]
+    assert len(reads) == 3  # once for each robot
+    assert rules.size - size < 3_000
+
+
+def test_the_crawl_delay_of_a_file_without_one_is_answered_without_protego(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Protego, "parse", None)
+    parser = StrictRobotParser.from_crawler(None, b"User-agent: *\nDisallow: /delay\n")
+    assert parser.crawl_delay("FooBot") is None
+
+
+def test_a_crawl_delay_that_is_no_number_of_seconds_is_none() -> None:
+    for value in ("soon", "-3", "inf", "nan"):
+        parser = StrictRobotParser(RobotsTxt.parse(f"User-agent: *\nCrawl-delay: {value}\n"))
+        assert parser.crawl_delay("FooBot") is None
 
 
 def test_a_parser_that_reads_the_crawl_delay_replaces_protego() -> None:

@@ -502,7 +502,9 @@ def test_findings_fit_the_records(body: bytes) -> None:
         record.line for record in robots.records if not record.rules
     }
     others = {
-        line for kind, line in found if kind in ("no-colon", "misspelt-field", "unknown-field", "later-field")
+        line
+        for kind, line in found
+        if kind in ("nul", "no-colon", "misspelt-field", "unknown-field", "later-field")
     }
     assert not others & (disallow | user_agent)
     silent = set(fields) - disallow - user_agent - others

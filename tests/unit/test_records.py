@@ -1,101 +1,118 @@
-"""Records: their start and end in the text, and which of them applies to a robot."""
+"""WARC records as the audit reads them, whatever was done to them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gzip
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scrapy.http import Response
 
-from scrapy_norobots.standard.records import RawRecord, Record, find_record, read_records
-from tests.helpers.samples.variants import LINE_ENDS, with_line_ends
-
-BODY = """# garden
-Disallow: /stray
-
-User-agent: tamarin
-# and
-User-agent: potto
-Disallow: /nest
-Crawl-delay: 1
-Disallow: /egg
-User-agent: indri
-
-Disallow: /stray
-
-User-agent: *
-Disallow: /heap # hot"""
+from scrapy_norobots.features.evidence.answers import Copy
+from scrapy_norobots.features.evidence.fields import digest_of
+from scrapy_norobots.features.evidence.files import DamagedError, GzipFile
+from scrapy_norobots.features.evidence.records import read_record
+from scrapy_norobots.features.evidence.writer import Writer
+from scrapy_norobots.rules.snapshot import Snapshot
+from tests.helpers.judges.evidence import files
+from tests.helpers.samples.made_up import ABOUT, BODY_MAX, FILE, TIME, TOWN, access, answer, end
 
 
-def read(body: str, *, multivalue: bool = False) -> list[tuple[list[tuple[int, str]], list[tuple[int, str]]]]:
-    """Return the numbered names and rules of each record."""
-    records = list(read_records(body.encode(), multivalue=multivalue))
-    for record in records:
-        assert record.values == [value for _, value in record.rules]
-    return [(record.names, list(record.rules)) for record in records]
+@settings(max_examples=300, deadline=None)
+@given(st.binary())
+def test_anything_is_a_record_or_damaged(data: bytes) -> None:
+    try:
+        read_record(data, BODY_MAX)
+        read_record(b"WARC/1.1\r\n" + data, BODY_MAX)
+    except DamagedError:
+        pass
 
 
-@pytest.mark.parametrize("ends", LINE_ENDS)
-@pytest.mark.parametrize("last", ["", "\n", "\n \n"])
-def test_records_have_numbered_lines(ends: str, last: str) -> None:
-    assert read(with_line_ends(BODY + last, ends)) == [
-        ([(4, "tamarin"), (6, "potto")], [(7, "/nest"), (9, "/egg")]),
-        ([(10, "indri")], []),
-        ([(14, "*")], [(15, "/heap")]),
+@cache
+def records() -> list[bytes]:
+    """Return records of each kind, as they are written."""
+    by = access()
+    packed = answer(by)._replace(
+        response=Response(
+            f"{TOWN}/robots.txt", body=gzip.compress(FILE), headers={"Content-Encoding": "gzip"}
+        )
+    )
+    failed = Snapshot(TOWN, TOWN.robots_url, TIME, error="TimeoutError")
+    with TemporaryDirectory() as folder:
+        writer = Writer(Path(folder), "town-1", ABOUT)
+        for record in (
+            answer(by),
+            packed,
+            answer(by)._replace(renewed=by.snapshot),
+            Copy(by.snapshot),
+            Copy(failed, source=""),
+        ):
+            writer.put(record)
+        end(writer)
+        (path,) = files(Path(folder), ".warc.gz")
+        return [data for _, data in GzipFile(path).members(BODY_MAX)]
+
+
+PIECES = st.sampled_from(
+    [
+        *(
+            b"\r\n",
+            b"\n",
+            b": ",
+            b"WARC/1.1\r\n",
+            b"WARC-Type: ",
+            b"warcinfo",
+            b"response",
+            b"revisit",
+            b"request",
+        ),
+        *(
+            b"Content-Length: ",
+            b"-1",
+            b"0",
+            b"99999999999",
+            b"HTTP/1.1 ",
+            b"200 OK",
+            b"abc",
+            b"Transfer-Encoding: chunked",
+        ),
+        *(
+            b"Content-Encoding: ",
+            b"gzip",
+            b"br",
+            b"zstd",
+            b"gzip, gzip",
+            b"WARC-Payload-Digest: ",
+            b"sha1:",
+            b"sha256:",
+        ),
+        *(b"Norobots-Body-Digest: ", b"Norobots-Origin: ", b"\0", b"\xff", b"application/http", b"\x1f\x8b"),
     ]
+)
 
 
-def test_lines_in_the_dialect_may_have_several_values() -> None:
-    body = "User-agent: tamarin potto\n\nUser-agent: a, *\nDisallow: /x /y\nDisallow: /z"
-    assert read(body, multivalue=True) == [
-        ([(1, "tamarin"), (1, "potto")], []),
-        ([(3, "a"), (3, "*")], [(4, "/x"), (4, "/y"), (5, "/z")]),
-    ]
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_any_change_of_a_record_is_a_record_or_damaged(data: st.DataObject) -> None:
+    text = bytearray(data.draw(st.sampled_from(records())))
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(text)))
+        text[start : start + data.draw(st.integers(0, 30))] = data.draw(PIECES | st.binary(max_size=20))
+    try:
+        stored = read_record(bytes(text), BODY_MAX)
+    except DamagedError:
+        return
+    assert stored.status is None or isinstance(stored.status, int)
+    if stored.body is not None:
+        assert not stored.problem
+        assert stored.digest == digest_of(stored.body)
 
 
-def found(body: str, robot: str) -> list[int]:
-    record = find_record(read_records(body), robot)
-    return [line for line, _ in record.names] if record else []
-
-
-def test_a_record_that_names_the_robot_precedes_the_default_record() -> None:
-    names = [["*"], ["tam", "*"], ["tamarin"], ["*"]]
-    body = "\n\n".join("\n".join(f"User-agent: {name}" for name in some) for some in names)
-    assert found(body, "Tamarin") == [3, 4]
-    assert found(body, "Potto") == found(body, "*") == [1, 3, 4, 8]
-    assert found("User-agent: tamarin", "Potto") == []
-
-
-def test_reading_stops_at_the_record_that_names_the_robot() -> None:
-    def records() -> Iterator[RawRecord]:
-        yield from read_records("User-agent: *\n\nUser-agent: tamarin\nDisallow: /nest")
-        raise AssertionError("it was read on")
-
-    found = find_record(records(), "Tamarin")
-    assert found is not None
-    assert found.names == [(3, "tamarin")]
-    with pytest.raises(AssertionError, match="read on"):
-        find_record(records(), "Potto")
-
-
-def test_several_default_records_become_one() -> None:
-    body = "User-agent: *\nDisallow: /a\n\nUser-agent: x\nUser-agent: *\nDisallow: /b\n"
-    raw = find_record(read_records(body), "*")
-    assert raw is not None
-    record = Record(raw.names, raw.rules)
-    assert record.names == ("*", "x", "*")
-    assert record.rules == ((2, "/a"), (6, "/b"))
-    assert record.line == 1
-
-
-def test_records_with_the_same_lines_are_equal() -> None:
-    def records(body: str) -> set[Record]:
-        found = (find_record(read_records(body), name) for name in ("tamarin", "potto", "*"))
-        return {Record(raw.names, raw.rules) for raw in found if raw}
-
-    some = records(BODY)
-    assert len(some) == 2
-    assert some == records(BODY)
-    assert some != records(BODY.replace("/heap", "/hole"))
-    for record in some:
-        assert (record == record.names) is False
-        assert repr(record.names[0]) in repr(record)
+def test_a_response_that_is_not_http_is_a_problem() -> None:
+    record = records()[1].replace(b"URI: http:", b"URI: ftp:").replace(b"WARC-Payload-Digest", b"X-Digest")
+    stored = read_record(record, BODY_MAX)
+    assert (stored.kind, stored.problem) == ("response", "it has no HTTP headers")
+    assert (stored.status, stored.body) == (None, None)

@@ -206,6 +206,26 @@ def test_the_package_exports_it() -> None:
     assert scrapy_norobots.RobotsTxt is RobotsTxt
 
 
+# --- work
+
+
+def test_prepare_reads_a_large_file_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    bodies = []
+
+    def read(body: bytes | str, *, multivalue: bool) -> Iterator[RawRecord]:
+        bodies.append(body)
+        return read_records(body, multivalue=multivalue)
+
+    monkeypatch.setattr(robotstxt, "read_records", read)
+    body = BODY + b"#" * robotstxt.SMALL_BODY
+    robots = RobotsTxt.parse(body)
+    robots.prepare(ORIGIN, "Tamarin")
+    assert robots.is_ready("Tamarin")
+    assert robots.decide(HOST + "/nest", "Tamarin").rule == Rule(2, "/nest")
+    assert robots.forbids(ORIGIN, "/nest", "Tamarin")
+    assert bodies == [body]
+
+
 # --- memory
 
 

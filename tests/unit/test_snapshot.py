@@ -35,6 +35,14 @@ def test_what_only_this_process_knows_makes_no_difference(change: dict[str, obje
     assert repr(here) == repr(LOST)
 
 
+@pytest.mark.parametrize("value", ['"caf\xe9"', '"\u2028"', '"1\x1b"', '"1\r\nX: y"'])
+def test_a_header_that_cannot_be_sent_back_as_it_came_makes_no_condition(value: str) -> None:
+    date = "Thu, 30 Jun 1994 12:00:00 GMT"
+    found = replace(FOUND, headers={"etag": value, "last-modified": date})
+    assert found.conditions(found.url) == {"If-Modified-Since": date}
+    assert replace(found, headers={"etag": value}).conditions(found.url) == {}
+
+
 def test_a_new_snapshot_has_no_answer_and_shares_nothing() -> None:
     one, other = (Snapshot(ORIGIN, ORIGIN.robots_url, 0.0) for _ in range(2))
     assert (one.status, one.error, one.body, one.failures) == (None, "", b"", 0)

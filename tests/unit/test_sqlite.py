@@ -538,3 +538,45 @@ def test_any_change_of_the_file_is_a_miss_or_an_error_of_the_file(data: st.DataO
     for origin, found in listed.items():
         assert all(one.origin == origin for one in found)
         assert all(one in (FOUND, LOST) or one.body == noise(2000) for one in found)
+
+
+def test_a_store_is_read_without_a_right_to_write(tmp_path: Path) -> None:
+    """Even in a folder where SQLite cannot make its own files. Root may write everywhere."""
+    code = """
+import asyncio, os, sys
+from scrapy_norobots.commands import robots_store
+from scrapy_norobots.stores.sqlite import SqliteStore
+if os.getuid() == 0:
+    os.setgid(65534); os.setuid(65534)
+async def main():
+    store = SqliteStore("robots.sqlite", 2**30, must_exist=True)
+    try:
+        print(*[str(origin) async for origin, _ in store.items()])
+        print(type(await store.delete(origin)))
+    except Exception as exc:
+        print(exc)
+    finally:
+        await store.close()
+origin = None
+asyncio.run(main())
+"""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+
+        async def save() -> None:
+            store = SqliteStore(str(folder / "robots.sqlite"), 2**30)
+            await store.save((FOUND,), later())
+            await store.close()
+
+        asyncio.run(save())
+        (folder / "robots.sqlite").chmod(0o444)
+        folder.chmod(0o555)
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+        )
+        folder.chmod(0o755)
+        assert done.stdout.splitlines() == [
+            "http://town.example:8080",
+            "attempt to write a readonly database",
+        ], done
+        assert [path.name for path in folder.iterdir()] == ["robots.sqlite"]

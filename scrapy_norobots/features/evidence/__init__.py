@@ -2,9 +2,11 @@
 
 `Evidence` puts records into a queue, and never waits. A
 thread (`writer`) writes them: the answers to requests for robots.txt as WARC records (`answers`), the
-decisions as lines of JSON (`decisions`). `files` reads both, and `audit` makes every decision again. Imports
-run one way: fields <- answers, decisions <- writer <- recorder, and fields <- files <- index <- audit, which
-also imports decisions.
+decisions as lines of JSON (`decisions`), each of which names the digest of the one before (`chain`), in
+numbered files (`parts`). `judges` says what judged. `files` and `records` read them, `runs` knows which of
+them belong together, `judging` makes every decision of a run again, and `audit` checks that a run is whole.
+Imports run one way: fields, chain, parts <- answers, decisions <- writer <- recorder, and fields <- files <-
+records <- index <- judging <- audit, which also import decisions, judges and runs.
 """
 
 from __future__ import annotations

@@ -1,48 +1,31 @@
-"""`Audit`: makes every decision of a crawl again, from the stored robots.txt files alone.
+"""`Audit`: checks that evidence is whole, and makes every decision of a crawl again.
 
-It reads the WARC files first: each body must have the digest that its record states. Each decision names an
-answer by origin and time. The page must be of that origin, the digest must be that of the file, and the
-file, read by the same parsers, must give the same verdict, reason, line and rule for all spellings in which
-the URL may be sent. An answer without a file is judged by the status policy that the crawl recorded. The
-audit does not check whether an answer was still fresh. Overridden requests cannot be judged.
+Each run is read on its own. Its WARC files come first: each record must have the digests that it states, and
+a URL that its origin or a stored redirect leads to. Then come the lines of its decisions: each must be the
+next one of the chain, and what `Judging` makes of it again. At last the closing line must agree with all
+files of the run. What was never written, or was written anew as a whole, cannot be noticed, unless the head
+of the run was kept elsewhere.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
-from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from scrapy_norobots.features.evidence import fields
-from scrapy_norobots.features.evidence.decisions import verdict_of
-from scrapy_norobots.features.evidence.files import DamagedError, GzipFile, read_record
+from scrapy_norobots.features.evidence.chain import CLOSES, OPENS, ChainReader
+from scrapy_norobots.features.evidence.files import DamagedError, GzipFile
 from scrapy_norobots.features.evidence.index import Index, Outcome
-from scrapy_norobots.rules.access import ALLOW, DENY, PRESETS, Access, Judge, StatusPolicy
-from scrapy_norobots.rules.freshness import Freshness
-from scrapy_norobots.rules.parser import Rules
-from scrapy_norobots.rules.snapshot import Snapshot
-from scrapy_norobots.rules.spellings import forbidden, knows_aiohttp, spellings_of
-from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
-from scrapy_norobots.standard.urls import split
+from scrapy_norobots.features.evidence.judging import Judging, MismatchError, Readings
+from scrapy_norobots.features.evidence.records import Stored, as_requested, read_record
+from scrapy_norobots.features.evidence.runs import RunFiles, Settings, runs_of
 
-# How much memory parsed files may take, in bytes, and how many outcomes are remembered.
-_PARSED_MAX = 64 * 1024 * 1024
-_OUTCOMES_MAX = 50_000
-
-# The reasons why a request needs no robots.txt. A decision by a file may also have the second one.
-_EXEMPTIONS = (Reason.NOT_WEB.name.lower(), Reason.ROBOTS_TXT.name.lower())
-
-# Takes names of parsers, and returns what reads a file by these, in this order. With the keyword `is_strict`
-# the first is the strict one, of which a decision has the line; the keyword `multivalue` is its dialect.
-# Raises `LookupError` if a parser is unknown or cannot be used.
-Readers: TypeAlias = Callable[..., Callable[[bytes], Rules]]
-
-_NO_TIMES = Freshness(0, 0, 0, 0)  # freshness is not checked
+# More bytes than the largest robots.txt has, if the settings do not say otherwise (NOROBOTS_MAXSIZE).
+_BODY_MAX = 2 * 1024 * 1024
 
 
 class Problem(NamedTuple):
@@ -53,227 +36,276 @@ class Problem(NamedTuple):
     is_readable: bool = True
 
 
-class Run(NamedTuple):
-    """The settings of a crawl that its decisions depend on."""
-
-    policy: StatusPolicy
-    multivalue: bool
-    aiohttp: bool
-
-
-_DEFAULT_RUN = Run(StatusPolicy.of("koster1996"), multivalue=False, aiohttp=False)
-
-
-class MismatchError(Exception):
-    """A decision is not what the evidence supports."""
-
-
 class Audit:
     """Audits evidence files.
 
-    `answers`, `verdicts` and `cut_off` (files) count what has been read; `dry_run` counts the requests that a
-    dry run has sent although they were not allowed.
+    `answers`, `verdicts`, `not_judged` and `cut_off` (files) count what has been read; `dry_run` counts the
+    requests that a dry run has sent although they were not allowed.
     """
 
     def __init__(
-        self, files: Iterable[Path], readers: Readers, on_read: Callable[[int], object] = lambda _: None
+        self,
+        files: Iterable[Path],
+        readings: Readings,
+        on_read: Callable[[int], object] = lambda _: None,
+        *,
+        heads: Collection[str] = (),
+        body_max: int = _BODY_MAX,
     ) -> None:
-        self._files = sorted(files)
-        self._readers = readers
+        """`heads` are heads of runs that were kept elsewhere."""
+        self._files = list(files)
+        self._readings = readings
         self._on_read = on_read
-        self._runs: dict[str, Run] = {}
-        self._index = Index()
-        self._outcome = lru_cache(_OUTCOMES_MAX)(self._index.outcome)
-        self._parsed: dict[object, Access] = {}
-        self._parsed_size = 0
-        self.answers = 0
+        self._heads = heads
+        self.body_max = body_max
+        self.answers = self.not_judged = self.cut_off = self.dry_run = 0
         self.verdicts: Counter[str] = Counter()
-        self.cut_off = 0
-        self.dry_run = 0
 
     def problems(self) -> Iterator[Problem]:
         """Read all files, and yield what is wrong."""
-        kinds = ((fields.WARC_SUFFIX, self._read_answers), (fields.DECISIONS_SUFFIX, self._read_decisions))
-        with closing(self._index):
-            for suffix, read in kinds:
-                for path in self._files:
-                    if path.name.endswith(suffix):
-                        try:
-                            yield from read(path)
-                        except DamagedError as exc:
-                            yield Problem(path.name, str(exc), is_readable=False)
+        runs, others = runs_of(self._files)
+        found = set()
+        for path in others:
+            if path.name.endswith(fields.DECISIONS_SUFFIX) or self._is_ours(path):
+                yield Problem(path.name, "its name is not that of a file of evidence", is_readable=False)
+        for files in runs:
+            if files.decisions or any(map(self._is_ours, files.answers.values())):
+                run = _Run(self, files)
+                with closing(run.index):
+                    yield from run.problems()
+                found.add(run.chain.head)
+        for head in self._heads:
+            if head not in found:
+                yield Problem(f"head {head}", "no run ends with it: the evidence of its crawl was changed")
 
-    def _read_answers(self, path: Path) -> Iterator[Problem]:
-        file = GzipFile(path, self._on_read)
-        for offset, data in file.members():
-            stored = read_record(data)
-            if stored.kind == "warcinfo":
-                yield from self._add_run(path, stored.about)
-                continue
-            if stored.problem:
-                yield Problem(f"{path.name}: byte {offset}", f"{stored.url}: {stored.problem}")
-            if not stored.origin:
-                continue  # a record of another tool may stand beside ours
-            self.answers += 1
-            # A revisit has the digest of the file that it renews.
-            self._index.add_outcome(stored.origin, stored.date, Outcome(stored.status, stored.digest))
-            if stored.body is not None and stored.digest is not None:
-                self._index.add_body(stored.digest, path, offset)
-        self.cut_off += file.is_cut_off
-
-    def _add_run(self, path: Path, about: Mapping[str, str]) -> Iterator[Problem]:
-        if fields.POLICY not in about:
-            return  # of another tool
+    def _is_ours(self, path: Path) -> bool:
+        """Return whether a WARC file begins as those of this package do. A damaged one may be ours."""
         try:
-            self._runs[about[fields.RUN]] = Run(
-                _policy(about[fields.POLICY]),
-                about[fields.MULTIVALUE] == str(True),
-                about[fields.AIOHTTP] == str(True),
-            )
-        except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
-            yield Problem(
-                path.name, "its warcinfo record does not state the crawl's settings", is_readable=False
-            )
+            _, data = next(GzipFile(path).members(fields.HEADERS_MAX), (0, b""))
+            return not data or bool(read_record(data, 0).about)
+        except DamagedError:
+            return True
 
-    def _read_decisions(self, path: Path) -> Iterator[Problem]:
-        run = self._runs.get(path.name.removesuffix(fields.DECISIONS_SUFFIX).rpartition("-")[0])
-        if run is None:
-            yield Problem(path.name, "no warcinfo record states the settings of its crawl", is_readable=False)
-            run = _DEFAULT_RUN
-        file = GzipFile(path, self._on_read)
-        for number, line in enumerate(file.lines(), 1):
-            place = f"{path.name}: line {number}"
+    def open(self, path: Path) -> GzipFile:
+        """Return a file that is read, with its progress."""
+        return GzipFile(path, self._on_read)
+
+    def judging(self, settings: Settings, index: Index) -> Judging:
+        """Return what makes the decisions of a run again."""
+        return Judging(settings, index, self._readings)
+
+
+class _Run:
+    """The audit of one run."""
+
+    def __init__(self, audit: Audit, files: RunFiles) -> None:
+        self._audit = audit
+        self._files = files
+        self.index = Index(audit.body_max)
+        self.chain = ChainReader()
+        self._settings: Settings | None = None
+        self._judging: Judging | None = None
+        self._answers = 0
+        self._verdicts: Counter[str] = Counter()
+        self._closing: Mapping[str, Any] | None = None
+        self._read: dict[str, tuple[int, str]] = {}  # sizes and digests of files, by name
+
+    def problems(self) -> Iterator[Problem]:
+        """Read the files of the run, and yield what is wrong."""
+        files = self._files
+        for path in files.repeated:
+            yield Problem(
+                path.name, "there are two files of this name; audit their folders apart", is_readable=False
+            )
+        for name in files.missing():
+            yield Problem(name, "is missing")
+        for parts, read in ((files.answers, self._read_answers), (files.decisions, self._read_decisions)):
+            for number in sorted(parts):
+                path = parts[number]
+                file = self._audit.open(path)
+                try:
+                    yield from read(path, file, number)
+                except DamagedError as exc:
+                    yield Problem(path.name, str(exc), is_readable=False)
+                self._audit.cut_off += file.is_cut_off
+                self._read[path.name] = file.size, file.digest
+        if not files.decisions:
+            yield Problem(files.name, "its decisions are missing: no file ends in " + fields.DECISIONS_SUFFIX)
+        elif self._closing is None:
+            yield Problem(files.name, "ended without a closing line (killed?)")
+        else:
+            yield from self._check_closing(self._closing)
+        if self._judging is not None:
+            self._audit.not_judged += self._judging.not_judged
+
+    # Answers
+
+    def _read_answers(self, path: Path, file: GzipFile, number: int) -> Iterator[Problem]:
+        is_first = True
+        for offset, data in file.members(self._audit.body_max + fields.HEADERS_MAX):
+            stored = read_record(data, self._audit.body_max)
+            place = f"{path.name}: byte {offset}"
+            if stored.problem:
+                yield Problem(place, f"{stored.url or stored.kind}: {stored.problem}")
+            if stored.kind == "warcinfo":
+                yield from self._add_settings(path, stored.about, number, is_first=is_first)
+            elif is_first:
+                yield Problem(path.name, "does not begin with a warcinfo record", is_readable=False)
+            is_first = False
+            if stored.origin:  # a record of another tool may stand beside ours
+                self._answers += 1
+                self._audit.answers += 1
+                if not stored.problem:
+                    yield from (
+                        Problem(place, f"{stored.url}: {text}") for text in self._add(stored, offset, path)
+                    )
+
+    def _add_settings(
+        self, path: Path, about: Mapping[str, str], number: int, *, is_first: bool
+    ) -> Iterator[Problem]:
+        try:
+            settings = Settings.of(about)
+        except ValueError:
+            text = "its warcinfo record does not state the crawl's settings"
+            yield Problem(path.name, text, is_readable=False)
+            return
+        if not is_first:
+            yield Problem(path.name, "has a second warcinfo record")
+        if about.get(fields.RUN) != self._files.name:
+            yield Problem(path.name, f"is of the run {about.get(fields.RUN)!r} (warcinfo)")
+        if self._settings is None:
+            self._settings = settings
+            self._judging = self._audit.judging(settings, self.index)
+        elif settings != self._settings:
+            yield Problem(path.name, "states other settings than the first file of its run (warcinfo)")
+        before = self._files.answers.get(number - 1)
+        if is_first and before is not None:
+            expected = f"{before.name} sha256:{self._read[before.name][1]}", str(self._answers)
+            if (about.get(fields.PREVIOUS_FILE), about.get(fields.ANSWERS_BEFORE)) != expected:
+                yield Problem(path.name, f"does not follow on {before.name}, which was changed (warcinfo)")
+
+    def _add(self, stored: Stored, offset: int, path: Path) -> Iterator[str]:
+        """Add an answer to the index, and yield what is wrong with its place among the others."""
+        origin, date = stored.origin, stored.date
+        if stored.leads_to:
+            self.index.add_target(origin, stored.leads_to)
+        # The redirects that led to a copy from a store are not known here.
+        requested = stored.requested
+        if not stored.source and not self._leads_there(origin, requested):
+            yield f"its origin is {origin}, and no stored redirect leads from there to {requested}"
+        if stored.body is not None and stored.digest is not None:
+            self.index.add_body(stored.digest, stored.body, path, offset)
+        if not stored.is_outcome:
+            return
+        # A revisit has the digest of the file that it renews, and a file is one whatever its 2xx status.
+        outcome = Outcome(None if stored.digest is not None else stored.status, stored.digest)
+        known = self.index.outcome(origin, date)
+        if known is None or known == outcome:
+            self.index.add_outcome(origin, date, outcome)
+        elif stored.kind == "metadata" and known.digest is not None and self._cannot_be_read(known.digest):
+            self.index.add_outcome(origin, date, outcome)  # a parser of the crawl has failed on the file
+        else:
+            yield f"contradicts another record of {origin} at {date}"
+
+    def _leads_there(self, origin: str, url: str) -> bool:
+        return url == f"{origin}/robots.txt" or self.index.is_target(origin, as_requested(url))
+
+    def _cannot_be_read(self, digest: str) -> bool:
+        body = self.index.body(digest)
+        if body is None or self._judging is None:
+            return False
+        try:
+            return not self._judging.can_read(body)
+        except LookupError:
+            return True  # each decision by this parser is a problem
+
+    # Decisions
+
+    def _read_decisions(self, path: Path, file: GzipFile, _: int) -> Iterator[Problem]:
+        if self._judging is None:
+            text = "no warcinfo record states the settings of its crawl"
+            yield Problem(path.name, text, is_readable=False)
+        row = 0
+        for row, line in enumerate(file.lines(), 1):
+            place = f"{path.name}: line {row}"
             try:
-                facts = json.loads(line)
-                self.verdicts[str(facts["verdict"])] += 1
-                self.dry_run += facts.get("dry_run") is True
-                self._check(facts, run)
+                facts = _DECODER.decode(line.decode())
+                for text in self._misplaced(line, facts, path.name if row == 1 else None):
+                    yield Problem(place, text)
+                if CLOSES in facts:
+                    self._closing = facts
+                elif OPENS not in facts:
+                    self._add_decision(facts)
             except MismatchError as exc:
                 yield Problem(place, f"{facts['url']}: {exc}")
             except LookupError as exc:
                 yield Problem(place, f"cannot be judged: {exc}", is_readable=False)
             except (ValueError, TypeError, AttributeError, RecursionError) as exc:
                 yield Problem(place, f"not a decision ({type(exc).__name__}: {exc})", is_readable=False)
-        self.cut_off += file.is_cut_off
+        if not row and not file.is_cut_off:
+            yield Problem(path.name, "has no opening line")
 
-    def _check(self, facts: dict[str, Any], run: Run) -> None:
-        """Raise `MismatchError` if a decision is not what the evidence supports."""
-        url, origin = facts["url"], facts["origin"]
-        if facts["verdict"] == fields.OVERRIDDEN:
-            if facts["reason"] != fields.OVERRIDE:
-                raise MismatchError(f"recorded as {fields.OVERRIDDEN}, but not because of {fields.OVERRIDE}")
-            return
-        if facts["reason"] == Reason.BAD_URL.name.lower():
-            _check_bad_url(facts)
-            return
-        if facts["reason"] in _EXEMPTIONS and facts["robots_time"] is None:
-            _check_exempt(facts)
-            return
-        of_url, target = split(url)
-        if str(of_url) != origin or of_url is None or target is None:
-            raise MismatchError(f"does not belong to the origin {origin}")
-        outcome = self._outcome(origin, facts["robots_time"])
-        if outcome is None:
-            raise MismatchError(
-                f"{facts['verdict']}, but no answer for {origin} at {facts['robots_time']} is stored"
+    def _misplaced(self, line: bytes, facts: Mapping[str, Any], name: str | None) -> Iterator[str]:
+        """Yield what is wrong with the place of a line. `name` is that of the file that begins with it."""
+        problem = self.chain.problem(line, facts)
+        if problem:
+            yield problem
+        elif self._closing is not None:
+            yield "follows the closing line"
+        if facts.get(OPENS) != name:
+            yield (
+                "is an opening line within a file" if name is None else "is not the opening line of this file"
             )
-        if outcome.digest != facts["robots_digest"]:
-            raise MismatchError(
-                f"the digest of its robots.txt is {outcome.digest}, not {facts['robots_digest']}"
+
+    def _add_decision(self, facts: dict[str, Any]) -> None:
+        verdict = str(facts.get("verdict"))
+        self._verdicts[verdict] += 1
+        self._audit.verdicts[verdict] += 1
+        self._audit.dry_run += facts.get("dry_run") is True
+        if self._judging is not None:
+            self._judging.check(facts)
+
+    # The end
+
+    def _check_closing(self, facts: Mapping[str, Any]) -> Iterator[Problem]:
+        """Compare the closing line with what was read."""
+        place = f"{self._files.name}: closing line"
+        try:
+            lost, stated = facts["lost"], dict(facts["files"])
+            sums = {name: (one["size"], one["sha256"]) for name, one in stated.items()}
+            closes, decisions, answers = facts[CLOSES], dict(facts["decisions"]), facts["answers"]
+        except (KeyError, TypeError, ValueError) as exc:
+            yield Problem(place, f"is damaged ({type(exc).__name__}: {exc})", is_readable=False)
+            return
+        if closes != self._files.name:
+            yield Problem(place, f"is of the run {closes!r}")
+        if decisions != self._verdicts:
+            yield Problem(
+                place, f"counts the decisions {_counts(decisions)}; there are {_counts(self._verdicts)}"
             )
-        access = self._access(outcome, facts, run)
-        decision = _decide(access, of_url, target, facts, run)
-        stated = tuple(facts[name] for name in ("verdict", "reason", "line", "rule"))
-        if _facts_of(decision) != stated:
-            raise MismatchError(f"recorded as {_text_of(stated)}; judged as {_text_of(_facts_of(decision))}")
-        sent_as = facts.get("sent_as", url)
-        if sent_as != decision.url:
-            raise MismatchError(f"the decision is about {decision.url!r}, not about {sent_as!r} (sent_as)")
-
-    def _access(self, outcome: Outcome, facts: dict[str, Any], run: Run) -> Access:
-        """Return what may be fetched by an outcome; raise `MismatchError` if its body is not stored."""
-        parser, is_strict = facts["parser"] or "", facts["reason"] != Reason.PARSER.name.lower()
-        # Rules that are whole URLs apply to one origin, so accesses are not shared between origins.
-        key = (outcome, parser, is_strict, run.multivalue, id(run.policy), facts["origin"])
-        if key in self._parsed:
-            return self._parsed[key]
-        body, status = b"", outcome.status
-        parse: Callable[[bytes], Rules] = _no_rules
-        if outcome.digest is not None:
-            found = self._index.body(outcome.digest)
-            if found is None:
-                raise MismatchError(f"the body with the digest {outcome.digest} is not stored")
-            body, status = found, 200
-            parse = self._readers(parser.split(fields.AND), is_strict=is_strict, multivalue=run.multivalue)
-        origin = Origin.of(facts["origin"])
-        assert origin is not None  # the page is of it
-        snapshot = Snapshot(origin, origin.robots_url, 0.0, status, body=body)
-        # About how much memory an access takes, with the rules that it will keep.
-        self._parsed_size += 2_000 + 10 * len(body)
-        if self._parsed_size > _PARSED_MAX:
-            self._parsed.clear()
-            self._parsed_size = 2_000 + 10 * len(body)
-        access = self._parsed[key] = Judge(run.policy, _NO_TIMES, parse).judge(snapshot)
-        return access
+        if answers != self._answers:
+            yield Problem(place, f"counts {answers!r} answers; there are {self._answers}")
+        if lost:
+            yield Problem(place, f"{lost!r} records were lost, because the disk was too slow")
+        last = self._files.decisions[max(self._files.decisions)].name
+        for name in sorted({*sums, *self._read} - {last}):
+            if name not in self._read:
+                yield Problem(name, "is missing (closing line)")
+            elif name not in sums:
+                yield Problem(name, "is not in the closing line of its run")
+            elif sums[name] != self._read[name]:
+                yield Problem(name, "was changed: its size or digest is not that in the closing line")
 
 
-def _no_rules(body: bytes) -> Rules:
-    raise AssertionError("there is no body to read")
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is there twice")
+    return found
 
 
-def _policy(text: str) -> StatusPolicy:
-    table = json.loads(text)
-    if not set(PRESETS["allow"]) <= set(table) or not set(table.values()) <= {ALLOW, DENY}:
-        raise ValueError("not a policy")
-    return StatusPolicy(MappingProxyType(table))
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique)
 
 
-def _decide(access: Access, origin: Origin, target: str, facts: dict[str, Any], run: Run) -> Decision:
-    """Return the decision on a URL, in any spelling that may be sent, as the crawl makes it."""
-    robot = facts["robot"].encode("utf-8", "surrogateescape")
-    decision = forbidden(access, facts["url"], origin, target, robot, _spellings(target, run))
-    return access.decide(facts["url"], robot) if decision is None else decision
-
-
-def _spellings(target: str, run: Run) -> Iterator[str]:
-    """Yield the spellings of a target that the crawl checked; raise `LookupError` if one is unknown here."""
-    yield target
-    others = spellings_of(target)[1:]
-    if others and run.aiohttp and not knows_aiohttp():
-        raise LookupError("the crawl checked the spelling that aiohttp sends; aiohttp is not installed here")
-    yield from others if run.aiohttp else others[:2]
-
-
-def _check_bad_url(facts: Mapping[str, Any]) -> None:
-    if facts["verdict"] != fields.UNREACHABLE:
-        raise MismatchError(
-            f"recorded as {facts['verdict']}, but a URL without an origin is {fields.UNREACHABLE}"
-        )
-    try:
-        origin = Origin.of(facts["url"])
-    except ValueError:
-        return
-    raise MismatchError(f"dropped as a URL without an origin, but its origin is {origin}")
-
-
-def _check_exempt(facts: Mapping[str, Any]) -> None:
-    """Check that a URL is that of a robots.txt (U7), or has no origin (U9)."""
-    origin, target = split(facts["url"])
-    reason = Reason.NOT_WEB if target is None else Reason.ROBOTS_TXT if target == "/robots.txt" else None
-    if reason is None or facts["reason"] != reason.name.lower():
-        raise MismatchError(f"recorded as {facts['reason']}, but it needs a robots.txt")
-    if facts["origin"] != (None if origin is None else str(origin)):
-        raise MismatchError(f"does not belong to the origin {facts['origin']}")
-    stated = tuple(facts[name] for name in ("verdict", "reason", "line", "rule"))
-    if stated != (Verdict.ALLOWED.value, facts["reason"], None, None):
-        raise MismatchError(f"recorded as {_text_of(stated)}; it is always allowed")
-
-
-def _facts_of(decision: Decision) -> tuple[str, str, int | None, str | None]:
-    line, rule = decision.rule or (None, None)
-    return verdict_of(decision), decision.reason.name.lower(), line, rule
-
-
-def _text_of(facts: tuple[Any, ...]) -> str:
-    verdict, reason, line, rule = facts
-    return f"{verdict} ({reason})" if line is None else f"{verdict} (line {line}, {rule!r})"
+def _counts(verdicts: Mapping[Any, Any]) -> str:
+    return ", ".join(f"{name}: {count}" for name, count in sorted(verdicts.items(), key=str)) or "none"

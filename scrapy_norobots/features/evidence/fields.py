@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime, timezone
+from functools import lru_cache
 
 WARC_SUFFIX, DECISIONS_SUFFIX = ".warc.gz", ".decisions.jsonl.gz"
 
@@ -12,12 +13,26 @@ WARC_SUFFIX, DECISIONS_SUFFIX = ".warc.gz", ".decisions.jsonl.gz"
 ORIGIN = "Norobots-Origin"
 BODY_DIGEST = "Norobots-Body-Digest"
 SOURCE = "Norobots-Source"
+# The URL that was requested, if the answer has another one; and what followed on an answer that decided
+# nothing: a redirect, or a retry of the download.
+REQUESTED = "Norobots-Requested-URI"
+FOLLOWED_BY = "Norobots-Followed-By"
+REDIRECT, RETRY = "redirect", "retry"
 
-# Fields of the warcinfo record: the run, and the settings that its decisions depend on.
+# Fields of the warcinfo record: the run, the settings that its decisions depend on, and who judged.
 RUN = "isPartOf"
 POLICY = "norobots-status-policy"
 MULTIVALUE = "norobots-multivalue"
 AIOHTTP = "norobots-aiohttp"  # whether the spellings that aiohttp sends are checked too
+DRY_RUN = "norobots-dry-run"
+PARSERS = "norobots-parsers"  # a JSON list of `judges.description`, in their order
+PYTHON = "norobots-python"
+ALSO_ROBOTS = "norobots-also-robots"  # a JSON list of the other names that must be allowed
+PURPOSES = "norobots-purposes"  # what the crawl is for; null if statements about use are not read
+SETTINGS = (POLICY, MULTIVALUE, AIOHTTP, DRY_RUN, PARSERS, PYTHON, ALSO_ROBOTS, PURPOSES)
+# And how many answers the files before this one have, and the digest of the last of these files.
+ANSWERS_BEFORE = "norobots-answers-before"
+PREVIOUS_FILE = "norobots-previous-file"
 
 # Verdicts that `standard.Verdict` does not have.
 UNREACHABLE, OVERRIDDEN = "unreachable", "overridden"
@@ -31,10 +46,28 @@ _LAST_TIME = 253_402_300_799.0
 # Between the names of parsers that all allowed a request.
 AND = ", "
 
+# Longer texts in a line of decisions are shortened to their first characters, so that no line has more than
+# LINE_MAX bytes: five of them, with up to 12 bytes a character in JSON.
+TEXT_MAX, TEXT_KEPT = 256 * 1024, 1_000
+LINE_MAX = 16 * 1024 * 1024
+
+# More bytes than the headers of a record have, those of WARC and of HTTP; and how many the latter may have.
+HEADERS_MAX, HTTP_HEADERS_MAX = 2 * 1024 * 1024, 1024 * 1024
+
 
 def digest_of(body: bytes) -> str:
     """Return the digest of a body that was judged: ``sha256:`` and 64 hexadecimal digits."""
     return f"sha256:{hashlib.sha256(body).hexdigest()}"
+
+
+def digest_of_text(text: str) -> str:
+    """Return the digest of a text that is shortened, in UTF-8."""
+    return digest_of(text.encode("utf-8", "surrogatepass"))
+
+
+def shortened(text: str) -> str:
+    """Return a text as evidence has it."""
+    return text if len(text) <= TEXT_MAX else text[:TEXT_KEPT]
 
 
 def date_of(time: float) -> str:
@@ -42,5 +75,10 @@ def date_of(time: float) -> str:
 
     Times before 1970 or after 9999, which only a damaged store has, become the nearest valid date.
     """
-    date = datetime.fromtimestamp(min(max(time, 0.0), _LAST_TIME), timezone.utc)
-    return date.isoformat(timespec="microseconds")[:-6] + "Z"
+    seconds, micros = divmod(round(min(max(time, 0.0), _LAST_TIME) * 1_000_000), 1_000_000)
+    return f"{_second(seconds)}.{micros:06}Z"
+
+
+@lru_cache(maxsize=100)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat()[:-6]

@@ -1,7 +1,8 @@
 """`Evidence`: records the answers and decisions of a crawl, and the settings for this.
 
-`Evidence` runs on the event loop and waits for nothing. If evidence cannot be written, one ERROR says
-so, and the crawl continues, or the spider is closed if `NOROBOTS_EVIDENCE_REQUIRED` is true.
+`Evidence` runs on the event loop. If the disk is slow, downloads of robots.txt wait for it, and nothing else
+does. If evidence cannot be written, one ERROR says so, and the crawl continues, or the spider is closed if
+`NOROBOTS_EVIDENCE_REQUIRED` is true.
 """
 
 from __future__ import annotations
@@ -20,15 +21,37 @@ from typing import TYPE_CHECKING
 import scrapy
 from scrapy import signals
 
-from scrapy_norobots.events import Answered, Downloaded, Dropped, Events, Exempt, Opened, Passed, Recalled
+from scrapy_norobots.events import (
+    Answered,
+    Downloaded,
+    Dropped,
+    Events,
+    Exempt,
+    Opened,
+    OriginLoaded,
+    Passed,
+    Recalled,
+)
+from scrapy_norobots.features.evidence import judges
 from scrapy_norobots.features.evidence.decisions import Made
-from scrapy_norobots.features.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
-from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
+from scrapy_norobots.features.evidence.fields import (
+    AIOHTTP,
+    ALSO_ROBOTS,
+    DRY_RUN,
+    MULTIVALUE,
+    PARSERS,
+    POLICY,
+    PURPOSES,
+    PYTHON,
+    REDIRECT,
+    RETRY,
+)
+from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD, redirect_target
 from scrapy_norobots.placeholders import expand
 from scrapy_norobots.rules.spellings import knows_aiohttp
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import CrawlLog
-from scrapy_norobots.settings import Section, error, flag, setting, value_of
+from scrapy_norobots.settings import Section, error, flag, list_of, setting, value_of
 from scrapy_norobots.standard import Origin
 
 if TYPE_CHECKING:
@@ -46,8 +69,10 @@ logger = logging.getLogger(__name__)
 # The reason that a spider is closed with if evidence is required and cannot be written.
 FINISH_REASON = "norobots_evidence"
 
-# How long the end of a crawl waits for what is still to be written, in seconds: a disk may never answer.
+# How long the end of a crawl waits for what is still to be written, and a download for a disk that writes
+# nothing, in seconds: a disk may never answer.
 _LONGEST_END = 60.0
+_LONGEST_HALT = 20.0
 _PAUSE = 0.05
 
 
@@ -65,12 +90,15 @@ def _folder(settings: BaseSettings, name: str) -> str:
 class EvidenceConfig(Section):
     """The settings of one crawl for evidence.
 
-    `folder` is a path with placeholders; if it is empty, nothing is recorded.
+    `folder` is a path with placeholders; if it is empty, nothing is recorded. With `usage` or `purposes`,
+    decisions depend on statements about the use of pages, too.
     """
 
     folder: str = setting(_folder, "NOROBOTS_EVIDENCE")
     allowed: bool = setting(flag, "NOROBOTS_EVIDENCE_ALLOWED")
     required: bool = setting(flag, "NOROBOTS_EVIDENCE_REQUIRED")
+    usage: bool = setting(flag, "NOROBOTS_USAGE")
+    purposes: list[str] | None = setting(list_of, "NOROBOTS_PURPOSES")
 
 
 class Evidence:
@@ -84,10 +112,14 @@ class Evidence:
         self._config = evidence
         self._closing: Deferred[None] | None = None
         self._has_logged_loss = False
+        self._has_logged_wait = False
+        self._disk_answers = True
         self._log = CrawlLog(crawler, logger)
         # The last answer to each download, and when it came, until the next one comes or the download ends:
         # only then is it known whether it is judged, or Scrapy's retry middleware tries again.
         self._held: dict[str, tuple[Response, float]] = {}
+        # The URL that is requested for each download, if redirects have led to another one than the first.
+        self._requested: dict[str, str] = {}
 
     def subscribe(self, events: Events) -> None:
         """Record what happens in the crawl. Nothing is opened before the middleware is ready."""
@@ -95,6 +127,7 @@ class Evidence:
         events.on(Answered, self._answered)
         events.on(Downloaded, self._downloaded)
         events.on(Recalled, self._recalled)
+        events.on_awaited(OriginLoaded, self._wait_for_disk)
         events.on(Passed, self._passed)
         events.on(Exempt, self._exempt)
         events.on(Dropped, self._dropped)
@@ -114,12 +147,15 @@ class Evidence:
 
             self._answers = answers
             self._writer = Writer(
-                Path(self._folder), _run_name(self._crawler), _about(config), dry_run=config.dry_run
+                Path(self._folder),
+                _run_name(self._crawler),
+                _about(config, self._config),
+                dry_run=config.dry_run,
             )
         except ImportError as exc:
             problem = f"needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})"
             raise error("NOROBOTS_EVIDENCE", self._config.folder, problem) from exc
-        except OSError as exc:
+        except (OSError, ValueError) as exc:  # a ValueError for a null character
             raise error("NOROBOTS_EVIDENCE", self._config.folder, f"cannot be written: {exc}") from exc
         self._crawler.signals.connect(self._close, signals.spider_closed)
 
@@ -139,28 +175,55 @@ class Evidence:
         if final is None or (final.status, final.body) != (response.status, response.body):
             origin = Origin.of(f"{key}/")
             assert origin is not None  # the fetcher has set the key
-            self._put(self._answers.Answer(origin, response, when))
+            url = self._requested.get(key, origin.robots_url)
+            self._put(self._answers.Answer(origin, response, when, requested=url, followed_by=RETRY))
 
     def _answered(self, event: Answered) -> None:
         origin, response, snapshot, previous = event
-        self._release(str(origin), response)
-        when, judged, renewed = time.time(), None, None
-        if snapshot is not None:
+        key = str(origin)
+        self._release(key, response)
+        requested = self._requested.get(key, origin.robots_url)
+        when, judged, renewed, followed_by = time.time(), None, None, ""
+        if snapshot is None:
+            followed_by = REDIRECT
+            self._requested[key] = redirect_target(response) or requested
+        else:
             when = snapshot.time
             if snapshot.status == 304 and previous is not None and previous.conditions(snapshot.url):
                 renewed = previous
             elif snapshot.status is not None and 200 <= snapshot.status < 300:
                 judged = snapshot.body
-        self._put(self._answers.Answer(origin, response, when, judged, renewed))
+        self._put(self._answers.Answer(origin, response, when, judged, renewed, requested, followed_by))
 
     def _downloaded(self, event: Downloaded) -> None:
-        self._release(str(event.snapshot.origin))
-        if event.snapshot.status is None:  # it has led to no file
-            self._put(self._answers.Copy(event.snapshot, source=""))
+        snapshot = event.snapshot
+        key = str(snapshot.origin)
+        self._release(key)
+        requested = self._requested.pop(key, snapshot.origin.robots_url)
+        if snapshot.status is None:  # it has led to no file
+            self._put(self._answers.Copy(snapshot, "", requested))
 
     def _recalled(self, event: Recalled) -> None:
         for snapshot in event.snapshots:
             self._put(self._answers.Copy(snapshot))
+
+    async def _wait_for_disk(self, _: OriginLoaded) -> None:
+        """Let the load of an origin take longer, and so slow down downloads, before evidence is lost."""
+        writer, waited = self._writer, 0.0
+        while writer.is_behind and self._disk_answers and not compat.is_closing(self._crawler):
+            if not self._has_logged_wait:
+                self._has_logged_wait = True
+                self._log(
+                    logging.INFO,
+                    "NOROBOTS_EVIDENCE: downloads of robots.txt wait until more evidence is written to %s, "
+                    "because the disk is slow",
+                    self._folder,
+                )
+            taken = writer.taken
+            await compat.sleep(_PAUSE)
+            waited = 0.0 if writer.taken > taken else waited + _PAUSE
+            if waited >= _LONGEST_HALT:
+                self._disk_answers = False
 
     def _passed(self, event: Passed) -> None:
         request, question, access = event
@@ -209,13 +272,17 @@ class Evidence:
             await compat.sleep(_PAUSE)
             waited += _PAUSE
         self._check_loss()
-        self._log(
-            logging.INFO,
-            "The evidence of this crawl is in %s (decisions: %d, answers to requests for robots.txt: %d)",
-            self._folder,
-            writer.decisions,
-            writer.answers,
-        )
+        if not isinstance(writer.error, FileNotFoundError):
+            self._log(
+                logging.INFO,
+                "The evidence of this crawl is in %s (decisions: %d, answers to requests for robots.txt: %d, "
+                "head: %s)",
+                self._folder,
+                writer.decisions,
+                writer.answers,
+                writer.head,
+            )
+            self._stats.set_value("norobots/evidence/head", writer.head)
         self._stats.set_value("norobots/evidence/answers", writer.answers)
         self._stats.set_value("norobots/evidence/decisions", writer.decisions)
         if writer.lost:
@@ -233,8 +300,8 @@ def _run_name(crawler: Crawler) -> str:
     return "-".join(re.sub(r"[^\w.]", "_", part) for part in parts)
 
 
-def _about(config: Config) -> dict[str, str]:
-    """Return what a `warcinfo` record says about a crawl; the audit needs the last three."""
+def _about(config: Config, evidence: EvidenceConfig) -> dict[str, str]:
+    """Return what a `warcinfo` record says about a crawl; the audit needs those of `fields.SETTINGS`."""
     from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
 
     return {
@@ -246,4 +313,9 @@ def _about(config: Config) -> dict[str, str]:
         POLICY: json.dumps(dict(config.status_policy.table)),
         MULTIVALUE: str(config.multivalue),
         AIOHTTP: str(knows_aiohttp()),
+        DRY_RUN: str(config.dry_run),
+        PARSERS: json.dumps([judges.description(parser) for parser in judges.parsers_of(config)]),
+        PYTHON: judges.python(),
+        ALSO_ROBOTS: json.dumps(config.also_robots),
+        PURPOSES: json.dumps(evidence.purposes if evidence.purposes or evidence.usage else None),
     }

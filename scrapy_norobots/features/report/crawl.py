@@ -27,6 +27,7 @@ from scrapy_norobots.events import (
     OriginLoaded,
     Passed,
     RetryFailed,
+    UsageStated,
     WaitEnded,
     Waits,
 )
@@ -61,8 +62,10 @@ _SMALL_TO_EXAMINE = 8 * 1024
 # How many origins a report lists: each takes about 0.7 kB of memory while the crawl runs.
 _ROWS_MAX = 10_000
 
-# A `*` or `$` in a Disallow line, before a comment: the most common cause of different readings.
-_PATTERN = re.compile(rb"(?i)(?:^|[\r\n])[ \t]*disallow[ \t]*:[^#\r\n]*[*$]")
+# The first `*` or `$` of a line, with the rest of it; and what precedes it in a Disallow line, unless it
+# is in a comment. Such patterns are the most common cause of different readings.
+_STARS = re.compile(rb"\*[^\n]*"), re.compile(rb"\$[^\n]*")
+_BEFORE_STAR = re.compile(rb"(?i)[ \t]*disallow[ \t]*:[^#]*")
 
 
 class Examined(NamedTuple):
@@ -70,6 +73,15 @@ class Examined(NamedTuple):
 
     ineffective: IneffectiveRules | None = None
     has_pattern: bool = False
+
+
+def _has_pattern(body: bytes) -> bool:
+    body = body.replace(b"\r", b"\n")
+    return any(
+        _BEFORE_STAR.fullmatch(body, body.rfind(b"\n", 0, star.start()) + 1, star.start())
+        for stars in _STARS
+        for star in stars.finditer(body)
+    )
 
 
 class CrawlReport:
@@ -106,6 +118,7 @@ class CrawlReport:
         events.on(Dropped, lambda event: self.dropped(event.request, event.error, event.access))
         events.on(Exempt, self._exempt)
         events.on(CrawlDelayKept, lambda event: self.counters.add_crawl_delay(*event))
+        events.on(UsageStated, lambda event: self.counters.usage.update(event.stated))
         events.on(Waits, self._wait)
         events.on(RetryFailed, self._retry_failed)
         events.on(WaitEnded, self._wait_ended)
@@ -132,7 +145,7 @@ class CrawlReport:
         if self._files or not self._with_ineffective.is_full:
             ineffective = IneffectiveRules.of(body, multivalue=robots.multivalue)
         is_new = previous is None or previous.rules is None
-        has_pattern = is_new and is_only_strict(access.rules) and _PATTERN.search(body) is not None
+        has_pattern = is_new and is_only_strict(access.rules) and _has_pattern(body)
         return Examined(ineffective, has_pattern)
 
     def loaded(self, event: OriginLoaded, examined: Examined) -> None:
@@ -152,9 +165,7 @@ class CrawlReport:
     def dropped(self, request: Request, error: RobotsForbidden, access: Access | None) -> None:
         """Report a request that is dropped with `error`; in a dry run, one that would be."""
         decision = error.decision
-        # For a site without rules, the log already has a line.
-        is_news = access is None or not isinstance(error, RobotsUnreachable)
-        self._log_drop(request, decision.why, is_news=is_news)
+        self._log_drop(request, error, access)
         self.counters.drop(decision, access)
         if self._dry_run:
             self._stats.inc_value("norobots/would_drop")
@@ -164,6 +175,8 @@ class CrawlReport:
             self._stats.inc_value("norobots/unreachable")
         else:
             self._stats.inc_value(f"norobots/forbidden_by/{decision.parser or StrictRobotParser.__name__}")
+            if decision.decided_for:
+                self._stats.inc_value(f"norobots/forbidden_for/{decision.decided_for}")
 
     def _count(self, stat: str) -> None:
         """Count a request in the stats, and under the last part of the stat's name in the summary."""
@@ -280,15 +293,19 @@ class CrawlReport:
                 LOGGED_MAX,
             )
 
-    def _log_drop(self, request: Request, why: str, *, is_news: bool) -> None:
+    def _log_drop(self, request: Request, error: RobotsForbidden, access: Access | None) -> None:
+        has_no_rules = isinstance(error, RobotsUnreachable)
+        # For a site without rules, the log already has a line.
+        is_news = access is None or not has_no_rules
         level = logging.DEBUG
         if is_news and compat.is_start_request(request):
             # The user asked for this URL, and the crawl may do nothing else.
             self._start_drops += 1
             if self._start_drops <= LOGGED_MAX:
                 level = logging.WARNING
-        verdict = "Would be forbidden" if self._dry_run else "Forbidden"
-        self._log(level, "%s by robots.txt: %s (%s)", verdict, request, why)
+        verdict = "dropped" if has_no_rules else "forbidden by robots.txt"
+        said = f"Would be {verdict}" if self._dry_run else verdict.capitalize()
+        self._log(level, "%s: %s (%s)", said, request, error.decision.why)
         if level == logging.WARNING and self._start_drops == LOGGED_MAX:
             self._log(logging.WARNING, "Further forbidden start requests are logged at DEBUG level")
 

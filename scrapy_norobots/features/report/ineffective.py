@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from scrapy_norobots.standard import Finding, RobotsTxt, Severity
 from scrapy_norobots.standard.decision import quoted
-from scrapy_norobots.standard.findings import rules_of
+from scrapy_norobots.standard.findings import find_all, rules_of
 from scrapy_norobots.standard.lines import to_lines, to_text
 
 # How many characters and lines are searched: at most about 0.1 s of work, for any content. A file of more
@@ -39,18 +39,14 @@ class IneffectiveRules:
     def of(cls, body: bytes, *, multivalue: bool = False) -> IneffectiveRules | None:
         """Search the first 32 KiB of a file; return None if it has no such lines."""
         text, is_truncated = _start(body)
-        robots = RobotsTxt.parse(text, multivalue=multivalue)
-        errors = [
-            finding
-            for finding in robots.findings
-            if finding.severity is Severity.ERROR and finding.kind not in _HARMLESS
-        ]
+        found = find_all(text, multivalue=multivalue, severities=(Severity.ERROR,))
+        errors = [finding for finding in found if finding.kind not in _HARMLESS]
         if not errors:
             return None
         kinds: dict[str, list[Finding]] = {}
         for finding in errors:
             kinds.setdefault(finding.kind, []).append(finding)
-        rules, idle = rules_of(errors, robots.records)
+        rules, idle = rules_of(errors, RobotsTxt.parse(text, multivalue=multivalue).records)
         lines = len({finding.line for finding in errors})
         beginning = " at its start" if is_truncated else ""
         details = "; ".join(_detail(found) for found in kinds.values())

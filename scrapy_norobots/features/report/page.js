@@ -8,6 +8,7 @@
   const body = find("rows-table").tBodies[0];
   const files = new Map(JSON.parse(find("files").textContent).map((file) => [file.origin, file]));
   const headers = [...document.querySelectorAll("th[data-column]")];
+  const hasDelays = headers.some((header) => header.dataset.column === "crawl_delay");
   const lowered = new Array(rows.length);
   const order = [...rows.keys()];
   let shown = order;
@@ -120,7 +121,7 @@
       cell(row, get("seconds").toFixed(get("seconds") < 10 ? 2 : 1), "number");
       cell(row, number.format(get("requests")), "number");
       cell(row, number.format(get("dropped")), "number");
-      cell(row, get("crawl_delay") ? `${number.format(get("crawl_delay"))} s` : "", "number");
+      if (hasDelays) cell(row, get("crawl_delay") ? `${number.format(get("crawl_delay"))} s` : "", "number");
       const ignored = get("ignored_lines");
       cell(row, ignored ? number.format(ignored) : "", "", get("findings"));
     }

@@ -64,5 +64,15 @@ class TellsTheRobotsType(PythonRobotParser):
         return True
 
 
+class BareParser:
+    """A parser that forbids PDF files, and has only what newer versions of Scrapy need: no `from_crawler`."""
+
+    def __init__(self, robotstxt_body: bytes) -> None:
+        self._forbidden = ".pdf" if robotstxt_body else "no such thing"
+
+    def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
+        return self._forbidden not in str(url)
+
+
 class NotAParser:
     """A class that cannot be a parser."""

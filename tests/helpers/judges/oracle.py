@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from rich.console import Console
 from rich.progress import track
@@ -59,12 +59,28 @@ def lower(text: str) -> str:
 def decode(body: bytes | str) -> str:
     """F1."""
     if isinstance(body, bytes):
-        if body[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            return decode_utf_16(body[2:], "little" if body[0] == 0xFF else "big")
-        if body[:3] == b"\xef\xbb\xbf":
-            return body[3:].decode("utf-8", "surrogateescape")
-        return body.decode("utf-8", "surrogateescape")
-    return body[1:] if body[:1] == "\ufeff" else body
+        zeros = [place for place, byte in enumerate(body[:4]) if byte == 0] if len(body) > 3 else []
+        if body[:4] == b"\xff\xfe\0\0" or zeros == [1, 2, 3]:
+            body = decode_utf_32(body, "little")
+        elif body[:4] == b"\0\0\xfe\xff" or zeros == [0, 1, 2]:
+            body = decode_utf_32(body, "big")
+        elif body[:2] == b"\xff\xfe" or zeros == [1, 3]:
+            body = decode_utf_16(body, "little")
+        elif body[:2] == b"\xfe\xff" or zeros == [0, 2]:
+            body = decode_utf_16(body, "big")
+        else:
+            body = body.decode("utf-8", "surrogateescape")
+    while body[:1] == "\ufeff":
+        body = body[1:]
+    return body
+
+
+def decode_utf_32(body: bytes, order: Literal["little", "big"]) -> str:
+    """F1: decode groups of four bytes; an error is U+FFFD, and fewer bytes at the end are dropped."""
+    numbers = [int.from_bytes(body[place : place + 4], order) for place in range(0, len(body) - 3, 4)]
+    return "".join(
+        chr(number) if number < 0xD800 or 0xE000 <= number < 0x110000 else "\ufffd" for number in numbers
+    )
 
 
 def decode_utf_16(body: bytes, order: str) -> str:

@@ -42,7 +42,13 @@ def check_that_all_was_given_back(crawler: scrapy.crawler.Crawler) -> None:
         assert downloader._robots_downloads == 0
         parking = downloader.parking
         assert not parking or not any(
-            (len(parking), parking._recent, parking._places, parking._lines, parking._lines._coming)
+            (
+                len(parking),
+                len(parking._recent),
+                parking._recent.places,
+                parking._lines,
+                parking._lines._coming,
+            )
         ), vars(parking)
 
 

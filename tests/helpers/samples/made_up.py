@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ from scrapy.http import Response
 from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit, Problem
 from scrapy_norobots.features.evidence.decisions import Made
-from scrapy_norobots.features.evidence.fields import AIOHTTP, MULTIVALUE, POLICY
+from scrapy_norobots.features.evidence.fields import AIOHTTP, DRY_RUN, MULTIVALUE, PARSERS, POLICY, PYTHON
+from scrapy_norobots.features.evidence.judges import described_path, description, python
+from scrapy_norobots.features.evidence.judging import Reading
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
-from scrapy_norobots.rules.parser import Rules
+from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.rules.spellings import knows_aiohttp
 from scrapy_norobots.standard import Origin, RobotsTxt
@@ -24,19 +27,23 @@ from scrapy_norobots.standard import Origin, RobotsTxt
 TOWN = Origin("http", "town.example", 80)
 FILE = b"User-agent: *\nDisallow: /back/\n"
 TIME = 1_700_000_000.0
+BODY_MAX = 2 * 1024 * 1024
 ABOUT = {
     POLICY: json.dumps(dict(StatusPolicy.of("koster1996").table)),
     MULTIVALUE: "False",
     AIOHTTP: str(knows_aiohttp()),
+    DRY_RUN: "False",
+    PARSERS: json.dumps([description(StrictRobotParser)]),
+    PYTHON: python(),
 }
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
 
 
-def strict(names: Sequence[str], *, is_strict: bool, multivalue: bool) -> Callable[[bytes], Rules]:
+def strict(parsers: Sequence[str], *, multivalue: bool, **_: object) -> Reading:
     """Stand for what the command knows of parsers."""
-    if list(names) != ["StrictRobotParser"] or not is_strict:
-        raise LookupError(f"unknown parser {names}")
-    return lambda body: RobotsTxt.parse(body, multivalue=multivalue)
+    if list(map(described_path, parsers)) != [described_path(description(StrictRobotParser))]:
+        raise LookupError(f"unknown parser {parsers}")
+    return Reading(partial(RobotsTxt.parse, multivalue=multivalue), (description(StrictRobotParser),))
 
 
 def end(writer: Writer) -> None:
@@ -54,8 +61,9 @@ def answer(of: Access) -> Answer:
     return Answer(snapshot.origin, response, snapshot.time, judged=snapshot.body)
 
 
-def made(url: str, by: Access, when: float = TIME + 1) -> Made:
+def made(url: str, by: Access, when: float = 0) -> Made:
     decision = by.decide(url, "FooBot")
+    when = when or by.snapshot.time + 1
     return Made(when, url, b"FooBot", url, by, None if decision else decision)
 
 

@@ -14,6 +14,9 @@ ENCODINGS = {
     "utf-8-bom": (codecs.BOM_UTF8, "utf-8"),
     "utf-16-le": (codecs.BOM_UTF16_LE, "utf-16-le"),
     "utf-16-be": (codecs.BOM_UTF16_BE, "utf-16-be"),
+    "utf-16 without a mark": (b"", "utf-16-le"),
+    "utf-32-le": (codecs.BOM_UTF32_LE, "utf-32-le"),
+    "utf-32 without a mark": (b"", "utf-32-be"),
 }
 
 
@@ -28,4 +31,6 @@ def variants(text: str) -> Iterator[tuple[str, bytes]]:
     """Yield a name and the bytes of a text, whose lines end with LF, in each variant."""
     for ends in LINE_ENDS:
         for encoding, (mark, codec) in ENCODINGS.items():
-            yield f"{ends} {encoding}", mark + with_line_ends(text, ends).encode(codec)
+            # Without a mark, only ASCII characters at the start show the encoding.
+            if mark or codec == "utf-8" or (len(text) > 1 and text[:2].isascii() and "\0" not in text[:2]):
+                yield f"{ends} {encoding}", mark + with_line_ends(text, ends).encode(codec)

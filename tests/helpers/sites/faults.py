@@ -9,17 +9,21 @@ from __future__ import annotations
 import contextlib
 import gzip
 import socket
+import ssl
 import struct
 import threading
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import brotli
 from backports import zstd
 
+from tests.helpers.sites.certificate import make_certificate
 from tests.helpers.sites.site import need_many_hosts
 
 if TYPE_CHECKING:
@@ -82,7 +86,8 @@ class Fault:
 
     `outcome`, by the default policy, is ``rules`` (of /open and /back/, the second is dropped), ``open``
     (neither is) or ``closed`` (both are); `host` and `port` replace those of the lab;
-    nothing listens on the port ``closed``. A fault that `hangs` ends only with the timeout of the crawler.
+    nothing listens on the port ``closed``. With `tls`, the host speaks TLS. A fault that `hangs` ends only
+    with the timeout of the crawler.
     """
 
     name: str
@@ -92,6 +97,7 @@ class Fault:
     host: str = ""
     port: str = ""
     hangs: bool = False
+    tls: bool = False
 
 
 FAULTS: list[Fault] = []
@@ -147,7 +153,11 @@ answers(
     "Content-Type: text/html",
 )
 answers("a byte order mark", "rules", "200 OK", b"\xef\xbb\xbf" + RULES)
+answers("two byte order marks", "rules", "200 OK", b"\xef\xbb\xbf" * 2 + RULES)
 answers("UTF-16", "rules", "200 OK", RULES.decode().encode("utf-16"))
+answers("UTF-16 without a byte order mark", "rules", "200 OK", RULES.decode().encode("utf-16-le"))
+answers("UTF-32", "rules", "200 OK", RULES.decode().encode("utf-32"))
+answers("UTF-32 without a byte order mark", "rules", "200 OK", RULES.decode().encode("utf-32-be"))
 for name, compress in COMPRESSORS.items():
     said = f"Content-Encoding: {name.removeprefix('raw ')}"
     sent = compress(LONG)
@@ -251,6 +261,30 @@ def late_reset(exchange: Exchange) -> None:
     exchange.reset()
 
 
+@fault("a reset within a body that ends with the connection", "closed")
+def reset_without_length(exchange: Exchange) -> None:
+    no_length(exchange)
+    exchange.lab.closing.wait(0.1)  # a reset drops what the client has not read yet
+    exchange.reset()
+
+
+@fault("TLS that ends without a closure alert, a body that ends with the connection", "closed", tls=True)
+def no_alert(exchange: Exchange) -> None:
+    no_length(exchange)
+
+
+@fault("TLS that ends with a closure alert, a body that ends with the connection", "rules", tls=True)
+def alert(exchange: Exchange) -> None:
+    no_length(exchange)
+    assert isinstance(exchange.connection, ssl.SSLSocket)
+    exchange.connection.unwrap()
+
+
+@fault("TLS that ends without a closure alert, a body with a length", "rules", tls=True)
+def no_alert_with_length(exchange: Exchange) -> None:
+    exchange.answer("200 OK", RULES)
+
+
 @fault("a response that is not HTTP", "closed")
 def gibberish(exchange: Exchange) -> None:
     exchange.send(b"\x00\x01\x02 220 mail.town.example ESMTP\r\n\r\n")
@@ -313,6 +347,9 @@ class FaultLab:
         self.port: int = self._listener.getsockname()[1]
         self._unused = socket.socket()  # its port is reserved, but nothing listens on it
         self._unused.bind(("127.0.0.1", 0))
+        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        with TemporaryDirectory() as folder:
+            self._tls.load_cert_chain(*make_certificate(Path(folder)))
         self._of_address = {f"127.0.3.{number}": fault for number, fault in enumerate(self.faults, 1)}
         self._thread = threading.Thread(target=self._accept, daemon=True)
 
@@ -320,7 +357,8 @@ class FaultLab:
         """The URL of a fault's host, without a slash at the end."""
         address = next(address for address, one in self._of_address.items() if one is fault)
         port = self._unused.getsockname()[1] if fault.port == "closed" else self.port
-        return f"{fault.scheme}://{fault.host or address}:{port}"
+        scheme = "https" if fault.tls else fault.scheme
+        return f"{scheme}://{fault.host or address}:{port}"
 
     def fill_in(self, url: str) -> str:
         for fault in self.faults:
@@ -350,6 +388,12 @@ class FaultLab:
         with connection, contextlib.suppress(OSError):
             connection.settimeout(30)
             fault = self._of_address[connection.getsockname()[0]]
+            if fault.tls:
+                connection = self._tls.wrap_socket(connection, server_side=True)
+            self._answer(connection, fault)
+
+    def _answer(self, connection: socket.socket, fault: Fault) -> None:
+        with connection:
             head = b""
             while b"\r\n\r\n" not in head:
                 data = connection.recv(65536)

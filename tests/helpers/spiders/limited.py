@@ -1,18 +1,23 @@
-"""Spiders whose process has too little of something: room on its disk, open files, quick DNS."""
+"""Spiders whose process has too little of something: room or speed of its disk, open files, quick DNS."""
 
 from __future__ import annotations
 
 import logging
 import resource
+import shutil
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from scrapy import Request
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
+from scrapy_norobots.features.evidence import recorder, writer
+from scrapy_norobots.features.evidence.answers import Answer
 from tests.helpers.spiders.pages import Pages
 
 
@@ -34,6 +39,40 @@ class OnASmallDisk(Pages):
             raise CloseSpider("the log has it")
         self.pages.clear()
         yield from super().parse(response, **kwargs)
+
+
+class WithoutItsFolder(Pages):
+    """Removes a folder when its first page comes."""
+
+    def __init__(self, folder: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._folder = folder
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        return iter(())
+
+
+class OnASlowDisk(Pages):
+    """Writes no answer as evidence before the log has one of two texts; its queue for evidence is small."""
+
+    def __init__(self, queue_max: int, longest_halt: float, until: list[str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        recorder._LONGEST_HALT = longest_halt
+        writer.Writer = partial(writer.Writer, queue_max=queue_max)  # type: ignore[misc,assignment]
+        may_write = threading.Event()
+
+        def look(record: logging.LogRecord) -> None:
+            if any(text in record.getMessage() for text in until):
+                may_write.set()
+
+        def write(answer: Answer, warc: object) -> None:
+            assert may_write.wait(60)
+            really_write(answer, warc)
+
+        really_write = Answer.write
+        Answer.write = write  # type: ignore[method-assign,assignment]
+        logging.getLogger("scrapy_norobots").addHandler(_Watcher(look))
 
 
 class _Watcher(logging.Handler):

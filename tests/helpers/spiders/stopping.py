@@ -73,12 +73,16 @@ class StopsAmidRobots(Pages):
 
 
 class Stopping(Pages):
-    """Stops each download after its headers, and uses the incomplete response."""
+    """Stops each download after its headers. Without `fail`, uses the incomplete response."""
 
     listens: ClassVar = {"stop": signals.headers_received}
 
+    def __init__(self, *, fail: bool, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._fail = fail
+
     def stop(self) -> None:
-        raise StopDownload(fail=False)
+        raise StopDownload(fail=self._fail)
 
 
 async def pause(seconds: float) -> None:

@@ -178,11 +178,11 @@ def _encoded(some: Random, text: str) -> bytes | str:
     """Return a file in one of its possible encodings and line endings."""
     kind = some.randrange(16)
     if kind == 0:
-        return some.choice(["", "\ufeff"]) + text
+        return some.choice(["", "\ufeff"]) * some.randint(1, 2) + text
     if kind == 1:
-        order = some.choice(["utf-16-le", "utf-16-be"])
-        body = ("\ufeff" + text).encode(order, "surrogatepass")
-        return body[: len(body) - some.randrange(3)]
+        order = some.choice(["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+        body = (some.choice(["", "\ufeff"]) + text).encode(order, "surrogatepass")
+        return body[: len(body) - some.randrange(5)]
     body = text.encode("utf-8", "surrogateescape")
     if kind == 2:
         return b"\xef\xbb\xbf" * some.randint(1, 2) + body

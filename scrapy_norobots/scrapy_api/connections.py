@@ -1,0 +1,124 @@
+"""`ConnectionEnds`: notice responses that are cut off by the end of their connection.
+
+A body without Content-Length and chunks ends with its connection (RFC 9112, section 8). It is incomplete if
+the connection is reset, or if TLS ends without a closure alert (9.8). Scrapy's download handlers return such
+a response like a complete one. So this class looks at the connections of the handlers that show how they end:
+those with Twisted and with aiohttp. A response that was cut off gets the flag ``dataloss``, with which Scrapy
+marks other incomplete responses.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from twisted.internet.error import ConnectionDone
+from twisted.web.client import URI, HTTPConnectionPool
+
+from scrapy_norobots.scrapy_api.internals import download_handler
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from twisted.python.failure import Failure
+
+# Called when a connection has failed, with a function that returns whether it was that of a URL.
+_Failed = Callable[[Callable[[str], bool]], None]
+
+
+class ConnectionEnds:
+    """Marks the responses of one crawl that were cut off, if `is_watched` is true for their request."""
+
+    def __init__(self, crawler: Crawler, is_watched: Callable[[Request], bool]) -> None:
+        self._crawler = crawler
+        self._is_watched = is_watched
+        # The requests that are being downloaded, and whether the connection of one with this URL has failed.
+        self._has_failed: dict[Request, bool] = {}
+        crawler.signals.connect(self._look_at_handlers, signals.spider_opened)
+        crawler.signals.connect(self._add, signals.request_reached_downloader)
+        crawler.signals.connect(self._mark, signals.response_downloaded)
+        crawler.signals.connect(self._remove, signals.request_left_downloader)
+
+    def _look_at_handlers(self) -> None:
+        for scheme in ("http", "https"):
+            handler = download_handler(self._crawler, scheme)
+            pool, session = getattr(handler, "_pool", None), getattr(handler, "_session", None)
+            if isinstance(pool, HTTPConnectionPool):
+                _look_at_twisted(pool, self._failed)
+            elif hasattr(session, "_response_class"):
+                _look_at_aiohttp(session, self._failed)
+
+    def _add(self, request: Request) -> None:
+        if self._is_watched(request):
+            self._has_failed[request] = False
+
+    def _failed(self, is_of: Callable[[str], bool]) -> None:
+        for request in self._has_failed:
+            self._has_failed[request] |= is_of(request.url)
+
+    def _mark(self, response: Response, request: Request) -> None:
+        has_length = "Content-Length" in response.headers or "Transfer-Encoding" in response.headers
+        if self._has_failed.get(request) and not has_length and response.status != 204:
+            response.flags.append("dataloss")
+
+    def _remove(self, request: Request) -> None:
+        self._has_failed.pop(request, None)
+
+
+def _look_at_twisted(pool: Any, failed: _Failed) -> None:
+    """Call `failed` for each connection of a pool that ends with an error before its response is complete."""
+
+    class Factory(pool._factory):  # type: ignore[misc]  # noqa: SLF001
+        def buildProtocol(self, address: object) -> Any:  # noqa: N802  # Twisted's
+            client = super().buildProtocol(address)
+            lose = client.connectionLost
+
+            def lost(reason: Failure) -> None:
+                request = getattr(client, "_currentRequest", None)
+                if request is not None and not isinstance(reason.value, ConnectionDone):
+                    failed(lambda url: _as_twisted(url) == request.absoluteURI)
+                lose(reason)
+
+            client.connectionLost = lost
+            return client
+
+    pool._factory = Factory  # noqa: SLF001
+
+
+def _as_twisted(url: str) -> object:
+    return URI.fromBytes(url.encode()).toBytes()  # type: ignore[no-untyped-call]
+
+
+def _look_at_aiohttp(session: Any, failed: _Failed) -> None:
+    """Do the same for the connections of a `ClientSession`. It may also call `failed` after the response."""
+    import yarl  # noqa: PLC0415  # installed with aiohttp
+
+    class NotingResponse(session._response_class):  # type: ignore[misc]  # noqa: SLF001
+        async def start(self, connection: Any) -> Any:
+            protocol, own_url = connection.protocol, self.url
+
+            def lost(exc: BaseException | None) -> None:
+                if exc is not None or _lacks_alert(protocol.transport):
+                    failed(lambda url: yarl.URL(url) == own_url)
+                type(protocol).connection_lost(protocol, exc)
+
+            protocol.connection_lost = lost
+            return await super().start(connection)
+
+    session._response_class = NotingResponse  # noqa: SLF001
+
+
+def _lacks_alert(transport: Any) -> bool:
+    """Return whether a connection with TLS has ended without a closure alert."""
+    tls = transport.get_extra_info("ssl_object") if transport is not None else None
+    if not isinstance(tls, ssl.SSLObject):
+        return False
+    try:
+        return tls.read(1) != b""
+    except ssl.SSLZeroReturnError:  # the alert has been read
+        return False
+    except ssl.SSLError:
+        return True

@@ -1,0 +1,59 @@
+"""A robots.txt that the end of its connection may have cut off; `test_fault_lab` has more of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.helpers.running.crawling import ADDON, crawl
+from tests.helpers.sites import Answer, Site
+from tests.helpers.sites.faults import FAULTS, Exchange, Fault, FaultLab
+
+PLAN = "tests.helpers.spiders.asking.Asking"
+LONGER_THAN_TTL = 250
+SHORT = {**ADDON, "RETRY_ENABLED": False, "NOROBOTS_TTL": 200, "NOROBOTS_TTL_MIN": 0}
+HEAD = b"HTTP/1.0 200 OK\r\n\r\nUser-agent: *\n"
+
+
+def cut_off_by_reset(exchange: Exchange) -> None:
+    exchange.send(HEAD)
+    exchange.lab.closing.wait(0.1)  # a reset drops what the client has not read yet
+    exchange.reset()
+
+
+def test_a_file_that_a_reset_cuts_off_replaces_no_rules(mode: str) -> None:
+    def play(exchange: Exchange) -> None:
+        if len(exchange.lab.asked["changing"]) == 1:
+            exchange.send(HEAD + b"Disallow: /back/\n")
+        else:
+            cut_off_by_reset(exchange)
+
+    with FaultLab([Fault("changing", "rules", play)]) as lab, Site() as start:
+        url = f"{lab.origin(lab.faults[0])}/back/"
+        plan = [(0, url), (LONGER_THAN_TTL, url)]
+        seen = crawl(f"{start.url}/", spider=PLAN, settings=SHORT, arguments={"plan": plan}, mode=mode)
+        assert len(lab.asked["changing"]) == 2
+    assert seen.notes["results"] == ["RobotsForbidden", "RobotsForbidden"]
+
+
+def test_a_target_of_a_redirect_that_a_reset_cuts_off_is_not_obeyed(mode: str) -> None:
+    with FaultLab([Fault("target", "closed", cut_off_by_reset)]) as lab:
+        location = f"{lab.origin(lab.faults[0])}/files/robots.txt?of=%7Etown"
+        with Site(Answer(status=301, headers={"Location": location})) as site:
+            seen = crawl(f"{site.url}/", settings=SHORT, mode=mode)
+    assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"]
+    assert "the response is incomplete" in seen.drops[0].text
+
+
+@pytest.mark.parametrize("name", [fault.name for fault in FAULTS if "with the connection" in fault.name])
+def test_aiohttp_beside_a_reactor_shows_how_a_connection_ends(name: str) -> None:
+    pytest.importorskip("scrapy.core.downloader.handlers._aiohttp")
+    handler = "tests.helpers.components.handlers.AiohttpBesideReactor"
+    settings: dict[str, Any] = {**SHORT, "DOWNLOAD_HANDLERS": {"http": handler, "https": handler}}
+    fault = next(fault for fault in FAULTS if fault.name == name)
+    with FaultLab([fault]) as lab:
+        origin = lab.origin(fault)
+        seen = crawl(f"{origin}/open", f"{origin}/back/", settings=settings)
+    wanted = {"rules": ["/open"], "open": ["/open", "/back/"], "closed": []}
+    assert seen.pages == [origin + path for path in wanted[fault.outcome]]

@@ -1,0 +1,74 @@
+"""The documentation site, built with Sphinx and read in a browser: its search, and its widths."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+from tests.helpers.running.browser import chromium
+from tests.helpers.running.processes import ROOT
+
+pytest.importorskip("furo", reason="Sphinx is not installed")
+pytestmark = pytest.mark.xdist_group("site")
+
+PAGES = sorted(page.stem for page in (ROOT / "docs").glob("*.md") if page.stem != "README")
+# The widest drawing is the only code that is scrolled sideways, and only on a narrow screen.
+TOO_WIDE = """
+return [...document.querySelectorAll("article pre, article .table-wrapper")]
+    .filter(block => !block.closest(".highlight-text") || innerWidth > 1000)
+    .filter(block => block.scrollWidth > block.clientWidth + 1).map(block => block.textContent.slice(0, 80))
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "--quiet", str(ROOT / "docs"), str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    with chromium(tmp_path_factory.mktemp("profile")) as chrome:
+        yield chrome
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("403", "download-failures"),
+        ("Forbidden", "log-lines"),
+        ("Service Unavailable", "download-failures"),
+        ("turn off", "settings"),
+        ("disable robots.txt", "settings"),
+    ],
+)
+def test_the_search_finds_what_users_type(
+    words: str, page: str, site: Path, browser: webdriver.Chrome
+) -> None:
+    browser.get(f"{(site / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
+    found = f"#search-results a[href*='{page}.html']"
+    WebDriverWait(browser, 60).until(lambda chrome: chrome.find_elements(By.CSS_SELECTOR, found))
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_nothing_on_a_page_must_be_scrolled_sideways(
+    width: int, site: Path, browser: webdriver.Chrome
+) -> None:
+    metrics = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    wide = {}
+    for page in PAGES:
+        browser.get((site / f"{page}.html").as_uri())
+        if found := browser.execute_script(TOO_WIDE):
+            wide[page] = found
+    assert wide == {}
