@@ -26,7 +26,7 @@ from scrapy_norobots.rules.access import DEFAULT_PRESET, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.standard.names import to_name
-from scrapy_norobots.stores import FORMS, MEMORY
+from scrapy_norobots.stores import FORMS, LARGEST_FILE, MEMORY
 
 if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
@@ -61,7 +61,6 @@ _DAY, _CENTURY = 86_400, 100 * 365 * 86_400
 _MILLION = 10**6
 _MOST_ROBOTS = 32  # a file keeps the rules of twice as many (see `standard.robotstxt`)
 _TIB = 1024**4
-_LARGEST_FILE = 256 * 1024 * 1024  # Redis accepts entries of at most twice that size
 
 DEFAULTS: Mapping[str, object] = MappingProxyType(
     {
@@ -75,6 +74,7 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_EVIDENCE_REQUIRED": False,
         "NOROBOTS_DRY_RUN": False,
         "NOROBOTS_CRAWL_DELAY_MAX": 0,
+        "NOROBOTS_CRAWL_DELAY_SHARED": False,
         "NOROBOTS_META": False,
         "NOROBOTS_MULTIVALUE": False,
         "NOROBOTS_USAGE": False,
@@ -348,7 +348,7 @@ class Config(Section):
     retry_closed_max: int = setting(_whole, "NOROBOTS_RETRY_CLOSED_MAX", "requests", 0, _MILLION)
     timeout: float = setting(_number, "NOROBOTS_TIMEOUT", "seconds", 0.001, _DAY)
     retry_times: int = setting(_whole, "NOROBOTS_RETRY_TIMES", "retries", 0, 100)
-    maxsize: int = setting(_whole, "NOROBOTS_MAXSIZE", "bytes", 1, _LARGEST_FILE)
+    maxsize: int = setting(_whole, "NOROBOTS_MAXSIZE", "bytes", 1, LARGEST_FILE)
     copy_meta: tuple[str, ...] = setting(_names, "NOROBOTS_COPY_META")
     waiting: WaitingConfig = setting(WaitingConfig.from_settings)
     memory_max: int = setting(_whole, "NOROBOTS_MEMORY_MAX", "bytes", 1, _TIB)
