@@ -18,12 +18,12 @@ def test_the_docs_map_the_words_of_the_vocabularies_as_the_code_does() -> None:
     rows = {
         cells[0].strip("` "): cells[1:]
         for line in PAGE.splitlines()
-        if len(cells := line.strip("|").split("|")) == 5
+        if len(cells := line.strip("|").split("|")) == 4
     }
     for purpose in PURPOSES:
-        signal, usage, earlier, pages = map(words_in, rows[purpose])
+        signal, usage, pages = map(words_in, rows[purpose])
         assert signal == {word for word, about in WORDS["content-signal"].items() if purpose in about}
-        assert usage | earlier == {word for word, about in WORDS["content-usage"].items() if purpose in about}
+        assert usage == {word for word, about in WORDS["content-usage"].items() if purpose in about}
         assert pages == {kind for kind, about in REFUSALS.items() if about == purpose}
 
 
