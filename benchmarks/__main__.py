@@ -21,6 +21,7 @@ from benchmarks import (
     memory,
     polite,
     readings,
+    scale,
     single,
     soak,
     stores,
@@ -43,6 +44,7 @@ BENCHMARKS = {
     "fleet": fleet,
     "linear": linear,
     "memory": memory,
+    "scale": scale,
     "evidence": evidence,
 }
 # These run each handler in turn, so they can run the package in another checkout, too.

@@ -18,5 +18,6 @@ def run(rounds: int) -> None:
     for handler, all_measured in seen.items():
         base = seen["scrapy"]
         cpu = with_ratio([one.cpu for one in all_measured], [one.cpu for one in base])
-        rows.append([NAMES[handler], cpu])
-    table(f"large: medians of {rounds} rounds", ["handler", "processor time"], rows)
+        memory = with_ratio([one.peak / 1e6 for one in all_measured], [one.peak / 1e6 for one in base], "MB")
+        rows.append([NAMES[handler], cpu, memory])
+    table(f"large: medians of {rounds} rounds", ["handler", "processor time", "peak memory"], rows)

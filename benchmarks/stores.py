@@ -57,13 +57,11 @@ async def measure(value: str) -> dict[str, float]:
     until = time.time() + 3600
 
     async def once_for_all(number: int, store: Store = store) -> None:
-        """Do what the load of a new origin does: load, lock, load again, save, unlock."""
+        """Do what the load of a new origin does: load; lock and load again; save and unlock."""
         origin = origins[number]
         await store.load(origin)
-        await store.acquire_lock(origin, 60)
-        await store.load(origin)
+        await store.lock(origin, 60)
         await store.save((snapshots[number],), until)
-        await store.release_lock(origin)
 
     works: dict[str, Callable[[int], Awaitable[object]]] = {
         "new origins": once_for_all,

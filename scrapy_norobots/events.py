@@ -137,6 +137,14 @@ class NoRoomToWait(NamedTuple):
 # robots.txt
 
 
+class StatementsAsked(NamedTuple):
+    """The core asks, once, what reads statements about the use of pages from a robots.txt.
+
+    A subscriber returns a function from a body to `Statements`, which every decision then asks too. It can
+    forbid what the rules allow, and cannot allow what they forbid.
+    """
+
+
 class Answered(NamedTuple):
     """A request for a robots.txt was answered.
 
@@ -183,6 +191,13 @@ class CrawlDelayKept(NamedTuple):
     origin: Origin
     seconds: float
     is_new: bool
+
+
+class UsageStated(NamedTuple):
+    """A robots.txt of an origin that had no rules states something about the use of pages, in few words."""
+
+    origin: Origin
+    stated: frozenset[str]
 
 
 class Closing(NamedTuple):

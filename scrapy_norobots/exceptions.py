@@ -48,7 +48,7 @@ def error_of(
     decision: Decision, retry_after: float | None = None, cause: BaseException | None = None
 ) -> RobotsForbidden:
     """Return the exception of a request that is dropped; `cause` is that of a download that failed."""
-    if decision.reason in (Reason.RULE, Reason.PARSER):
+    if decision.reason in (Reason.RULE, Reason.PARSER, Reason.STATEMENT):
         return RobotsForbidden(decision)
     error = RobotsUnreachable(decision, retry_after)
     error.__cause__ = cause

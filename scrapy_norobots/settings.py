@@ -25,7 +25,8 @@ from scrapy.utils.misc import load_object
 from scrapy_norobots.rules.access import DEFAULT_PRESET, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.parser import StrictRobotParser
-from scrapy_norobots.stores import FORMS, MEMORY
+from scrapy_norobots.standard.names import to_name
+from scrapy_norobots.stores import FORMS, LARGEST_FILE, MEMORY
 
 if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
@@ -58,12 +59,13 @@ REDIRECT_MAX = 5
 # Upper limits of numbers. Larger ones are useless, and would fail later: in a timer, store or decompressor.
 _DAY, _CENTURY = 86_400, 100 * 365 * 86_400
 _MILLION = 10**6
+_MOST_ROBOTS = 32  # a file keeps the rules of twice as many (see `standard.robotstxt`)
 _TIB = 1024**4
-_LARGEST_FILE = 256 * 1024 * 1024  # Redis accepts entries of at most twice that size
 
 DEFAULTS: Mapping[str, object] = MappingProxyType(
     {
         "NOROBOTS_ALSO_OBEY": (),
+        "NOROBOTS_ALSO_ROBOTS": (),
         "NOROBOTS_STATUS_POLICY": DEFAULT_PRESET,
         "NOROBOTS_STORE": None,
         "NOROBOTS_REPORT": "",
@@ -72,8 +74,11 @@ DEFAULTS: Mapping[str, object] = MappingProxyType(
         "NOROBOTS_EVIDENCE_REQUIRED": False,
         "NOROBOTS_DRY_RUN": False,
         "NOROBOTS_CRAWL_DELAY_MAX": 0,
+        "NOROBOTS_CRAWL_DELAY_SHARED": False,
         "NOROBOTS_META": False,
         "NOROBOTS_MULTIVALUE": False,
+        "NOROBOTS_USAGE": False,
+        "NOROBOTS_PURPOSES": (),
         # Rarely needed
         "NOROBOTS_TTL": 86_400,
         "NOROBOTS_TTL_MIN": 600,
@@ -231,6 +236,18 @@ def _load_parser(name: str, value: Any) -> type[RobotParser]:
     return parser
 
 
+def _robots(settings: BaseSettings, name: str) -> tuple[str, ...]:
+    value, parts = value_of(settings, name), list_of(settings, name)
+    if parts is None or not all(isinstance(part, str) for part in parts):
+        raise error(name, value, "must be a list of names of robots")
+    for part in parts:
+        if not to_name(part):
+            raise error(name, value, f"{part!r} is not the name of a robot")
+    if len(parts) > _MOST_ROBOTS:
+        raise error(name, value, f"must be a list of at most {_MOST_ROBOTS} names")
+    return tuple(parts)
+
+
 def _store(settings: BaseSettings) -> str:
     """Return the store to use: by default a file in `JOBDIR` if that is set, or else memory."""
     value = value_of(settings, "NOROBOTS_STORE")
@@ -320,6 +337,7 @@ class Config(Section):
     robot: str | None = setting(text, "ROBOTSTXT_USER_AGENT")
     parser: type[RobotParser] | None = setting(_parser)  # None is the strict parser
     also_obey: tuple[type[RobotParser], ...] = setting(_parsers, "NOROBOTS_ALSO_OBEY")
+    also_robots: tuple[str, ...] = setting(_robots, "NOROBOTS_ALSO_ROBOTS")
     status_policy: StatusPolicy = setting(_policy, "NOROBOTS_STATUS_POLICY")
     store: str = setting(_store)
     dry_run: bool = setting(flag, "NOROBOTS_DRY_RUN")
@@ -330,7 +348,7 @@ class Config(Section):
     retry_closed_max: int = setting(_whole, "NOROBOTS_RETRY_CLOSED_MAX", "requests", 0, _MILLION)
     timeout: float = setting(_number, "NOROBOTS_TIMEOUT", "seconds", 0.001, _DAY)
     retry_times: int = setting(_whole, "NOROBOTS_RETRY_TIMES", "retries", 0, 100)
-    maxsize: int = setting(_whole, "NOROBOTS_MAXSIZE", "bytes", 1, _LARGEST_FILE)
+    maxsize: int = setting(_whole, "NOROBOTS_MAXSIZE", "bytes", 1, LARGEST_FILE)
     copy_meta: tuple[str, ...] = setting(_names, "NOROBOTS_COPY_META")
     waiting: WaitingConfig = setting(WaitingConfig.from_settings)
     memory_max: int = setting(_whole, "NOROBOTS_MEMORY_MAX", "bytes", 1, _TIB)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,8 +14,10 @@ from scrapy.settings import default_settings
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 
 from tests.helpers.running.crawling import MODES
-from tests.helpers.running.redisserver import NoRedisError, RedisServer
+from tests.helpers.running.redisserver import NoRedisError, RedisCluster, RedisSentinel, RedisServer
 from tests.helpers.sites.certificate import make_certificate
+
+_Several = TypeVar("_Several", RedisCluster, RedisSentinel)
 
 # The time of an example depends on the load of the machine.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -51,6 +54,28 @@ def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
         pytest.skip(str(exc))
     with server:
         yield server
+
+
+@pytest.fixture
+def redis_cluster(tmp_path: Path) -> Iterator[RedisCluster]:
+    """A Redis Cluster for one test."""
+    yield from _several(RedisCluster, tmp_path)
+
+
+@pytest.fixture
+def redis_sentinel(tmp_path: Path) -> Iterator[RedisSentinel]:
+    """A Redis with a replica and a Sentinel, for one test."""
+    yield from _several(RedisSentinel, tmp_path)
+
+
+def _several(kind: Callable[[Path], _Several], folder: Path) -> Iterator[_Several]:
+    pytest.importorskip("redis")
+    try:
+        servers = kind(folder)
+    except NoRedisError as exc:
+        pytest.skip(str(exc))
+    with servers:
+        yield servers
 
 
 @pytest.fixture(scope="session")

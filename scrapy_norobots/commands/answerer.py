@@ -16,6 +16,7 @@ from scrapy import Request
 from scrapy_norobots.commands.base import GREEN, RED, YELLOW, coloured, span, to_json
 from scrapy_norobots.commands.sources import Found
 from scrapy_norobots.rules.access import Access
+from scrapy_norobots.rules.parser import statements_on
 from scrapy_norobots.rules.spellings import forbidden, spellings_of
 from scrapy_norobots.standard import Decision, Reason, Verdict
 from scrapy_norobots.standard.decision import printable, quoted
@@ -43,7 +44,8 @@ class Answer:
     """The answer for one URL and robot: one word, and the decision.
 
     `rfc9309` is the word of an RFC 9309 parser. In an answer from a store, `age` is the age of robots.txt in
-    seconds, and `fresh` says whether a crawl would use it without downloading it again.
+    seconds, and `fresh` says whether a crawl would use it without downloading it again. `usage` are the
+    statements about the use of the URL, if ``NOROBOTS_USAGE`` is set.
     """
 
     url: str
@@ -52,6 +54,7 @@ class Answer:
     rfc9309: str | None = None
     age: float | None = None
     fresh: bool | None = None
+    usage: list[dict[str, object]] | None = None
 
     def line(self) -> str:
         """Return the answer as a line of text."""
@@ -61,6 +64,9 @@ class Answer:
         line = f"{word} {printable(self.url)}{robot}: {decision.why}"
         if self.age is not None:
             line += f" [{span(self.age)} old{'' if self.fresh else ', no longer fresh'}]"
+        if self.usage:
+            texts = [f"line {one['line']}: {printable(str(one['text']), 200)}" for one in self.usage]
+            line += f" [{'; '.join(texts)}]"
         if self.rfc9309 is None:
             return line
         if self.rfc9309 == self.word:
@@ -77,6 +83,7 @@ class Answer:
             "robot": decision.robot,
             "reason": decision.reason.name.lower(),
             "why": decision.why,
+            "decided_for": decision.decided_for or None,
             "source": decision.source,
             "rule": decision.rule and decision.rule._asdict(),
             "record": record and {"line": record.line, "names": names},
@@ -84,6 +91,7 @@ class Answer:
             "differs": None if self.rfc9309 is None else self.rfc9309 != self.word,
             "age": None if self.age is None else round(self.age, 1),
             "fresh": self.fresh,
+            "usage": self.usage,
         }
 
 
@@ -145,7 +153,8 @@ def _answer(url: str, sent: str, found: Found, robot: str | bytes) -> Answer:
         # RFC 9309, 2.2.2, also allows robots.txt itself, but its parser does not implement that.
         is_robots_txt = decision.reason is Reason.ROBOTS_TXT
         rfc9309 = word if is_robots_txt else _word(_decide(other, sent, robot), other)
-    return Answer(url, word, decision, rfc9309, age, fresh)
+    usage = statements_on(access.rules, sent, robot)
+    return Answer(url, word, decision, rfc9309, age, fresh, usage)
 
 
 def _decide(access: Access, url: str, robot: str | bytes) -> Decision:

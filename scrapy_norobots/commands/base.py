@@ -114,7 +114,7 @@ class RobotsCommand(ScrapyCommand):
     def _check_arguments(self, args: list[str]) -> None:
         """Raise `UsageError` if arguments are missing, or one cannot be a path or a URL."""
         for arg in args:
-            if not arg:
+            if not arg and self.arguments != "URL...":  # any text that stands for a URL gets an answer
                 raise UsageError("an argument is empty: expected a path or a URL")
             if arg.startswith("-") and not (arg == STDIN and self.reads_stdin):
                 raise UsageError(f"no such option: {printable(arg)}")

@@ -9,6 +9,7 @@ Ctrl-C, else 1 if something does not agree or is missing, else 0.
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import chain
@@ -33,6 +34,7 @@ from scrapy_norobots.commands.progress import Progress
 from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, WARC_SUFFIX
 from scrapy_norobots.features.evidence.folders import Folders
 from scrapy_norobots.features.evidence.judges import described_path, description, path_of
+from scrapy_norobots.features.usage import UsageConfig
 from scrapy_norobots.rules.parser import Reader, StrictRobotParser
 from scrapy_norobots.standard.decision import printable
 
@@ -92,10 +94,16 @@ class RobotsAudit(RobotsCommand):
             return
         self._unread = [Problem(place, text, is_readable=False) for place, text in folders.problems]
         size = max(sum(file.stat().st_size for file in folders.files), 1)
-        progress, read = Progress(), 0
+        progress, read, is_stopped = Progress(), 0, False
+
+        def stop(*_: object) -> None:
+            nonlocal is_stopped
+            is_stopped = True
 
         def show(more: int) -> None:
             nonlocal read
+            if is_stopped:  # here, and not in the middle of a line of the output
+                raise KeyboardInterrupt
             read += more
             progress.show("", min(read / size, 1.0))
 
@@ -105,12 +113,15 @@ class RobotsAudit(RobotsCommand):
         lines, last = (
             (self._as_json, self._json_summary) if opts.json else (self._as_text, self._text_summary)
         )
+        before = signal.signal(signal.SIGINT, stop)
         try:
             self.answer(_beside(progress, lines(audit)))
-            is_stopped = False
+            is_stopped = False  # all was checked
         except KeyboardInterrupt:
             progress.clear()
-            is_stopped, self.exitcode = True, 2
+            self.exitcode = 2
+        finally:
+            signal.signal(signal.SIGINT, before)
         self.answer(last(audit, is_stopped=is_stopped))
 
     def _problems(self, audit: Audit) -> Iterator[Problem]:
@@ -160,8 +171,15 @@ class RobotsAudit(RobotsCommand):
         if is_stopped:
             yield "stopped by Ctrl-C: the rest was not checked"
 
-    def _reading(self, parsers: Sequence[str], *, multivalue: bool) -> Reading:
-        """Return a reading by these parsers: the strict one, Scrapy's, or those that the settings name.
+    def _reading(
+        self,
+        parsers: Sequence[str],
+        *,
+        multivalue: bool,
+        also_robots: tuple[str, ...],
+        purposes: tuple[str, ...] | None,
+    ) -> Reading:
+        """Return the reading of a crawl, by the strict parser, Scrapy's, or those that the settings name.
 
         A parser that only the evidence names is not imported: the evidence may come from somebody else.
         """
@@ -178,7 +196,12 @@ class RobotsAudit(RobotsCommand):
         first, *also = [known[path] for path in paths]
         try:
             reader = Reader(
-                crawler, None if first is StrictRobotParser else first, also, multivalue=multivalue
+                crawler,
+                None if first is StrictRobotParser else first,
+                also,
+                multivalue=multivalue,
+                also_robots=also_robots,
+                statements=UsageConfig(purposes is not None, purposes or ()).reader(),
             )
         except ValueError as exc:
             raise LookupError(str(exc)) from exc

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -33,10 +33,11 @@ from scrapy_norobots.commands.base import (
 from scrapy_norobots.commands.progress import Progress
 from scrapy_norobots.commands.spider import Pool, run_spider
 from scrapy_norobots.events import Events
+from scrapy_norobots.features.usage.robots import malformed_statements
 from scrapy_norobots.load.fetch import Fetcher
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.settings import Config
-from scrapy_norobots.standard import RobotsTxt, Severity
+from scrapy_norobots.standard import Finding, Record, RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.findings import rules_of
 from scrapy_norobots.standard.urls import split
@@ -74,9 +75,11 @@ class RobotsLint(RobotsCommand):
                 lines += [to_json({"path": exc.path, "problem": exc.problem})] if opts.json else []
                 continue
             robots = RobotsTxt.parse(body, multivalue=self.config.multivalue)
-            if any(finding.severity is Severity.ERROR for finding in robots.findings):
+            findings = sorted((*robots.findings, *malformed_statements(body)), key=lambda found: found.line)
+            if any(finding.severity is Severity.ERROR for finding in findings):
                 self.exitcode = max(self.exitcode, 1)
-            lines += [to_json(_facts(path, robots))] if opts.json else _lines(path, robots)
+            make = _facts if opts.json else _lines
+            lines += make(path, findings, robots.records)
         self.answer(lines)
 
     def _read(self, arg: str, snapshots: dict[str, Snapshot]) -> tuple[str, bytes]:
@@ -150,15 +153,15 @@ def _robots_url(url: str) -> str:
     return Request(f"{origin}{target}").url
 
 
-def _lines(path: str, robots: RobotsTxt) -> Iterator[str]:
+def _lines(path: str, findings: Sequence[Finding], records: Sequence[Record]) -> Iterator[str]:
     where = printable(path)
-    for finding in robots.findings:
+    for finding in findings:
         severity = coloured(finding.severity.value, _COLOUR[finding.severity])
         yield f"{where}:{finding.line}: {severity}: {finding.message} [{finding.kind}]"
         if finding.hint:
             yield f"{where}:{finding.line}: {coloured('hint', BLUE)}: {finding.hint}"
-    rules, idle = rules_of(robots.findings, robots.records)
-    counts = Counter(finding.severity for finding in robots.findings)
+    rules, idle = rules_of(findings, records)
+    counts = Counter(finding.severity for finding in findings)
     found = ", ".join(_counted(counts[severity], severity.value) for severity in Severity if counts[severity])
     effect = f"{len(idle)} of {_counted(len(rules), 'rule')} without effect" if rules else "no rules"
     yield f"{where}: {found or 'no findings'}; {effect}"
@@ -168,11 +171,11 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _facts(path: str, robots: RobotsTxt) -> dict[str, object]:
-    rules, idle = rules_of(robots.findings, robots.records)
+def _facts(path: str, findings: Sequence[Finding], records: Sequence[Record]) -> Iterator[str]:
+    rules, idle = rules_of(findings, records)
     keys = ("line", "severity", "kind", "clause", "message", "hint", "text")
-    findings = [
+    found = [
         {key: getattr(finding, key) for key in keys} | {"severity": finding.severity.value}
-        for finding in robots.findings
+        for finding in findings
     ]
-    return {"path": path, "findings": findings, "rules": len(rules), "without_effect": idle}
+    yield to_json({"path": path, "findings": found, "rules": len(rules), "without_effect": idle})

@@ -17,7 +17,7 @@ from scrapy.robotstxt import ProtegoRobotParser
 
 from scrapy_norobots.commands.existing import failures_of, open_existing
 from scrapy_norobots.events import Events
-from scrapy_norobots.features import report
+from scrapy_norobots.features import report, usage
 from scrapy_norobots.load.loader import RobotsLoader, read_bodies
 from scrapy_norobots.load.origins import OriginCache
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
@@ -60,6 +60,7 @@ class SiteSource:
         """Raise `ValueError` if a setting is invalid."""
         events = Events()
         report.subscribe(crawler, config, events)
+        usage.subscribe(crawler, config, events)
         self._loader = RobotsLoader(crawler, config, events)
         self._robot = robot
 
@@ -151,5 +152,12 @@ class ComparingSource:
 
 
 def _judge(crawler: Crawler, config: Config) -> Judge:
-    reader = Reader(crawler, config.parser, config.also_obey, multivalue=config.multivalue)
+    reader = Reader(
+        crawler,
+        config.parser,
+        config.also_obey,
+        multivalue=config.multivalue,
+        also_robots=config.also_robots,
+        statements=usage.UsageConfig.from_settings(crawler.settings).reader(),
+    )
     return Judge(config.status_policy, config.freshness, reader.read)

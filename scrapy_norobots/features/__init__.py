@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy_norobots.events import Events
-from scrapy_norobots.features import crawl_delay, early_drops, evidence, metatag, report, serving
+from scrapy_norobots.features import crawl_delay, early_drops, evidence, metatag, report, serving, usage
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scrapy_norobots.settings import Config
 
 # In the order in which they get each event.
-FEATURES = (report, crawl_delay, evidence, serving, early_drops, metatag)
+FEATURES = (report, crawl_delay, evidence, serving, early_drops, metatag, usage)
 
 
 def features_of(crawler: Crawler, config: Config) -> Events:

@@ -16,14 +16,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from lxml import etree
-from parsel import Selector
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
 
 from scrapy_norobots.question import is_overridden
 from scrapy_norobots.scrapy_api.components import check_place, enabled_keys
+from scrapy_norobots.scrapy_api.html import meta_tags, root_of
 from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.scrapy_api.log import CrawlLog
 from scrapy_norobots.settings import Section, flag, setting, text
@@ -31,6 +30,7 @@ from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.meta import RobotsMeta, fold, wanted
 
 if TYPE_CHECKING:
+    from lxml import etree
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -43,9 +43,6 @@ logger = logging.getLogger(__name__)
 
 # The values of NOROBOTS_META that obey only one word of a page.
 _META_WORDS = ("nofollow", "noindex")
-
-# Elements whose content is plain text or for scripts, so a tag in it does not apply. Parsers differ on some.
-_INERT = ("template", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 
 # A META tag in lower case. The group has it if it is in plain form: a few attributes, and quotes only around
 # values. It is looked ahead for, since another tag may begin in what looks like a value.
@@ -188,7 +185,7 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
         return RobotsMeta.read(robot, (), headers)
     if count is None or count <= _TAGS_MAX:
         assert isinstance(response, HtmlResponse)  # only these have tags
-        root = _root(response)
+        root = root_of(response)
         if _is_cut_off(root):
             return RobotsMeta(noindex_by=_CUT_OFF, nofollow_by=_CUT_OFF)
         tags = list(islice(meta_tags(root), _TAGS_MAX + 1))
@@ -226,26 +223,6 @@ def count_tags(body: bytes, robot: str | bytes) -> int | None:
         if count > _TAGS_MAX:
             break
     return count
-
-
-def meta_tags(root: etree._Element) -> Iterator[tuple[str, str]]:
-    """Yield name and content of each META tag with a name, in head and body, in the order of the page."""
-    inert = 0
-    after_html = root.itersiblings(tag=etree.Element)  # elements after </html> are siblings of the root
-    for tree in (root, *after_html):
-        for event, element in etree.iterwalk(tree, events=("start", "end"), tag=("meta", *_INERT)):
-            if element.tag != "meta":
-                inert += 1 if event == "start" else -1
-            elif event == "start" and not inert and (name := element.get("name")):
-                yield name, element.get("content", "")
-
-
-def _root(response: HtmlResponse) -> etree._Element:
-    """Parse a page; the callback uses the same parsed page."""
-    try:
-        return response.selector.root
-    except Exception:  # of many kinds: a page may declare any of Python's codecs
-        return Selector(text=response.body.decode("latin-1"), type="html").root
 
 
 def _is_cut_off(root: etree._Element) -> bool:

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, TypeVar
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_norobots.events import Downloaded, Events, OriginLoaded, Recalled
+from scrapy_norobots.events import Downloaded, Events, OriginLoaded, Recalled, StatementsAsked
 from scrapy_norobots.load.fetch import ClosingError, Fetcher
 from scrapy_norobots.load.origins import OriginCache, SharedLoads
 from scrapy_norobots.rules.access import Access, Judge
 from scrapy_norobots.rules.parser import Reader, Rules, as_parser
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard.robotstxt import SMALL_BODY
-from scrapy_norobots.stores import MEMORY, Store, hold_lock, open_store, without_password
+from scrapy_norobots.stores import MEMORY, HeldLock, Store, open_store, without_password
 from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ class RobotsLoader:
             config.also_obey,
             multivalue=config.multivalue,
             crawl_delay=bool(config.crawl_delay_max),
+            also_robots=config.also_robots,
+            statements=events.ask(StatementsAsked()),
         )
         self.judge = Judge(config.status_policy, config.freshness, reader.read)
         self._fetcher = Fetcher(crawler, config, events)
@@ -152,32 +154,30 @@ class RobotsLoader:
 
         If it is not, it was downloaded for all processes that share the store.
         """
+        stored = await self._recall(await store.load(origin), previous)
+        if stored is not None and stored.lifetime > 0:
+            return stored, True
         waited, pause, has_logged = 0.0, _FIRST_PAUSE, False
-        while True:
-            stored = await self._recall(store, origin, previous)
-            # An access that another process saved during the wait is used even if it has expired since.
-            if stored is not None and (stored.lifetime > 0 or waited):
-                return stored, True
+        while waited < self._config.longest_download and not compat.is_closing(self._crawler):
             previous = stored or previous
-            if waited >= self._config.longest_download or compat.is_closing(self._crawler):
-                return await self._download(origin, request, previous), False
-            async with hold_lock(store, origin) as is_held:
-                if is_held:
-                    # Another process may have saved it after the look into the store and before the lock.
-                    stored = await self._recall(store, origin, previous)
-                    if stored is not None and stored.lifetime > 0:
-                        return stored, True
-                    return await self._download(origin, request, stored or previous), False
+            async with HeldLock(store, origin) as lock:
+                # Another process may have saved it after the look into the store and before the lock. What it
+                # saved during the wait is used even if it has expired since.
+                stored = await self._recall(lock.snapshots, previous)
+                if stored is not None and (stored.lifetime > 0 or waited):
+                    return stored, True
+                if lock.is_held:
+                    return await self._download(origin, request, stored or previous, lock), False
             if waited >= _LONG_WAIT and not has_logged:
                 has_logged = True
                 logger.info("Waiting for another process to download the robots.txt of %s", origin)
             await compat.sleep(pause)
             waited += pause
             pause = min(2 * pause, _LONGEST_PAUSE)
+        return await self._download(origin, request, stored or previous, store), False
 
-    async def _recall(self, store: Store, origin: Origin, previous: Access | None) -> Access | None:
-        """Return the access that the store has, if it is newer than `previous`; else None."""
-        snapshots = await store.load(origin)
+    async def _recall(self, snapshots: Sequence[Snapshot], previous: Access | None) -> Access | None:
+        """Return the access for what the store has, if it is newer than `previous`; else None."""
         now = time.time()
         if not snapshots or not all(self.judge.freshness.has_plausible_age(one, now) for one in snapshots):
             return None
@@ -187,8 +187,10 @@ class RobotsLoader:
         self._events.send(Recalled(snapshots))
         return await read_bodies(self._thread, snapshots, partial(self.judge.recall, snapshots, now))
 
-    async def _download(self, origin: Origin, request: Request, previous: Access | None) -> Access:
-        """Download and judge a robots.txt, and save it in the store."""
+    async def _download(
+        self, origin: Origin, request: Request, previous: Access | None, store: Store | HeldLock | None = None
+    ) -> Access:
+        """Download and judge a robots.txt, and save it in the store, if there is one."""
         self._stats.inc_value("robotstxt/request_count")
         earlier = previous.snapshot if previous is not None and previous.rules is not None else None
         snapshot = await self._fetcher.fetch(origin, request, earlier)
@@ -200,9 +202,9 @@ class RobotsLoader:
         access = await read_bodies(self._thread, [snapshot], partial(self.judge.judge, snapshot, previous))
         judged = access.snapshots[-1]
         self._events.send(Downloaded(judged))
-        if self._store is not None and not judged.local_failure:
+        if store is not None and not judged.local_failure:
             until = self.judge.freshness.kept_until(access.lifetime, judged)
-            await self._store.save(access.snapshots, until)
+            await store.save(access.snapshots, until)
         return access
 
     def _open_store(self) -> Store | None:
@@ -211,7 +213,12 @@ class RobotsLoader:
             return None
         shown = without_password(value)
         try:
-            store = open_store(value, self._config.store_max, has_asyncio=compat.has_asyncio(self._crawler))
+            store = open_store(
+                value,
+                self._config.store_max,
+                self._config.maxsize,
+                has_asyncio=compat.has_asyncio(self._crawler),
+            )
         except (ImportError, ValueError) as exc:
             raise ValueError(f"NOROBOTS_STORE = {shown!r}: {exc}") from None
         logger.info("Storing robots.txt files in %s (NOROBOTS_STORE)", shown)

@@ -7,7 +7,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from scrapy.robotstxt import RobotParser
 
@@ -18,7 +21,7 @@ from scrapy_norobots.standard.lines import to_text
 from scrapy_norobots.standard.names import to_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from scrapy.crawler import Crawler
 
@@ -67,8 +70,9 @@ class Reader:
 
     `parser` replaces the strict parser, unless it is None. The parsers of `also_obey` apply in addition.
     `multivalue` selects the dialect of the strict parser. If `crawl_delay` is true, `Crawl-delay` lines are
-    read too: by these parsers, or by Protego if none of them reads such lines. Raises `ValueError`, with the
-    name of the setting, if a parser cannot be used.
+    read too: by these parsers, or by Protego if none of them reads such lines. `also_robots` are other names
+    that must be allowed. `statements` reads what a file says about the use of pages. Raises `ValueError`,
+    with the name of the setting, if a parser cannot be used.
     """
 
     def __init__(
@@ -79,9 +83,13 @@ class Reader:
         *,
         multivalue: bool,
         crawl_delay: bool = False,
+        also_robots: Sequence[str] = (),
+        statements: Callable[[bytes], Statements] | None = None,
     ) -> None:
         self._crawler = crawler
+        self._statements = statements
         self._multivalue = multivalue
+        self._also_robots = also_robots
         self._parsers = [StrictRobotParser if parser is None else parser, *also_obey]
         self._keeps_delay = crawl_delay
         self._lacks_delay = not any(map(_knows_crawl_delay, self._parsers))
@@ -93,9 +101,16 @@ class Reader:
         readings = [self._reading(parser, body) for parser in self._parsers]
         delay = ProtegoDelay(body) if self._lacks_delay else None
         keeps_delay = self._keeps_delay and delay is not None and delay.has_lines
-        if len(readings) == 1 and not keeps_delay:
+        statements = None if self._statements is None else self._statements(body)
+        if len(readings) == 1 and not keeps_delay and not self._also_robots and statements is None:
             return readings[0]
-        return AllRules(readings, delay, keeps_delay=keeps_delay)
+        return AllRules(
+            readings,
+            delay,
+            keeps_delay=keeps_delay,
+            also_robots=self._also_robots,
+            statements=statements,
+        )
 
     def _reading(self, parser: type[RobotParser], body: bytes) -> RobotsTxt | ForeignRules:
         if parser is StrictRobotParser:
@@ -180,6 +195,17 @@ def crawl_delay(rules: Rules | None, robot: str | bytes) -> float | None:
     return largest(values)
 
 
+def statements_of(rules: Rules | None) -> Statements | None:
+    """Return what reads the statements about use; None if they are not read."""
+    return rules.statements if isinstance(rules, AllRules) else None
+
+
+def statements_on(rules: Rules | None, url: str, robot: str | bytes) -> list[dict[str, Any]] | None:
+    """Return what a file says about the use of a URL, as plain data; None if that is not read."""
+    statements = statements_of(rules)
+    return None if statements is None else statements.facts(url, robot)
+
+
 def _as_scrapy_gives(robot: str | bytes) -> str | bytes:
     """Return a robot as Scrapy's own middleware passes it to parsers, but always as valid UTF-8."""
     return robot.decode("utf-8", "replace").encode() if isinstance(robot, bytes) else robot
@@ -237,21 +263,62 @@ class ForeignRules:
         )
 
 
+class Statements(ABC):
+    """What one file says about the use of pages; it may forbid what the rules allow.
+
+    Answers the same questions as rules, from the event loop and from threads. A question is fast. `size` is
+    the approximate memory use, in bytes.
+    """
+
+    size: int
+
+    def is_ready(self, robot: str | bytes) -> bool:
+        """Return True: the file was read when this was made."""
+        return True
+
+    def prepare(self, origin: Origin, robot: str | bytes) -> None:  # noqa: B027  # there is nothing to do
+        """Do nothing."""
+
+    @abstractmethod
+    def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
+        """Return whether `robot` must not fetch `target` at `origin`."""
+
+    @abstractmethod
+    def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
+        """Return whether `robot` may fetch `url`, and the statement that decides."""
+
+    @abstractmethod
+    def facts(self, url: str, robot: str | bytes) -> list[dict[str, Any]]:
+        """Return the statements that apply to `url` and `robot`, as plain data for JSON."""
+
+
 class AllRules(RobotParser):
     """Several readings of one file: a request passes only if all of them allow it.
 
+    `also_robots` are other robots, which must all be allowed too. `statements` are asked after the readings.
     The decision is that of the first reading that forbids; if none forbids, that of the first reading.
     `delay` reads the `Crawl-delay` lines, if none of the readings does. If `keeps_delay` is true, the crawl
     asks for it, so `prepare` reads it. As a `RobotParser`, this is what the `robots_parsed` signal sends.
     """
 
     def __init__(
-        self, readings: Sequence[Rules], delay: ProtegoDelay | None = None, *, keeps_delay: bool = False
+        self,
+        readings: Sequence[Rules],
+        delay: ProtegoDelay | None = None,
+        *,
+        keeps_delay: bool = False,
+        also_robots: Sequence[str] = (),
+        statements: Statements | None = None,
     ) -> None:
         self.readings = readings
         self.delay = delay
+        self.statements = statements
         self._prepared = delay if keeps_delay else None
-        self.size: int = sum(rules.size for rules in readings) + (delay.size if delay else 0)
+        self._also_robots = also_robots
+        self._asked: Sequence[Rules | Statements] = (
+            readings if statements is None else [*readings, statements]
+        )
+        self.size: int = sum(rules.size for rules in self._asked) + (delay.size if delay else 0)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> AllRules:
@@ -260,25 +327,34 @@ class AllRules(RobotParser):
 
     def is_ready(self, robot: str | bytes) -> bool:
         """Return whether all readings answer questions about `robot` at once."""
-        return all(rules.is_ready(robot) for rules in self.readings) and (
-            self._prepared is None or self._prepared.is_ready(robot)
-        )
+        for name in (robot, *self._also_robots):
+            for rules in self._asked:
+                if not rules.is_ready(name):
+                    return False
+        return self._prepared is None or self._prepared.is_ready(robot)
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
         """Do the work that the first question about `robot` needs."""
-        for rules in self.readings:
-            rules.prepare(origin, robot)
+        for name, rules in self._questions(robot):
+            rules.prepare(origin, name)
         if self._prepared is not None:
             self._prepared.value(robot)
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
         """Return whether one of the readings forbids `robot` to fetch `target` at `origin`."""
-        return any(rules.forbids(origin, target, robot) for rules in self.readings)
+        # Loops instead of `_questions`, here and in `is_ready`: these are asked about every request.
+        for name in (robot, *self._also_robots):
+            for rules in self._asked:
+                if rules.forbids(origin, target, name):
+                    return True
+        return False
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Return whether `robot` may fetch `url`, and why."""
-        decisions = [rules.decide(url, robot, source) for rules in self.readings]
-        return next((decision for decision in decisions if not decision.allowed), decisions[0])
+        decisions = [(name, rules.decide(url, name, source)) for name, rules in self._questions(robot)]
+        first = decisions[0][1]
+        name, decision = next((made for made in decisions if not made[1].allowed), decisions[0])
+        return decision if name is robot else replace(decision, robot=first.robot, decided_for=decision.robot)
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         """Return whether all readings allow `user_agent`, a name or a whole header, to fetch `url`."""
@@ -287,6 +363,10 @@ class AllRules(RobotParser):
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
         """Return the largest `Crawl-delay` of the readings, in seconds; None if there is none."""
         return crawl_delay(self, user_agent)
+
+    def _questions(self, robot: str | bytes) -> Iterator[tuple[str | bytes, Rules | Statements]]:
+        """Yield each robot that must be allowed, `robot` first, with each reading, and the statements."""
+        return ((name, rules) for name in (robot, *self._also_robots) for rules in self._asked)
 
 
 # The rules of one origin. Each of these classes answers the same questions: `is_ready`, `prepare`, `forbids`

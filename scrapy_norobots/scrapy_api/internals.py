@@ -13,7 +13,7 @@ from inspect import Parameter, signature
 from operator import attrgetter
 from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from scrapy.core import downloader as scrapy_downloader
@@ -150,24 +150,46 @@ def least_own_delay(slot: Any) -> float:
     return max(0.0, delay * (1 - getattr(slot, "jitter", 0.5)))
 
 
-def set_crawl_delay(slot: Any, seconds: float) -> None:
-    """Make a slot keep a `Crawl-delay` in addition to its own delay; 0 for none.
+class SlotTurns(Protocol):
+    """When slots have a turn among the processes of a fleet."""
+
+    def __hash__(self) -> int:
+        """Return the hash of this object."""
+
+    def seconds(self, slot: Any) -> float:
+        """Return after how many seconds to ask again whether a slot may send a request; 0 if it may now."""
+
+
+def seconds_to_turn(slot: Any) -> float:
+    """Return after how many seconds to look again at a slot whose own delays are over; 0 if it may send."""
+    turns: SlotTurns | None = getattr(slot, "norobots_turns", None)
+    return turns.seconds(slot) if turns is not None else 0.0
+
+
+def set_crawl_delay(slot: Any, seconds: float, turns: SlotTurns | None = None) -> None:
+    """Make a slot keep a `Crawl-delay` in addition to its own delay, and wait for its turns; 0 for none.
 
     A slot accepts no further attributes, so the delay is an attribute of its class.
     """
     cls = type(slot)
     own = cls.__base__ if hasattr(cls, "norobots_crawl_delay") else cls
-    slot.__class__ = _slot_class(own, seconds) if seconds else own
+    slot.__class__ = _slot_class(own, seconds, turns) if seconds else own
 
 
 @lru_cache(maxsize=1000)
-def _slot_class(own: type[Any], seconds: float) -> type[Any]:
+def _slot_class(own: type[Any], seconds: float, turns: SlotTurns | None) -> type[Any]:
     class CrawlDelaySlot(own):  # type: ignore[misc]
         __slots__ = ()  # without it, a slot could not change its class
         norobots_crawl_delay = seconds
+        norobots_turns = turns
 
         def download_delay(self) -> float:
-            return max(float(super().download_delay()), self.norobots_crawl_delay)
+            delay = max(float(super().download_delay()), self.norobots_crawl_delay)
+            passed = now() - float(self.lastseen)
+            if passed < delay or not self.queue:  # Scrapy also calls this if nothing waits
+                return delay
+            wait = seconds_to_turn(self)
+            return passed + wait if wait else delay
 
     return CrawlDelaySlot
 

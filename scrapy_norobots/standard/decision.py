@@ -34,6 +34,8 @@ class Reason(Enum):
     NOT_WEB = "no robots.txt for such a URL"
     #: A parser decided that the project has chosen, which does not say why.
     PARSER = "another parser"
+    #: A statement about the use of pages says no to one of ``NOROBOTS_PURPOSES``.
+    STATEMENT = "statement"
     #: The download of robots.txt ended with a status for which ``NOROBOTS_STATUS_POLICY`` decides.
     STATUS = "status"
     #: The download of robots.txt failed.
@@ -50,12 +52,15 @@ class Decision:
     - `url`: the URL that was asked about, as given.
     - `robot`: the robot's name, without version (A1).
     - `reason`: a `Reason`, what the verdict rests on.
-    - `rule`: the `Rule` that forbids the URL; None if no line of a file does.
+    - `rule`: the `Rule` that forbids the URL; None if no line of a file does. The value of
+      a statement is its whole line.
     - `record`: the `Record` that applies to the robot; None if there is none, or no file was read.
     - `source`: the URL of the robots.txt; None if it is not known.
     - `detail`: what happened, if neither rule nor record says it, such as the status of a failed
       download; else empty.
     - `parser`: the name of the class that decided, if it is not this package's strict parser; else empty.
+    - `decided_for`: the name of the robot whose rules forbid the URL, if it is one of
+      ``NOROBOTS_ALSO_ROBOTS``; else empty.
 
     ``str(decision)`` is the whole sentence. Control characters in it are escaped, so that it can go to a log.
     """
@@ -69,6 +74,7 @@ class Decision:
     source: str | None = None
     detail: str = ""
     parser: str = ""
+    decided_for: str = ""
 
     @property
     def allowed(self) -> bool:
@@ -84,6 +90,12 @@ class Decision:
     @property
     def why(self) -> str:
         """Why, as text: the second half of ``str(decision)``, without the URL and the robot."""
+        if self.decided_for:
+            return f"{self._why}, by the rules for {quoted(self.decided_for)} (NOROBOTS_ALSO_ROBOTS)"
+        return self._why
+
+    @property
+    def _why(self) -> str:
         source = printable(self.source or "robots.txt")
         if self.reason is Reason.RULE and self.rule is not None:
             return (

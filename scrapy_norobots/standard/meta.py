@@ -34,6 +34,9 @@ _COMMON_NAMES = frozenset(
     }
 )  # fmt: skip
 
+# Tags about a page that ask nothing of robots (M4).
+_OF_PAGE = frozenset({"document-state", "url"})
+
 
 @dataclass(frozen=True, slots=True)
 class RobotsMeta:
@@ -71,8 +74,7 @@ class RobotsMeta:
         >>> RobotsMeta.read("FooBot", [("robots", "NOFOLLOW")]).follow
         False
         """
-        folded = fold(robot)
-        asked: list[tuple[set[str], str]] = []
+        tags = list(tags)
         state, url = "STATIC", None
         for name, content in tags:
             key = _key(name)
@@ -80,12 +82,23 @@ class RobotsMeta:
                 url = url or content.strip() or None
             elif key == "document-state":
                 state = "DYNAMIC" if content.strip().lower() == "dynamic" else state
-            elif wanted(name, folded):
-                terms = {word[1].lower() for word in _WORD.finditer(content)}
-                if "all" not in terms:  # M2: ALL overrides the other terms of its tag
-                    asked.append((terms, f'<meta name="{name}" content="{content}">'))
-        asked += [(set(_header_terms(value, folded)), f"X-Robots-Tag: {value}") for value in headers]
+        asked = terms_of(robot, tags, headers)
         return cls(_first(asked, _NOINDEX), _first(asked, _NOFOLLOW), state, url)
+
+
+def terms_of(
+    robot: str | bytes, tags: Iterable[tuple[str, str]], headers: Iterable[str]
+) -> list[tuple[set[str], str]]:
+    """Return the terms, in lower case, of each tag and header for a robot, with its text (M1 to M3)."""
+    folded = fold(robot)
+    asked: list[tuple[set[str], str]] = []
+    for name, content in tags:
+        if _key(name) not in _OF_PAGE and wanted(name, folded):
+            terms = {word[1].lower() for word in _WORD.finditer(content)}
+            if "all" not in terms:  # M2: ALL overrides the other terms of its tag
+                asked.append((terms, f'<meta name="{name}" content="{content}">'))
+    asked += [(set(_header_terms(value, folded)), f"X-Robots-Tag: {value}") for value in headers]
+    return asked
 
 
 def fold(robot: str | bytes) -> str:
@@ -98,7 +111,7 @@ def wanted(name: str, folded_name: str) -> bool:
     key = _key(name)
     if key in _COMMON_NAMES:
         return False
-    return key in {"robots", "document-state", "url"} or names_robot(name.strip(), folded_name)
+    return key == "robots" or key in _OF_PAGE or names_robot(name.strip(), folded_name)
 
 
 def _key(name: str) -> str:

@@ -3,7 +3,7 @@
 `Store` is the contract. For each origin, a store keeps the snapshots that the access was judged from, and a
 lock: of all processes that share the store, one downloads a robots.txt and the others wait for it. A store
 knows nothing of rules or freshness, and is used only for origins that are not in memory. `BrowsableStore`
-adds what ``scrapy robots-store`` needs. `open_store` opens the store that `NOROBOTS_STORE` names; `hold_lock`
+adds what ``scrapy robots-store`` needs. `open_store` opens the store that `NOROBOTS_STORE` names; `HeldLock`
 holds a lock during a download.
 """
 
@@ -11,21 +11,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard import Origin
 
+if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
+    from typing_extensions import Self
+
 MEMORY = "memory"
-_REDIS_SCHEMES = ("redis", "rediss", "unix")
+_REDIS_SCHEMES = (
+    "redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel",
+)  # fmt: skip
 # A password may contain an "@", although it should not; it ends at the last one.
 _PASSWORD = re.compile(r"(?<=://)([^:@/]*):.*@")
-_PASSWORD_IN_QUERY = re.compile(r"(?<=[?&]password=)[^&]*")
+_PASSWORD_IN_QUERY = re.compile(r"((?:[?&]|sentinel_)password=)[^&]*")
 
-URLS = "sqlite:///path or redis://host:port/db"
+URLS = "sqlite:///path, redis://host:port/db, redis+sentinel://… or redis+cluster://…"
 FORMS = f"memory, {URLS}"
+
+_MISSING_EXTRA = "needs redis-py: pip install 'scrapy-norobots[redis]' ({})"
+
+# The largest robots.txt that any crawl accepts, in bytes.
+LARGEST_FILE = 256 * 1024 * 1024
 
 # How long a lock lasts, and how often its holder extends it, in seconds; the lock of a dead process expires.
 LOCK_SECONDS = 30.0
@@ -36,30 +46,42 @@ class NotAStoreError(Exception):
     """`NOROBOTS_STORE` names something that is not a store, and that was not changed."""
 
 
+class Locked(NamedTuple):
+    """Whether this `Store` object holds the lock of an origin, and all its snapshots, oldest first."""
+
+    is_held: bool
+    snapshots: tuple[Snapshot, ...]
+
+
 class Store(Protocol):
     """Keeps snapshots and locks of origins.
 
-    All methods may raise any exception of the store's library. An entry that cannot be read is a miss, not an
-    error.
+    Each call is one round trip, if the store is a server. All methods may raise any exception of the store's
+    library. An entry that cannot be read is a miss, not an error.
     """
+
+    @property
+    def concurrent_calls(self) -> int:
+        """How many calls may run at once, so that none of them waits long for the others."""
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first; empty if there are none that can be read."""
 
-    async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        """Save the snapshots of one origin, in place of earlier ones.
-
-        They may be deleted after `until`, in seconds since the epoch.
-        """
-
-    async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
-        """Acquire the lock of an origin; return whether this `Store` object holds it now.
+    async def lock(self, origin: Origin, seconds: float) -> Locked:
+        """Acquire the lock of an origin, and load its snapshots, in one call.
 
         The lock expires after `seconds`, in case its holder dies. The holder may acquire it again to extend
         it.
         """
 
-    async def release_lock(self, origin: Origin) -> None:
+    async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
+        """Save the snapshots of one origin, in place of earlier ones, and release its lock, in one call.
+
+        They may be deleted after `until`, in seconds since the epoch. The lock stays if another `Store`
+        object holds it.
+        """
+
+    async def unlock(self, origin: Origin) -> None:
         """Release the lock of an origin, unless another `Store` object holds it."""
 
     async def close(self) -> None:
@@ -81,12 +103,28 @@ class BrowsableStore(Store, Protocol):
         """Delete the entry of an origin, and return whether there was one. Locks are not deleted."""
 
 
+class Turns(Protocol):
+    """When each process of a fleet may send its next request to a site; see `RedisTurns`."""
+
+    async def take(self, site: str, delay: float, tolerance: float, least: float) -> float:
+        """Take the next turn of a site; return in how many seconds it begins."""
+
+    async def close(self) -> None:
+        """Free all resources."""
+
+
 def open_store(
-    value: str, max_bytes: int, *, has_asyncio: bool = True, must_exist: bool = False
+    value: str,
+    max_bytes: int,
+    maxsize: int = LARGEST_FILE,
+    *,
+    has_asyncio: bool = True,
+    must_exist: bool = False,
 ) -> BrowsableStore:
     """Return the store for a value of `NOROBOTS_STORE` other than ``memory``.
 
     Nothing is opened or connected yet. `max_bytes` limits the size of a store that has no limit of its own;
+    `maxsize` is the size of the largest robots.txt, in bytes: an entry with a larger one is a miss.
     `has_asyncio` says whether an asyncio event loop will run. With `must_exist`, the methods of the store
     raise an exception if it is missing or damaged, and it is neither created nor repaired. Raises
     `ValueError` if the value is invalid, and `ImportError`, with the package to install, if one is missing.
@@ -98,45 +136,79 @@ def open_store(
             raise ValueError("has no file name; expected sqlite:///relative/path or sqlite:////absolute/path")
         from scrapy_norobots.stores.sqlite import SqliteStore  # noqa: PLC0415  # needed for this store only
 
-        return SqliteStore(path, max_bytes, must_exist=must_exist)
+        return SqliteStore(path, max_bytes, maxsize, must_exist=must_exist)
     if scheme in _REDIS_SCHEMES and colon:
         if not has_asyncio:
             raise ValueError("needs asyncio: use the asyncio reactor (TWISTED_REACTOR), or sqlite:///path")
         try:
             from scrapy_norobots.stores.redis import RedisStore  # noqa: PLC0415  # an optional dependency
         except ImportError as exc:
-            raise ImportError(f"needs redis-py: pip install 'scrapy-norobots[redis]' ({exc})") from exc
-        return RedisStore(value)
+            raise ImportError(_MISSING_EXTRA.format(exc)) from exc
+        return RedisStore(value, maxsize)
     raise ValueError(f"unsupported store URL; expected {URLS if must_exist else FORMS}")
 
 
-@asynccontextmanager
-async def hold_lock(store: Store, origin: Origin) -> AsyncIterator[bool]:
-    """Hold the lock of an origin inside the ``async with``, if it is free; yields whether it is held."""
-    if not await store.acquire_lock(origin, LOCK_SECONDS):
-        yield False
-        return
-    extending = compat.spawn(_extend_lock(store, origin))
-    can_await = True
+def open_turns(value: str) -> Turns:
+    """Return the turns of the processes that share a store, for a value of `NOROBOTS_STORE`.
+
+    Nothing is connected yet. Raises `ValueError` if the store is not in Redis, and `ImportError` as
+    `open_store` does.
+    """
+    if value.partition("://")[0] not in _REDIS_SCHEMES:
+        raise ValueError(
+            "is not a Redis store; expected redis://host:port/db, redis+sentinel://… or the like"
+        )
     try:
-        yield True
-    except BaseException as exc:
-        can_await = isinstance(exc, Exception)  # not while the event loop is torn down; the lock then expires
-        raise
-    finally:
+        from scrapy_norobots.stores.redis_turns import RedisTurns  # noqa: PLC0415  # an optional dependency
+    except ImportError as exc:
+        raise ImportError(_MISSING_EXTRA.format(exc)) from exc
+    return RedisTurns(value)
+
+
+class HeldLock:
+    """The lock of an origin inside ``async with``, where it is extended, if it was free.
+
+    `is_held` says whether it was, and `snapshots` are those that the origin had then.
+    """
+
+    def __init__(self, store: Store, origin: Origin) -> None:
+        self._store = store
+        self._origin = origin
+        self._extending: Deferred[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self.is_held, self.snapshots = await self._store.lock(self._origin, LOCK_SECONDS)
+        if self.is_held:
+            self._extending = compat.spawn(_extend_lock(self._store, self._origin))
+        return self
+
+    async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
+        """Save the snapshots of the origin, and release the lock."""
+        self._stop_extending()
+        await self._store.save(snapshots, until)
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        # While the event loop is torn down, nothing can be awaited; the lock then expires.
+        if self._stop_extending() and (error is None or isinstance(error, Exception)):
+            await self._store.unlock(self._origin)
+
+    def _stop_extending(self) -> bool:
+        """Return whether the lock has been extended until now."""
+        extending, self._extending = self._extending, None
+        if extending is None:
+            return False
         compat.cancel(extending)
-        if can_await:
-            await store.release_lock(origin)
+        return True
 
 
 async def _extend_lock(store: Store, origin: Origin) -> None:
     while True:
         await compat.sleep(_EXTEND_EVERY)
-        await store.acquire_lock(origin, LOCK_SECONDS)
+        await store.lock(origin, LOCK_SECONDS)
 
 
 def without_password(value: str) -> str:
     """Return a value of `NOROBOTS_STORE` with its password replaced by ``***``."""
     if value.startswith("sqlite:"):
         return value
-    return _PASSWORD_IN_QUERY.sub("***", _PASSWORD.sub(r"\1:***@", value))
+    return _PASSWORD_IN_QUERY.sub(r"\1***", _PASSWORD.sub(r"\1:***@", value))

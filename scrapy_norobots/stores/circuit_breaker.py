@@ -9,6 +9,7 @@ the store takes longer than `TIMEOUT` seconds.
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
@@ -19,7 +20,7 @@ from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
-from scrapy_norobots.stores import NotAStoreError, Store
+from scrapy_norobots.stores import Locked, NotAStoreError, Store
 
 logger = logging.getLogger(__name__)
 
@@ -27,9 +28,6 @@ logger = logging.getLogger(__name__)
 TIMEOUT = 5.0
 PAUSE = 5.0
 
-# How many calls may run at once. The timeout of further calls starts only when they run, because a disk that
-# is slow under the load of a crawl has not failed.
-CONCURRENT_CALLS = 32
 
 _T = TypeVar("_T")
 
@@ -52,27 +50,34 @@ class CircuitBreaker:
         self._name = name
         self._on_failure = on_failure
         self._clock = clock
-        self._slots = DeferredSemaphore(CONCURRENT_CALLS)
+        # The timeout of further calls starts only when they run, because a disk that is slow under the load
+        # of a crawl has not failed.
+        self._slots = DeferredSemaphore(store.concurrent_calls)
         # The methods that fail. A full disk can still be read, so a successful load does not clear "save".
         self._failing: set[str] = set()
         self._open_until = 0.0
         self._is_closed = False
 
+    @property
+    def concurrent_calls(self) -> int:
+        """Any number of calls may wait here."""
+        return sys.maxsize
+
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first."""
         return await self._try("load", lambda: self._store.load(origin), ())
 
+    async def lock(self, origin: Origin, seconds: float) -> Locked:
+        """Acquire the lock of an origin, or extend it, and load its snapshots."""
+        return await self._try("lock", lambda: self._store.lock(origin, seconds), Locked(True, ()))
+
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        """Save the snapshots of one origin, if that is possible."""
+        """Save the snapshots of one origin, if that is possible, and release its lock."""
         await self._try("save", lambda: self._store.save(snapshots, until), None)
 
-    async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
-        """Acquire the lock of an origin, or extend it."""
-        return await self._try("acquire_lock", lambda: self._store.acquire_lock(origin, seconds), True)
-
-    async def release_lock(self, origin: Origin) -> None:
+    async def unlock(self, origin: Origin) -> None:
         """Release the lock of an origin."""
-        await self._try("release_lock", lambda: self._store.release_lock(origin), None)
+        await self._try("unlock", lambda: self._store.unlock(origin), None)
 
     async def close(self) -> None:
         """Close the store. A failure is only logged."""

@@ -1,13 +1,16 @@
 """Entries: the snapshots of one origin as bytes, in the same format for every store.
 
-An entry has a line with format and checksum, a line of JSON, and the bodies. It contains no code, unlike a
-pickle. `decode` refuses everything that `encode` would not have written in exactly this form, so that half an
-entry cannot look like a shorter robots.txt.
+An entry has a line with format and checksum, then compressed: a line of JSON, and the bodies. It contains no
+code, unlike a pickle. `decode` refuses everything that `encode` would not have written in exactly this form,
+so that half an entry cannot look like a shorter robots.txt. It needs little more memory than the largest
+robots.txt of the crawl, whatever the entry contains. Entries of version 0.1, which are not compressed, are
+read too.
 """
 
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
@@ -15,13 +18,40 @@ from typing import Any
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 
-# Name and version of the format. Entries of another version are misses.
-_MAGIC = b"norobots 1 "
+# Name and version of the format, and those of version 0.1. Entries of other versions are misses.
+_MAGIC = b"norobots 2 "
+_PLAIN_MAGIC = b"norobots 1 "
 _DIGEST_SIZE = 16
+
+# Level 6 would save 4 % more, in half as much time again.
+_LEVEL = 4
+# Without a header: the entry has a checksum of its own.
+_RAW_DEFLATE = -zlib.MAX_WBITS
+# What most entries have in common; the end is what most have. To change it is to change the format.
+_DICTIONARY = (
+    b'"x-robots-tag":"noindex","retry-after":"120","error":"TimeoutError: DNSLookupError: ","failures":1,'
+    b'"expires":"Thu, 01 Jan 1970 Fri, Sat, Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec 2025",'
+    b"Sitemap: https://www./sitemap_index.xml\nCrawl-delay: 10\nUser-Agent: GPTBot\nDisallow: /\n"
+    b"Allow: /wp-admin/admin-ajax.php\nDisallow: /search\nDisallow: /*?Disallow: /wp-admin/\n"
+    b'{"origin":["http","example.com",80],"snapshots":[{"url":"http://","status":404,'
+    b'{"origin":["https","www.",443],"snapshots":[{"url":"https://www./robots.txt","time":17,"status":200,'
+    b'"error":"","headers":{"age":"0","cache-control":"public, max-age=3600","content-type":'
+    b'"text/html; charset=utf-8"text/plain; charset=utf-8","date":"Mon, Tue, Wed, 01 Jan 2026 00:00:00 GMT",'
+    b'"etag":"\\"W/\\"","last-modified":"},"failures":0,"size":0}]}\nUser-agent: *\nDisallow:'
+)
+
+# What an entry may have beside the largest body: headers, and the snapshot of a failure, in bytes.
+_MOST_HEAD = 1024 * 1024
 
 
 def encode(snapshots: Sequence[Snapshot]) -> bytes:
     """Return the entry for the snapshots of one origin, at least one."""
+    compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW_DEFLATE, zdict=_DICTIONARY)
+    compressed = compressor.compress(_content(snapshots)) + compressor.flush()
+    return _MAGIC + _digest(compressed) + b"\n" + compressed
+
+
+def _content(snapshots: Sequence[Snapshot]) -> bytes:
     head = {
         "origin": list(snapshots[0].origin),
         "snapshots": [
@@ -38,29 +68,49 @@ def encode(snapshots: Sequence[Snapshot]) -> bytes:
         ],
     }
     bodies = (snapshot.body for snapshot in snapshots)
-    content = b"".join((json.dumps(head, separators=(",", ":"), allow_nan=False).encode(), b"\n", *bodies))
-    return _MAGIC + _digest(content) + b"\n" + content
+    return b"".join((json.dumps(head, separators=(",", ":"), allow_nan=False).encode(), b"\n", *bodies))
 
 
-def decode(entry: bytes, origin: Origin) -> tuple[Snapshot, ...]:
-    """Return the snapshots in an entry of `origin`; empty if `encode` cannot have written it."""
+def decode(entry: bytes, origin: Origin, maxsize: int) -> tuple[Snapshot, ...]:
+    """Return the snapshots in an entry of `origin`; empty if `encode` cannot have written it.
+
+    `maxsize` is the size of the largest robots.txt, in bytes; larger entries are not decompressed.
+    """
     seal, _, content = entry.partition(b"\n")
-    if seal != _MAGIC + _digest(content):
-        return ()
-    line, _, bodies = content.partition(b"\n")
-    found = []
+    digest = _digest(content)
     try:
-        head = json.loads(line)
-        if head["origin"] != list(origin):
+        if seal == _MAGIC + digest:
+            content = _decompress(content, maxsize + _MOST_HEAD)
+        elif seal != _PLAIN_MAGIC + digest:
             return ()
-        for facts in head["snapshots"]:
-            size = facts.pop("size")
-            found.append(_snapshot(origin, facts, bodies[:size]))
-            bodies = bodies[size:]
         # The checksum is right, but any program can compute it: accept only what `encode` would write.
-        return tuple(found) if found and encode(found) == entry else ()
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        found = _snapshots(content, origin)
+        return tuple(found) if found and _content(found) == content else ()
+    except (zlib.error, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return ()
+
+
+def _decompress(compressed: bytes, most: int) -> bytes:
+    """Return the content of an entry; raises `zlib.error` or `ValueError` if it is too large or not whole."""
+    decompressor = zlib.decompressobj(_RAW_DEFLATE, zdict=_DICTIONARY)
+    content = decompressor.decompress(compressed, most)
+    if not decompressor.eof or decompressor.unused_data:
+        raise ValueError("the entry is incomplete, too large, or followed by something else")
+    return content
+
+
+def _snapshots(content: bytes, origin: Origin) -> list[Snapshot]:
+    """Return the snapshots in the content of an entry; raises one of several exceptions if it is invalid."""
+    line, _, bodies = content.partition(b"\n")
+    head = json.loads(line)
+    if head["origin"] != list(origin):
+        return []
+    found = []
+    for facts in head["snapshots"]:
+        size = facts.pop("size")
+        found.append(_snapshot(origin, facts, bodies[:size]))
+        bodies = bodies[size:]
+    return found
 
 
 def origin_of(key: str) -> Origin | None:

@@ -1,120 +1,149 @@
-"""`RedisStore`: snapshots in Redis, shared by any number of machines.
+"""`RedisStore`: snapshots in Redis, shared by any number of machines: one server, Sentinel, or a cluster.
 
 An entry expires when it can no longer be used; Redis's own setting ``maxmemory`` limits the total size. Locks
-are those of redis-py: they expire too, and only the holder can release one.
+expire too, and only the holder can release one.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
-from urllib.parse import urlsplit
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any
 from uuid import uuid4
 
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.lock import Lock
-from redis.exceptions import ConnectionError, LockError  # noqa: A004  # not the built-in one
+from redis.asyncio import RedisCluster
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import entries
-from scrapy_norobots.stores.circuit_breaker import CONCURRENT_CALLS, TIMEOUT
+from scrapy_norobots.standard.robotstxt import SMALL_BODY
+from scrapy_norobots.stores import LARGEST_FILE, Locked, entries
+from scrapy_norobots.stores.redis_urls import CONNECTIONS, close_client, find_servers, open_client
 
 _SNAPSHOTS = "norobots:snapshots:"
 _LOCK = "norobots:claim:"  # not "lock": processes of version 0.1 may use the same database
+
+# Scripts, because each of them is one round trip. The keys are those of the lock and of the entry; the values
+# begin with the owner of the lock. MGET returns nothing for a value of another type.
+_LOCK_SCRIPT = """
+local is_held = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
+local found = redis.call('MGET', KEYS[1], KEYS[2])
+if found[1] == ARGV[1] then
+    is_held = redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
+return {is_held and 1 or 0, found[2]}
+"""
+_UNLOCK_SCRIPT = """
+if redis.call('MGET', KEYS[1])[1] == ARGV[1] then
+    redis.call('DEL', KEYS[1])
+end
+"""
+_SAVE_SCRIPT = "redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])" + _UNLOCK_SCRIPT
+
+# Larger entries are decompressed in a thread, in bytes.
+_SMALL_ENTRY = 4096
 
 # How many keys a step of SCAN looks at, including those of other programs; its entries are read at once.
 _PAGE = 100
 
 
 class RedisStore:
-    """Snapshots in the Redis database at `url`, which has the form of `redis.Redis.from_url`.
+    """Snapshots in the Redis database or cluster at `url`, in one of the forms of `open_client`.
 
     Raises `ValueError` if the URL is invalid.
     """
 
-    def __init__(self, url: str) -> None:
-        pool = _pool(url)
-        self._redis = Redis(connection_pool=pool)
+    def __init__(self, url: str, maxsize: int = LARGEST_FILE) -> None:
+        self._redis = open_client(url)
+        self._is_cluster = isinstance(self._redis, RedisCluster)
+        self._maxsize = maxsize
         self._owner = uuid4().hex.encode()
+
+    @property
+    def concurrent_calls(self) -> int:
+        """How many calls may run at once: as many as there are connections."""
+        return CONNECTIONS
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first."""
         # Another program may have stored a value that is not a string: GET would raise an error.
-        (entry,) = await self._redis.mget(f"{_SNAPSHOTS}{origin}")
-        return entries.decode(entry, origin) if isinstance(entry, bytes) else ()
+        await find_servers(self._redis)
+        (entry,) = await self._redis.mget(self._keys(origin)[1])
+        return await self._decode(entry, origin)
+
+    async def lock(self, origin: Origin, seconds: float) -> Locked:
+        """Acquire the lock of an origin, or extend it, and load its snapshots."""
+        is_held, entry = await self._run(_LOCK_SCRIPT, origin, int(seconds * 1000))
+        return Locked(bool(is_held), await self._decode(entry, origin))
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        """Save the snapshots of one origin."""
+        """Save the snapshots of one origin, and release its lock."""
         milliseconds = int((until - time.time()) * 1000)
-        if milliseconds > 0:
-            key = f"{_SNAPSHOTS}{snapshots[0].origin}"
-            await self._redis.set(key, entries.encode(snapshots), px=milliseconds)
+        if milliseconds <= 0:
+            await self.unlock(snapshots[0].origin)
+        else:
+            await self._run(_SAVE_SCRIPT, snapshots[0].origin, await _encode(snapshots), milliseconds)
+
+    async def unlock(self, origin: Origin) -> None:
+        """Release the lock of an origin."""
+        await self._run(_UNLOCK_SCRIPT, origin)
 
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots. The order is that of SCAN, so they are not sorted."""
-        cursor: int | None = None
-        while cursor != 0:
-            cursor, keys = await self._redis.scan(cursor or 0, match=f"{_SNAPSHOTS}*", count=_PAGE)
-            for key, entry in zip(keys, await self._redis.mget(keys) if keys else (), strict=True):
-                assert isinstance(key, bytes)  # the pool does not decode
-                origin = entries.origin_of(key.decode("utf-8", "replace").removeprefix(_SNAPSHOTS))
+        async for page in self._pages():
+            for key, entry in page:
+                name = key.decode("utf-8", "replace").removeprefix(_SNAPSHOTS)
+                origin = entries.origin_of(name[1:-1] if self._is_cluster else name)
                 if origin is not None and isinstance(entry, bytes):  # else it has expired
-                    yield origin, entries.decode(entry, origin)
+                    yield origin, await self._decode(entry, origin)
 
     async def delete(self, origin: Origin) -> bool:
         """Delete the entry of an origin."""
-        return bool(await self._redis.delete(f"{_SNAPSHOTS}{origin}"))
-
-    async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
-        """Acquire the lock of an origin, or extend it."""
-        lock = self._lock(origin, seconds)
-        if await lock.acquire(token=self._owner):
-            return True
-        lock.local.token = self._owner
-        try:
-            return bool(await lock.reacquire())
-        except LockError:
-            return False  # another process holds it
-
-    async def release_lock(self, origin: Origin) -> None:
-        """Release the lock of an origin."""
-        lock = self._lock(origin, None)
-        lock.local.token = self._owner
-        with suppress(LockError):  # it has expired, and another process may hold it
-            await lock.release()
+        await find_servers(self._redis)
+        return bool(await self._redis.delete(self._keys(origin)[1]))
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._redis.aclose()
-        await self._redis.connection_pool.disconnect()
+        await close_client(self._redis)
 
-    def _lock(self, origin: Origin, seconds: float | None) -> Lock:
-        return Lock(self._redis, f"{_LOCK}{origin}", timeout=seconds, blocking=False, thread_local=False)
+    async def _run(self, script: str, origin: Origin, *values: bytes | int) -> Any:
+        """Run a script with the keys of an origin, whose lock this object owns."""
+        await find_servers(self._redis)
+        return await self._redis.eval(script, 2, *self._keys(origin), self._owner, *values)
+
+    def _keys(self, origin: Origin) -> tuple[str, str]:
+        """Return the keys of the lock and of the entry of an origin. In a cluster, they share a slot."""
+        name = f"{{{origin}}}" if self._is_cluster else str(origin)
+        return f"{_LOCK}{name}", f"{_SNAPSHOTS}{name}"
+
+    async def _pages(self) -> AsyncIterator[Iterable[tuple[Any, Any]]]:
+        """Yield the keys of entries with their values; each SCAN reads from one server."""
+        if not isinstance(self._redis, RedisCluster):
+            cursor = None
+            while cursor != 0:
+                cursor, keys = await self._redis.scan(cursor or 0, match=f"{_SNAPSHOTS}*", count=_PAGE)
+                yield zip(keys, await self._redis.mget(keys) if keys else (), strict=True)
+            return
+        await find_servers(self._redis)
+        for node in self._redis.get_primaries():
+            cursor = None
+            while cursor != 0:
+                answer: Any = await self._redis.scan(
+                    cursor or 0, match=f"{_SNAPSHOTS}*", count=_PAGE, target_nodes=node
+                )
+                cursors, keys = answer
+                [cursor] = cursors.values()
+                yield zip(keys, await self._redis.mget_nonatomic(keys) if keys else (), strict=True)
+
+    async def _decode(self, entry: object, origin: Origin) -> tuple[Snapshot, ...]:
+        if not isinstance(entry, bytes):
+            return ()
+        if len(entry) <= _SMALL_ENTRY:
+            return entries.decode(entry, origin, self._maxsize)
+        return await asyncio.to_thread(entries.decode, entry, origin, self._maxsize)
 
 
-def _pool(url: str) -> BlockingConnectionPool:
-    try:
-        pool = BlockingConnectionPool.from_url(
-            url,
-            # One for each call, so that none waits for a connection: the pool does not serve calls in order,
-            # and one that waits for too long fails.
-            max_connections=CONCURRENT_CALLS,
-            timeout=TIMEOUT,
-            # After a restart of the server all open connections are dead, although the server works.
-            retry_on_error=[ConnectionError],  # once
-            socket_timeout=TIMEOUT,
-            socket_connect_timeout=TIMEOUT,
-        )
-    except ValueError as exc:
-        # With special characters in a password, the message of redis-py would show a part of it.
-        safe = "the port must be a number, and special characters in the password must be escaped as %XX"
-        hint = safe if "@" in url else str(exc)
-        raise ValueError(f"invalid Redis URL: {hint}") from None
-    database = urlsplit(url).path.strip("/")
-    if not url.startswith("unix:") and not ((database.isascii() and database.isdigit()) or not database):
-        raise ValueError(f"the Redis database must be a number, not {database!r}")
-    if pool.connection_kwargs.get("decode_responses"):
-        raise ValueError("decode_responses is not supported: entries are bytes")
-    return pool
+async def _encode(snapshots: Sequence[Snapshot]) -> bytes:
+    if sum(len(snapshot.body) for snapshot in snapshots) <= SMALL_BODY:
+        return entries.encode(snapshots)
+    return await asyncio.to_thread(entries.encode, snapshots)

@@ -23,7 +23,7 @@ from typing import TypeVar
 from uuid import uuid4
 
 from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.stores import NotAStoreError, entries
+from scrapy_norobots.stores import LARGEST_FILE, Locked, NotAStoreError, entries
 
 if sys.platform != "win32":
     import fcntl
@@ -72,42 +72,68 @@ class UnusableFileError(Exception):
 class SqliteStore:
     """Snapshots in the file at `path`, of about `max_bytes` at most. Missing directories are created.
 
+    An entry with a robots.txt of more than `maxsize` bytes is a miss.
+
     With `must_exist`, the methods raise `OSError`, `NotAStoreError` or `UnusableFileError` if `path` is not
     a store that can be read. Nothing is created, renamed or repaired.
     """
 
-    def __init__(self, path: str, max_bytes: int, *, must_exist: bool = False) -> None:
+    def __init__(
+        self, path: str, max_bytes: int, maxsize: int = LARGEST_FILE, *, must_exist: bool = False
+    ) -> None:
         self._path = Path(path)
         self._max_bytes = max_bytes
+        self._maxsize = maxsize
         self._must_exist = must_exist
         self._owner = uuid4().hex
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="norobots-sqlite")
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
 
+    @property
+    def concurrent_calls(self) -> int:
+        """How many calls may wait for the thread."""
+        return 32
+
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first."""
+        return await self._run(lambda db: self._load(db, origin))
 
-        def load(db: sqlite3.Connection) -> tuple[Snapshot, ...]:
-            # Another program may have stored a value of any type.
-            statement = "SELECT CAST(entry AS BLOB) FROM entries WHERE origin = ? AND until > ?"
-            row = db.execute(statement, (str(origin), time.time())).fetchone()
-            return entries.decode(row[0], origin) if row else ()
+    async def lock(self, origin: Origin, seconds: float) -> Locked:
+        """Acquire the lock of an origin, or extend it, and load its snapshots."""
 
-        return await self._run(load)
+        def lock(db: sqlite3.Connection) -> Locked:
+            # A lock that expires more than a day ahead was acquired with a wrong clock.
+            statement = """
+                INSERT INTO claims VALUES (:origin, :owner, :now + :seconds) ON CONFLICT (origin)
+                DO UPDATE SET owner = :owner, until = :now + :seconds
+                WHERE until <= :now OR until > :now + 86400 OR owner = :owner
+            """
+            values = {"origin": str(origin), "owner": self._owner, "now": time.time(), "seconds": seconds}
+            is_held = bool(db.execute(statement, values).rowcount)
+            return Locked(is_held, self._load(db, origin))
+
+        return await self._run(lock)
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        """Save the snapshots of one origin."""
-        key, entry = str(snapshots[0].origin), entries.encode(snapshots)
-
-        if len(entry) > self._max_bytes // 2:
-            return  # it would displace most other entries
+        """Save the snapshots of one origin, and release its lock."""
+        origin = snapshots[0].origin
 
         def save(db: sqlite3.Connection) -> None:
-            db.execute("REPLACE INTO entries VALUES (?, ?, ?, ?)", (key, entry, time.time(), until))
-            self._make_room(db)
+            entry = entries.encode(snapshots)
+            with db:
+                db.execute("BEGIN IMMEDIATE")
+                if len(entry) <= self._max_bytes // 2:  # else it would displace most other entries
+                    values = str(origin), entry, time.time(), until
+                    db.execute("REPLACE INTO entries VALUES (?, ?, ?, ?)", values)
+                    self._make_room(db)
+                self._unlock(db, origin)
 
         await self._run(save)
+
+    async def unlock(self, origin: Origin) -> None:
+        """Release the lock of an origin."""
+        await self._run(lambda db: self._unlock(db, origin))
 
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots, sorted by the text of the origin."""
@@ -125,33 +151,13 @@ class SqliteStore:
             for key, entry in page:
                 origin = entries.origin_of(key.decode("utf-8", "replace"))
                 if origin is not None:
-                    yield origin, entries.decode(entry, origin)
+                    yield origin, entries.decode(entry, origin, self._maxsize)
             last = page[-1][0]
 
     async def delete(self, origin: Origin) -> bool:
         """Delete the entry of an origin."""
         statement = "DELETE FROM entries WHERE origin = ?"
         return await self._run(lambda db: db.execute(statement, (str(origin),)).rowcount > 0)
-
-    async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
-        """Acquire the lock of an origin, or extend it."""
-
-        def acquire(db: sqlite3.Connection) -> bool:
-            # A lock that expires more than a day ahead was acquired with a wrong clock.
-            statement = """
-                INSERT INTO claims VALUES (:origin, :owner, :now + :seconds) ON CONFLICT (origin)
-                DO UPDATE SET owner = :owner, until = :now + :seconds
-                WHERE until <= :now OR until > :now + 86400 OR owner = :owner
-            """
-            values = {"origin": str(origin), "owner": self._owner, "now": time.time(), "seconds": seconds}
-            return bool(db.execute(statement, values).rowcount)
-
-        return await self._run(acquire)
-
-    async def release_lock(self, origin: Origin) -> None:
-        """Release the lock of an origin."""
-        what = (str(origin), self._owner)
-        await self._run(lambda db: db.execute("DELETE FROM claims WHERE origin = ? AND owner = ?", what))
 
     async def close(self) -> None:
         """Close the file and end the thread."""
@@ -165,6 +171,15 @@ class SqliteStore:
         return await compat.in_thread(self._thread, lambda: self._with_file(work))
 
     # All methods below run in the store's thread.
+
+    def _load(self, db: sqlite3.Connection, origin: Origin) -> tuple[Snapshot, ...]:
+        # Another program may have stored a value of any type.
+        statement = "SELECT CAST(entry AS BLOB) FROM entries WHERE origin = ? AND until > ?"
+        row = db.execute(statement, (str(origin), time.time())).fetchone()
+        return entries.decode(row[0], origin, self._maxsize) if row else ()
+
+    def _unlock(self, db: sqlite3.Connection, origin: Origin) -> None:
+        db.execute("DELETE FROM claims WHERE origin = ? AND owner = ?", (str(origin), self._owner))
 
     def _with_file(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         for _ in range(3):

@@ -15,6 +15,7 @@ from scrapy_norobots.scrapy_api.internals import (
     least_delay,
     missing_internals,
     now,
+    seconds_to_turn,
     slot_of,
     usual_delay,
 )
@@ -79,4 +80,4 @@ class Slots:
         sent = len(slot.transferring)
         if slot.queue or under_way > sent or sent >= slot.concurrency:
             return None
-        return max(0.0, float(slot.lastseen) + delay - now())
+        return max(0.0, float(slot.lastseen) + delay - now()) or seconds_to_turn(slot)

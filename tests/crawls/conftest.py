@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.running.crawling import MODES
-from tests.helpers.running.redisserver import RedisServer
+from tests.helpers.running.redisserver import RedisSentinel, RedisServer
 from tests.helpers.samples.filled_stores import fill, snapshots
 
 
@@ -25,6 +25,14 @@ def redis_server(redis_server: RedisServer) -> RedisServer:
     if MODES[0] == "select":
         pytest.skip("Redis needs asyncio")
     return redis_server
+
+
+@pytest.fixture
+def redis_sentinel(redis_sentinel: RedisSentinel) -> RedisSentinel:
+    """The same with a replica and a Sentinel."""
+    if MODES[0] == "select":
+        pytest.skip("Redis needs asyncio")
+    return redis_sentinel
 
 
 @pytest.fixture

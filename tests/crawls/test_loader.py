@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import threading
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.helpers.running.crawling import ADDON, Crawl, crawl, run_crawl, started
-from tests.helpers.running.redisserver import RedisServer
+from tests.helpers.running.redisserver import RedisSentinel, RedisServer
 from tests.helpers.samples.settings import NUMBERS, upper_end
 from tests.helpers.sites import Answer, Hit, Site, page
 
@@ -327,6 +328,47 @@ def test_a_restart_of_redis_does_not_stop_a_crawl(redis_server: RedisServer) -> 
     assert seen.stats["norobots/store/failures"] >= 1
 
 
+def test_a_failover_of_redis_loses_no_request(redis_sentinel: RedisSentinel) -> None:
+    """The master is killed in the middle; the crawl continues until the replica has taken its place."""
+    import redis
+
+    def keys() -> set[str]:
+        with redis.Redis.from_url(redis_sentinel.replica.url, decode_responses=True) as client:
+            return {
+                str(key).removeprefix("norobots:snapshots:") for key in client.keys("norobots:snapshots:*")
+            }
+
+    saved_before: set[str] = set()
+
+    def goes_on(host: str) -> bool:
+        if host == "127.0.0.20":
+            saved_before.update(keys())
+            redis_sentinel.master.stop()
+        return len(saved_before) == 0 or len(keys() - saved_before) < 2
+
+    settings = {**ADDON, "NOROBOTS_STORE": redis_sentinel.url, "DOWNLOAD_DELAY": 0.02}
+    with Site(host="0.0.0.0") as site:
+        site.answer = chain(site, goes_on)  # type: ignore[assignment, method-assign]
+        seen = crawl(
+            f"{site.url_of('127.0.0.2')}/", settings=settings, arguments={"follow": True}, timeout=120
+        )
+        urls = list(seen.pages)
+        kept = keys()
+        site.answer = chain(site, lambda _: False)  # type: ignore[assignment, method-assign]
+        again = crawl(*urls, *(f"{url}back/" for url in urls), settings=settings)
+    assert len(urls) > 20
+    assert len(seen.pages) == len({hit.host for hit in site.hits})
+    assert sorted(again.pages) == sorted(urls)
+    assert len(again.drops) == len(urls)
+    assert set(site.pages()) == {"/"}
+    assert len(seen.log_lines("WARNING", "the crawl continues without the store")) >= 1
+    downloads = Counter(hit.host for hit in site.robots_hits())
+    kept_hosts = {urlsplit(key).hostname for key in kept}
+    assert {host for host, count in downloads.items() if count > 1} == set(downloads) - kept_hosts
+    assert max(downloads.values()) == 2
+    assert {urlsplit(key).hostname for key in saved_before} <= kept_hosts
+
+
 def test_a_store_that_cannot_be_opened_does_not_stop_a_crawl(mode: str, tmp_path: Path) -> None:
     with Site(RULES) as site:
         seen = crawl(
@@ -374,7 +416,7 @@ def test_an_interrupted_crawl_does_not_wait_for_others(tmp_path: Path) -> None:
             store = SqliteStore(str(path), 2**20)
             origin = Origin.of(site.url)
             assert origin is not None
-            assert await store.acquire_lock(origin, 150)
+            assert (await store.lock(origin, 150)).is_held
             await store.close()
 
         asyncio.run(lock())

@@ -71,7 +71,7 @@ def test_only_dropped_start_requests_are_warnings() -> None:
     with Site(ROBOTS, {"/": page("/back/link")}) as site:
         seen = crawl(f"{site.url}/back/start", f"{site.url}/", arguments={"follow": True})
     assert len(seen.drops) == 2
-    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ")
+    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: Forbidden")
     assert f"Forbidden by robots.txt: <GET {site.url}/back/start> (line 3 of " in line
     assert len(seen.log_lines(f"DEBUG: Forbidden by robots.txt: <GET {site.url}/back/link> (line 3 of ")) == 1
 

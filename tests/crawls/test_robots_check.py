@@ -200,10 +200,12 @@ def test_check_writes_json(tmp_path: Path) -> None:
         "source": source,
         "rule": {"line": 5, "value": "/staff/"},
         "record": record,
+        "decided_for": None,
         "rfc9309": None,
         "differs": None,
         "age": None,
         "fresh": None,
+        "usage": None,
     }
     assert (allowed["answer"], allowed["reason"], allowed["rule"]) == ("allowed", "no_rule_matches", None)
     assert allowed["record"] == record

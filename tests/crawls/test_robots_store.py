@@ -27,7 +27,7 @@ def test_the_origins_of_a_store_are_listed(tmp_path: Path, store: str) -> None:
     lines = done.stdout.splitlines()
     assert sorted(lines) == [
         "http://city.example: open (4xx), 0 bytes, 30 h old, no longer fresh",
-        f"http://town.example: rules, {len(BODY)} bytes, 3 h old, fresh for 21 h",
+        f"http://town.example: rules, {len(BODY)} bytes, 3 h old, fresh for 20 h",
         f"http://village.example: rules (stale), {len(BODY)} bytes, 2 days old, fresh for 7 h",
         "https://[::1]:8443: closed (error), 0 bytes, 3 h old, fresh for 7 h",
     ]
@@ -71,7 +71,7 @@ def test_an_origin_is_shown_with_its_file(tmp_path: Path, store: str) -> None:
     lines = done.stdout.splitlines()
     when = lines.pop(3)
     assert when.startswith("time: 20")
-    assert when.endswith("+00:00, 3 h old, fresh for 21 h")
+    assert when.endswith("+00:00, 3 h old, fresh for 20 h")
     assert lines == [
         "origin: http://town.example",
         "outcome: rules: http://town.example/robots.txt answered 200",

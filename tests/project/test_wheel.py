@@ -115,7 +115,7 @@ def test_the_wheel_has_its_metadata(wheel: Path) -> None:
     readme = (ROOT / "README.md").read_text()
     assert links.sub("]()", str(said.get_payload())) == links.sub("]()", readme)
     assert all(link.startswith(("https://", "#")) for link in links.findall(str(said.get_payload())))
-    assert said.get_all("Provides-Extra") == ["evidence", "redis"]
+    assert said.get_all("Provides-Extra") == ["evidence", "redis", "usage"]
     assert {"Framework :: Scrapy", "Typing :: Typed"} <= set(said.get_all("Classifier", ()))
     assert "robots-audit = " in commands
     assert "robots-check = " in commands

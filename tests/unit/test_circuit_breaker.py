@@ -14,9 +14,9 @@ from twisted.internet.defer import Deferred
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import circuit_breaker
+from scrapy_norobots.stores import Locked, circuit_breaker
 from scrapy_norobots.stores.circuit_breaker import PAUSE, TIMEOUT, CircuitBreaker
-from tests.helpers.samples.snapshots import FOUND, ORIGIN
+from tests.helpers.samples.snapshots import FOUND, LOST, ORIGIN
 
 CONTINUES = "the crawl continues without the store, and tries it again every few seconds"
 
@@ -25,6 +25,8 @@ _T = TypeVar("_T")
 
 class Moody:
     """A store that fails on demand, and counts its calls."""
+
+    concurrent_calls = 32
 
     def __init__(self) -> None:
         self.mood: Callable[[], Coroutine[Any, Any, object]] | None = None
@@ -42,10 +44,10 @@ class Moody:
     async def save(self, snapshots: object, until: float) -> None:
         await self._do(None)
 
-    async def acquire_lock(self, origin: Origin, seconds: float) -> bool:
-        return await self._do(False)
+    async def lock(self, origin: Origin, seconds: float) -> Locked:
+        return await self._do(Locked(False, (LOST,)))
 
-    async def release_lock(self, origin: Origin) -> None:
+    async def unlock(self, origin: Origin) -> None:
         await self._do(None)
 
     async def close(self) -> None:
@@ -93,9 +95,9 @@ def test_a_failing_store_is_reported_once_and_not_called(
             monkeypatch.setattr(circuit_breaker, "TIMEOUT", 0.05)
         for _ in range(3):
             assert await circuit.breaker.load(ORIGIN) == ()
-            assert await circuit.breaker.acquire_lock(ORIGIN, 60)
+            assert await circuit.breaker.lock(ORIGIN, 60) == (True, ())
             await circuit.breaker.save((FOUND,), 0)
-            await circuit.breaker.release_lock(ORIGIN)
+            await circuit.breaker.unlock(ORIGIN)
         assert circuit.store.calls == 2  # one before, one that failed
         circuit.now += PAUSE
         assert await circuit.breaker.load(ORIGIN) == ()
@@ -105,9 +107,9 @@ def test_a_failing_store_is_reported_once_and_not_called(
         monkeypatch.setattr(circuit_breaker, "TIMEOUT", TIMEOUT)
         circuit.now += PAUSE + TIMEOUT
         assert await circuit.breaker.load(ORIGIN) == (FOUND,)
-        assert not await circuit.breaker.acquire_lock(ORIGIN, 60)
+        assert await circuit.breaker.lock(ORIGIN, 60) == (False, (LOST,))
         await circuit.breaker.save((FOUND,), 0)
-        await circuit.breaker.release_lock(ORIGIN)
+        await circuit.breaker.unlock(ORIGIN)
         assert circuit.store.calls == 3 + 4
 
     with caplog.at_level(logging.INFO):
@@ -190,7 +192,7 @@ def test_queued_calls_do_not_reach_a_store_that_fails_meanwhile(
         await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(100)))
 
     asyncio.run(work())
-    assert circuit.store.calls == circuit_breaker.CONCURRENT_CALLS
+    assert circuit.store.calls == circuit.store.concurrent_calls
 
 
 def test_queued_calls_do_not_time_out(circuit: Circuit) -> None:
@@ -216,7 +218,7 @@ def test_queued_calls_do_not_time_out(circuit: Circuit) -> None:
 
     asyncio.run(work())
     assert circuit.store.calls == 300
-    assert most == circuit_breaker.CONCURRENT_CALLS
+    assert most == circuit.store.concurrent_calls
 
 
 def can_wait_for_deferreds() -> bool:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import tracemalloc
+import zlib
+from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.stores import entries
-from tests.helpers.samples.snapshots import FOUND, LOST, ORIGIN
+from tests.helpers.samples.snapshots import EMPTY, FOUND, LOST, ORIGIN
 
 WHOLE = entries.encode((FOUND, LOST))
 
@@ -20,10 +24,29 @@ def compact(head: object) -> bytes:
     return json.dumps(head, separators=(",", ":")).encode()
 
 
-def sealed(head: object) -> bytes:
-    """Return an entry with a valid checksum and any head."""
-    content = compact(head) + b"\nbody"
+def sealed(content: bytes) -> bytes:
+    """Return an entry with a valid checksum and any content."""
     return entries._MAGIC + entries._digest(content) + b"\n" + content
+
+
+def compressed(content: bytes) -> bytes:
+    compressor = zlib.compressobj(9, zlib.DEFLATED, entries._RAW_DEFLATE, zdict=entries._DICTIONARY)
+    return compressor.compress(content) + compressor.flush()
+
+
+def plain(content: bytes) -> bytes:
+    """Return an entry as version 0.1 wrote it."""
+    return entries._PLAIN_MAGIC + entries._digest(content) + b"\n" + content
+
+
+def both(head: object) -> list[bytes]:
+    """Return entries with any head, in both formats."""
+    content = compact(head) + b"\nbody"
+    return [sealed(compressed(content)), plain(content)]
+
+
+def decode(entry: bytes, maxsize: int = 2**20) -> tuple[Snapshot, ...]:
+    return entries.decode(entry, ORIGIN, maxsize)
 
 
 FACTS = {
@@ -72,18 +95,18 @@ def test_every_change_of_an_entry_is_detected(data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(WHOLE) - 1))
     changed = bytearray(WHOLE)
     changed[place] ^= data.draw(st.integers(1, 255))
-    assert entries.decode(bytes(changed), ORIGIN) == ()
+    assert decode(bytes(changed)) == ()
 
 
 @given(st.binary())
 def test_any_bytes_are_a_miss(entry: bytes) -> None:
-    assert entries.decode(entry, ORIGIN) == ()
+    assert decode(entry) == ()
 
 
 def test_the_entry_without_errors_is_valid() -> None:
     """Each invalid entry differs in one place from this valid one."""
-    found = entries.decode(sealed({"origin": list(ORIGIN), "snapshots": [FACTS]}), ORIGIN)
-    assert [snapshot.body for snapshot in found] == [b"body"]
+    for entry in both({"origin": list(ORIGIN), "snapshots": [FACTS]}):
+        assert [snapshot.body for snapshot in decode(entry)] == [b"body"]
 
 
 # Any JSON, and JSON that resembles the head of an entry.
@@ -115,12 +138,13 @@ HEADS = st.fixed_dictionaries(
 )
 
 
-@given(st.one_of(HEADS, HEADS, JSON).map(compact) | st.binary(), st.binary(max_size=4))
-@example(b"[" * 100_000, b"")
-def test_any_bytes_with_a_valid_checksum_are_a_miss(line: bytes, bodies: bytes) -> None:
+@given(st.one_of(HEADS, HEADS, JSON).map(compact) | st.binary(), st.binary(max_size=4), st.booleans())
+@example(b"[" * 100_000, b"", False)
+@example(b"[" * 100_000, b"", True)
+def test_any_bytes_with_a_valid_checksum_are_a_miss(line: bytes, bodies: bytes, is_old: bool) -> None:
     """Any program can compute the checksum: the facts must have the right types, or the entry is a miss."""
     content = line + b"\n" + bodies
-    found = entries.decode(entries._MAGIC + entries._digest(content) + b"\n" + content, ORIGIN)
+    found = decode(plain(content) if is_old else sealed(compressed(content)))
     for snapshot in found:
         assert snapshot.origin == ORIGIN
         assert snapshot.status is None or type(snapshot.status) is int
@@ -152,7 +176,7 @@ def test_any_bytes_with_a_valid_checksum_are_a_miss(line: bytes, bodies: bytes) 
     )
 )
 def test_any_snapshots_survive_a_round_trip(snapshots: list[Snapshot]) -> None:
-    assert entries.decode(entries.encode(snapshots), ORIGIN) == tuple(snapshots)
+    assert decode(entries.encode(snapshots)) == tuple(snapshots)
 
 
 def test_entries_of_version_0_1_are_read() -> None:
@@ -162,7 +186,7 @@ def test_entries_of_version_0_1_are_read() -> None:
         b'"time":1700000000.0,"status":503,"error":"","headers":{"date":"Tue, 14 Nov 2023 22:13:20 GMT"},'
         b'"failures":2,"size":0}]}\n'
     )
-    [snapshot] = entries.decode(entry, ORIGIN)
+    [snapshot] = decode(entry)
     assert (snapshot.status, snapshot.failures) == (503, 2)
     assert snapshot.headers == {"date": "Tue, 14 Nov 2023 22:13:20 GMT"}
 
@@ -171,4 +195,49 @@ def test_an_entry_keeps_retry_after() -> None:
     snapshot = Snapshot(
         ORIGIN, ORIGIN.robots_url, 1.0, status=429, headers={"retry-after": "120"}, failures=1
     )
-    assert entries.decode(entries.encode((snapshot,)), ORIGIN) == (snapshot,)
+    assert decode(entries.encode((snapshot,))) == (snapshot,)
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"",
+        b"not deflated",
+        compressed(entries._content((FOUND,)))[:-1],
+        compressed(entries._content((FOUND,))) + b"\0",
+        zlib.compress(entries._content((FOUND,))),
+    ],
+)
+def test_a_compressed_entry_must_be_whole_and_nothing_more(damaged: bytes) -> None:
+    assert decode(sealed(compressed(entries._content((FOUND,))))) == (FOUND,)
+    assert decode(sealed(damaged)) == ()
+
+
+def test_a_bomb_is_a_miss_and_takes_little_memory() -> None:
+    facts = {**FACTS, "size": 300_000_000}
+    head = compact({"origin": list(ORIGIN), "snapshots": [facts]}) + b"\n"
+    bomb = sealed(compressed(head + bytes(300_000_000)))
+    assert len(bomb) < 400_000
+    tracemalloc.start()
+    try:
+        assert decode(bomb, maxsize=2**20) == ()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * 2**20
+
+
+def test_the_largest_file_is_kept_and_a_larger_one_is_a_miss() -> None:
+    largest = replace(FOUND, body=bytes(3 * 2**20))
+    entry = entries.encode((largest, LOST))
+    assert decode(entry, maxsize=3 * 2**20) == (largest, LOST)
+    assert decode(entry, maxsize=2**20) == ()
+
+
+def test_an_entry_is_small() -> None:
+    """What an origin without a robots.txt takes decides how many of them a store can keep."""
+    headers = {"content-type": "text/html; charset=utf-8", "date": "Tue, 14 Nov 2023 22:13:20 GMT"}
+    missing = replace(EMPTY, headers=headers)
+    assert len(entries.encode((missing,))) < 150
+    body = b"User-agent: *\n" + b"".join(b"Disallow: /a/place/%d\n" % number for number in range(180))
+    assert len(entries.encode((replace(FOUND, body=body),))) < len(body) / 3

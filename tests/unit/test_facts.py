@@ -46,6 +46,7 @@ def test_a_crawl_that_met_nobody() -> None:
         "outcomes": [],
         "sources": {},
         "slowest": None,
+        "usage": {},
         "patterns": {"files": 0, "first": None},
         "crawl_delays": {"files": 0, "longest": None},
         "dropped_most": [],
@@ -93,8 +94,8 @@ def test_all_that_was_counted_is_in_the_data() -> None:
     assert said["patterns"] == {"files": 1, "first": "http://town.example/robots.txt"}
     assert said["crawl_delays"] == {"files": 1, "longest": {"origin": "http://town.example", "seconds": 2.5}}
     assert said["dropped_most"] == [
-        {"origin": "http://shut.example", "line": None, "text": "closed (5xx)", "count": 3},
-        {"origin": "http://town.example", "line": 2, "text": "/a", "count": 2},
+        {"origin": "http://shut.example", "line": None, "text": "closed (5xx)", "robot": None, "count": 3},
+        {"origin": "http://town.example", "line": 2, "text": "/a", "robot": None, "count": 2},
     ]
     assert [row["origin"] for row in said["rows"]][:2] == ["http://shut.example", "http://town.example"]
     assert said["rows"][1] == {

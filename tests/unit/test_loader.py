@@ -26,7 +26,10 @@ from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.settings import Config
 from scrapy_norobots.standard import Origin
+from scrapy_norobots.stores import Locked, open_store
 from scrapy_norobots.stores.sqlite import SqliteStore
+from tests.helpers.running.redisserver import RedisServer
+from tests.helpers.sites.delaying import DelayingProxy
 from tests.unit.test_circuit_breaker import can_wait_for_deferreds
 
 ORIGIN = Origin("http", "town.example", 80)
@@ -134,8 +137,8 @@ def test_one_process_downloads_for_all(tmp_path: Path) -> None:
             assert sum(crawl.downloads for crawl in all_of_them) == 1
             assert sorted(is_hit for _, is_hit in loaded) == [False, True, True, True]
             assert all(is_shut(access) for access, _ in loaded)
-            assert await all_of_them[0].store.acquire_lock(ORIGIN, 60)
-            assert not await all_of_them[1].store.acquire_lock(ORIGIN, 60)
+            assert (await all_of_them[0].store.lock(ORIGIN, 60)).is_held
+            assert not (await all_of_them[1].store.lock(ORIGIN, 60)).is_held
 
     asyncio.run(work())
 
@@ -146,7 +149,7 @@ def test_a_load_that_raises_releases_the_lock(tmp_path: Path) -> None:
             first.fetcher.error = RuntimeError("a bug")
             with pytest.raises(RuntimeError, match="a bug"):
                 await first.load()
-            assert await second.store.acquire_lock(ORIGIN, 60)
+            assert (await second.store.lock(ORIGIN, 60)).is_held
 
     asyncio.run(work())
 
@@ -158,18 +161,18 @@ def test_the_lock_is_released_if_the_file_was_saved_meanwhile(
 
     async def work() -> None:
         async with crawls(tmp_path, 2) as (first, second):
-            acquire = first.store.acquire_lock
+            acquire = first.store.lock
 
-            async def late(origin: Origin, seconds: float) -> bool:
+            async def late(origin: Origin, seconds: float) -> Locked:
                 await second.store.save((found(SHUT),), time.time() + 60)
                 return await acquire(origin, seconds)
 
-            monkeypatch.setattr(first.store, "acquire_lock", late)
+            monkeypatch.setattr(first.store, "lock", late)
             access, is_hit = await first.load()
             assert is_hit
             assert is_shut(access)
             assert first.downloads == 0
-            assert await second.store.acquire_lock(ORIGIN, 60)
+            assert (await second.store.lock(ORIGIN, 60)).is_held
 
     asyncio.run(work())
 
@@ -183,10 +186,10 @@ def test_the_wait_is_limited_by_the_longest_download(
 
     async def work() -> None:
         async with crawls(tmp_path, 2) as (first, second):
-            assert await second.store.acquire_lock(ORIGIN, 3600)
+            assert (await second.store.lock(ORIGIN, 3600)).is_held
             _, is_hit = await first.load()
             assert not is_hit
-            assert not await first.store.acquire_lock(ORIGIN, 60)  # another crawl still holds it
+            assert not (await first.store.lock(ORIGIN, 60)).is_held  # another crawl still holds it
 
     asyncio.run(work())
     assert caplog.messages.count(f"Waiting for another process to download the robots.txt of {ORIGIN}") == 1
@@ -195,7 +198,7 @@ def test_the_wait_is_limited_by_the_longest_download(
 def test_a_crawl_that_is_closing_does_not_wait(tmp_path: Path) -> None:
     async def work() -> None:
         async with crawls(tmp_path, 2, is_closing=True) as (first, second):
-            assert await second.store.acquire_lock(ORIGIN, 3600)
+            assert (await second.store.lock(ORIGIN, 3600)).is_held
             _, is_hit = await first.load()
             assert not is_hit
 
@@ -205,14 +208,14 @@ def test_a_crawl_that_is_closing_does_not_wait(tmp_path: Path) -> None:
 def tells_of_locks(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Return an event that is set each time a crawl has tried to acquire a lock."""
     tried = asyncio.Event()
-    acquire = crawl.store.acquire_lock
+    acquire = crawl.store.lock
 
-    async def acquire_and_tell(origin: Origin, seconds: float) -> bool:
-        is_acquired = await acquire(origin, seconds)
+    async def acquire_and_tell(origin: Origin, seconds: float) -> Locked:
+        locked = await acquire(origin, seconds)
         tried.set()
-        return is_acquired
+        return locked
 
-    monkeypatch.setattr(crawl.store, "acquire_lock", acquire_and_tell)
+    monkeypatch.setattr(crawl.store, "lock", acquire_and_tell)
     return tried
 
 
@@ -237,11 +240,34 @@ def test_a_lock_is_extended_while_the_download_goes_on(
                 for _ in range(2):  # one may have read the clock before
                     extended.clear()
                     await asyncio.wait_for(extended.wait(), 30)
-                assert not await second.store.acquire_lock(ORIGIN, 60)
+                assert not (await second.store.lock(ORIGIN, 60)).is_held
             first.fetcher.may_end.set()
             await loading
             await asyncio.sleep(0.1)  # and no longer than that
-            assert await second.store.acquire_lock(ORIGIN, 60)
+            assert (await second.store.lock(ORIGIN, 60)).is_held
+
+    asyncio.run(work())
+
+
+def test_a_new_origin_takes_three_round_trips_and_a_known_one_takes_one(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    """Look; lock and look again; save and unlock."""
+    pytest.importorskip("redis")
+
+    async def work() -> None:
+        async with DelayingProxy(redis_server.port) as proxy, crawls(tmp_path, 2) as (first, second):
+            for crawl in (first, second):
+                store = crawl.loader._store = open_store(f"redis://127.0.0.1:{proxy.port}/0", 0)
+                await store.load(Origin("http", "city.example", 80))  # connect
+            proxy.round_trips = 0
+            assert is_shut(await first.loader._load(ORIGIN, REQUEST, "FooBot"))
+            assert (first.downloads, proxy.round_trips) == (1, 3)
+            assert is_shut(await second.loader._load(ORIGIN, REQUEST, "FooBot"))
+            assert (second.downloads, proxy.round_trips) == (0, 4)
+            for crawl in (first, second):
+                assert crawl.loader._store is not None
+                await crawl.loader._store.close()
 
     asyncio.run(work())
 
@@ -292,7 +318,6 @@ def test_a_known_access_is_not_replaced_by_an_older_one(tmp_path: Path) -> None:
 async def uses_the_file_of(other: Crawl, crawl: Crawl, loading: asyncio.Task[Any]) -> None:
     """End the download of another crawl, and check that the waiting crawl uses its file."""
     await other.store.save((found(SHUT),), time.time() + 60)
-    await other.store.release_lock(ORIGIN)
     access, is_hit = await loading
     assert is_hit
     assert is_shut(access)
@@ -304,7 +329,7 @@ def test_a_file_saved_during_the_wait_is_used_even_if_expired(
 ) -> None:
     async def work() -> None:
         async with crawls(tmp_path, 2, NOROBOTS_TTL=0) as (first, second):
-            assert await second.store.acquire_lock(ORIGIN, 60)
+            assert (await second.store.lock(ORIGIN, 60)).is_held
             tried = tells_of_locks(first, monkeypatch)
             loading = asyncio.create_task(first.load())
             await asyncio.wait_for(tried.wait(), 30)
@@ -319,7 +344,7 @@ def test_an_expired_copy_is_not_used_while_another_process_downloads(
     async def work() -> None:
         async with crawls(tmp_path, 2) as (first, second):
             await second.store.save((found(OPEN, age=700),), time.time() + 60)
-            assert await second.store.acquire_lock(ORIGIN, 60)
+            assert (await second.store.lock(ORIGIN, 60)).is_held
             tried = tells_of_locks(first, monkeypatch)
             loading = asyncio.create_task(first.load())
             for _ in range(2):
@@ -339,6 +364,6 @@ def test_a_local_failure_is_not_saved(tmp_path: Path) -> None:
             access, _ = await crawl.load(crawl.judge(found(SHUT, age=700)))
             assert access.stale
             assert await crawl.store.load(ORIGIN) == ()
-            assert await crawl.store.acquire_lock(ORIGIN, 60)
+            assert (await crawl.store.lock(ORIGIN, 60)).is_held
 
     asyncio.run(work())

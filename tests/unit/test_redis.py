@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import open_store
-from scrapy_norobots.stores.circuit_breaker import CONCURRENT_CALLS, CircuitBreaker
+from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
 from tests.helpers.running.redisserver import RedisServer
 from tests.helpers.samples.snapshots import FOUND, MAX_BYTES, ORIGIN, later
 
@@ -27,7 +27,7 @@ def test_a_restart_of_redis_does_not_fail_a_call(redis_server: RedisServer) -> N
         redis_server.start()
         for _ in range(2):
             assert await asyncio.gather(*(store.load(origin) for origin in origins)) == [()] * 40
-        assert await store.acquire_lock(ORIGIN, 60)
+        assert (await store.lock(ORIGIN, 60)).is_held
         await store.close()
 
     asyncio.run(work())
@@ -40,11 +40,12 @@ def test_no_call_of_a_crawl_waits_for_a_connection(redis_server: RedisServer) ->
 
     async def work() -> None:
         store = RedisStore(redis_server.url)
+        assert isinstance(store._redis, asyncio_redis.Redis)
         pool = store._redis.connection_pool
         assert isinstance(pool, asyncio_redis.BlockingConnectionPool)
         pool.timeout = 0  # a call that waits at all fails
         breaker = CircuitBreaker(store, "the store", lambda: failures.append(None))
-        await asyncio.gather(*(breaker.load(ORIGIN) for _ in range(CONCURRENT_CALLS)))
+        await asyncio.gather(*(breaker.load(ORIGIN) for _ in range(store.concurrent_calls)))
         await breaker.close()
 
     failures: list[None] = []

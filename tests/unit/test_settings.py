@@ -286,7 +286,7 @@ def test_the_store_depends_on_the_setting_and_the_job() -> None:
     assert config(JOBDIR="/jobs/1").store == "sqlite:////jobs/1/robots.sqlite"
     assert config(JOBDIR="jobs/1", NOROBOTS_STORE="memory").store == "memory"
     with pytest.raises(
-        ValueError, match=r"^NOROBOTS_STORE = 7: must be a string; expected memory, sqlite:///path or"
+        ValueError, match=r"^NOROBOTS_STORE = 7: must be a string; expected memory, sqlite:///path, redis"
     ):
         config(NOROBOTS_STORE=7)
 

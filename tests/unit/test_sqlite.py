@@ -25,12 +25,12 @@ from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import NotAStoreError, Store, entries, sqlite
 from scrapy_norobots.stores.sqlite import SqliteStore, UnusableFileError
 from tests.helpers.running.processes import ROOT
-from tests.helpers.samples.snapshots import FOUND, LOST, MAX_BYTES, ORIGIN, later
+from tests.helpers.samples.snapshots import FOUND, LOST, MAX_BYTES, ORIGIN, later, noise
 
 
 async def fill(store: Store, count: int) -> list[bool]:
     """Save snapshots of some origins, and return whether each is there."""
-    snapshots = [replace(FOUND, origin=ORIGIN._replace(port=n), body=bytes(2000)) for n in range(count)]
+    snapshots = [replace(FOUND, origin=ORIGIN._replace(port=n), body=noise(2000)) for n in range(count)]
     for snapshot in snapshots:
         await store.save((snapshot,), later())
     return [await store.load(snapshot.origin) == (snapshot,) for snapshot in snapshots]
@@ -267,7 +267,7 @@ def test_a_lock_is_respected_unless_its_clock_was_wrong(tmp_path: Path, ahead: i
 
     async def work() -> None:
         store = SqliteStore(str(path), MAX_BYTES)
-        assert await store.acquire_lock(ORIGIN, 20) is is_free
+        assert (await store.lock(ORIGIN, 20)).is_held is is_free
         await store.close()
 
     asyncio.run(work())
@@ -309,7 +309,7 @@ def test_an_entry_larger_than_half_the_limit_is_not_saved(tmp_path: Path) -> Non
     async def work() -> None:
         store = SqliteStore(str(tmp_path / "robots.sqlite"), MAX_BYTES)
         assert all(await fill(store, 20))
-        huge = replace(FOUND, body=bytes(MAX_BYTES))
+        huge = replace(FOUND, body=noise(MAX_BYTES))
         await store.save((huge,), later())
         assert await store.load(ORIGIN) == ()
         assert all([await store.load(ORIGIN._replace(port=n)) for n in range(20)])
@@ -537,7 +537,7 @@ def test_any_change_of_the_file_is_a_miss_or_an_error_of_the_file(data: st.DataO
     assert loaded in ((), (FOUND, LOST))
     for origin, found in listed.items():
         assert all(one.origin == origin for one in found)
-        assert all(one in (FOUND, LOST) or one.body == bytes(2000) for one in found)
+        assert all(one in (FOUND, LOST) or one.body == noise(2000) for one in found)
 
 
 def test_a_store_is_read_without_a_right_to_write(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ import pytest
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import BrowsableStore, Store, entries, open_store, without_password
-from tests.helpers.samples.snapshots import EMPTY, FOUND, LOST, MAX_BYTES, ORIGIN, OTHER, later
-from tests.unit.test_entries import HEADS_OF_OTHERS, WHOLE, sealed
+from tests.helpers.samples.snapshots import EMPTY, FOUND, LOST, MAX_BYTES, ORIGIN, OTHER, later, noise
+from tests.unit.test_entries import HEADS_OF_OTHERS, WHOLE, both, plain
 
 _T = TypeVar("_T")
 
@@ -46,7 +46,7 @@ class Shelf:
         return asyncio.run(using())
 
 
-@pytest.fixture(params=["sqlite", "redis"])
+@pytest.fixture(params=["sqlite", "redis", "redis_sentinel", "redis_cluster"])
 def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Shelf:
     """Each kind of store."""
     if request.param == "sqlite":
@@ -59,13 +59,25 @@ def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Shelf:
 
         return Shelf(f"sqlite:///{path}", put)
     redis = pytest.importorskip("redis")
-    server = request.getfixturevalue("redis_server")
+    if request.param == "redis_cluster":
+        cluster = request.getfixturevalue("redis_cluster")
+
+        def set_key_in_cluster(origin: Origin | str, entry: bytes) -> None:
+            with redis.RedisCluster.from_url(cluster.servers[1].url) as client:
+                client.set(f"norobots:snapshots:{{{origin}}}", entry)
+
+        return Shelf(cluster.url, set_key_in_cluster)
+    if request.param == "redis_sentinel":
+        sentinel = request.getfixturevalue("redis_sentinel")
+        url, master = sentinel.url, sentinel.master.url
+    else:
+        url = master = request.getfixturevalue("redis_server").url
 
     def set_key(origin: Origin | str, entry: bytes) -> None:
-        with redis.Redis.from_url(server.url) as client:
+        with redis.Redis.from_url(master) as client:
             client.set(f"norobots:snapshots:{origin}", entry)
 
-    return Shelf(server.url, set_key)
+    return Shelf(url, set_key)
 
 
 def test_saved_snapshots_are_loaded_unchanged(shelf: Shelf) -> None:
@@ -144,27 +156,52 @@ def test_many_writers_lose_no_entries(shelf: Shelf) -> None:
 def test_a_lock_has_one_holder_until_it_is_released(shelf: Shelf) -> None:
     async def work(first: Store) -> None:
         second = shelf.open()
-        assert await first.acquire_lock(ORIGIN, 60)
-        assert not await second.acquire_lock(ORIGIN, 60)
-        assert await second.acquire_lock(OTHER, 60)
-        await second.release_lock(ORIGIN)  # another store holds it
-        assert not await second.acquire_lock(ORIGIN, 60)
-        await first.release_lock(ORIGIN)
-        assert await second.acquire_lock(ORIGIN, 60)
+        assert (await first.lock(ORIGIN, 60)).is_held
+        assert not (await second.lock(ORIGIN, 60)).is_held
+        assert (await second.lock(OTHER, 60)).is_held
+        await second.unlock(ORIGIN)  # another store holds it
+        assert not (await second.lock(ORIGIN, 60)).is_held
+        await first.unlock(ORIGIN)
+        assert (await second.lock(ORIGIN, 60)).is_held
+        await second.close()
+
+    shelf.use(work)
+
+
+def test_a_lock_comes_with_the_snapshots(shelf: Shelf) -> None:
+    async def work(first: Store) -> None:
+        second = shelf.open()
+        assert await first.lock(ORIGIN, 60) == (True, ())
+        assert await second.lock(ORIGIN, 60) == (False, ())
+        await second.save((FOUND, LOST), later())
+        assert await second.lock(ORIGIN, 60) == (False, (FOUND, LOST))  # only the holder releases it
+        assert await first.lock(ORIGIN, 60) == (True, (FOUND, LOST))
+        await second.close()
+
+    shelf.use(work)
+
+
+@pytest.mark.parametrize("until", [3600, -1])
+def test_a_save_releases_the_lock(shelf: Shelf, until: float) -> None:
+    async def work(first: Store) -> None:
+        second = shelf.open()
+        assert await first.lock(ORIGIN, 60) == (True, ())
+        await first.save((FOUND,), time.time() + until)
+        assert await second.lock(ORIGIN, 60) == (True, (FOUND,) if until > 0 else ())
         await second.close()
 
     shelf.use(work)
 
 
 def test_a_lock_whose_holder_died_expires(shelf: Shelf) -> None:
-    shelf.use(lambda store: store.acquire_lock(ORIGIN, 0.3))
+    shelf.use(lambda store: store.lock(ORIGIN, 0.3))
 
     async def work(store: Store) -> None:
-        while not await store.acquire_lock(ORIGIN, 60):  # nothing marks it
+        while not (await store.lock(ORIGIN, 60)).is_held:  # nothing marks it
             await asyncio.sleep(0.02)
         first = shelf.open()
-        await first.release_lock(ORIGIN)
-        assert not await first.acquire_lock(ORIGIN, 60)
+        await first.unlock(ORIGIN)
+        assert not (await first.lock(ORIGIN, 60)).is_held
         await first.close()
 
     shelf.use(work)
@@ -173,12 +210,12 @@ def test_a_lock_whose_holder_died_expires(shelf: Shelf) -> None:
 def test_the_holder_of_a_lock_can_extend_it(shelf: Shelf) -> None:
     async def work(first: Store) -> None:
         second = shelf.open()
-        assert await first.acquire_lock(ORIGIN, 0.3)
-        assert await first.acquire_lock(ORIGIN, 60)
+        assert (await first.lock(ORIGIN, 0.3)).is_held
+        assert (await first.lock(ORIGIN, 60)).is_held
         await asyncio.sleep(0.4)
-        assert not await second.acquire_lock(ORIGIN, 60)
-        await first.release_lock(ORIGIN)
-        assert await second.acquire_lock(ORIGIN, 60)
+        assert not (await second.lock(ORIGIN, 60)).is_held
+        await first.unlock(ORIGIN)
+        assert (await second.lock(ORIGIN, 60)).is_held
         await second.close()
 
     shelf.use(work)
@@ -189,8 +226,9 @@ def test_hundreds_of_simultaneous_calls_succeed(shelf: Shelf) -> None:
 
     async def work(store: Store) -> None:
         origins = [Origin("http", f"{number}.town.example", 80) for number in range(300)]
-        assert all(await asyncio.gather(*(store.acquire_lock(origin, 60) for origin in origins)))
-        await asyncio.gather(*(store.release_lock(origin) for origin in origins))
+        locks = await asyncio.gather(*(store.lock(origin, 60) for origin in origins))
+        assert all(lock.is_held for lock in locks)
+        await asyncio.gather(*(store.unlock(origin) for origin in origins))
 
     shelf.use(work)
 
@@ -198,43 +236,45 @@ def test_hundreds_of_simultaneous_calls_succeed(shelf: Shelf) -> None:
 def test_one_of_many_simultaneous_calls_gets_the_lock(shelf: Shelf) -> None:
     async def work(first: Store) -> None:
         stores = [first, *(shelf.open() for _ in range(7))]
-        got = await asyncio.gather(*(store.acquire_lock(ORIGIN, 60) for store in stores))
-        assert sorted(got) == [False] * 7 + [True]
+        got = await asyncio.gather(*(store.lock(ORIGIN, 60) for store in stores))
+        assert sorted(one.is_held for one in got) == [False] * 7 + [True]
         for store in stores[1:]:
             await store.close()
 
     shelf.use(work)
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        b"",
-        b"norobots 1 ",
-        b"\x80\x04}q\x00.",  # a pickle
-        b"{}",
-        WHOLE[:-1],
-        WHOLE + b"\n",
-        WHOLE.replace(b"/back/", b"/bach/"),
-        WHOLE.replace(b"norobots 1 ", b"norobots 2 "),
-        entries.encode((replace(FOUND, origin=OTHER),)),
-        *(sealed(head) for head in HEADS_OF_OTHERS),
-    ],
-)
-def test_a_damaged_or_foreign_entry_is_a_miss(shelf: Shelf, entry: bytes) -> None:
-    shelf.use(lambda store: store.save((EMPTY,), later()))
-    shelf.put(ORIGIN, WHOLE)
-    assert shelf.use(lambda store: store.load(ORIGIN)) == (FOUND, LOST)
-    shelf.put(ORIGIN, entry)
+DAMAGED = [
+    b"",
+    b"norobots 1 ",
+    b"norobots 2 ",
+    b"\x80\x04}q\x00.",  # a pickle
+    b"{}",
+    WHOLE[:-1],
+    WHOLE + b"\n",
+    plain(entries._content((FOUND,))).replace(b"/back/", b"/bach/"),
+    WHOLE.replace(b"norobots 2 ", b"norobots 1 "),
+    WHOLE.replace(b"norobots 2 ", b"norobots 3 "),
+    entries.encode((replace(FOUND, origin=OTHER),)),
+    *(entry for head in HEADS_OF_OTHERS for entry in both(head)),
+]
 
+
+def test_a_damaged_or_foreign_entry_is_a_miss(shelf: Shelf) -> None:
     async def work(store: Store) -> None:
-        assert await store.load(ORIGIN) == ()
-        await store.save((FOUND,), later())
-        assert await store.load(ORIGIN) == (FOUND,)
+        await store.save((EMPTY,), later())
+        for entry in DAMAGED:
+            shelf.put(ORIGIN, WHOLE)
+            assert await store.load(ORIGIN) == (FOUND, LOST)
+            shelf.put(ORIGIN, entry)
+            assert await store.load(ORIGIN) == (), entry
+            await store.save((FOUND,), later())
+            assert await store.load(ORIGIN) == (FOUND,)
 
     shelf.use(work)
 
 
+@pytest.mark.parametrize("shelf", ["sqlite", "redis"], indirect=True)
 def test_the_size_is_limited_and_the_oldest_are_deleted(shelf: Shelf) -> None:
     """Redis limits itself with `maxmemory` and an eviction policy; here by time to live, so by age."""
 
@@ -245,7 +285,7 @@ def test_the_size_is_limited_and_the_oldest_are_deleted(shelf: Shelf) -> None:
             await client.config_set("maxmemory", used + MAX_BYTES)
             await client.config_set("maxmemory-policy", "volatile-ttl")
             await client.config_set("maxmemory-samples", 64)
-        body = bytes(8192)
+        body = noise(8192)
         origins = [Origin("http", f"{number}.town.example", 80) for number in range(100)]
         for number, origin in enumerate(origins):
             await store.save((replace(FOUND, origin=origin, body=body),), later() + 100 * number)
@@ -261,7 +301,7 @@ def test_the_size_is_limited_and_the_oldest_are_deleted(shelf: Shelf) -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ("sqlite", "unsupported store URL; expected memory, sqlite:///path or redis://host:port/db"),
+        ("sqlite", "unsupported store URL; expected memory, sqlite:///path, redis://host:port/db, redis"),
         ("sqlite://", "has no file name; expected sqlite:///relative/path or sqlite:////absolute/path"),
         ("sqlite:///", "has no file name"),
         ("sqlite://robots.sqlite", "has no file name"),
@@ -271,6 +311,15 @@ def test_the_size_is_limited_and_the_oldest_are_deleted(shelf: Shelf) -> None:
         ("redis://:sec/ret@host", "invalid Redis URL: the port must be a number, and special"),
         ("redis://host:6379/abc", "the Redis database must be a number, not 'abc'"),
         ("redis://host?decode_responses=True", "decode_responses is not supported"),
+        ("redis+sentinel://host:port/town", "invalid Redis URL: Port could not be cast"),
+        ("redis+sentinel://host,:9/town", "invalid Redis URL: the name of a host is missing in 'host,:9'"),
+        ("redis+sentinel://:sec/ret@host/town", "invalid Redis URL: the port must be a number, and special"),
+        ("redis+sentinel://host:26379", "the service is missing; expected redis"),
+        ("redis+sentinel://host/town/abc", "the Redis database must be a number, not 'abc'"),
+        ("redis+sentinel://host/town?decode_responses=True", "decode_responses is not supported"),
+        ("redis+cluster://", "invalid Redis URL: the name of a host is missing in ''"),
+        ("redis+cluster://host/1", "a Redis Cluster has only the database 0, not '1'"),
+        ("unix+cluster:///path", "unsupported store URL"),
     ],
 )
 def test_an_invalid_store_is_an_error(value: str, problem: str) -> None:
@@ -281,7 +330,7 @@ def test_an_invalid_store_is_an_error(value: str, problem: str) -> None:
 
 
 def test_the_error_for_a_store_to_read_does_not_offer_memory() -> None:
-    problem = "unsupported store URL; expected sqlite:///path or redis://host:port/db$"
+    problem = r"unsupported store URL; expected sqlite:///path, redis://host:port/db, redis\+sentinel://… or redis\+cluster://…$"
     with pytest.raises(ValueError, match=problem):
         open_store("robots.sqlite", MAX_BYTES, must_exist=True)
 
@@ -322,7 +371,7 @@ def test_each_origin_is_listed_with_its_snapshots(shelf: Shelf) -> None:
 
 def test_many_origins_are_listed_page_by_page(shelf: Shelf) -> None:
     async def work(store: BrowsableStore) -> None:
-        bodies = [bytes(700_000) if number % 700 == 0 else b"" for number in range(2500)]
+        bodies = [noise(700_000) if number % 700 == 0 else b"" for number in range(2500)]
         origins = [Origin("http", f"{number}.town.example", 80) for number in range(len(bodies))]
         snapshots = [replace(FOUND, origin=origin, body=bodies[at]) for at, origin in enumerate(origins)]
         for start in range(0, len(snapshots), 100):
@@ -339,13 +388,13 @@ def test_deleted_entry_is_gone_and_its_lock_stays(shelf: Shelf) -> None:
     async def work(store: BrowsableStore) -> None:
         await store.save((FOUND,), later())
         await store.save((EMPTY,), later())
-        assert await store.acquire_lock(ORIGIN, 60)
+        assert (await store.lock(ORIGIN, 60)).is_held
         assert await store.delete(ORIGIN)
         assert not await store.delete(ORIGIN)
         assert await store.load(ORIGIN) == ()
         assert await listed(store) == {OTHER: (EMPTY,)}
         other = shelf.open()
-        assert not await other.acquire_lock(ORIGIN, 60)  # a download may be running
+        assert not (await other.lock(ORIGIN, 60)).is_held  # a download may be running
         await other.close()
 
     shelf.use(work)
@@ -357,8 +406,8 @@ def test_an_entry_that_is_damaged_is_listed_without_snapshots(shelf: Shelf) -> N
     assert shelf.use(listed) == {ORIGIN: (), OTHER: (EMPTY,)}
 
 
-@pytest.mark.parametrize("key", ["", "town", "http://town.example:80", "HTTP://town.example", "http://a:b"])
-def test_a_key_that_is_not_an_origin_is_skipped(shelf: Shelf, key: str) -> None:
+def test_a_key_that_is_not_an_origin_is_skipped(shelf: Shelf) -> None:
     shelf.use(lambda store: store.save((EMPTY,), later()))
-    shelf.put(key, WHOLE)
+    for key in ("", "town", "http://town.example:80", "HTTP://town.example", "http://a:b"):
+        shelf.put(key, WHOLE)
     assert shelf.use(listed) == {OTHER: (EMPTY,)}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.fields import date_of, digest_of, digest_of_text, shortened
 from scrapy_norobots.rules.access import Access
-from scrapy_norobots.rules.parser import StrictRobotParser, parser_names, strict_reading
+from scrapy_norobots.rules.parser import StrictRobotParser, parser_names, statements_on, strict_reading
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 
 # How many ends of lines are remembered, and how long one may be, in characters.
@@ -52,9 +52,11 @@ class Why(NamedTuple):
     line: int | None = None
     rule: str | None = None
     parser: str | None = None
+    decided_for: str | None = None
 
     def __str__(self) -> str:
         by = f", by {self.parser}" if self.parser != StrictRobotParser.__name__ and self.parser else ""
+        by += f", for {self.decided_for!r}" if self.decided_for else ""
         place = self.reason if self.line is None else f"line {self.line}, {self.rule!r}"
         return f"{self.verdict} ({place}{by})"
 
@@ -79,6 +81,9 @@ class DecisionLines:
         if decision is not None and decision.url != made.url:
             texts["sent_as"] = _without_credentials(decision.url)
         more = [f', "{name}": {_quoted(shortened(text))}' for name, text in texts.items() if name != "url"]
+        usage = None if made.access is None else statements_on(made.access.rules, made.url, made.robot)
+        if usage is not None:
+            more.append(f', "usage": {json.dumps(usage)}')
         if self._dry_run and decision is not None:
             more.append(', "dry_run": true')
         if cut := {name: digest_of_text(text) for name, text in texts.items() if len(text) > fields.TEXT_MAX}:
@@ -124,12 +129,14 @@ def _facts(why: Why, made: Made, origin: str | None) -> str:
         "robots_time": None if access is None else date_of(access.snapshot.time),
         "parser": why.parser,
     }
+    if why.decided_for is not None:
+        facts["decided_for"] = shortened(why.decided_for)
     return json.dumps(facts)[1:-1]
 
 
 def verdict_of(decision: Decision) -> str:
     """Return the verdict on a page: "allowed", "forbidden" by rules, or "unreachable" without any."""
-    if decision.allowed or decision.reason in (Reason.RULE, Reason.PARSER):
+    if decision.allowed or decision.reason in (Reason.RULE, Reason.PARSER, Reason.STATEMENT):
         return decision.verdict.value
     return fields.UNREACHABLE
 
@@ -141,7 +148,7 @@ def why_dropped(decision: Decision) -> Why:
     if verdict != fields.UNREACHABLE:
         parser = decision.parser or StrictRobotParser.__name__
     line, rule = decision.rule or (None, None)
-    return Why(verdict, decision.reason.name.lower(), line, rule, parser)
+    return Why(verdict, decision.reason.name.lower(), line, rule, parser, decision.decided_for or None)
 
 
 def why_allowed(url: str, robot: str | bytes, access: Access) -> Why:

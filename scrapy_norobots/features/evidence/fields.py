@@ -27,7 +27,9 @@ AIOHTTP = "norobots-aiohttp"  # whether the spellings that aiohttp sends are che
 DRY_RUN = "norobots-dry-run"
 PARSERS = "norobots-parsers"  # a JSON list of `judges.description`, in their order
 PYTHON = "norobots-python"
-SETTINGS = (POLICY, MULTIVALUE, AIOHTTP, DRY_RUN, PARSERS, PYTHON)
+ALSO_ROBOTS = "norobots-also-robots"  # a JSON list of the other names that must be allowed
+PURPOSES = "norobots-purposes"  # what the crawl is for; null if statements about use are not read
+SETTINGS = (POLICY, MULTIVALUE, AIOHTTP, DRY_RUN, PARSERS, PYTHON, ALSO_ROBOTS, PURPOSES)
 # And how many answers the files before this one have, and the digest of the last of these files.
 ANSWERS_BEFORE = "norobots-answers-before"
 PREVIOUS_FILE = "norobots-previous-file"

@@ -21,7 +21,7 @@ from scrapy_norobots.features.evidence.index import Index, Outcome
 from scrapy_norobots.features.evidence.runs import Settings
 from scrapy_norobots.rules.access import Access, Judge
 from scrapy_norobots.rules.freshness import Freshness
-from scrapy_norobots.rules.parser import Rules
+from scrapy_norobots.rules.parser import Rules, statements_on
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.rules.spellings import forbidden, knows_aiohttp, spellings_of
 from scrapy_norobots.standard import Origin, Reason, Verdict
@@ -33,6 +33,7 @@ _OUTCOMES_MAX = 50_000
 _FORMS_MAX = 1_000
 
 # The reasons why a request needs no robots.txt. A decision by a file may also have the second one.
+_STATEMENT = Reason.STATEMENT.name.lower()
 _EXEMPTIONS = (Reason.NOT_WEB.name.lower(), Reason.ROBOTS_TXT.name.lower())
 
 _NO_TIMES = Freshness(0, 0, 0, 0)  # freshness is not checked
@@ -47,7 +48,8 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "robots_time": _MAYBE, "parser": _MAYBE,
 }  # fmt: skip
 _MORE: Mapping[str, tuple[type, ...]] = {
-    "requested": _TEXT, "sent_as": _TEXT, "dry_run": (bool,), "shortened": (dict,)
+    "requested": _TEXT, "sent_as": _TEXT, "dry_run": (bool,), "shortened": (dict,),
+    "decided_for": _TEXT, "usage": (list,),
 }  # fmt: skip
 _KEYS = _TYPES.keys()
 
@@ -59,8 +61,8 @@ class Reading(NamedTuple):
     parsers: tuple[str, ...]
 
 
-# Takes the descriptions of parsers in their order, and the dialect of the strict one (the keyword
-# `multivalue`). Raises `LookupError` if a parser is unknown or cannot be used.
+# Takes the descriptions of parsers in their order, and by keyword the other `Settings` of a crawl that its
+# reading depends on. Raises `LookupError` if a parser is unknown or cannot be used.
 Readings: TypeAlias = Callable[..., Reading]
 
 
@@ -87,7 +89,12 @@ class Judging:
         self._read: Callable[[bytes], Rules] = _no_rules
         self.not_judged = 0
         try:
-            reading = readings(settings.parsers, multivalue=settings.multivalue)
+            reading = readings(
+                settings.parsers,
+                multivalue=settings.multivalue,
+                also_robots=settings.also_robots,
+                purposes=settings.purposes,
+            )
         except LookupError as exc:
             self._problem = str(exc)
         else:
@@ -159,7 +166,7 @@ class Judging:
                 f"the digest of its robots.txt is {outcome.digest}, not {facts['robots_digest']}"
             )
         for name in (facts["parser"] or "").split(fields.AND):
-            if name and name not in self._names:
+            if name and name not in self._names and facts["reason"] != _STATEMENT:
                 raise MismatchError(f"judged by {name}, a parser that the crawl did not have")
         access, robot = self._access(outcome, origin), facts["robot"].encode("utf-8", "surrogateescape")
         decision = forbidden(access, url, origin, target, robot, self._spellings(target))
@@ -172,6 +179,8 @@ class Judging:
         stated = _stated(facts)
         if why != stated:
             raise MismatchError(f"recorded as {stated}; judged as {why}{self._versions}")
+        if statements_on(access.rules, url, robot) != facts.get("usage"):
+            raise MismatchError("the statements of robots.txt are not those that are recorded (usage)")
         if shortened(sent_as) != facts.get("sent_as", url):
             raise MismatchError(
                 f"the decision is about {sent_as!r}, not about {facts.get('sent_as', url)!r} (sent_as)"
@@ -280,4 +289,5 @@ def _check_exempt(facts: Mapping[str, Any]) -> None:
 
 
 def _stated(facts: Mapping[str, Any]) -> Why:
-    return Why(facts["verdict"], facts["reason"], facts["line"], facts["rule"], facts["parser"])
+    verdict, reason, decided_for = facts["verdict"], facts["reason"], facts.get("decided_for")
+    return Why(verdict, reason, facts["line"], facts["rule"], facts["parser"], decided_for)

@@ -36,10 +36,12 @@ from scrapy_norobots.features.evidence import judges
 from scrapy_norobots.features.evidence.decisions import Made
 from scrapy_norobots.features.evidence.fields import (
     AIOHTTP,
+    ALSO_ROBOTS,
     DRY_RUN,
     MULTIVALUE,
     PARSERS,
     POLICY,
+    PURPOSES,
     PYTHON,
     REDIRECT,
     RETRY,
@@ -49,7 +51,7 @@ from scrapy_norobots.placeholders import expand
 from scrapy_norobots.rules.spellings import knows_aiohttp
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import CrawlLog
-from scrapy_norobots.settings import Section, error, flag, setting, value_of
+from scrapy_norobots.settings import Section, error, flag, list_of, setting, value_of
 from scrapy_norobots.standard import Origin
 
 if TYPE_CHECKING:
@@ -88,12 +90,15 @@ def _folder(settings: BaseSettings, name: str) -> str:
 class EvidenceConfig(Section):
     """The settings of one crawl for evidence.
 
-    `folder` is a path with placeholders; if it is empty, nothing is recorded.
+    `folder` is a path with placeholders; if it is empty, nothing is recorded. With `usage` or `purposes`,
+    decisions depend on statements about the use of pages, too.
     """
 
     folder: str = setting(_folder, "NOROBOTS_EVIDENCE")
     allowed: bool = setting(flag, "NOROBOTS_EVIDENCE_ALLOWED")
     required: bool = setting(flag, "NOROBOTS_EVIDENCE_REQUIRED")
+    usage: bool = setting(flag, "NOROBOTS_USAGE")
+    purposes: list[str] | None = setting(list_of, "NOROBOTS_PURPOSES")
 
 
 class Evidence:
@@ -142,7 +147,10 @@ class Evidence:
 
             self._answers = answers
             self._writer = Writer(
-                Path(self._folder), _run_name(self._crawler), _about(config), dry_run=config.dry_run
+                Path(self._folder),
+                _run_name(self._crawler),
+                _about(config, self._config),
+                dry_run=config.dry_run,
             )
         except ImportError as exc:
             problem = f"needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})"
@@ -292,7 +300,7 @@ def _run_name(crawler: Crawler) -> str:
     return "-".join(re.sub(r"[^\w.]", "_", part) for part in parts)
 
 
-def _about(config: Config) -> dict[str, str]:
+def _about(config: Config, evidence: EvidenceConfig) -> dict[str, str]:
     """Return what a `warcinfo` record says about a crawl; the audit needs those of `fields.SETTINGS`."""
     from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
 
@@ -308,4 +316,6 @@ def _about(config: Config) -> dict[str, str]:
         DRY_RUN: str(config.dry_run),
         PARSERS: json.dumps([judges.description(parser) for parser in judges.parsers_of(config)]),
         PYTHON: judges.python(),
+        ALSO_ROBOTS: json.dumps(config.also_robots),
+        PURPOSES: json.dumps(evidence.purposes if evidence.purposes or evidence.usage else None),
     }

@@ -71,6 +71,8 @@ class Settings(NamedTuple):
     dry_run: bool
     parsers: tuple[str, ...]
     python: str
+    also_robots: tuple[str, ...] = ()
+    purposes: tuple[str, ...] | None = None
 
     @property
     def parser_names(self) -> list[str]:
@@ -84,6 +86,7 @@ class Settings(NamedTuple):
             parsers = json.loads(about[fields.PARSERS])
             if not parsers or not all(isinstance(parser, str) for parser in parsers):
                 raise ValueError("no parsers")
+            purposes = json.loads(about.get(fields.PURPOSES, "null"))
             return cls(
                 _policy(about[fields.POLICY]),
                 _flag(about[fields.MULTIVALUE]),
@@ -91,6 +94,8 @@ class Settings(NamedTuple):
                 _flag(about[fields.DRY_RUN]),
                 tuple(parsers),
                 about[fields.PYTHON],
+                tuple(map(str, json.loads(about.get(fields.ALSO_ROBOTS, "[]")))),
+                None if purposes is None else tuple(map(str, purposes)),
             )
         except (KeyError, TypeError, AttributeError, RecursionError) as exc:
             raise ValueError("no settings") from exc

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from scrapy_norobots.features.report.ineffective import IneffectiveRules
 from scrapy_norobots.rules.access import Access
-from scrapy_norobots.standard import Decision, Origin
+from scrapy_norobots.standard import Decision, Origin, Reason
 
 # How many causes of drops are kept. A count is too low by at most 2 / 5,000 of all drops.
 _CAUSES_MAX = 5_000
@@ -23,19 +23,24 @@ _TEXT_MAX = 200
 
 
 class Cause(NamedTuple):
-    """The cause of a drop: line number and value of a ``Disallow`` line, or line 0 and a reason in words."""
+    """The cause of a drop: line number and value of a ``Disallow`` line, or line 0 and a reason in words.
+
+    `robot` is the one of ``NOROBOTS_ALSO_ROBOTS`` that the line applies to, if any.
+    """
 
     origin: str
     line: int
     text: str
+    robot: str = ""
 
     @classmethod
     def of(cls, decision: Decision, access: Access | None) -> Cause:
         """Return the cause of a decision to drop; `access` is None for a URL without an origin."""
-        line, text = decision.rule or (0, decision.why)
+        line, text = (decision.reason is Reason.RULE and decision.rule) or (0, decision.why)
         if access is not None and access.rules is None:
             text = str(Outcome.of(access))
-        return cls(str(access.snapshot.origin) if access is not None else "", line, text[:_TEXT_MAX])
+        origin = str(access.snapshot.origin) if access is not None else ""
+        return cls(origin, line, text[:_TEXT_MAX], decision.decided_for if line else "")
 
 
 class Outcome(NamedTuple):
@@ -102,6 +107,7 @@ class Counters:
         self.first_pattern = ""
         self.crawl_delays = 0
         self.longest_crawl_delay: tuple[Origin, float] | None = None
+        self.usage: Counter[str] = Counter()
         self.causes: Counter[Cause] = Counter()
         self.short_by = 0
         self.rows: dict[Origin, OriginRow] = {}
@@ -184,11 +190,11 @@ class Counters:
         """Return the causes with their counts, the most common first; equally common ones are sorted."""
         return sorted(self.causes.items(), key=lambda item: (-item[1], item[0]))
 
-    def drops(self) -> dict[str, dict[tuple[int, str], int]]:
+    def drops(self) -> dict[str, Counter[tuple[int, str]]]:
         """Return how many requests each line, with its value, has dropped, by origin; line 0 is none."""
-        found: dict[str, dict[tuple[int, str], int]] = {}
+        found: dict[str, Counter[tuple[int, str]]] = {}
         for cause, count in self.most_common_causes():
-            found.setdefault(cause.origin, {})[cause.line, cause.text] = count
+            found.setdefault(cause.origin, Counter())[cause.line, cause.text] += count
         return found
 
     def of_most_interest(self) -> list[Origin]:

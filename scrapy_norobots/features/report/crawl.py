@@ -27,6 +27,7 @@ from scrapy_norobots.events import (
     OriginLoaded,
     Passed,
     RetryFailed,
+    UsageStated,
     WaitEnded,
     Waits,
 )
@@ -117,6 +118,7 @@ class CrawlReport:
         events.on(Dropped, lambda event: self.dropped(event.request, event.error, event.access))
         events.on(Exempt, self._exempt)
         events.on(CrawlDelayKept, lambda event: self.counters.add_crawl_delay(*event))
+        events.on(UsageStated, lambda event: self.counters.usage.update(event.stated))
         events.on(Waits, self._wait)
         events.on(RetryFailed, self._retry_failed)
         events.on(WaitEnded, self._wait_ended)
@@ -173,6 +175,8 @@ class CrawlReport:
             self._stats.inc_value("norobots/unreachable")
         else:
             self._stats.inc_value(f"norobots/forbidden_by/{decision.parser or StrictRobotParser.__name__}")
+            if decision.decided_for:
+                self._stats.inc_value(f"norobots/forbidden_for/{decision.decided_for}")
 
     def _count(self, stat: str) -> None:
         """Count a request in the stats, and under the last part of the stat's name in the summary."""

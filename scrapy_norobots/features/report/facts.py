@@ -39,6 +39,7 @@ def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing]
         sources=dict(counters.sources.most_common()),
         slowest=_longest(counters.slowest),
         crawl_delays={"files": counters.crawl_delays, "longest": _longest(counters.longest_crawl_delay)},
+        usage=dict(sorted(counters.usage.items())),
         patterns={"files": counters.patterns, "first": printable(counters.first_pattern) or None},
         dropped_most=[_cause(*item) for item in counters.most_common_causes()[:_IN_REPORT]],
         dropped_most_short_by=counters.short_by,
@@ -74,6 +75,8 @@ def log_text(facts: Facts) -> str:
             f"  origins with a Crawl-delay: {facts['crawl_delays']['files']}; "
             f"longest: {longest['seconds']:g} s at {longest['origin']}"
         )
+    if facts["usage"]:
+        lines.append(f"  {usage_text(facts['usage'])}")
     lines.append(
         f"  requests: {requests['passed']} passed, {requests['dropped']} {would_be}dropped, "
         f"{requests['overridden']} not checked (dont_obey_robotstxt)"
@@ -82,7 +85,7 @@ def log_text(facts: Facts) -> str:
         lines.append(f"  {waiting_text(requests)}")
     for cause in facts["dropped_most"][:_IN_LOG]:
         what = (
-            f"line {cause['line']}, {quoted('Disallow: ' + cause['text'])}"
+            f"line {cause['line']}, {quoted('Disallow: ' + cause['text'])}{for_robot(cause)}"
             if cause["line"]
             else cause["text"]
         )
@@ -94,6 +97,11 @@ def _longest(found: tuple[Origin, float] | None) -> dict[str, Any] | None:
     return {"origin": printable(str(found[0])), "seconds": round(found[1], 3)} if found else None
 
 
+def usage_text(usage: dict[str, int]) -> str:
+    """Return the numbers of the sites that state something about the use of their pages, in words."""
+    return f"sites that state the use of their pages: {', '.join(f'{n} {said}' for said, n in usage.items())}"
+
+
 def waiting_text(requests: dict[str, int]) -> str:
     """Return the numbers of the requests that waited, in words."""
     return (
@@ -102,11 +110,17 @@ def waiting_text(requests: dict[str, int]) -> str:
     )
 
 
+def for_robot(cause: dict[str, Any]) -> str:
+    """Return the robot of a cause in words; empty if it is the crawl's own."""
+    return f", for {quoted(cause['robot'])}" if cause["robot"] else ""
+
+
 def _cause(cause: Cause, count: int) -> dict[str, Any]:
     return {
         "origin": printable(cause.origin),
         "line": cause.line or None,
         "text": printable(cause.text),
+        "robot": printable(cause.robot) or None,
         "count": count,
     }
 

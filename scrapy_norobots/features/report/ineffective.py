@@ -1,8 +1,8 @@
 """Find the lines of a robots.txt that have no effect, although their author intended one.
 
 They are the findings of severity `ERROR`. With the strict reading, a crawl may fetch what these lines were
-meant to forbid, so it reports them. Only the start of a file is searched: findings take ten times as long as
-parsing, 0.3 ms for the file of a large site.
+meant to forbid, so it reports them. Only the start of a file is searched: findings take longer than
+parsing, about 1.5 ms for 32 KiB of rules.
 """
 
 from __future__ import annotations

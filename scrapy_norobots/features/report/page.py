@@ -16,7 +16,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from scrapy_norobots.features.report.facts import Facts, waiting_text
+from scrapy_norobots.features.report.facts import Facts, for_robot, usage_text, waiting_text
 
 _COLUMNS = (
     "origin", "outcome", "source", "seconds", "requests", "dropped", "crawl_delay", "ignored_lines",
@@ -132,6 +132,8 @@ def _sources(facts: Facts) -> str:
             f"<br>Origins with a Crawl-delay: {facts['crawl_delays']['files']:,}. Longest: "
             f'{longest["seconds"]:g} s at <span class="site">{escape(longest["origin"])}</span>.'
         )
+    if facts["usage"]:
+        text += f"<br>{usage_text(facts['usage']).capitalize()}."
     return text
 
 
@@ -149,8 +151,8 @@ def _rules(facts: Facts) -> str:
 
 
 def _cause(cause: dict[str, Any]) -> str:
-    line = f", line {cause['line']}" if cause["line"] else ""
-    where = f'<span class="where site">{escape(cause["origin"] or "no origin")}{line}</span>'
+    line = f", line {cause['line']}{for_robot(cause)}" if cause["line"] else ""
+    where = f'<span class="where site">{escape(cause["origin"] or "no origin")}{escape(line)}</span>'
     if cause["line"]:
         return f'<code class="site">Disallow: {escape(cause["text"])}</code>{where}'
     return f'<span class="site">{escape(cause["text"])}</span>{where}'

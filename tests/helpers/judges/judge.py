@@ -36,6 +36,9 @@ from w3lib.url import canonicalize_url
 from tests.helpers.judges import oracle
 from tests.helpers.worlds.world import Arrival, File, World
 
+# A statement at the end of some files.
+REFUSAL = b"Content-Signal: search=yes, ai-train=no\n"
+
 
 class Reading:
     """How a crawl with these settings reads a file, by the oracle and by the further parsers."""
@@ -44,6 +47,8 @@ class Reading:
         self._robot = robot
         self._multivalue = settings.get("NOROBOTS_MULTIVALUE", False)
         self._parsers = [load_object(path) for path in settings.get("NOROBOTS_ALSO_OBEY", ())]
+        self._also_robots = settings.get("NOROBOTS_ALSO_ROBOTS", ())
+        self._trains = "ai-train" in settings.get("NOROBOTS_PURPOSES", ())
         self._longest_delay = settings.get("NOROBOTS_CRAWL_DELAY_MAX", 0)
         self._parsed = lru_cache(100)(self._parse)
 
@@ -59,11 +64,16 @@ class Reading:
         return False
 
     def allows(self, body: bytes, url: str) -> bool:
-        """Return whether all readings of a file allow a URL; a parser that raises an exception does not."""
+        """Return whether all readings of a file allow a URL to all robots, and no statement refuses it.
+
+        A parser that raises an exception allows nothing.
+        """
         try:
-            return oracle.allowed(body, url, self._robot, multivalue=self._multivalue) and all(
-                parser.allowed(url, self._robot) for parser in self._parsed(body)
-            )
+            return all(
+                oracle.allowed(body, url, robot, multivalue=self._multivalue)
+                and all(parser.allowed(url, robot) for parser in self._parsed(body))
+                for robot in (self._robot, *self._also_robots)
+            ) and not (self._trains and body.endswith(REFUSAL) and urlsplit(url).path != "/robots.txt")
         except Exception:  # a parser may raise anything
             return False
 

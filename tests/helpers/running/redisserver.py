@@ -1,4 +1,4 @@
-"""A real Redis server on a free port of this machine, for the tests and the benchmarks."""
+"""Real Redis servers on free ports of this machine, for the tests and the benchmarks."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from redis import Redis
     from typing_extensions import Self
 
 
@@ -37,10 +39,11 @@ def find_redis_server() -> str:
 def _free_port() -> int:
     """Return a free port outside the range for connections, so that a restarted server can use it again.
 
-    Test processes that share a seed choose different ports.
+    Test processes that share a seed choose different ports. That of a cluster's server for the other servers
+    is larger by 10,000.
     """
     while True:
-        port = random.SystemRandom().randrange(10_000, 30_000)
+        port = random.SystemRandom().randrange(10_000, 22_000)
         with socket.socket() as free, contextlib.suppress(OSError):
             free.bind(("127.0.0.1", port))
             return port
@@ -49,8 +52,12 @@ def _free_port() -> int:
 class RedisServer:
     """A context manager: the server runs inside the ``with``, and can be stopped and restarted there."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
-        self._command = [find_redis_server(), "--bind", "127.0.0.1", "--dir", str(folder), *options]
+    def __init__(self, folder: Path, *options: str, config: Path | None = None) -> None:
+        """Take the file with the configuration if this is a Sentinel."""
+        first = [str(config), "--sentinel"] if config is not None else ["--save", ""]
+        self._command = [
+            find_redis_server(), *first, "--bind", "127.0.0.1", "--dir", str(folder), *options
+        ]  # fmt: skip
         self.port = _free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -61,7 +68,7 @@ class RedisServer:
     def start(self) -> None:
         """Start the server, and wait until it responds."""
         self._process = subprocess.Popen(
-            [*self._command, "--port", str(self.port), "--save", ""], stdout=subprocess.DEVNULL
+            [*self._command, "--port", str(self.port)], stdout=subprocess.DEVNULL
         )
         ours = b"process_id:%d\r\n" % self._process.pid  # else the server of another test has the port
         for _ in range(500):
@@ -97,3 +104,92 @@ class RedisServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+class RedisCluster:
+    """A context manager: a Redis Cluster of three servers, each with a third of the keys."""
+
+    def __init__(self, folder: Path) -> None:
+        self.servers = [
+            RedisServer(folder, "--cluster-enabled", "yes", "--cluster-config-file", f"{number}.conf")
+            for number in range(3)
+        ]
+
+    @property
+    def url(self) -> str:
+        return "redis+cluster://" + ",".join(f"127.0.0.1:{server.port}" for server in self.servers)
+
+    def __enter__(self) -> Self:
+        import redis
+
+        with contextlib.ExitStack() as stack:
+            clients = []
+            for number, server in enumerate(self.servers):
+                stack.enter_context(server)
+                client = redis.Redis(port=server.port, decode_responses=True)
+                clients.append(stack.enter_context(client))
+                slots = range(16384 * number // 3, 16384 * (number + 1) // 3)
+                _command(client, "CLUSTER ADDSLOTS", *slots)
+                _command(client, "CLUSTER SET-CONFIG-EPOCH", number + 1)
+                _command(client, "CLUSTER MEET", "127.0.0.1", self.servers[0].port)
+            for client in clients:
+                _wait_for(client, lambda one: len(_command(one, "CLUSTER SLOTS")) == len(clients))
+                _wait_for(client, lambda one: _command(one, "CLUSTER INFO")["cluster_state"] == "ok")
+            self._stack = stack.pop_all()
+        for client in clients:
+            client.close()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+
+class RedisSentinel:
+    """A context manager: a master, a replica, and a Sentinel that promotes the replica if the master dies."""
+
+    SERVICE = "town"
+
+    def __init__(self, folder: Path) -> None:
+        self.master = RedisServer(folder, "--repl-diskless-sync-delay", "0")
+        self.replica = RedisServer(folder, "--replicaof", "127.0.0.1", str(self.master.port))
+        config = folder / "sentinel.conf"
+        config.write_text(
+            f"sentinel monitor {self.SERVICE} 127.0.0.1 {self.master.port} 1\n"
+            f"sentinel down-after-milliseconds {self.SERVICE} 300\n"
+            f"sentinel failover-timeout {self.SERVICE} 3000\n"
+        )
+        self.sentinel = RedisServer(folder, config=config)
+
+    @property
+    def url(self) -> str:
+        # The first Sentinel is down.
+        return f"redis+sentinel://127.0.0.1:1,127.0.0.1:{self.sentinel.port}/{self.SERVICE}/0"
+
+    def __enter__(self) -> Self:
+        import redis
+
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self.master)
+            stack.enter_context(self.replica)
+            stack.enter_context(self.sentinel)
+            with redis.Redis(port=self.sentinel.port, decode_responses=True) as client:
+                _wait_for(client, lambda one: len(_command(one, "SENTINEL REPLICAS", self.SERVICE)) == 1)
+            with redis.Redis(port=self.replica.port, decode_responses=True) as client:
+                _wait_for(client, lambda one: one.info("replication")["master_link_status"] == "up")
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+
+def _command(client: Redis, *words: str | int) -> Any:
+    return client.execute_command(*words)  # type: ignore[no-untyped-call]
+
+
+def _wait_for(client: Redis, condition: Callable[[Any], bool]) -> None:
+    for _ in range(3000):
+        if condition(client):
+            return
+        time.sleep(0.02)
+    raise RuntimeError("the Redis servers did not find each other")

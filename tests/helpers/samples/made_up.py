@@ -39,7 +39,7 @@ ABOUT = {
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
 
 
-def strict(parsers: Sequence[str], *, multivalue: bool) -> Reading:
+def strict(parsers: Sequence[str], *, multivalue: bool, **_: object) -> Reading:
     """Stand for what the command knows of parsers."""
     if list(map(described_path, parsers)) != [described_path(description(StrictRobotParser))]:
         raise LookupError(f"unknown parser {parsers}")

@@ -6,12 +6,21 @@ from typing import Any
 
 from scrapy.settings import Settings
 
+from scrapy_norobots.features.crawl_delay import CrawlDelayConfig
 from scrapy_norobots.features.evidence.recorder import EvidenceConfig
 from scrapy_norobots.features.metatag import MetaConfig
 from scrapy_norobots.features.report.files import ReportConfig
+from scrapy_norobots.features.usage import UsageConfig
 from scrapy_norobots.settings import DEFAULTS, Config, Section
 
-SECTIONS: tuple[type[Section], ...] = (Config, ReportConfig, EvidenceConfig, MetaConfig)
+SECTIONS: tuple[type[Section], ...] = (
+    Config,
+    CrawlDelayConfig,
+    ReportConfig,
+    EvidenceConfig,
+    MetaConfig,
+    UsageConfig,
+)
 
 NUMBERS = [name for name, default in DEFAULTS.items() if type(default) is int]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 
 from scrapy_norobots.rules.snapshot import Snapshot
@@ -27,6 +28,11 @@ LOST = Snapshot(ORIGIN, ORIGIN.robots_url, 1_700_000_700.5, error="TimeoutError:
 
 
 EMPTY = Snapshot(OTHER, OTHER.robots_url, 0.0, status=404)
+
+
+def noise(size: int) -> bytes:
+    """Return a body that cannot be compressed, the same each time."""
+    return random.Random(size).randbytes(size)
 
 
 MAX_BYTES = 256 * 1024

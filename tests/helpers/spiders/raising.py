@@ -14,7 +14,7 @@ from scrapy_norobots.settings import Config
 from tests.helpers.spiders.pages import Pages
 
 # Settings that enable all features; the folder of evidence comes from the test.
-ALL_ON: dict[str, Any] = {"NOROBOTS_CRAWL_DELAY_MAX": 0.1, "NOROBOTS_META": True}
+ALL_ON: dict[str, Any] = {"NOROBOTS_CRAWL_DELAY_MAX": 0.1, "NOROBOTS_META": True, "NOROBOTS_USAGE": True}
 
 
 class BugError(Exception):

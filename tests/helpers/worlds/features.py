@@ -26,7 +26,7 @@ from twisted.internet.defer import Deferred
 
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.scrapy_api import compat
-from tests.helpers.judges.judge import fingerprint
+from tests.helpers.judges.judge import REFUSAL, fingerprint
 from tests.helpers.running.redisserver import NoRedisError, RedisServer
 from tests.helpers.spiders.pages import Pages
 from tests.helpers.worlds.world import File, Manner, Page, World
@@ -61,6 +61,8 @@ FEATURES: dict[str, list[dict[str, Any]]] = {
         {"NOROBOTS_STORE": value, **SLOWER} for value in ("sqlite:///{folder}/robots.sqlite", "{redis}")
     ],
     "META tags": [{"NOROBOTS_META": True}],
+    "other robots": [{"NOROBOTS_ALSO_ROBOTS": names} for names in (["indri"], ["golden", "Potto/9"])],
+    "purposes": [{"NOROBOTS_PURPOSES": ["ai-train"]}, {"NOROBOTS_PURPOSES": ["search"]}],
     "several values": [{"NOROBOTS_MULTIVALUE": True}],
     "by hand": [
         BY_HAND,
@@ -150,7 +152,7 @@ def _with_features(some: Random, names: list[str], world: World) -> World:
     )
 
 
-# Some lines for each feature.
+# Some lines for each feature. A statement after a blank line applies to every robot.
 _DELAYS = ("Crawl-delay: 0.1", "Crawl-delay: 0.1", "Crawl-delay: 7", "crawl-delay:0.05", "Crawl-delay: soon")
 _RULES = (
     *("Allow: /a", "Allow: /b/~tam", "Disallow: /*b", "Disallow: /*~tam/x.html$", "Disallow: /c*/a"),
@@ -160,14 +162,16 @@ _RULES = (
 
 
 def _with_lines(some: Random, body: bytes) -> bytes:
-    """Put lines before some of the rules of a file."""
+    """Put lines before some of the rules of a file, and a statement about use at the end of some files."""
     end = re.search(rb"\r\n?|\n", body)
 
     def with_lines(rule: re.Match[bytes]) -> bytes:
         added = [some.choice(kind) for kind in (_RULES, _DELAYS) if some.random() < 0.4]
         return b"".join(line.encode() + end[0] for line in added if end) + rule[0]
 
-    return re.sub(rb"\bDisallow:", with_lines, body)
+    body = re.sub(rb"\bDisallow:", with_lines, body)
+    is_plain = b"\0" not in body and b"<" not in body
+    return body + b"\n\n" + REFUSAL if is_plain and some.random() < 0.2 else body
 
 
 def _with_tags(some: Random, robot: str, page: Page) -> Page:

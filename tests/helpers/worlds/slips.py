@@ -14,6 +14,7 @@ from scrapy_norobots.features import crawl_delay
 from scrapy_norobots.features.early_drops import EarlyDrops
 from scrapy_norobots.features.evidence.recorder import Evidence
 from scrapy_norobots.features.metatag import RobotsMetaMiddleware
+from scrapy_norobots.features.usage.robots import UsageStatements
 from scrapy_norobots.load.origins import OriginCache
 from scrapy_norobots.middleware import NoRobotsMiddleware
 from scrapy_norobots.rules.access import Access, AccessKind
@@ -62,6 +63,16 @@ def _another_robot_in_the_evidence(_urls: list[str]) -> None:
 
 def _only_the_first_reading(_urls: list[str]) -> None:
     AllRules.forbids = lambda self, *question: self.readings[0].forbids(*question)  # type: ignore[method-assign]
+
+
+def _only_the_own_robot(_urls: list[str]) -> None:
+    AllRules.forbids = lambda self, *question: any(  # type: ignore[method-assign]
+        rules.forbids(*question) for rules in self._asked
+    )
+
+
+def _no_statement(_urls: list[str]) -> None:
+    UsageStatements.forbids = lambda self, *question: False  # type: ignore[method-assign]
 
 
 def _do_not_split(_urls: list[str]) -> None:
@@ -118,6 +129,8 @@ SLIPS: dict[str, Callable[[list[str]], None]] = {
     "slots keep no Crawl-delay": _no_crawl_delay,
     "evidence has another robot": _another_robot_in_the_evidence,
     "only the first reading decides": _only_the_first_reading,
+    "only the own robot is asked for": _only_the_own_robot,
+    "statements are not obeyed": _no_statement,
     "values are not split": _do_not_split,
     "the store forgets": _forget_what_is_stored,
     "links of nofollow pages are followed": _follow_nofollow,

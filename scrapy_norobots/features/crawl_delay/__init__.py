@@ -9,6 +9,7 @@ certain that the site has received the request.
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from scrapy import signals
 from scrapy.core.downloader import Downloader
 
 from scrapy_norobots.events import CrawlDelayKept, Events, OriginLoaded, Received, Ruled
+from scrapy_norobots.features.crawl_delay.turns import FleetTurns
 from scrapy_norobots.rules.parser import crawl_delay
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import (
@@ -31,7 +33,9 @@ from scrapy_norobots.scrapy_api.internals import (
     set_crawl_delay,
 )
 from scrapy_norobots.scrapy_api.log import CrawlLog, Named
+from scrapy_norobots.settings import Section, error, flag, setting
 from scrapy_norobots.standard.decision import printable
+from scrapy_norobots.stores import without_password
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -58,20 +62,45 @@ class _Delayed:
     delays: dict[Origin, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class CrawlDelayConfig(Section):
+    """Whether all processes that share a store keep one delay for each site."""
+
+    shared: bool = setting(flag, "NOROBOTS_CRAWL_DELAY_SHARED")
+
+
 def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
-    """Keep the delays of a crawl if ``NOROBOTS_CRAWL_DELAY_MAX`` is set."""
+    """Keep the delays of a crawl if ``NOROBOTS_CRAWL_DELAY_MAX`` is set.
+
+    Raises `ValueError` if ``NOROBOTS_CRAWL_DELAY_SHARED`` is true and the store is not in Redis.
+    """
+    is_shared = CrawlDelayConfig.from_settings(crawler.settings).shared
+    if is_shared and not config.crawl_delay_max:
+        raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, "needs NOROBOTS_CRAWL_DELAY_MAX, which is 0")
     if config.crawl_delay_max:
-        SlotDelays(crawler, events, config.crawl_delay_max)
+        turns = _turns(crawler, config.store) if is_shared else None
+        SlotDelays(crawler, events, config.crawl_delay_max, turns)
+
+
+def _turns(crawler: Crawler, store: str) -> FleetTurns:
+    try:
+        return FleetTurns(crawler, store)
+    except (ImportError, ValueError) as exc:
+        problem = f"NOROBOTS_STORE = {without_password(store)!r} {exc}"
+        raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, problem) from None
 
 
 class SlotDelays:
     """The `Crawl-delay` of each download slot of one crawl."""
 
-    def __init__(self, crawler: Crawler, events: Events, longest: float) -> None:
-        """Take the longest delay that is kept, in seconds."""
+    def __init__(
+        self, crawler: Crawler, events: Events, longest: float, turns: FleetTurns | None = None
+    ) -> None:
+        """Take the longest delay that is kept, in seconds, and the turns of a fleet."""
         self._crawler = crawler
         self._events = events
         self._longest = longest
+        self._turns = turns
         self._log = CrawlLog(crawler, logger)
         self._shortened = Named()
         self._slots: dict[str, _Delayed] = {}
@@ -97,6 +126,10 @@ class SlotDelays:
         if self._downloader is not None:
             name, slot = named_slot_of(self._downloader, event.request, self._crawler.spider)
             self._keep(name, slot, access.snapshot.origin, kept)
+            if self._turns is not None and crawl_delay_of(slot):
+                # Another process may have downloaded the file just now.
+                age = time.time() - access.snapshot.time
+                self._turns.keep(slot, name, crawl_delay_of(slot), now() + crawl_delay_of(slot) - age)
 
     def ruled(self, event: Ruled) -> None:
         """Make the slot in which a request will be sent keep the delay of its origin, once it gets there."""
@@ -156,7 +189,10 @@ class SlotDelays:
         """Count the delay of a slot from a response on."""
         name = request.meta.get("download_slot")
         if name in self._slots:
-            _count_from_now(self._slots[name].slot)
+            slot = self._slots[name].slot
+            if self._turns is not None:
+                self._turns.respond(slot)
+            _count_from_now(slot)
 
     def _keep(self, name: str, slot: Any, origin: Origin | None, seconds: float) -> None:
         """Make a slot keep the delay of an origin, if it is the longest of its origins."""
@@ -168,7 +204,8 @@ class SlotDelays:
             kept = self._slots[name] = _Delayed(slot)
         elif kept.slot is not slot:  # Scrapy has collected the previous one
             slot.lastseen = max(slot.lastseen, kept.slot.lastseen)
-            set_crawl_delay(slot, crawl_delay_of(kept.slot))
+            self._set(name, slot, crawl_delay_of(kept.slot))
+            self._forget(kept.slot)
             kept.slot = slot
         if origin is None or kept.delays.get(origin, 0.0) == seconds:
             return
@@ -179,11 +216,22 @@ class SlotDelays:
             del kept.delays[min(kept.delays, key=kept.delays.__getitem__)]
         before = crawl_delay_of(slot)
         longest = max(kept.delays.values(), default=0.0)
-        set_crawl_delay(slot, longest)
+        self._set(name, slot, longest)
         if not longest:
             del self._slots[name]
         if longest > before and slot.lastseen:
             _count_from_now(slot)
+
+    def _set(self, name: str, slot: Any, seconds: float) -> None:
+        set_crawl_delay(slot, seconds, self._turns)
+        if self._turns is not None and seconds:
+            self._turns.keep(slot, name, seconds)
+        elif not seconds:
+            self._forget(slot)
+
+    def _forget(self, slot: Any) -> None:
+        if self._turns is not None:
+            self._turns.forget(slot)
 
     def _forget_slots(self) -> None:
         """Forget slots that Scrapy has collected and whose delay is over, if there are many slots."""
@@ -195,6 +243,7 @@ class SlotDelays:
                 self._downloader.slots.get(name) is not kept.slot
                 and kept.slot.lastseen + crawl_delay_of(kept.slot) < now()
             ):
+                self._forget(kept.slot)
                 del self._slots[name]
         self._slots_max = max(_SLOTS_MAX, 2 * len(self._slots))
 

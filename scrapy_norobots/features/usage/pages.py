@@ -1,0 +1,117 @@
+"""`PageUsage`: what a response and its robots.txt state about the use of a page.
+
+Only what the crawl has received is read: no other file is fetched. A page is parsed only if one of
+its META tags seems to have a word that is looked for. A response of whatever bytes raises no exception here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from urllib.parse import urljoin
+
+from scrapy.http import HtmlResponse, Response
+
+from scrapy_norobots.features.usage.statements import HEADER, META, Statement, read
+from scrapy_norobots.features.usage.words import (
+    CONTENT_USAGE,
+    LICENSE,
+    NOAI,
+    NOIMAGEAI,
+    TDM_POLICY,
+    TDM_RESERVATION,
+)
+from scrapy_norobots.scrapy_api.html import meta_tags, root_of
+from scrapy_norobots.standard.meta import terms_of
+
+# The headers with one value, by kind.
+_FIELDS = {
+    TDM_RESERVATION: "tdm-reservation",
+    TDM_POLICY: "tdm-policy",
+}
+_TAGS = frozenset(_FIELDS.values())
+_TERMS = (NOAI, NOIMAGEAI)
+
+# The headers that are read, in the form in which Scrapy keeps their names.
+_HEADERS = frozenset({b"Content-Usage", b"Tdm-Reservation", b"Tdm-Policy", b"Link", b"X-Robots-Tag"})
+
+# What a page with one of the tags contains. In UTF-16, it has null bytes.
+_TAG = re.compile(rb"<meta[^<]*(?:tdm-|noai|noimageai)", re.IGNORECASE)
+
+_TAGS_MAX = 1_000
+
+# RFC 8288, 3: a link and its parameters; commas and semicolons may stand in "<>" and in quotes.
+_LINK = re.compile(r'[\s,]*<([^>]*)>((?:[^,"]|"(?:[^"\\]|\\.)*")*)')
+_REL = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))', re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class PageUsage:
+    """What a site and one of its pages state about the use of the page.
+
+    - `robots_txt`: the statements of robots.txt that apply to the page and the robot, a tuple of `Statement`
+      by line; None if no robots.txt of the site is in memory.
+    - `page`: the statements of the page itself: its headers, then its META tags.
+    """
+
+    robots_txt: tuple[Statement, ...] | None
+    page: tuple[Statement, ...]
+
+    def refusal(self, purpose: str) -> Statement | None:
+        """Return the first statement that says no to a purpose, such as ``"ai-train"``; None if none does."""
+        every = (*(self.robots_txt or ()), *self.page)
+        return next((statement for statement in every if statement.says(purpose) is False), None)
+
+
+def read_page(response: Response, robot: str | bytes) -> tuple[Statement, ...]:
+    """Return what the headers and the META tags of a response state; of at most 1,000 tags."""
+    found: tuple[Statement, ...] = ()
+    if not _HEADERS.isdisjoint(response.headers):
+        found = tuple(_of_headers(response, robot))
+    if isinstance(response, HtmlResponse) and (_TAG.search(response.body) or b"\0" in response.body):
+        found += tuple(_of_tags(list(islice(meta_tags(root_of(response)), _TAGS_MAX)), robot))
+    return found
+
+
+def _of_headers(response: Response, robot: str | bytes) -> Iterator[Statement]:
+    usage = _values(response, "Content-Usage")
+    if usage:  # several lines are one value (RFC 9651, 4.2)
+        value = ", ".join(usage)
+        yield read(CONTENT_USAGE, HEADER, f"Content-Usage: {value}", value)
+    for kind, name in _FIELDS.items():
+        for value in _values(response, name):
+            yield read(kind, HEADER, f"{name}: {value}", value)
+    for value in _values(response, "Link"):
+        for url, parameters in _LINK.findall(value):
+            relations = " ".join("".join(found) for found in _REL.findall(parameters))
+            if "license" in relations.lower().split():
+                yield read(LICENSE, HEADER, f"Link: {value}", _absolute(response.url, url))
+    yield from _of_terms(HEADER, terms_of(robot, (), _values(response, "X-Robots-Tag")))
+
+
+def _of_tags(tags: Sequence[tuple[str, str]], robot: str | bytes) -> Iterator[Statement]:
+    for name, content in tags:
+        kind = name.strip().lower()
+        if kind in _TAGS:
+            yield read(kind, META, f'<meta name="{name}" content="{content}">', content.strip())
+    yield from _of_terms(META, terms_of(robot, tags, ()))
+
+
+def _of_terms(source: str, asked: Sequence[tuple[set[str], str]]) -> Iterator[Statement]:
+    for terms, text in asked:
+        for term in _TERMS:
+            if term in terms:
+                yield read(term, source, text, "")
+
+
+def _values(response: Response, name: str) -> list[str]:
+    return [value.decode("latin-1").strip() for value in response.headers.getlist(name)]
+
+
+def _absolute(base: str, url: str) -> str:
+    try:
+        return urljoin(base, url.strip())
+    except ValueError:
+        return url

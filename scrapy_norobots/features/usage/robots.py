@@ -1,0 +1,261 @@
+"""`UsageStatements`: the statements of one robots.txt, and which of them apply to a URL and a robot.
+
+Groups are read by RFC 9309, which the drafts extend: a blank line does not end a group, all groups that name
+the robot apply, and else those for ``*``. Names are compared as in the strict reading (A2), so that no
+statement is missed. A line outside any group, or after a blank line, applies to every robot as well: it
+stands in no record of the 1994 standard, and was probably meant for all. In a doubt, a no applies.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_norobots.features.usage.statements import ROBOTS_TXT, TOO_MANY, Statement, read, split_path
+from scrapy_norobots.features.usage.words import CONTENT_SIGNAL, CONTENT_USAGE, LICENSE
+from scrapy_norobots.rules.parser import Statements
+from scrapy_norobots.standard import Decision, Finding, Reason, Rule, Severity, Verdict
+from scrapy_norobots.standard.decision import printable, quoted
+from scrapy_norobots.standard.lines import BLANKS, is_html, to_lines, to_text
+from scrapy_norobots.standard.names import names_robot, to_name
+from scrapy_norobots.standard.records import DEFAULT_NAME
+from scrapy_norobots.standard.urls import is_robots_txt, normal, split
+
+if TYPE_CHECKING:
+    from scrapy_norobots.standard import Origin
+
+GROUP, AFTER_BLANK, OUTSIDE = "group", "after a blank line", "outside any group"
+
+_KINDS = frozenset({CONTENT_USAGE, CONTENT_SIGNAL, LICENSE})
+_ANY_KIND = re.compile("|".join(_KINDS), re.IGNORECASE)
+
+# The largest number of statements of a file that are read, so that a question is fast.
+_MOST = 1_000
+
+# The statements for at most this many robots are cached.
+_ROBOTS_REMEMBERED = 64
+
+# How many statements a fact lists.
+_LISTED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class MalformedStatement(Finding):
+    """A line of a robots.txt that states something about the use of pages, and is malformed."""
+
+    @property
+    def severity(self) -> Severity:
+        """A warning: the line does not follow its own draft."""
+        return Severity.WARNING
+
+    @property
+    def clause(self) -> str:
+        """Empty: the 1994 standard has no such lines."""
+        return ""
+
+
+def malformed_statements(body: bytes) -> list[Finding]:
+    """Return a finding for each statement of a file that cannot be read as a whole, by line."""
+    return [
+        MalformedStatement(
+            "malformed-statement", one.line or 0, one.text, f"{one.kind}: {printable(one.problem)}."
+        )
+        for one in UsageStatements(body).all
+        if one.problem
+    ]
+
+
+class Found(NamedTuple):
+    """A statement; `group` is the number of its group, None if there is none; `path` is in normal form."""
+
+    statement: Statement
+    group: int | None
+    path: str
+
+
+class _OfRobot(NamedTuple):
+    """The statements of a robot's own groups, and those for every robot; a no of either set is a no.
+
+    `everywhere` are those that apply to any target, if no statement has a path.
+    """
+
+    own: list[Found]
+    every: list[Found]
+    everywhere: list[Statement] | None = None
+
+
+class UsageStatements(Statements):
+    """What one robots.txt states about the use of pages.
+
+    A URL is forbidden if a statement that applies says no to one of `purposes`. Any body is accepted.
+    """
+
+    def __init__(self, body: bytes, purposes: Sequence[str] = ()) -> None:
+        self._purposes = purposes
+        self._groups: list[list[str]] = []
+        self._found = list(self._read(to_text(body)))
+        self._of_robots: dict[str, _OfRobot] = {}  # by name of the robot
+        names = sum(len(group) for group in self._groups)
+        self.size = 500 + 150 * names + 1_000 * len(self._found) if self._found else 500
+
+    @property
+    def all(self) -> tuple[Statement, ...]:
+        """All statements of the file, by line."""
+        return tuple(found.statement for found in self._found)
+
+    def on(self, target: str, robot: str | bytes) -> list[Statement]:
+        """Return the statements that apply to a target (a path with its query) and a robot, by line."""
+        found = self._for(robot)
+        return _applying(found, normal(target)) if found.everywhere is None else found.everywhere
+
+    def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
+        """Return whether a statement says no to one of the purposes for `target`, a path with its query."""
+        return bool(self._purposes) and self._refusal(target, robot) is not None
+
+    def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
+        """Return whether all purposes are allowed for `url`, and the first line that says no to one."""
+        target = split(url)[1]
+        refusal = None if target is None else self._refusal(target, robot)
+        decision = Decision(Verdict.ALLOWED, url, to_name(robot), Reason.STATEMENT, source=source)
+        if refusal is None:
+            return decision
+        statement, purpose = refusal
+        assert statement.line is not None  # it is one of robots.txt
+        detail = (
+            f"line {statement.line} of {printable(source or 'robots.txt')}, {quoted(statement.text)}, "
+            f"says no to {purpose!r} (NOROBOTS_PURPOSES)"
+        )
+        return Decision(
+            verdict=Verdict.FORBIDDEN,
+            url=url,
+            robot=decision.robot,
+            reason=Reason.STATEMENT,
+            rule=Rule(statement.line, statement.text),
+            source=source,
+            detail=detail,
+            parser=type(self).__name__,
+        )
+
+    def facts(self, url: str, robot: str | bytes) -> list[dict[str, Any]]:
+        """Return the statements that apply to a URL as plain data; at most 20 of them."""
+        target = split(url)[1]
+        return [] if target is None else [one.facts() for one in self.on(target, robot)[:_LISTED]]
+
+    def _refusal(self, target: str, robot: str | bytes) -> tuple[Statement, str] | None:
+        if not self._found or not self._purposes or is_robots_txt(target):
+            return None
+        refusals = (
+            (one, each)
+            for one in self.on(target, robot)
+            for each in self._purposes
+            if one.says(each) is False
+        )
+        return next(refusals, None)
+
+    def _for(self, robot: str | bytes) -> _OfRobot:
+        name = to_name(robot)
+        found = self._of_robots.get(name)
+        if found is None:
+            if len(self._of_robots) >= _ROBOTS_REMEMBERED:
+                self._of_robots.clear()
+            groups = self._groups_of(name)
+            found = _OfRobot(
+                [each for each in self._found if each.group in groups],
+                [each for each in self._found if each.statement.place != GROUP],
+            )
+            if all(each.statement.kind != CONTENT_USAGE for each in (*found.own, *found.every)):
+                found = found._replace(everywhere=_applying(found, ""))
+            self._of_robots[name] = found
+        return found
+
+    def _groups_of(self, name: str) -> set[int | None]:
+        folded = name.casefold()
+        own: set[int | None] = {
+            number
+            for number, names in enumerate(self._groups)
+            if any(names_robot(value, folded) for value in names)
+        }
+        return own or {number for number, names in enumerate(self._groups) if DEFAULT_NAME in names}
+
+    def _read(self, text: str) -> Iterator[Found]:
+        if _ANY_KIND.search(text) is None or is_html(text):
+            return
+        is_open = False  # whether a User-agent line would belong to the last group
+        place, count = OUTSIDE, 0
+        for number, line in enumerate(to_lines(text), 1):
+            field, colon, value = line.partition("#")[0].partition(":")
+            kind, value = field.strip(BLANKS).lower(), value.strip(BLANKS)
+            if not colon:
+                if place == GROUP and not line.strip(BLANKS):
+                    place = AFTER_BLANK
+            elif kind == "user-agent":
+                if not is_open:
+                    self._groups.append([])
+                self._groups[-1].append(value)
+                is_open, place = True, GROUP
+            elif kind in _KINDS:
+                count += 1
+                yield self._statement(kind, line.strip(BLANKS), value, number, place, count > _MOST)
+                if count > _MOST:
+                    return
+                is_open = is_open and kind == LICENSE
+            else:
+                is_open = is_open and kind == "sitemap"  # these are about the whole file
+
+    def _statement(self, kind: str, text: str, value: str, line: int, place: str, is_last: bool) -> Found:
+        group = len(self._groups) - 1 if place != OUTSIDE else None
+        if is_last:
+            return Found(Statement(kind, ROBOTS_TXT, text[:200], None, TOO_MANY, line, OUTSIDE), None, "")
+        if kind == LICENSE:
+            return Found(read(kind, ROBOTS_TXT, text, value, line=line), None, "")
+        path = ""
+        if kind == CONTENT_USAGE:
+            path, value = split_path(value)
+        statement = read(kind, ROBOTS_TXT, text, value, line=line, place=place, path=path[:200])
+        return Found(statement, group, normal(path, is_prefix=True) if path else "")
+
+
+def _applying(found: _OfRobot, target: str) -> list[Statement]:
+    """Return the statements for a robot that apply to a target in normal form, by line."""
+    lines = {one.line or 0: one for each in (found.own, found.every) for one in _of_set(each, target)}
+    return [lines[line] for line in sorted(lines)]
+
+
+def _of_set(found: Sequence[Found], target: str) -> Iterator[Statement]:
+    """Yield the statements of a set that apply to a target.
+
+    Of the ``Content-Usage`` lines, these are the ones with the longest path (draft-ietf-aipref-attach, 3.1).
+    """
+    longest = -1
+    by_path: list[Statement] = []
+    for each in found:
+        if each.statement.kind != CONTENT_USAGE:
+            yield each.statement
+        elif len(each.path) >= longest and matches(each.path, target):
+            by_path = [each.statement] if len(each.path) > longest else [*by_path, each.statement]
+            longest = len(each.path)
+    yield from by_path
+
+
+def matches(path: str, target: str) -> bool:
+    """Return whether a path applies to a target: a prefix, in which ``*`` and a final ``$`` are special.
+
+    These are the paths of RFC 9309 (2.2.2, 2.2.3). The time is at most proportional to both lengths.
+    """
+    first, *parts = path.removesuffix("$").split("*")
+    if not target.startswith(first):
+        return False
+    place = len(first)
+    last = parts.pop() if parts else None
+    for part in parts:
+        place = target.find(part, place)
+        if place < 0:
+            return False
+        place += len(part)
+    if not path.endswith("$"):
+        return last is None or target.find(last, place) >= 0
+    return (
+        place == len(target) if last is None else target.endswith(last) and len(target) - len(last) >= place
+    )

@@ -1,0 +1,136 @@
+"""A fleet keeps the Crawl-delay of a site together, with `NOROBOTS_CRAWL_DELAY_SHARED`."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import signal
+import threading
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.helpers.running.crawling import ADDON, Crawl, crawl, run_crawl
+from tests.helpers.running.redisserver import RedisServer
+from tests.helpers.sites import Answer, Hit, Site, page
+
+PROCESSES = 4
+HOSTS = [f"127.0.2.{number}" for number in range(1, 21)]
+PAGES = [f"/page/{number}" for number in range(3)]
+SHARED = {**ADDON, "NOROBOTS_CRAWL_DELAY_MAX": 5, "NOROBOTS_CRAWL_DELAY_SHARED": True}
+
+
+class Town(Site):
+    """Hosts with a Crawl-delay, whose front pages are sent after each process has sent a request."""
+
+    def __init__(self, delay: float) -> None:
+        super().__init__(host="0.0.0.0")
+        self._robots = f"User-agent: *\nCrawl-delay: {delay}\n"
+        self._all_are_here = threading.Event()
+        self.workers: set[str] = set()
+
+    def answer(self, hit: Hit) -> Answer:
+        if hit.target == "/robots.txt":
+            return Answer(self._robots)
+        self.workers.add(hit.headers["user-agent"])
+        if len(self.workers) == PROCESSES:
+            self._all_are_here.set()
+        if hit.target != "/":
+            return page()
+        self._all_are_here.wait(60)
+        return page(*PAGES)
+
+    def gaps(self) -> dict[str, list[float]]:
+        """The seconds between requests to each host, in order."""
+        times = defaultdict(list)
+        for hit in self.hits:
+            times[hit.host].append(hit.time)
+        return {
+            host: [after - before for before, after in itertools.pairwise(all_)]
+            for host, all_ in ((host, sorted(found)) for host, found in times.items())
+        }
+
+
+def test_four_processes_keep_the_delay_of_each_site_together(redis_server: RedisServer) -> None:
+    pytest.importorskip("scrapy_redis", reason="scrapy-redis is not installed")
+    redis = pytest.importorskip("redis")
+    from tests.helpers.spiders.fleet import SETTINGS
+
+    settings = {**SHARED, **SETTINGS, "REDIS_URL": redis_server.url, "NOROBOTS_STORE": redis_server.url}
+
+    def work(number: int) -> Crawl:
+        return crawl(
+            settings={**settings, "USER_AGENT": f"worker{number}", "CONCURRENT_REQUESTS": 5},
+            spider="tests.helpers.spiders.fleet.Worker",
+            # From scrapy-redis.
+            deprecated=r"Passing a .spider. argument|Spider\.log|scrapy_redis\.|scrapy\.http\.FormRequest",
+            arguments={"follow": True},
+            timeout=120,
+        )
+
+    with (
+        Town(delay=2) as site,
+        redis.Redis.from_url(redis_server.url) as client,
+        ThreadPoolExecutor(PROCESSES) as pool,
+    ):
+        for host in HOSTS:
+            client.rpush("fleet:start_urls", json.dumps({"url": f"{site.url_of(host)}/"}))
+        seen = list(pool.map(work, range(PROCESSES)))
+        gaps = site.gaps()
+        assert len(site.hits) == len(HOSTS) * (2 + len(PAGES))
+        assert len(site.workers) == PROCESSES
+    assert min(min(found) for found in gaps.values()) > 1.5  # the machine may be busy
+    assert not any(one.log_lines("WARNING", "NOROBOTS_CRAWL_DELAY_SHARED") for one in seen)
+
+
+def test_without_redis_each_process_keeps_the_delay_by_itself(redis_server: RedisServer) -> None:
+    """The first page is asked for while Redis is there; then it is stopped."""
+    pytest.importorskip("redis")
+
+    def stop(hit: Hit) -> Answer:
+        redis_server.stop()
+        return page(*PAGES)
+
+    with Site("User-agent: *\nCrawl-delay: 1\n", answers={"/": stop}) as site:
+        settings = {**SHARED, "NOROBOTS_STORE": redis_server.url}
+        seen = crawl(f"{site.url}/", settings=settings, arguments={"follow": True})
+    assert len(seen.pages) == 1 + len(PAGES)
+    [line] = seen.log_lines("WARNING", "NOROBOTS_CRAWL_DELAY_SHARED")
+    assert "each process keeps the Crawl-delay of a site by itself" in line
+    times = [hit.time for hit in site.hits]
+    assert min(after - before for before, after in itertools.pairwise(times)) > 0.95
+
+
+def test_a_redis_that_hangs_does_not_stop_a_crawl(redis_server: RedisServer) -> None:
+    pytest.importorskip("redis")
+
+    def hang(hit: Hit) -> Answer:
+        redis_server.send_signal(signal.SIGSTOP)
+        return page(*PAGES)
+
+    with Site("User-agent: *\nCrawl-delay: 0.2\n", answers={"/": hang}) as site:
+        settings = {**SHARED, "NOROBOTS_STORE": redis_server.url}
+        seen = crawl(f"{site.url}/", settings=settings, arguments={"follow": True})
+    assert len(seen.pages) == 1 + len(PAGES)
+    [line] = seen.log_lines("WARNING", "NOROBOTS_CRAWL_DELAY_SHARED")
+    assert "TimeoutError" in line
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"NOROBOTS_CRAWL_DELAY_MAX": 0}, "needs NOROBOTS_CRAWL_DELAY_MAX, which is 0"),
+        ({}, "NOROBOTS_STORE = 'memory' is not a Redis store; expected redis://host:port/db"),
+        (
+            {"NOROBOTS_STORE": "redis://:secret@host:port"},
+            "NOROBOTS_STORE = 'redis://:***@host:port' invalid Redis URL: the port must be a number",
+        ),
+    ],
+)
+def test_a_shared_delay_needs_a_delay_and_redis(changes: dict[str, Any], problem: str) -> None:
+    pytest.importorskip("redis")
+    done = run_crawl("data:,", settings={**SHARED, **changes})
+    assert f"ValueError: NOROBOTS_CRAWL_DELAY_SHARED = True: {problem}" in done.stderr
+    assert "secret" not in done.stderr

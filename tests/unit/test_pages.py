@@ -1,0 +1,145 @@
+"""`pages`: what a response states about its use, in headers and META tags."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy.http import HtmlResponse, Response
+
+from scrapy_norobots.features.usage.pages import PageUsage, read_page
+from scrapy_norobots.features.usage.statements import Statement, read
+
+URL = "http://town.example/a/page"
+
+
+def page(body: str | bytes = b"", **headers: Any) -> list[tuple[str, str, Any, str]]:
+    data = body if isinstance(body, bytes) else body.encode()
+    fields = {name.replace("_", "-"): value for name, value in headers.items()}
+    found = read_page(HtmlResponse(URL, body=data, headers=fields), "FooBot/1.0")
+    return [(one.kind, one.source, one.value, one.problem) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("headers", "found"),
+    [
+        ({"Content_Usage": "train-ai=n"}, ("content-usage", {"train-ai": False})),
+        ({"Content_Usage": ["ai=n", "search=y"]}, ("content-usage", {"ai": False, "search": True})),
+        ({"tdm_reservation": "1"}, ("tdm-reservation", True)),
+        ({"TDM_Reservation": "0"}, ("tdm-reservation", False)),
+        ({"tdm_policy": "https://town.example/p.json"}, ("tdm-policy", "https://town.example/p.json")),
+        ({"Link": '<https://a.example/l>; rel="license"'}, ("license", "https://a.example/l")),
+        ({"Link": "</l.xml>; type=x; rel=license"}, ("license", "http://town.example/l.xml")),
+        ({"Link": '<l>; title="a, b; rel=x"; rel="next License"'}, ("license", "http://town.example/a/l")),
+        ({"Link": '<x>; rel=next, <https://a.example/l,m>; rel=license'}, ("license", "https://a.example/l,m")),
+        ({"X_Robots_Tag": "noai"}, ("noai", True)),
+        ({"X_Robots_Tag": "noindex, NoImageAI"}, ("noimageai", True)),
+        ({"X_Robots_Tag": "foobot: noai"}, ("noai", True)),
+    ],
+)  # fmt: skip
+def test_headers(headers: Any, found: tuple[str, Any]) -> None:
+    assert page(**headers) == [(found[0], "header", found[1], "")]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Link": "https://a.example/l; rel=license"},
+        {"Link": '<https://a.example/l>; rel="next"'},
+        {"Link": '<https://a.example/l>; title="rel=license"'},
+        {"Link": "<https://a.example/l>"},
+        {"Link": "<https://a.example/l; rel=license"},
+        {"Link": '<https://a.example/l>; rel="licenses"'},
+        {"Link": "rel=license"},
+        {"Link": ""},
+        {"Link": "<>"},
+        {"Link": '<https://a.example/l>; rev="license"'},
+        {"X_Robots_Tag": "barbot: noai"},
+        {"X_Robots_Tag": "noais"},
+        {"X_Robots_Tag": "max-snippet: noai"},
+        {},
+    ],
+)
+def test_headers_that_state_nothing(headers: Any) -> None:
+    assert page(**headers) == []
+
+
+@pytest.mark.parametrize(
+    ("tag", "found"),
+    [
+        ('<meta name="tdm-reservation" content="1">', ("tdm-reservation", True, "")),
+        ("<META NAME=TDM-Reservation CONTENT=0>", ("tdm-reservation", False, "")),
+        ('<meta name="tdm-reservation" content="all">', ("tdm-reservation", None, "neither 0 nor 1")),
+        ('<meta content="https://a.example/p" name="tdm-policy">', ("tdm-policy", "https://a.example/p", "")),
+        ('<meta name="tdm-policy" content="/p">', ("tdm-policy", None, "not an absolute URL")),
+        ('<meta name="robots" content="noai, noindex">', ("noai", True, "")),
+        ('<meta name="ROBOTS" content="NOIMAGEAI">', ("noimageai", True, "")),
+        ('<meta name="foobot" content="noai">', ("noai", True, "")),
+    ],
+)
+def test_meta_tags(tag: str, found: tuple[str, Any, str]) -> None:
+    kind, value, problem = found
+    assert page(f"<html><head>{tag}</head><body>a") == [(kind, "meta", value, problem)]
+    assert page(f"<body><p>{tag}".encode("utf-16")) == [(kind, "meta", value, problem)]
+    assert read_page(Response(URL, body=tag.encode()), "FooBot") == ()
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        '<meta name="barbot" content="noai">',
+        '<meta name="description" content="noai">',
+        '<meta property="tdm-reservation" content="1">',
+        '<!-- <meta name="robots" content="noai"> -->',
+        "<p>noai and tdm-reservation</p>",
+        '<meta name="robots" content="index, follow">',
+        '<template><meta name="robots" content="noai"></template>',
+        '<script>"<meta name=robots content=noai>"</script>',
+        '<meta name="robots">noai',
+        "<meta content=noai>",
+    ],
+)
+def test_meta_tags_that_state_nothing(tag: str) -> None:
+    assert page(f"<html><head>{tag}</head><body>a") == []
+
+
+def test_a_malformed_header_says_why() -> None:
+    ((kind, _, value, problem),) = page(Content_Usage="train-ai = n")
+    assert (kind, value) == ("content-usage", None)
+    assert problem.startswith("not a dictionary of RFC 9651")
+
+
+def test_a_page_without_the_words_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrapy_norobots.features.usage.pages.root_of", lambda response: 1 / 0)
+    assert page("<html><head><meta name=robots content=noindex><title>a</title></head>") == []
+
+
+def test_the_object_of_a_page_finds_a_refusal_and_can_be_pickled() -> None:
+    line = read("content-signal", "robots.txt", "Content-Signal: search=no", "search=no", line=2)
+    tag = Statement("noai", "meta", "<meta>", True)
+    usage = PageUsage((line,), (tag,))
+    assert usage.refusal("search") is line
+    assert usage.refusal("ai-train") is tag
+    assert usage.refusal("ai-input") is None
+    assert PageUsage(None, (tag,)).refusal("search") is None
+    assert pickle.loads(pickle.dumps(usage)) == usage
+
+
+VALUES = st.sampled_from(
+    ["<", ">", ";", ",", '"', "rel", "=", "license", "\\", " ", "noai", ":", "http://[", "a"]
+)
+
+
+@given(
+    st.lists(VALUES, max_size=12).map("".join) | st.text("\x80\xff\t<>;,=", max_size=20),
+    st.binary(max_size=40),
+)
+def test_any_response_is_read_without_an_exception(value: str, body: bytes) -> None:
+    names = ("Link", "Content_Usage", "tdm_reservation", "tdm_policy", "X_Robots_Tag")
+    found = page(
+        b"<meta name=robots content=noai>" + body, **{name: value.encode("latin-1") for name in names}
+    )
+    assert all(kind for kind, *_ in found)

@@ -1,0 +1,257 @@
+"""`statements`: one statement about the use of pages; each syntax, and what is malformed."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_norobots.features.usage.statements import (
+    LONGEST,
+    NEEDS_LIBRARY,
+    TOO_LONG,
+    Statement,
+    read,
+    split_path,
+    stated,
+)
+from scrapy_norobots.features.usage.words import PURPOSES
+
+KINDS = ("content-usage", "content-signal", "license", "tdm-reservation", "tdm-policy", "noai", "noimageai")
+
+
+def said(kind: str, value: str) -> Statement:
+    return read(kind, "header", f"{kind}: {value}", value)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("train-ai=n", {"train-ai": False}),
+        ("train-ai=y", {"train-ai": True}),
+        ("train-ai=n, search=y", {"train-ai": False, "search": True}),
+        ("train-ai=n,ai-use=n , search=y", {"train-ai": False, "ai-use": False, "search": True}),
+        ("train-ai=y, train-ai=n", {"train-ai": False}),  # RFC 9651: the last one
+        ("train-ai=n;since=2026", {"train-ai": False}),  # parameters are ignored
+        ("bots=n", {"bots": False}),
+    ],
+)
+def test_content_usage(value: str, words: dict[str, bool]) -> None:
+    statement = said("content-usage", value)
+    assert (statement.value, statement.problem) == (words, "")
+
+
+@pytest.mark.parametrize(
+    ("value", "words", "problem"),
+    [
+        ("", {}, "states no preference"),
+        ("train-ai = n", None, "not a dictionary of RFC 9651: 'train-ai' should be followed by"),
+        ("Train-AI=n", None, "not a dictionary of RFC 9651: "),
+        ("train-ai=n,", None, "not a dictionary of RFC 9651: "),
+        ("train-ai=n; search=y; ", None, "not a dictionary of RFC 9651: "),
+        ("train-ai=n search=y", None, "not a dictionary of RFC 9651: "),
+        ('train-ai="n', None, "not a dictionary of RFC 9651: "),
+        ("=n", None, "not a dictionary of RFC 9651: "),
+        ("trän-ai=n", None, "not a dictionary of RFC 9651: "),
+        ("train-ai=no", {"train-ai": None}, "'train-ai' has another value than y or n, so it is unknown"),
+        ("train-ai", {"train-ai": None}, "'train-ai' has another value than y or n, so it is unknown"),
+        ('train-ai="n", search=y', {"train-ai": None, "search": True}, "'train-ai' has another value"),
+        ("train-ai=(n)", {"train-ai": None}, "'train-ai' has another value"),
+    ],
+)
+def test_malformed_content_usage(value: str, words: Any, problem: str) -> None:
+    statement = said("content-usage", value)
+    assert statement.value == words
+    assert statement.problem.startswith(problem)
+    assert statement.says("ai-train") is None
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("ai-train=no", {"ai-train": False}),
+        ("search=yes, ai-input=yes, ai-train=no", {"search": True, "ai-input": True, "ai-train": False}),
+        ("search=yes,ai-train=no", {"search": True, "ai-train": False}),
+        ("search=yes, ai-train=no, use=reference", {"search": True, "ai-train": False, "use": "reference"}),
+        ("Search=Yes, AI-Train=NO", {"search": True, "ai-train": False}),
+        ("use=immediate", {"use": "immediate"}),
+        ("use=full", {"use": "full"}),
+        ("ai-train=no, ai-train=yes", {"ai-train": False}),
+        ("ai-paint=no", {"ai-paint": False}),
+    ],
+)
+def test_content_signal(value: str, words: dict[str, Any]) -> None:
+    statement = said("content-signal", value)
+    assert (statement.value, statement.problem) == (words, "")
+
+
+@pytest.mark.parametrize(
+    ("value", "words", "wrong"),
+    [
+        ("", None, ""),
+        ("no", None, "no"),
+        ("ai-train", None, "ai-train"),
+        ("ai-train=maybe", None, "ai-train=maybe"),
+        ("ai-train = no", {"ai-train": False}, "ai-train = no"),
+        ("ai-train=n", None, "ai-train=n"),
+        ("search=yes; ai-train=no", {"search": True, "ai-train": False}, "search=yes; ai-train=no"),
+        ("search=yes ai-train=no", {"search": True, "ai-train": False}, "search=yes ai-train=no"),
+        ("search=yes, ai-train=no,", {"search": True, "ai-train": False}, ""),
+        ("use=always", None, "use=always"),
+        ("use=no", None, "use=no"),
+        ("ai_train=no", None, "ai_train=no"),
+        ("ai-train:no", None, "ai-train:no"),
+    ],
+)
+def test_malformed_content_signals_say_what_is_clear_in_them(value: str, words: Any, wrong: str) -> None:
+    statement = said("content-signal", value)
+    assert statement.value == words
+    assert statement.problem == f"{wrong!r} is not word=yes or word=no; commas separate several of them"
+
+
+@pytest.mark.parametrize("kind", ["license", "tdm-policy"])
+@pytest.mark.parametrize(
+    "url", ["https://town.example/license.xml", "http://town.example", "https://[::1]/a?b#c"]
+)
+def test_a_license_and_a_policy_are_absolute_urls(kind: str, url: str) -> None:
+    statement = said(kind, url)
+    assert (statement.value, statement.problem) == (url, "")
+    assert [statement.says(purpose) for purpose in PURPOSES] == [None, None, None]
+
+
+@pytest.mark.parametrize("kind", ["license", "tdm-policy"])
+@pytest.mark.parametrize(
+    "url",
+    ["", "/license.xml", "license.xml", "town.example/a", "<https://town.example/a>", "https://", "https:/a",
+     "https://town.example/a b", "https://[::1/a", "//town.example/a", "mailto:town@town.example", "https://\x00"],
+)  # fmt: skip
+def test_another_value_is_no_license(kind: str, url: str) -> None:
+    statement = said(kind, url)
+    assert (statement.value, statement.problem) == (None, "not an absolute URL")
+
+
+@pytest.mark.parametrize(("value", "parsed", "trains"), [("1", True, False), ("0", False, None)])
+def test_tdm_reservation(value: str, parsed: bool, trains: bool | None) -> None:
+    statement = said("tdm-reservation", value)
+    assert (statement.value, statement.problem) == (parsed, "")
+    assert statement.says("ai-train") is trains
+    assert statement.says("search") is None
+
+
+@pytest.mark.parametrize("value", ["", "2", "true", "yes", "-1", "1.0", "01", "1, 1", "?1", "\u0661"])
+def test_another_reservation_is_malformed(value: str) -> None:
+    statement = said("tdm-reservation", value)
+    assert (statement.value, statement.problem) == (None, "neither 0 nor 1")
+    assert statement.says("ai-train") is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "purposes"),
+    [
+        ("content-signal", "search=no", {"search"}),
+        ("content-signal", "ai-input=no, ai-train=yes", {"ai-input"}),
+        ("content-usage", "train-ai=n", {"ai-train"}),
+        ("content-usage", "ai-use=n, search=n", {"ai-input", "search"}),
+        ("content-usage", "ai=n", {"ai-input", "ai-train"}),
+        ("content-usage", "ai=n, train-ai=y", {"ai-input", "ai-train"}),
+        ("content-usage", "bots=n", set(PURPOSES)),
+        ("content-usage", "train-genai=n", {"ai-train"}),
+        ("noai", "", {"ai-train"}),
+        ("noimageai", "", {"ai-train"}),
+    ],
+)
+def test_each_vocabulary_has_words_for_the_purposes(kind: str, value: str, purposes: set[str]) -> None:
+    statement = said(kind, value)
+    assert {purpose for purpose in PURPOSES if statement.says(purpose) is False} == purposes
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "rest"),
+    [
+        ("train-ai=n", "", "train-ai=n"),
+        ("/a train-ai=n", "/a", "train-ai=n"),
+        ("/a\ttrain-ai=n", "/a", "train-ai=n"),
+        ("/a   train-ai=n, search=y", "/a", "train-ai=n, search=y"),
+        ("/a", "/a", ""),
+        ("/ train-ai=n", "/", "train-ai=n"),
+        ("*/a train-ai=n", "", "*/a train-ai=n"),
+        ("", "", ""),
+    ],
+)
+def test_a_path_starts_with_a_slash_and_ends_at_a_blank(value: str, path: str, rest: str) -> None:
+    assert split_path(value) == (path, rest)
+
+
+def test_a_statement_that_is_too_long_is_a_no_to_every_use() -> None:
+    statement = said("content-signal", "search=yes, " * LONGEST)
+    assert (statement.value, statement.problem) == (None, TOO_LONG)
+    assert len(statement.text) == LONGEST
+    assert [statement.says(purpose) for purpose in PURPOSES] == [False, False, False]
+
+
+def test_facts_leave_out_what_is_empty() -> None:
+    facts = read("content-signal", "robots.txt", "Content-Signal: x", "x", line=3, place="group").facts()
+    assert list(facts) == ["kind", "source", "line", "place", "text", "problem"]
+    assert said("tdm-reservation", "0").facts()["value"] is False
+
+
+def test_what_is_stated_is_summed_up_in_few_words() -> None:
+    statements = [said("content-signal", "ai-train=no, x"), said("license", "https://town.example/")]
+    assert stated(statements) == {"content-signal", "license", "no to ai-train", "malformed"}
+    assert stated([]) == set()
+
+
+def test_without_the_library_a_dictionary_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "http_sf", None)
+    statement = said("content-usage", "train-ai=n")
+    assert (statement.value, statement.problem) == (None, NEEDS_LIBRARY)
+    assert said("content-signal", "ai-train=no").value == {"ai-train": False}
+
+
+PIECES = st.sampled_from(
+    [
+        "train-ai",
+        "ai-train",
+        "search",
+        "use",
+        "=",
+        "=n",
+        "=no",
+        "=yes",
+        "=y",
+        ",",
+        ", ",
+        ";",
+        " ",
+        "\t",
+        '"',
+        "(",
+        ")",
+        ":",
+        "?1",
+        "/",
+        "https://",
+        "town.example",
+        "<",
+        ">",
+        "[",
+        "]",
+        "%",
+        "\\",
+        "@",
+        "1",
+        "\udc80",
+        "\ud800",
+    ]
+)
+
+
+@given(st.sampled_from(KINDS), st.lists(PIECES, max_size=20).map("".join) | st.text(max_size=50))
+def test_any_text_is_read_without_an_exception(kind: str, text: str) -> None:
+    statement = said(kind, text)
+    assert statement.value is not None or statement.problem
+    assert all(statement.says(purpose) in (True, False, None) for purpose in PURPOSES)
+    assert stated([statement]) <= {kind, "malformed", *(f"no to {purpose}" for purpose in PURPOSES)}
