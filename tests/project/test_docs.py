@@ -12,8 +12,11 @@ import pytest
 import scrapy
 
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
-from scrapy_norobots.rules.access import NOT_NOW, PRESETS, StatusPolicy
+from scrapy_norobots.rules.access import NOT_NOW, PRESETS, Judge, StatusPolicy
+from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.settings import DEFAULTS
+from scrapy_norobots.standard import Origin, RobotsTxt
 from scrapy_norobots.waiting.source import FILTERED
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.settings import read_all
@@ -102,8 +105,12 @@ def test_the_docs_have_every_preset() -> None:
         "`error`": (None,),
     }
     table = {row[0]: row[1:] for row in rows if row[0] != "2xx"}
+    origin = Origin("http", "town.example", 80)
     for start, statuses in samples.items():
-        (actions,) = (cells for key, cells in table.items() if key.startswith(start))
+        ((temporary, *actions),) = (cells for key, cells in table.items() if key.startswith(start))
+        judge = Judge(StatusPolicy.of("allow"), Freshness(0, 0, 0, 0), RobotsTxt.parse)
+        outcomes = [judge.judge(Snapshot(origin, origin.robots_url, 0, status)) for status in statuses]
+        assert {outcome.temporary for outcome in outcomes} == {temporary == "yes"}, start
         for preset, action in zip(PRESETS, actions, strict=True):
             policy = StatusPolicy.of(preset)
             assert {policy.look_up(status)[1] for status in statuses} == {action.partition(",")[0]}, start
