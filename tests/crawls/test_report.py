@@ -48,8 +48,8 @@ def test_a_crawl_logs_and_reports_what_it_met(mode: str, tmp_path: Path) -> None
         ("closed (5xx)", 1),
     }
     assert facts["dropped_most"] == [
-        {"origin": town.url, "line": 2, "text": "/back/", "count": 2},
-        {"origin": shut.url, "line": None, "text": "closed (5xx)", "count": 1},
+        {"origin": town.url, "line": 2, "text": "/back/", "robot": None, "count": 2},
+        {"origin": shut.url, "line": None, "text": "closed (5xx)", "robot": None, "count": 1},
     ]
     counts = {
         site: (row_of(facts, site)["requests"], row_of(facts, site)["dropped"]) for site in (town, shut)

@@ -22,6 +22,7 @@ from scrapy_norobots.rules.parser import AllRules
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, records, rules
 from scrapy_norobots.standard.urls import split
+from scrapy_norobots.stores import Locked
 from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
 from scrapy_norobots.waiting.sites import Sites
 from tests.helpers.worlds.features import Items
@@ -83,7 +84,12 @@ def _forget_what_is_stored(_urls: list[str]) -> None:
     async def load(_: CircuitBreaker, __: Origin) -> tuple[Snapshot, ...]:
         return ()
 
+    async def lock(self: CircuitBreaker, origin: Origin, seconds: float) -> Locked:
+        return (await really_lock(self, origin, seconds))._replace(snapshots=())
+
+    really_lock = CircuitBreaker.lock
     CircuitBreaker.load = load  # type: ignore[assignment, method-assign]
+    CircuitBreaker.lock = lock  # type: ignore[method-assign]
 
 
 def _follow_nofollow(_urls: list[str]) -> None:
