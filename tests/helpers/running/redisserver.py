@@ -43,9 +43,10 @@ def _free_port() -> int:
     is larger by 10,000.
     """
     while True:
-        port = random.SystemRandom().randrange(10_000, 22_000)
-        with socket.socket() as free, contextlib.suppress(OSError):
+        port = random.SystemRandom().randrange(10_000, 20_000)
+        with socket.socket() as free, socket.socket() as of_cluster, contextlib.suppress(OSError):
             free.bind(("127.0.0.1", port))
+            of_cluster.bind(("127.0.0.1", port + 10_000))
             return port
 
 
@@ -59,6 +60,7 @@ class RedisServer:
             find_redis_server(), *first, "--bind", "127.0.0.1", "--dir", str(folder), *options
         ]  # fmt: skip
         self.port = _free_port()
+        self._log = folder / f"redis-{self.port}.log"
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -67,23 +69,29 @@ class RedisServer:
 
     def start(self) -> None:
         """Start the server, and wait until it responds."""
-        self._process = subprocess.Popen(
-            [*self._command, "--port", str(self.port)], stdout=subprocess.DEVNULL
-        )
-        ours = b"process_id:%d\r\n" % self._process.pid  # else the server of another test has the port
-        for _ in range(500):
+        self._log.write_bytes(b"")
+        for _ in range(3):  # for a moment, somebody else may have one of its ports
+            with self._log.open("ab") as log:
+                self._process = subprocess.Popen([*self._command, "--port", str(self.port)], stdout=log)
+            if self._responds(self._process):
+                return
+            self.stop()
+        raise RuntimeError(f"the Redis server did not start:\n{self._log.read_text()}")
+
+    def _responds(self, process: subprocess.Popen[bytes]) -> bool:
+        ours = b"process_id:%d\r\n" % process.pid  # else the server of another test has the port
+        for _ in range(1000):
             try:
                 with socket.create_connection(("127.0.0.1", self.port), 1) as connection:
                     connection.sendall(b"INFO server\r\n")
                     response = connection.recv(10_000)
                     if ours in response or response.startswith(b"-NOAUTH"):
-                        return
+                        return True
             except OSError:
-                if self._process.poll() is not None:
-                    break
+                if process.poll() is not None:
+                    return False
             time.sleep(0.02)
-        self.stop()
-        raise RuntimeError("the Redis server did not start")
+        return False
 
     def stop(self) -> None:
         """Kill the server; its data in memory are lost."""
