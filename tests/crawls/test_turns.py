@@ -23,7 +23,7 @@ SHARED = {**ADDON, "NOROBOTS_CRAWL_DELAY_MAX": 5, "NOROBOTS_CRAWL_DELAY_SHARED":
 
 
 class Town(Site):
-    """Hosts with a Crawl-delay, whose front pages wait until each process has sent a request, or 5 seconds."""
+    """Hosts with a Crawl-delay, whose front pages wait for a request of each process, at most 5 seconds."""
 
     def __init__(self, delay: float) -> None:
         super().__init__(host="0.0.0.0")
