@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
-from twisted.internet.error import ConnectionDone
+from twisted.internet.error import ConnectionAborted, ConnectionDone
 from twisted.web.client import URI, HTTPConnectionPool
 
 from scrapy_norobots.scrapy_api.internals import download_handler
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from twisted.python.failure import Failure
+
+# Ends of a connection that cut off nothing: by the site, or by Scrapy, which then fails the download.
+_ENDED_WELL = (ConnectionDone, ConnectionAborted)
 
 # Called when a connection has failed, with a function that returns whether it was that of a URL.
 _Failed = Callable[[Callable[[str], bool]], None]
@@ -78,7 +82,7 @@ def _look_at_twisted(pool: Any, failed: _Failed) -> None:
 
             def lost(reason: Failure) -> None:
                 request = getattr(client, "_currentRequest", None)
-                if request is not None and not isinstance(reason.value, ConnectionDone):
+                if request is not None and not isinstance(reason.value, _ENDED_WELL):
                     failed(lambda url: _as_twisted(url) == request.absoluteURI)
                 lose(reason)
 
@@ -88,6 +92,7 @@ def _look_at_twisted(pool: Any, failed: _Failed) -> None:
     pool._factory = Factory  # noqa: SLF001
 
 
+@lru_cache(maxsize=1000)  # a connection that fails is compared with all downloads
 def _as_twisted(url: str) -> object:
     return URI.fromBytes(url.encode()).toBytes()  # type: ignore[no-untyped-call]
 
