@@ -54,6 +54,6 @@ def test_aiohttp_beside_a_reactor_shows_how_a_connection_ends(name: str) -> None
     fault = next(fault for fault in FAULTS if fault.name == name)
     with FaultLab([fault]) as lab:
         origin = lab.origin(fault)
-        seen = crawl(f"{origin}/open", f"{origin}/back/", settings=settings)
+        seen = crawl(f"{origin}/open", f"{origin}/back/", settings=settings, mode="asyncio")
     wanted = {"rules": ["/open"], "open": ["/open", "/back/"], "closed": []}
     assert seen.pages == [origin + path for path in wanted[fault.outcome]]
