@@ -1,7 +1,7 @@
 """Reads one WARC record, and finds what is wrong with it.
 
-`read_record` raises `DamagedError` for what is no record; a record that contradicts itself has a `problem`.
-Memory is bounded by the size of the largest body that may be read.
+`read_record` raises `DamagedError` for bytes that are not a record. A record that contradicts itself has a
+`problem`. Memory is bounded by the size of the largest body that may be read.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Stored(NamedTuple):
 def read_record(data: bytes, body_max: int) -> Stored:
     """Read the WARC record of a gzip member, whose body has at most `body_max` bytes after decompression.
 
-    Raises `DamagedError` for what is no record, or more than one.
+    Raises `DamagedError` for bytes that are not exactly one record.
     """
     try:
         records = iter(ArchiveIterator(BytesIO(data), check_digests=True))
