@@ -61,6 +61,12 @@ TARGETS = {
         "test_delay_values.test_no_values_of_parsers_raise",
     ),
     "URL list": ("test_url_reader.test_any_lines_in_any_pieces_are_read",),
+    "statements about use": (
+        "test_statements.test_any_text_is_read_without_an_exception",
+        "test_pages.test_any_response_is_read_without_an_exception",
+        "test_robots.test_paths_match_as_in_rfc_9309",
+        "test_robots.test_any_file_is_read_without_an_exception",
+    ),
     "settings": ("test_settings.test_any_value_is_read_or_a_value_error",),
 }
 
