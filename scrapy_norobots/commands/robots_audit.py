@@ -98,6 +98,8 @@ class RobotsAudit(RobotsCommand):
 
         def stop(*_: object) -> None:
             nonlocal is_stopped
+            if is_stopped:  # do not wait any longer
+                raise KeyboardInterrupt
             is_stopped = True
 
         def show(more: int) -> None:

@@ -508,6 +508,38 @@ def test_ctrl_c_says_what_was_checked(evidence: Path) -> None:
     assert (process.returncode, errors) == (2, "")
 
 
+def test_a_second_ctrl_c_ends_at_once(evidence: Path) -> None:
+    """A few bytes of a file can be millions of lines, and the first Ctrl-C waits for these."""
+    (path,) = files(evidence, ".jsonl.gz")
+    path.write_bytes(gzip.compress(1_000_000 * b"\n"))
+    with subprocess.Popen(
+        command("robots-audit", "--json", str(evidence)),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for _ in range(2):
+            begun = [process.stdout.readline() for _ in range(5_000)]  # more than a pipe holds
+            process.send_signal(signal.SIGINT)
+        lines, errors = [*begun, *process.stdout], process.stderr.read()
+    assert json.loads(lines[-1])["stopped"] is True
+    assert len(lines) < 900_000
+    assert (process.returncode, errors) == (2, "")
+
+
+def test_locations_of_many_blanks_are_audited(tmp_path: Path) -> None:
+    """A regular expression that backtracks over them would take minutes."""
+    headers = {"Location": 15 * [b"/a" + 60_000 * b"\t" + b"b"]}
+    writer = Writer(tmp_path, "town-1", ABOUT)
+    redirect = Response(TOWN.robots_url, 302, headers=headers)
+    writer.put(answer(access())._replace(response=redirect, judged=None, followed_by="redirect"))
+    end(writer)
+    assert ": all agree\n" in audit(tmp_path).stdout
+
+
 def test_a_data_url_of_5_mb_is_shortened_and_judged(tmp_path: Path) -> None:
     url = "data:,town" + "x" * 5_000_000
     with Site(RULES) as site:

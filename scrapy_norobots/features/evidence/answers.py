@@ -48,8 +48,7 @@ _OTHER_NAMES = {
     ENCODING_HEADER.lower().encode(): b"Content-Encoding",
 }
 
-# A line break in a header, which is read as a space (RFC 9112, 5.2).
-_FOLD = re.compile(rb"[ \t]*[\r\n]+[ \t]*")
+_LINE_BREAK = re.compile(rb"[\r\n]+")
 
 
 class Answer(NamedTuple):
@@ -174,6 +173,13 @@ def _write(
     writer.write_record(record)
 
 
+def _unfolded(field: bytes) -> bytes:
+    """Return a field on one line: a line break and the blanks around it are a space (RFC 9112, 5.2)."""
+    if b"\n" not in field and b"\r" not in field:
+        return field
+    return b" ".join(line.strip(b" \t") for line in _LINE_BREAK.split(field))
+
+
 class _Writer(WARCWriter):  # type: ignore[misc]  # warcio has no types
     # WARC 1.1, 5.9: a record with a payload may have its digest; the block of metadata is none.
     NO_PAYLOAD_DIGEST_TYPES = (*WARCWriter.NO_PAYLOAD_DIGEST_TYPES, "metadata")
@@ -188,7 +194,7 @@ class _Head(StatusAndHeaders):  # type: ignore[misc]  # warcio has no types
     def __init__(self, protocol: str, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
         super().__init__(f"{status} {phrase}", [], protocol=protocol)
-        fields = [_FOLD.sub(b" ", b": ".join(pair)) for pair in headers]
+        fields = [_unfolded(b": ".join(pair)) for pair in headers]
         self.is_cut = sum(map(len, fields)) > HTTP_HEADERS_MAX
         if self.is_cut:
             fields = [field for field in fields if len(field) * len(fields) <= HTTP_HEADERS_MAX]

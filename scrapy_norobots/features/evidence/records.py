@@ -25,7 +25,7 @@ from scrapy_norobots.features.evidence.files import DamagedError
 from scrapy_norobots.load.body import decode
 from scrapy_norobots.load.fetch import redirect_target
 
-_LOCATION = re.compile(rb"^location:[ \t]*(.*?)[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
+_LOCATION = re.compile(rb"^location:([^\n]*)", re.IGNORECASE | re.MULTILINE)
 
 
 class Stored(NamedTuple):
@@ -114,7 +114,11 @@ def _leads_to(url: str, status: int, data: bytes) -> str:
     """Return where a redirect leads to, as the crawl follows it; empty if it is none."""
     head = data.partition(b"\r\n\r\n")[2].partition(b"\r\n\r\n")[0]
     location = _LOCATION.findall(head)
-    target = redirect_target(Response(url, status, headers={"Location": location[-1]})) if location else None
+    target = (
+        redirect_target(Response(url, status, headers={"Location": location[-1].strip(b" \t\r")}))
+        if location
+        else None
+    )
     return as_requested(target) if target else ""
 
 
