@@ -45,8 +45,9 @@ logger = logging.getLogger(__name__)
 _META_WORDS = ("nofollow", "noindex")
 
 # A META tag in lower case. The group has it if it is in plain form: a few attributes, and quotes only around
-# values. It is looked ahead for, since another tag may begin in what looks like a value.
-_VALUE = rb"""(?:"[^"]*"|'[^']*'|[^\s"'>][^\s>]*)"""
+# values. It is looked ahead for, since another tag may begin in what looks like a value; so that this takes
+# linear time, a value without quotes is short, and ends at a blank or with the tag.
+_VALUE = rb"""(?:"[^"]*"|'[^']*'|[^\s"'>][^\s>]{0,200}(?=[\s>]))"""
 _META = re.compile(rb"<meta(?=((?:[\s/]+[^\s=>/\"']+(?:\s*=\s*" + _VALUE + rb")?){0,20}[\s/]*>)?)")
 # The value of a tag's name attribute, in whatever quotes; and a value without character references.
 _NAME = re.compile(rb"name\s*=\s*(" + _VALUE + rb")")

@@ -26,8 +26,9 @@ _MAX_CLOCK_SKEW = 300.0
 # By how much the lifetimes of origins differ at most, as a fraction.
 _SPREAD = 0.05
 
-# A quoted value, and what separates directives outside of one (RFC 9110, 5.6.4; RFC 9111, 5.2).
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+# A quoted value, perhaps without its last quote, and what separates directives outside of one (RFC 9110,
+# 5.6.4; RFC 9111, 5.2).
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*("?)')
 _SEPARATOR = re.compile(r"[,\s]")
 _NO_CACHE = re.compile(r"(?:^|[,\s])(?:no-cache|no-store)(?:$|[,\s=])", re.IGNORECASE)
 
@@ -103,7 +104,7 @@ def stated_wait(status: int | None, headers: Mapping[str, str], received: float)
 def _stated_lifetime(snapshot: Snapshot) -> float | None:
     """Return the lifetime that a response states, minus its Age; None if it states none."""
     headers = snapshot.headers
-    control = _QUOTED.sub(lambda quoted: _SEPARATOR.sub("_", quoted[0]), headers.get("cache-control", ""))
+    control = _QUOTED.sub(_without_separators, headers.get("cache-control", ""))
     max_age = _MAX_AGE.search(control)
     if _NO_CACHE.search(control):
         return 0.0
@@ -112,6 +113,10 @@ def _stated_lifetime(snapshot: Snapshot) -> float | None:
     if "expires" in headers:
         return _span(headers["expires"], headers, snapshot.time)
     return None
+
+
+def _without_separators(quoted: re.Match[str]) -> str:
+    return _SEPARATOR.sub("_", quoted[0]) if quoted[1] else quoted[0]
 
 
 def _span(date: str, headers: Mapping[str, str], received: float) -> float:

@@ -1,0 +1,52 @@
+"""What a site sends is read in linear time: the same in quadratic time would take minutes to hours, in which
+no other thread runs.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+READERS = {
+    "headers in evidence": """
+        from scrapy_norobots.features.evidence.answers import _Head
+
+        for value in (b"a%sb", b"a%s\\r\\nb", b"a\\r\\n%sb", b"a%s"):
+            field = _Head("HTTP/1.1", 200, [(b"X", value % (1_000_000 * b"\\t"))])._raw.splitlines()[1]
+            assert field.count(b"\\t") in (0, 1_000_000), field
+    """,
+    "Cache-Control": """
+        from scrapy_norobots.rules.freshness import _stated_lifetime
+        from scrapy_norobots.rules.snapshot import Snapshot
+        from tests.helpers.samples.made_up import TOWN
+
+        for text in ('\\\\"', '"\\\\', "max-age ", 'max-age="', " ", ",", '"\\\\\\n'):
+            headers = {"cache-control": f"max-age=60, {500_000 * text}"}
+            _stated_lifetime(Snapshot(TOWN, TOWN.robots_url, 0, 200, headers=headers))
+    """,
+    "Link": """
+        from scrapy.http import Response
+        from scrapy_norobots.features.usage.pages import read_page
+
+        for text in ("<", " ", ",", '<a>\\\\"', '<a>"', ";rel ", ';rel="', "; ", '\\\\"'):
+            for begin in ("", "<a>", '<a>; x="', "<"):
+                response = Response("http://town.example/", headers={"Link": begin + 200_000 * text})
+                assert read_page(response, "FooBot") == ()
+    """,
+    "META tags": """
+        from scrapy_norobots.features.metatag import count_tags
+
+        for text in ("/", "/x", "/a=", " ", " a", "<meta ", "<meta a=", "<meta/a=", "name=", 'name="', "x", '"'):
+            for begin in ("", "<meta ", "<meta a=", "<meta a='", "<meta a= "):
+                for end in ("", ">", "'>"):
+                    count_tags((begin + 200_000 * text + end).encode(), "FooBot")
+    """,
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_what_a_site_sends_is_read_in_linear_time(name: str) -> None:
+    code = "if True:" + READERS[name]
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
