@@ -94,13 +94,13 @@ class RobotsAudit(RobotsCommand):
             return
         self._unread = [Problem(place, text, is_readable=False) for place, text in folders.problems]
         size = max(sum(file.stat().st_size for file in folders.files), 1)
-        progress, read, is_stopped = Progress(), 0, False
+        progress, read, is_stopped, is_urgent = Progress(), 0, False, False
 
         def stop(*_: object) -> None:
-            nonlocal is_stopped
-            if is_stopped:  # do not wait any longer
+            nonlocal is_stopped, is_urgent
+            is_stopped, is_urgent = True, is_stopped
+            if is_urgent:
                 raise KeyboardInterrupt
-            is_stopped = True
 
         def show(more: int) -> None:
             nonlocal read
@@ -122,6 +122,8 @@ class RobotsAudit(RobotsCommand):
         except KeyboardInterrupt:
             progress.clear()
             self.exitcode = 2
+            if is_urgent:  # perhaps in the middle of a line of the output
+                return
         finally:
             signal.signal(signal.SIGINT, before)
         self.answer(last(audit, is_stopped=is_stopped))
@@ -143,6 +145,7 @@ class RobotsAudit(RobotsCommand):
                 "decisions": dict(audit.verdicts.most_common()),
                 "not_judged": audit.not_judged,
                 "dry_run": audit.dry_run,
+                "allowed_stored": audit.has_allowed,
                 "cut_off": audit.cut_off,
                 "problems": self._count,
                 "stopped": is_stopped,
@@ -166,6 +169,7 @@ class RobotsAudit(RobotsCommand):
             f"{_number(audit.answers, 'answer')}, {_number(audit.verdicts.total(), 'decision')}"
             f"{f' ({verdicts})' if verdicts else ''}: {result}"
             f"{f', {audit.not_judged:,} not judged' if audit.not_judged else ''}"
+            f"{'' if audit.has_allowed else ', allowed requests were not stored'}"
             f"{f', {audit.dry_run:,} sent in a dry run although not allowed' if audit.dry_run else ''}"
         )
         if audit.cut_off:

@@ -110,7 +110,7 @@ def test_any_answer_is_read_back(
         origin=st.just(TOWN),
         url=ANY_TEXT.map(lambda path: f"{TOWN}/{path}"),
         time=st.floats(allow_nan=False, allow_infinity=False),
-        status=st.none() | st.integers(),
+        status=st.none() | st.integers(100, 999),
         error=ANY_TEXT,
         headers=st.dictionaries(ANY_TEXT.filter(lambda name: ":" not in name), ANY_TEXT),
         body=st.binary(),

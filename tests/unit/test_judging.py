@@ -75,8 +75,12 @@ def test_an_unknown_parser_cannot_judge_files_but_the_rest(index: Index) -> None
 
 def test_a_shortened_url_of_a_page_is_not_judged(index: Index) -> None:
     judging = Judging(Settings.of(ABOUT), index, strict)
-    judging.check({**LINE, "shortened": {"url": digest_of(b"")}})
+    line = {**LINE, "url": f"{TOWN}/back/{1_000 * 'x'}"[:1_000], "shortened": {"url": digest_of(b"")}}
+    judging.check(line)
     assert judging.not_judged == 1
+    for name, value in (("robots_digest", None), ("origin", "http://shut.example"), ("parser", "Other")):
+        with pytest.raises(MismatchError):
+            judging.check({**line, name: value})
 
 
 def test_another_version_is_named_beside_a_mismatch(index: Index) -> None:

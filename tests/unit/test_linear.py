@@ -38,7 +38,7 @@ READERS = {
     "META tags": """
         from scrapy_norobots.features.metatag import count_tags
 
-        for text in ("/", "/x", "/a=", " ", " a", "<meta ", "<meta a=", "<meta/a=", "name=", 'name="', "x", '"'):
+        for text in ("/", "/x", "/a=", " ", " a", "<meta ", "<meta a=", "<meta/a=", "name=", "x", '"'):
             for begin in ("", "<meta ", "<meta a=", "<meta a='", "<meta a= "):
                 for end in ("", ">", "'>"):
                     count_tags((begin + 200_000 * text + end).encode(), "FooBot")

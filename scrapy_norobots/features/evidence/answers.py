@@ -27,6 +27,7 @@ from scrapy_norobots.features.evidence.fields import (
     ORIGIN,
     REQUESTED,
     SOURCE,
+    STORE,
     date_of,
     digest_of,
     shortened,
@@ -106,7 +107,7 @@ class Copy(NamedTuple):
     """
 
     snapshot: Snapshot
-    source: str = "store"
+    source: str = STORE
     requested: str = ""
 
     def write(self, writer: WARCWriter) -> None:

@@ -17,15 +17,22 @@ from typing import Any, NamedTuple
 
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.chain import CLOSES, OPENS, ChainReader
+from scrapy_norobots.features.evidence.decisions import origin_of
 from scrapy_norobots.features.evidence.files import DamagedError, GzipFile
 from scrapy_norobots.features.evidence.index import Index, Outcome
 from scrapy_norobots.features.evidence.judging import Judging, MismatchError, Readings
-from scrapy_norobots.features.evidence.lines import LineReader
+from scrapy_norobots.features.evidence.lines import LineReader, check_closing_line, check_opening_line
 from scrapy_norobots.features.evidence.records import Stored, as_requested, read_record
 from scrapy_norobots.features.evidence.runs import RunFiles, Settings, runs_of
 
+# By how much a clock may be set back during a crawl, in seconds: NTP makes no larger step by itself.
+_STEP_MAX = 1_000
+
 # More bytes than the largest robots.txt has, if the settings do not say otherwise (NOROBOTS_MAXSIZE).
 _BODY_MAX = 2 * 1024 * 1024
+
+
+_ORIGIN, _POLICY = (f"\n{name.lower()}:".encode() for name in (fields.ORIGIN, fields.POLICY))
 
 
 class Problem(NamedTuple):
@@ -40,7 +47,8 @@ class Audit:
     """Audits evidence files.
 
     `answers`, `verdicts`, `not_judged` and `cut_off` (files) count what has been read; `dry_run` counts the
-    requests that a dry run has sent although they were not allowed.
+    requests that a dry run has sent although they were not allowed. `has_allowed` is false if a crawl did not
+    store its decisions to allow a request.
     """
 
     def __init__(
@@ -59,6 +67,7 @@ class Audit:
         self._heads = heads
         self.body_max = body_max
         self.answers = self.not_judged = self.cut_off = self.dry_run = 0
+        self.has_allowed = True
         self.verdicts: Counter[str] = Counter()
 
     def problems(self) -> Iterator[Problem]:
@@ -74,17 +83,28 @@ class Audit:
                 with closing(run.index):
                     yield from run.problems()
                 found.add(run.chain.head)
+        if not self.answers and not self.verdicts:
+            yield Problem("evidence", "no answer and no decision is stored", is_readable=False)
         for head in self._heads:
             if head not in found:
                 yield Problem(f"head {head}", "no run ends with it: the evidence of its crawl was changed")
 
     def _is_ours(self, path: Path) -> bool:
-        """Return whether a WARC file begins as those of this package do. A damaged one may be ours."""
+        """Return whether a WARC file has a record of this package. A damaged one may be ours."""
+        begin, is_empty = b"", True
         try:
-            _, data = next(GzipFile(path).members(fields.HEADERS_MAX), (0, b""))
-            return not data or bool(read_record(data, 0).about)
+            for _, data, is_last in GzipFile(path).chunks():
+                if len(begin) < fields.HEADERS_MAX:
+                    begin += data
+                if is_last:
+                    head, _, block = begin.lower().partition(b"\r\n\r\n")
+                    is_info = b"\nwarc-type: warcinfo" in head and _POLICY in b"\n" + block
+                    if is_info or _ORIGIN in head:
+                        return True
+                    begin, is_empty = b"", False
         except DamagedError:
             return True
+        return is_empty
 
     def open(self, path: Path) -> GzipFile:
         """Return a file that is read, with its progress."""
@@ -110,6 +130,10 @@ class _Run:
         self._verdicts: Counter[str] = Counter()
         self._closing: Mapping[str, Any] | None = None
         self._read: dict[str, tuple[int, str]] = {}  # sizes and digests of files, by name
+        # The places of files that were not read, by origin, until the record of an error explains why.
+        self._unread: dict[str, str] = {}
+        # When the crawl began at the earliest, and the last time in its records.
+        self._earliest = self._latest = ""
 
     def problems(self) -> Iterator[Problem]:
         """Read the files of the run, and yield what is wrong."""
@@ -130,6 +154,8 @@ class _Run:
                     yield Problem(path.name, str(exc), is_readable=False)
                 self._audit.cut_off += file.is_cut_off
                 self._read[path.name] = file.size, file.digest
+        for place in self._unread.values():
+            yield Problem(place, f"has neither a {fields.BODY_DIGEST} nor an error that explains this")
         if not files.decisions:
             yield Problem(files.name, "its decisions are missing: no file ends in " + fields.DECISIONS_SUFFIX)
         elif self._closing is None:
@@ -148,35 +174,44 @@ class _Run:
             place = f"{path.name}: byte {offset}"
             if stored.problem:
                 yield Problem(place, f"{stored.url or stored.kind}: {stored.problem}")
+            if stored.record_id and not self.index.add_id(stored.record_id):
+                yield Problem(place, "has the WARC-Record-ID of another record")
             if stored.kind == "warcinfo":
-                yield from self._add_settings(path, stored.about, number, is_first=is_first)
+                yield from self._add_settings(path, stored, number, is_first=is_first)
             elif is_first:
                 yield Problem(path.name, "does not begin with a warcinfo record", is_readable=False)
             is_first = False
-            if stored.origin:  # a record of another tool may stand beside ours
+            if stored.origin:
                 self._answers += 1
                 self._audit.answers += 1
                 if not stored.problem:
-                    yield from (
-                        Problem(place, f"{stored.url}: {text}") for text in self._add(stored, offset, path)
-                    )
+                    found = self._add(stored, offset, path)
+                    yield from (Problem(place, f"{stored.url}: {text}") for text in found)
+            elif stored.kind != "warcinfo":
+                yield Problem(place, f"{stored.url or stored.kind}: it has no {fields.ORIGIN}")
 
-    def _add_settings(
-        self, path: Path, about: Mapping[str, str], number: int, *, is_first: bool
-    ) -> Iterator[Problem]:
+    def _add_settings(self, path: Path, stored: Stored, number: int, *, is_first: bool) -> Iterator[Problem]:
+        about = stored.about
         try:
-            settings = Settings.of(about)
+            settings, began = Settings.of(about), fields.time_of(stored.date)
         except ValueError:
             text = "its warcinfo record does not state the crawl's settings"
             yield Problem(path.name, text, is_readable=False)
             return
         if not is_first:
             yield Problem(path.name, "has a second warcinfo record")
+        if stored.url != path.name:
+            yield Problem(path.name, f"is of the file {stored.url!r} (warcinfo)")
+        robots = "ignore" if settings.dry_run else "obey"
+        if about.get(fields.ROBOTS, robots) != robots:
+            yield Problem(path.name, f"contradicts its {fields.DRY_RUN}: robots is {about[fields.ROBOTS]!r}")
         if about.get(fields.RUN) != self._files.name:
             yield Problem(path.name, f"is of the run {about.get(fields.RUN)!r} (warcinfo)")
         if self._settings is None:
             self._settings = settings
             self._judging = self._audit.judging(settings, self.index)
+            self._earliest = fields.date_of(began - _STEP_MAX)
+            self._audit.has_allowed &= settings.has_allowed
         elif settings != self._settings:
             yield Problem(path.name, "states other settings than the first file of its run (warcinfo)")
         before = self._files.answers.get(number - 1)
@@ -190,13 +225,15 @@ class _Run:
         origin, date = stored.origin, stored.date
         if stored.leads_to:
             self.index.add_target(origin, stored.leads_to)
-        # The redirects that led to a copy from a store are not known here.
-        requested = stored.requested
-        if not stored.source and not self._leads_there(origin, requested):
-            yield f"its origin is {origin}, and no stored redirect leads from there to {requested}"
+        yield from self._misplaced_answer(stored)
         if stored.body is not None and stored.digest is not None:
             self.index.add_body(stored.digest, stored.body, path, offset)
-        if not stored.is_outcome:
+            self.index.add_file(origin, stored.url, date, stored.digest)
+        if stored.kind == "metadata":
+            self._unread.pop(origin, None)
+        if stored.is_unread:
+            self._unread[origin] = f"{path.name}: byte {offset}"
+        if stored.is_unread or stored.followed_by:
             return
         # A revisit has the digest of the file that it renews, and a file is one whatever its 2xx status.
         outcome = Outcome(None if stored.digest is not None else stored.status, stored.digest)
@@ -207,6 +244,21 @@ class _Run:
             self.index.add_outcome(origin, date, outcome)  # a parser of the crawl has failed on the file
         else:
             yield f"contradicts another record of {origin} at {date}"
+
+    def _misplaced_answer(self, stored: Stored) -> Iterator[str]:
+        """Yield what is wrong with the URL, the date or the file of an answer."""
+        origin, url, date, digest = stored.origin, stored.requested, stored.date, stored.digest
+        if not stored.source:  # neither the redirects that led to a copy from a store nor its clock are known
+            # A download handler may change the URL, but not lead to another site.
+            if self._leads_there(origin, url) and origin_of(stored.url) != origin_of(url):
+                url = stored.url
+            if not self._leads_there(origin, url):
+                yield f"its origin is {origin}, and no stored redirect leads from there to {url}"
+            if date < self._earliest:
+                yield f"its WARC-Date {date} is before the crawl began"
+            self._latest = max(self._latest, date)
+        if digest and stored.kind == "revisit" and not self.index.is_file(origin, *stored.renews, digest):
+            yield f"it renews {' of '.join(stored.renews)}, where no such file of {origin} is stored"
 
     def _leads_there(self, origin: str, url: str) -> bool:
         return url == f"{origin}/robots.txt" or self.index.is_target(origin, as_requested(url))
@@ -230,6 +282,8 @@ class _Run:
         for row, line in enumerate(file.lines(), 1):
             for text, is_readable in self._read_line(line, path.name if row == 1 else None):
                 yield Problem(f"{path.name}: line {row}", text, is_readable)
+        if file.is_cut_off and self._closing is not None:
+            yield Problem(path.name, "has something after its closing line")
         if not row and not file.is_cut_off:
             yield Problem(path.name, "has no opening line")
 
@@ -241,7 +295,9 @@ class _Run:
                 yield text, True
             if CLOSES in facts:
                 self._closing = facts
-            elif OPENS not in facts:
+            elif OPENS in facts:
+                check_opening_line(facts)
+            else:
                 self._add_decision(facts, end)
         except MismatchError as exc:
             yield f"{facts['url']}: {exc}", True
@@ -269,6 +325,10 @@ class _Run:
         self._audit.dry_run += facts.get("dry_run") is True
         if self._judging is not None:
             self._judging.check(facts, end)
+            when = facts["time"]
+            self._latest = max(self._latest, when)
+            if when < self._earliest:
+                raise MismatchError(f"made at {when}, before the crawl began")
 
     # The end
 
@@ -276,12 +336,14 @@ class _Run:
         """Compare the closing line with what was read."""
         place = f"{self._files.name}: closing line"
         try:
-            lost, stated = facts["lost"], dict(facts["files"])
-            sums = {name: (one["size"], one["sha256"]) for name, one in stated.items()}
-            closes, decisions, answers = facts[CLOSES], dict(facts["decisions"]), facts["answers"]
-        except (KeyError, TypeError, ValueError) as exc:
+            check_closing_line(facts)
+        except (TypeError, ValueError) as exc:
             yield Problem(place, f"is damaged ({type(exc).__name__}: {exc})", is_readable=False)
             return
+        sums = {name: (one["size"], one["sha256"]) for name, one in facts["files"].items()}
+        closes, decisions, answers, lost = (facts[name] for name in (CLOSES, "decisions", "answers", "lost"))
+        if self._latest > fields.date_of(fields.time_of(facts["time"]) + _STEP_MAX):
+            yield Problem(place, f"was written at {facts['time']}, before what is of {self._latest}")
         if closes != self._files.name:
             yield Problem(place, f"is of the run {closes!r}")
         if decisions != self._verdicts:
@@ -292,6 +354,10 @@ class _Run:
             yield Problem(place, f"counts {answers!r} answers; there are {self._answers}")
         if lost:
             yield Problem(place, f"{lost!r} records were lost, because the disk was too slow")
+        yield from self._check_sums(sums)
+
+    def _check_sums(self, sums: Mapping[str, tuple[int, str]]) -> Iterator[Problem]:
+        """Compare the sizes and digests of files with those that were read."""
         last = self._files.decisions[max(self._files.decisions)].name
         for name in sorted({*sums, *self._read} - {last}):
             if name not in self._read:

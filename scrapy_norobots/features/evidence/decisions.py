@@ -60,6 +60,11 @@ class Why(NamedTuple):
         place = self.reason if self.line is None else f"line {self.line}, {self.rule!r}"
         return f"{self.verdict} ({place}{by})"
 
+    def differs_from(self, other: Why) -> str:
+        """Return in words what differs from what is `other`, although both read the same."""
+        pairs = zip(self._fields, self, other, strict=True)
+        return ", ".join(f"{name} {one!r}, not {two!r}" for name, one, two in pairs if one != two)
+
 
 _OVERRIDDEN = Why(fields.OVERRIDDEN, fields.OVERRIDE)
 
@@ -98,7 +103,7 @@ class DecisionLines:
         access, decision = made.access, made.decision
         if access is None:
             why = _without_file(made)
-            return why.verdict, _facts(why, made, _origin_of(made.url) if decision is None else None)
+            return why.verdict, _facts(why, made, origin_of(made.url) if decision is None else None)
         reasons = None if decision is None else why_dropped(decision)
         if reasons is None and may_be_robots_txt(made.url):
             reasons = why_allowed(made.url, made.robot, access)
@@ -175,7 +180,8 @@ def may_be_robots_txt(url: str) -> bool:
     return "robots.txt" in url or "%" in url or not url.isprintable()
 
 
-def _origin_of(url: str) -> str | None:
+def origin_of(url: str) -> str | None:
+    """Return the origin of a URL as a decision without an answer states it."""
     try:
         origin = Origin.of(url)
     except ValueError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from datetime import datetime, timezone
 from functools import lru_cache
 
@@ -12,7 +13,7 @@ WARC_SUFFIX, DECISIONS_SUFFIX = ".warc.gz", ".decisions.jsonl.gz"
 # body that was judged, and where a record came from if not from the network.
 ORIGIN = "Norobots-Origin"
 BODY_DIGEST = "Norobots-Body-Digest"
-SOURCE = "Norobots-Source"
+SOURCE, STORE = "Norobots-Source", "store"
 # The URL that was requested, if the answer has another one; and what followed on an answer that decided
 # nothing: a redirect, or a retry of the download.
 REQUESTED = "Norobots-Requested-URI"
@@ -29,7 +30,10 @@ PARSERS = "norobots-parsers"  # a JSON list of `judges.description`, in their or
 PYTHON = "norobots-python"
 ALSO_ROBOTS = "norobots-also-robots"  # a JSON list of the other names that must be allowed
 PURPOSES = "norobots-purposes"  # what the crawl is for; null if statements about use are not read
-SETTINGS = (POLICY, MULTIVALUE, AIOHTTP, DRY_RUN, PARSERS, PYTHON, ALSO_ROBOTS, PURPOSES)
+ALLOWED = "norobots-evidence-allowed"  # whether decisions to allow a request are stored
+SETTINGS = (POLICY, MULTIVALUE, AIOHTTP, DRY_RUN, PARSERS, PYTHON, ALSO_ROBOTS, PURPOSES, ALLOWED)
+# What readers of WARC files understand: "ignore" for a dry run, else "obey".
+ROBOTS = "robots"
 # And how many answers the files before this one have, and the digest of the last of these files.
 ANSWERS_BEFORE = "norobots-answers-before"
 PREVIOUS_FILE = "norobots-previous-file"
@@ -39,6 +43,8 @@ UNREACHABLE, OVERRIDDEN = "unreachable", "overridden"
 
 # The reason of an overridden decision.
 OVERRIDE = "dont_obey_robotstxt"
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 
 # The last time that can be a date, in seconds since the epoch.
 _LAST_TIME = 253_402_300_799.0
@@ -77,6 +83,20 @@ def date_of(time: float) -> str:
     """
     seconds, micros = divmod(round(min(max(time, 0.0), _LAST_TIME) * 1_000_000), 1_000_000)
     return f"{_second(seconds)}.{micros:06}Z"
+
+
+def check_date(date: str) -> None:
+    """Raise `ValueError` if a text is not a date as `date_of` writes it."""
+    if _DATE.fullmatch(date) is None:
+        raise ValueError(f"time is {date!r}")
+    datetime.fromisoformat(date[:-1])
+
+
+def time_of(date: str) -> float:
+    """Return the seconds since the epoch of a date in UTC, with or without a fraction; raise `ValueError`."""
+    if not date.endswith("Z"):
+        raise ValueError(f"time is {date!r}")
+    return datetime.fromisoformat(date[:-1]).replace(tzinfo=timezone.utc).timestamp()
 
 
 @lru_cache(maxsize=100)

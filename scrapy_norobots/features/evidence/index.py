@@ -20,7 +20,7 @@ _SCHEMA = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 CREATE TABLE outcomes (name BLOB PRIMARY KEY, status INTEGER, digest TEXT) WITHOUT ROWID;
-CREATE TABLE targets (name BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE marks (name BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE bodies (digest TEXT PRIMARY KEY, path BLOB, offset INTEGER, body BLOB) WITHOUT ROWID;
 """
 
@@ -73,17 +73,35 @@ class Index:
 
     def add_target(self, origin: str, url: str) -> None:
         """Add a URL that a redirect from the robots.txt of an origin leads to."""
-        self._database.execute("INSERT OR IGNORE INTO targets VALUES (?)", (_name(origin, url),))
+        self._mark("target", origin, url)
 
     def is_target(self, origin: str, url: str) -> bool:
         """Return whether such a redirect leads to a URL."""
-        query = "SELECT 1 FROM targets WHERE name = ?"
-        return self._database.execute(query, (_name(origin, url),)).fetchone() is not None
+        return self._is_marked("target", origin, url)
+
+    def add_file(self, origin: str, url: str, date: str, digest: str) -> None:
+        """Add the file of an origin that a record of a URL and a date has."""
+        self._mark("file", origin, url, date, digest)
+
+    def is_file(self, origin: str, url: str, date: str, digest: str) -> bool:
+        """Return whether there is such a record."""
+        return self._is_marked("file", origin, url, date, digest)
+
+    def add_id(self, record_id: str) -> bool:
+        """Add the identifier of a record; return whether it is a new one."""
+        return self._mark("id", record_id)
+
+    def _mark(self, *texts: str) -> bool:
+        return self._database.execute("INSERT OR IGNORE INTO marks VALUES (?)", (_name(*texts),)).rowcount > 0
+
+    def _is_marked(self, *texts: str) -> bool:
+        query = "SELECT 1 FROM marks WHERE name = ?"
+        return self._database.execute(query, (_name(*texts),)).fetchone() is not None
 
     def close(self) -> None:
         """Remove it."""
         self._database.close()
 
 
-def _name(origin: str, other: str) -> bytes:
-    return blake2b(f"{origin} {other}".encode("utf-8", "backslashreplace"), digest_size=16).digest()
+def _name(*texts: str) -> bytes:
+    return blake2b(" ".join(texts).encode("utf-8", "backslashreplace"), digest_size=16).digest()

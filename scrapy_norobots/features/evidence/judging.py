@@ -11,12 +11,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from scrapy_norobots.features.evidence import fields, judges
-from scrapy_norobots.features.evidence.decisions import Why, may_be_robots_txt, why_allowed, why_dropped
+from scrapy_norobots.features.evidence.decisions import (
+    Why,
+    may_be_robots_txt,
+    origin_of,
+    why_allowed,
+    why_dropped,
+)
 from scrapy_norobots.features.evidence.fields import shortened
 from scrapy_norobots.features.evidence.index import Index, Outcome
 from scrapy_norobots.features.evidence.runs import Settings
@@ -39,7 +44,8 @@ _EXEMPTIONS = (Reason.NOT_WEB.name.lower(), Reason.ROBOTS_TXT.name.lower())
 
 _NO_TIMES = Freshness(0, 0, 0, 0)  # freshness is not checked
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
+_DIGEST = re.compile("sha256:[0-9a-f]{64}")
+_SHORTENED = ("url", "requested", "sent_as")
 
 # The types of the values in a line; a line has no other keys than these.
 _TEXT, _MAYBE = (str,), (str, type(None))
@@ -53,6 +59,10 @@ _MORE: Mapping[str, tuple[type, ...]] = {
     "decided_for": _TEXT, "usage": (list,),
 }  # fmt: skip
 _KEYS = _TYPES.keys()
+# What only a decision by an answer has.
+_OF_ANSWER = (
+    "line", "rule", "robots_digest", "robots_time", "parser", "sent_as", "decided_for", "usage"
+)  # fmt: skip
 
 
 class Reading(NamedTuple):
@@ -139,14 +149,13 @@ class Judging:
         claim = self._claims.get(end)
         if claim is None:
             _check_types(facts)
-            self._check_dry_run(facts)
+            _check_shortened(facts)
+            self._check_settings(facts)
         _check_times(facts)
         if claim is None and not self._rests_on_answer(facts):
             return
         origin, target = split(facts["url"])
         if claim is None or origin != claim.origin:
-            if origin is None or shortened(str(origin)) != facts["origin"]:
-                raise MismatchError(f"does not belong to the origin {facts['origin']}")
             claim = self._claim(facts, origin)
             if end:
                 if len(self._claims) >= _CLAIMS_MAX:
@@ -161,18 +170,22 @@ class Judging:
         if facts["verdict"] == fields.OVERRIDDEN:
             if reason != fields.OVERRIDE:
                 raise MismatchError(f"recorded as {fields.OVERRIDDEN}, but not because of {fields.OVERRIDE}")
+            _check_without_answer(facts, origin_of(facts["url"]))
             self.not_judged += 1
         elif reason == Reason.BAD_URL.name.lower():
             _check_bad_url(facts)
         elif reason in _EXEMPTIONS and facts["robots_time"] is None:
             _check_exempt(facts)
         elif "url" in facts.get("shortened", ()):
+            self._claim(facts, split(facts["url"])[0])
             self.not_judged += 1
         else:
             return True
         return False
 
-    def _check_dry_run(self, facts: Mapping[str, Any]) -> None:
+    def _check_settings(self, facts: Mapping[str, Any]) -> None:
+        if facts["verdict"] == Verdict.ALLOWED.value and not self._settings.has_allowed:
+            raise MismatchError("allowed, but the crawl did not store allowed requests")
         is_dropped = facts["verdict"] not in (Verdict.ALLOWED.value, fields.OVERRIDDEN)
         is_marked = "dry_run" in facts
         if is_marked and facts["dry_run"] is not True:
@@ -186,8 +199,10 @@ class Judging:
                 else "marked as sent because of the dry run, but its verdict lets it pass"
             )
 
-    def _claim(self, facts: Mapping[str, Any], origin: Origin) -> _Claim:
+    def _claim(self, facts: Mapping[str, Any], origin: Origin | None) -> _Claim:
         """Check the answer that a decision names, and return what the decision claims."""
+        if origin is None or shortened(str(origin)) != facts["origin"]:
+            raise MismatchError(f"does not belong to the origin {facts['origin']}")
         when = facts["robots_time"]
         outcome = self._outcome(facts["origin"], when)
         if outcome is None:
@@ -214,12 +229,18 @@ class Judging:
         if why.rule is not None:
             why = why._replace(rule=shortened(why.rule))
         if why != claim.stated:
-            raise MismatchError(f"recorded as {claim.stated}; judged as {why}{self._versions}")
+            text = f"recorded as {claim.stated}; judged as {why}"
+            if str(claim.stated) == str(why):
+                text = f"recorded as {why} with {claim.stated.differs_from(why)}"
+            raise MismatchError(f"{text}{self._versions}")
         if statements_on(access.rules, url, robot) != facts.get("usage"):
-            raise MismatchError("the statements of robots.txt are not those that are recorded (usage)")
+            raise MismatchError(
+                f"the statements of robots.txt are not those that are recorded (usage){self._versions}"
+            )
         if shortened(sent_as) != facts.get("sent_as", url):
             raise MismatchError(
                 f"the decision is about {sent_as!r}, not about {facts.get('sent_as', url)!r} (sent_as)"
+                f"{self._versions}"
             )
 
     def _access(self, outcome: Outcome, origin: Origin) -> Access:
@@ -280,11 +301,30 @@ def _check_types(facts: dict[str, Any]) -> None:
             raise ValueError(f"{name} is {facts[name]!r}")
 
 
+def _check_shortened(facts: Mapping[str, Any]) -> None:
+    cut = facts.get("shortened")
+    if cut is None:
+        return
+    for name, digest in cut.items():
+        is_cut = name in _SHORTENED and len(facts.get(name, "")) == fields.TEXT_KEPT
+        if not is_cut or not isinstance(digest, str) or _DIGEST.fullmatch(digest) is None:
+            raise ValueError(f"shortened is {cut!r}")
+    if not cut:
+        raise ValueError("shortened is {}")
+
+
+def _check_without_answer(facts: Mapping[str, Any], origin: str | None) -> None:
+    """Check that a decision by no answer has nothing that only an answer gives."""
+    if facts["origin"] != (origin if origin is None else shortened(origin)):
+        raise MismatchError(f"does not belong to the origin {facts['origin']}")
+    for name in _OF_ANSWER:
+        if facts.get(name) is not None:
+            raise MismatchError(f"recorded as {facts['reason']}, which has no {name}: {facts[name]!r}")
+
+
 def _check_times(facts: Mapping[str, Any]) -> None:
     when, robots_time = facts["time"], facts["robots_time"]
-    if _TIME.fullmatch(when) is None:
-        raise ValueError(f"time is {when!r}")
-    datetime.fromisoformat(when[:-1])  # raises ValueError
+    fields.check_date(when)
     if robots_time is not None and when < robots_time:
         raise MismatchError(f"made at {when}, before its robots.txt was downloaded at {robots_time}")
 
@@ -297,8 +337,9 @@ def _check_bad_url(facts: Mapping[str, Any]) -> None:
     try:
         origin = Origin.of(facts["url"])
     except ValueError:
-        return
-    raise MismatchError(f"dropped as a URL without an origin, but its origin is {origin}")
+        _check_without_answer(facts, None)
+    else:
+        raise MismatchError(f"dropped as a URL without an origin, but its origin is {origin}")
 
 
 def _check_exempt(facts: Mapping[str, Any]) -> None:
@@ -307,11 +348,9 @@ def _check_exempt(facts: Mapping[str, Any]) -> None:
     reason = Reason.NOT_WEB if target is None else Reason.ROBOTS_TXT if target == "/robots.txt" else None
     if reason is None or facts["reason"] != reason.name.lower():
         raise MismatchError(f"recorded as {facts['reason']}, but it needs a robots.txt")
-    if facts["origin"] != (None if origin is None else str(origin)):
-        raise MismatchError(f"does not belong to the origin {facts['origin']}")
-    stated = _stated(facts)
-    if stated != Why(Verdict.ALLOWED.value, facts["reason"]):
-        raise MismatchError(f"recorded as {stated}; it is always allowed")
+    if facts["verdict"] != Verdict.ALLOWED.value:
+        raise MismatchError(f"recorded as {facts['verdict']}; it is always allowed")
+    _check_without_answer(facts, None if origin is None else str(origin))
 
 
 def _stated(facts: Mapping[str, Any]) -> Why:

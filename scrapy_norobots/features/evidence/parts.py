@@ -41,9 +41,16 @@ class Out:
         self._file.close()
 
     def check(self) -> None:
-        """Raise `OSError` if the file is not in its folder any more."""
-        if not os.path.samestat(self.path.stat(), os.fstat(self._file.fileno())):
+        """Raise `FileNotFoundError` if the file is not in its folder any more."""
+        if not os.path.samestat(_stat(self.path), os.fstat(self._file.fileno())):
             raise FileNotFoundError(2, "another file has replaced it", str(self.path))
+
+
+def _stat(path: Path) -> os.stat_result:
+    try:
+        return path.stat()
+    except OSError as exc:  # a file may stand in place of the folder, or a link to itself
+        raise FileNotFoundError(exc.errno, exc.strerror, str(path)) from exc
 
 
 class Parts:
@@ -85,7 +92,7 @@ class Parts:
         """Close the last file, once all are known to be there."""
         self.flush()
         for part in self.closed:
-            if (self._folder / part.name).stat().st_size != part.size:
+            if _stat(self._folder / part.name).st_size != part.size:
                 raise FileNotFoundError(2, "the file was changed", part.name)
         self.closed.append(Part(self._file.path.name, self._complete, self._file.digest.hexdigest()))
         self._file.close()

@@ -36,6 +36,7 @@ from scrapy_norobots.features.evidence import judges
 from scrapy_norobots.features.evidence.decisions import Made
 from scrapy_norobots.features.evidence.fields import (
     AIOHTTP,
+    ALLOWED,
     ALSO_ROBOTS,
     DRY_RUN,
     MULTIVALUE,
@@ -45,6 +46,7 @@ from scrapy_norobots.features.evidence.fields import (
     PYTHON,
     REDIRECT,
     RETRY,
+    ROBOTS,
 )
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD, redirect_target
 from scrapy_norobots.placeholders import expand
@@ -309,7 +311,7 @@ def _about(config: Config, evidence: EvidenceConfig) -> dict[str, str]:
         "format": "WARC File Format 1.1",
         "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
         "hostname": socket.gethostname(),
-        "robots": "ignore" if config.dry_run else "obey",
+        ROBOTS: "ignore" if config.dry_run else "obey",
         POLICY: json.dumps(dict(config.status_policy.table)),
         MULTIVALUE: str(config.multivalue),
         AIOHTTP: str(knows_aiohttp()),
@@ -318,4 +320,5 @@ def _about(config: Config, evidence: EvidenceConfig) -> dict[str, str]:
         PYTHON: judges.python(),
         ALSO_ROBOTS: json.dumps(config.also_robots),
         PURPOSES: json.dumps(evidence.purposes if evidence.purposes or evidence.usage else None),
+        ALLOWED: str(evidence.allowed),
     }

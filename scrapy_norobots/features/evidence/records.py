@@ -25,6 +25,8 @@ from scrapy_norobots.features.evidence.files import DamagedError
 from scrapy_norobots.load.body import decode
 from scrapy_norobots.load.fetch import redirect_target
 
+_STATUS = re.compile(r"[1-9]\d\d", re.ASCII)
+_FOLLOWED_BY = ("", fields.REDIRECT, fields.RETRY)
 _LOCATION = re.compile(rb"^location:([^\n]*)", re.IGNORECASE | re.MULTILINE)
 
 
@@ -34,8 +36,9 @@ class Stored(NamedTuple):
     `origin` is empty if the record is none of this package's. `status` is None if there was no answer;
     `digest` is that of the body by which pages are judged, as the record has it. `problem` says what about
     the record itself is wrong. `requested` is the URL of the request, and `leads_to` that of the next one,
-    if the answer is a redirect that was followed. An answer that decided nothing is not an outcome. `about`
-    are the fields of a `warcinfo` record.
+    if the answer is a redirect that was followed; `followed_by` says why an answer decided nothing. `renews`
+    are the URL and the date of the response that a `revisit` renews. `about` are the fields of a `warcinfo`
+    record, and `url` is the name of the file then. `record_id` is the WARC-Record-ID.
     """
 
     kind: str
@@ -49,8 +52,16 @@ class Stored(NamedTuple):
     requested: str = ""
     source: str = ""
     leads_to: str = ""
-    is_outcome: bool = True
+    followed_by: str = ""
+    renews: tuple[str, str] = ("", "")
+    record_id: str = ""
     about: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether it is a file that was not read, such as one that was cut off: an error follows."""
+        is_file = self.status is not None and 200 <= self.status < 300
+        return is_file and self.digest is None and not self.followed_by
 
 
 def read_record(data: bytes, body_max: int) -> Stored:
@@ -58,12 +69,16 @@ def read_record(data: bytes, body_max: int) -> Stored:
 
     Raises `DamagedError` for bytes that are not exactly one record.
     """
+    if not data.startswith(b"WARC/"):  # warcio would unpack it once more, however large it is then
+        raise DamagedError("not a WARC record")
     try:
         records = iter(ArchiveIterator(BytesIO(data), check_digests=True))
         record = next(records)
         body = record.raw_stream.read()
         stored = _fields_of(record, body, data)
-        problem = _digest_problem(record, data) if stored.origin or stored.about else ""
+        problem = ""
+        if stored.origin or stored.about:
+            problem = _digest_problem(record, data) or _form_problem(record, stored, body)
         is_alone = next(records, None) is None
     except Exception as exc:  # warcio may raise anything for what is not a record
         raise DamagedError(f"not a WARC record ({type(exc).__name__}: {exc})") from exc
@@ -78,20 +93,27 @@ def read_record(data: bytes, body_max: int) -> Stored:
 
 
 def _fields_of(record: ArcWarcRecord, body: bytes, data: bytes) -> Stored:
-    kind = str(record.rec_type)
+    kind, get = str(record.rec_type), record.rec_headers.get_header
     if kind == "warcinfo":
         lines = (line.partition(": ") for line in body.decode("utf-8", "replace").splitlines())
-        wanted = (fields.RUN, fields.ANSWERS_BEFORE, fields.PREVIOUS_FILE, *fields.SETTINGS)
+        wanted = (
+            fields.RUN, fields.ANSWERS_BEFORE, fields.PREVIOUS_FILE, fields.ROBOTS, *fields.SETTINGS
+        )  # fmt: skip
         about: dict[str, str] = {}
         for name, _, value in lines:
             if name in wanted:
                 # Of two values, none is right.
                 about[name] = value if name not in about else ""
-        return Stored(kind, about=about if fields.POLICY in about else {})
-    get = record.rec_headers.get_header
-    status = None if record.http_headers is None else int(record.http_headers.get_statuscode())
-    digest, followed_by = get(fields.BODY_DIGEST), get(fields.FOLLOWED_BY)
-    is_file = status is not None and 200 <= status < 300
+        return Stored(
+            kind,
+            url=get("WARC-Filename") or "",
+            date=get("WARC-Date") or "",
+            record_id=get("WARC-Record-ID") or "",
+            about=about if fields.POLICY in about else {},
+        )
+    code = "" if record.http_headers is None else record.http_headers.get_statuscode()
+    status = int(code) if _STATUS.fullmatch(code) else None
+    followed_by = get(fields.FOLLOWED_BY) or ""
     url = get("WARC-Target-URI") or ""
     leads_to = ""
     if followed_by == fields.REDIRECT and status is not None:
@@ -102,11 +124,13 @@ def _fields_of(record: ArcWarcRecord, body: bytes, data: bytes) -> Stored:
         origin=get(fields.ORIGIN) or "",
         date=get("WARC-Date") or "",
         status=status,
-        digest=digest,
+        digest=get(fields.BODY_DIGEST),
         requested=get(fields.REQUESTED) or url,
         source=get(fields.SOURCE) or "",
         leads_to=leads_to,
-        is_outcome=followed_by is None and (digest is not None or not is_file),
+        followed_by=followed_by,
+        renews=(get("WARC-Refers-To-Target-URI") or "", get("WARC-Refers-To-Date") or ""),
+        record_id=get("WARC-Record-ID") or "",
     )
 
 
@@ -123,8 +147,50 @@ def _leads_to(url: str, status: int, data: bytes) -> str:
 
 
 def as_requested(url: str) -> str:
-    """Return a URL as a request has it."""
-    return fields.shortened(safe_url_string(url))
+    """Return a URL as a request has it; empty if it is none."""
+    try:
+        return fields.shortened(safe_url_string(url))
+    except ValueError:
+        return ""
+
+
+def _form_problem(record: ArcWarcRecord, stored: Stored, body: bytes) -> str:
+    """Return in what a record differs from those that are written."""
+    kind, source, followed_by = stored.kind, stored.source, stored.followed_by
+    names = [name.lower() for name, _ in record.rec_headers.headers]
+    if len(set(names)) < len(names):
+        return "it has a field twice"
+    if kind == "warcinfo":
+        return ""
+    is_answer = kind != "metadata"
+    return next(
+        problem
+        for problem, is_found in (
+            (f"it is a {kind} record", kind not in ("response", "revisit", "metadata")),
+            (f"its WARC-Date is {stored.date!r}", not _is_date(stored.date)),
+            (f"its {fields.SOURCE} is {source!r}", source not in ("", fields.STORE)),
+            ("it came from a store, but has an IP address", source and "warc-ip-address" in names),
+            (f"its {fields.FOLLOWED_BY} is {followed_by!r}", followed_by not in _FOLLOWED_BY),
+            (
+                "it is no redirect that can be followed",
+                followed_by == fields.REDIRECT and not stored.leads_to,
+            ),
+            ("it has no norobots-error", not is_answer and not body.startswith(b"norobots-error: ")),
+            ("it has no HTTP headers", is_answer and record.http_headers is None),
+            ("its HTTP status is invalid", is_answer and stored.status is None),
+            ("it names no file", kind == "revisit" and stored.digest is None),
+            ("", True),
+        )
+        if is_found
+    )
+
+
+def _is_date(text: str) -> bool:
+    try:
+        fields.check_date(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _digest_problem(record: ArcWarcRecord, data: bytes) -> str:
@@ -158,9 +224,7 @@ def _judged(record: ArcWarcRecord, body: bytes, stored: Stored, body_max: int) -
         return None
     if stored.kind != "response":
         raise ValueError(f"it has a {fields.BODY_DIGEST}, but it is a {stored.kind} record")
-    if stored.status is None:  # its URL or its type is not that of an HTTP answer
-        raise ValueError("it has no HTTP headers")
-    if not 200 <= stored.status < 300:
+    if stored.status is None or not 200 <= stored.status < 300:
         raise ValueError(f"it has a {fields.BODY_DIGEST}, but its status is {stored.status}")
     if not stored.source:  # bodies from a store are decoded already
         headers = record.http_headers.headers

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.judges import described_path
+from scrapy_norobots.features.evidence.lines import decode
 from scrapy_norobots.rules.access import ALLOW, DENY, PRESETS, StatusPolicy
 
 _NAME = re.compile(r"(.+)-(\d{5,})", re.DOTALL)
@@ -63,7 +64,10 @@ def runs_of(files: Iterable[Path]) -> tuple[list[RunFiles], list[Path]]:
 
 
 class Settings(NamedTuple):
-    """The settings of a crawl that its decisions depend on, and what judged."""
+    """The settings of a crawl that its decisions depend on, and what judged.
+
+    `has_allowed` is whether decisions to allow a request are stored.
+    """
 
     policy: StatusPolicy
     multivalue: bool
@@ -73,6 +77,7 @@ class Settings(NamedTuple):
     python: str
     also_robots: tuple[str, ...] = ()
     purposes: tuple[str, ...] | None = None
+    has_allowed: bool = True
 
     @property
     def parser_names(self) -> list[str]:
@@ -86,7 +91,7 @@ class Settings(NamedTuple):
             parsers = json.loads(about[fields.PARSERS])
             if not parsers or not all(isinstance(parser, str) for parser in parsers):
                 raise ValueError("no parsers")
-            purposes = json.loads(about.get(fields.PURPOSES, "null"))
+            purposes = json.loads(about[fields.PURPOSES])
             return cls(
                 _policy(about[fields.POLICY]),
                 _flag(about[fields.MULTIVALUE]),
@@ -94,8 +99,9 @@ class Settings(NamedTuple):
                 _flag(about[fields.DRY_RUN]),
                 tuple(parsers),
                 about[fields.PYTHON],
-                tuple(map(str, json.loads(about.get(fields.ALSO_ROBOTS, "[]")))),
+                tuple(map(str, json.loads(about[fields.ALSO_ROBOTS]))),
                 None if purposes is None else tuple(map(str, purposes)),
+                _flag(about.get(fields.ALLOWED, "True")),
             )
         except (KeyError, TypeError, AttributeError, RecursionError) as exc:
             raise ValueError("no settings") from exc
@@ -108,7 +114,7 @@ def _flag(text: str) -> bool:
 
 
 def _policy(text: str) -> StatusPolicy:
-    table = json.loads(text)
+    table = decode(text)
     if not set(PRESETS["allow"]) <= set(table) or not set(table.values()) <= {ALLOW, DENY}:
         raise ValueError("not a policy")
     return StatusPolicy(MappingProxyType(table))

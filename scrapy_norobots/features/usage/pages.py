@@ -42,8 +42,8 @@ _TAG = re.compile(rb"<meta[^<]*(?:tdm-|noai|noimageai)", re.IGNORECASE)
 
 _TAGS_MAX = 1_000
 
-# RFC 8288, 3: a link and its parameters; commas and semicolons may stand in "<>" and in quotes. A quote that is
-# not closed ends with the header (B.3).
+# RFC 8288, 3: a link and its parameters; commas and semicolons may stand in "<>" and in quotes. A quote that
+# is not closed ends with the header (B.3).
 _LINK = re.compile(r'<([^<>]*)>((?:[^,"]|"(?:[^"\\]|\\.)*"?)*)')
 _REL = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))', re.IGNORECASE)
 

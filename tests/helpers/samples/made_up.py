@@ -9,11 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from scrapy.http import Response
+from warcio.recordbuilder import RecordBuilder
 
 from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit, Problem
 from scrapy_norobots.features.evidence.decisions import Made
-from scrapy_norobots.features.evidence.fields import AIOHTTP, DRY_RUN, MULTIVALUE, PARSERS, POLICY, PYTHON
+from scrapy_norobots.features.evidence.fields import (
+    AIOHTTP,
+    ALSO_ROBOTS,
+    DRY_RUN,
+    MULTIVALUE,
+    PARSERS,
+    POLICY,
+    PURPOSES,
+    PYTHON,
+    date_of,
+)
 from scrapy_norobots.features.evidence.judges import described_path, description, python
 from scrapy_norobots.features.evidence.judging import Reading
 from scrapy_norobots.features.evidence.writer import Writer
@@ -27,6 +38,8 @@ from scrapy_norobots.standard import Origin, RobotsTxt
 TOWN = Origin("http", "town.example", 80)
 FILE = b"User-agent: *\nDisallow: /back/\n"
 TIME = 1_700_000_000.0
+# The warcinfo records of made-up crawls are as old as their decisions.
+RecordBuilder.curr_warc_date = lambda _: date_of(TIME)
 BODY_MAX = 2 * 1024 * 1024
 ABOUT = {
     POLICY: json.dumps(dict(StatusPolicy.of("koster1996").table)),
@@ -35,6 +48,8 @@ ABOUT = {
     DRY_RUN: "False",
     PARSERS: json.dumps([description(StrictRobotParser)]),
     PYTHON: python(),
+    ALSO_ROBOTS: "[]",
+    PURPOSES: "null",
 }
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
 
