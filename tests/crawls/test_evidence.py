@@ -137,7 +137,8 @@ def test_allowed_requests_can_be_left_out(tmp_path: Path) -> None:
         settings = with_evidence(tmp_path, NOROBOTS_EVIDENCE_ALLOWED=False)
         crawl(f"{site.url}/a", f"{site.url}/back/", settings=settings)
     assert verdicts(decisions(tmp_path)) == {"back/": "forbidden"}
-    assert agrees(tmp_path)
+    assert "(1 forbidden): all agree, allowed requests were not stored\n" in audit(tmp_path).stdout
+    assert json.loads(audit("--json", tmp_path).stdout)["allowed_stored"] is False
 
 
 def asking(folder: Path, site: Site, *plan: tuple[float, str], **settings: Any) -> Crawl:
@@ -531,18 +532,26 @@ def test_a_null_character_in_the_folder_is_an_error_of_the_setting() -> None:
     assert "ValueError: NOROBOTS_EVIDENCE = 'a\\x00b': cannot be written: " in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("instead", "words"),
+    [
+        ("", "No such file"),
+        ("a file", "Not a directory"),
+        ("a link to itself", "Too many levels of symbolic links"),
+    ],
+)
 def test_a_folder_that_is_removed_during_the_crawl_is_not_claimed_to_be_there(
-    tmp_path: Path, mode: str
+    tmp_path: Path, mode: str, instead: str, words: str
 ) -> None:
     with Endless() as site:
         seen = crawl(
             f"{site.url}/",
             spider="tests.helpers.spiders.limited.WithoutItsFolder",
             settings=with_evidence(tmp_path / "evidence", LOG_LEVEL="INFO"),
-            arguments={"folder": str(tmp_path / "evidence")},
+            arguments={"folder": str(tmp_path / "evidence"), "instead": instead},
             mode=mode,
         )
-    assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE: evidence could not be written to", "No such file")
+    assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE: evidence could not be written to", words)
     assert not seen.log_lines("INFO: The evidence of this crawl is in")
     assert (seen.stats["norobots/evidence/decisions"], seen.stats["norobots/evidence/answers"]) == (0, 0)
     assert seen.stats["norobots/evidence/lost"] > 0

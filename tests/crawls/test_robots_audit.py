@@ -570,7 +570,7 @@ def test_a_data_url_of_5_mb_is_shortened_and_judged(tmp_path: Path) -> None:
     assert ": all agree\n" in audit(tmp_path).stdout
 
 
-@pytest.mark.parametrize("kind", ["a body", "a Content-Encoding", "a line"])
+@pytest.mark.parametrize("kind", ["a body", "a body in a body", "a Content-Encoding", "a line"])
 def test_a_bomb_takes_little_memory(tmp_path: Path, kind: str) -> None:
     zeros = gzip.compress(bytes(300_000_000), 1)
     writer = Writer(tmp_path, "town-1", ABOUT)
@@ -581,6 +581,10 @@ def test_a_bomb_takes_little_memory(tmp_path: Path, kind: str) -> None:
     if kind == "a body":
         (path,) = files(tmp_path, ".warc.gz")
         path.write_bytes(path.read_bytes() + zeros)
+    elif kind == "a body in a body":
+        (path,) = files(tmp_path, ".warc.gz")
+        head = b"WARC/1.1\r\nWARC-Type: resource\r\nContent-Length: 300000000\r\n\r\n"
+        path.write_bytes(path.read_bytes() + gzip.compress(gzip.compress(head + bytes(300_000_000), 1)))
     elif kind == "a line":
         (path,) = files(tmp_path, ".jsonl.gz")
         path.write_bytes(zeros)
@@ -611,3 +615,10 @@ def test_another_version_of_a_parser_is_named_beside_each_mismatch(evidence: Pat
     assert "3.9.1" not in audit(evidence).stdout
     of_one("/attic/", line=2)(evidence)
     assert "(line 3, '/attic/') (CPython 3.9.1 in the crawl, CPython 3." in audit(evidence).stdout
+    for change, words in (
+        (of_one("/a", usage=[]), "(usage)"),
+        (of_one("/cave;?b", sent_as="http://town.example/"), "(sent_as)"),
+        (of_one("/attic/", line=3, parser=None), "with parser None, not 'StrictRobotParser'"),
+    ):
+        change(evidence)
+        assert f"{words} (CPython 3.9.1 in the crawl, CPython 3." in audit(evidence).stdout

@@ -11,9 +11,11 @@ import gzip
 import json
 import re
 import shutil
+from base64 import b32encode
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
-from hashlib import sha256
+from hashlib import sha1, sha256
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,7 @@ from warcio.recordloader import ArcWarcRecord
 from warcio.warcwriter import WARCWriter
 
 from scrapy_norobots.features.evidence import writer as writer_module
-from scrapy_norobots.features.evidence.answers import Answer
+from scrapy_norobots.features.evidence.answers import Answer, Copy
 from scrapy_norobots.features.evidence.audit import Audit
 from scrapy_norobots.features.evidence.decisions import Made
 from scrapy_norobots.features.evidence.fields import AIOHTTP, DRY_RUN, MULTIVALUE, PARSERS, POLICY, digest_of
@@ -58,7 +60,7 @@ def write_run(folder: Path, about: Mapping[str, str] = ABOUT, **options: Any) ->
     writer = Writer(folder, "town-1", about, **options)
     town, shut = access(), JUDGE.judge(Snapshot(SHUT, SHUT.robots_url, TIME, 503))
     moved = Response(VILLAGE.robots_url, 302, headers={"Location": "/moved.txt"})
-    village = access(b"User-agent: *\nDisallow: /attic\n", VILLAGE, TIME + 2)
+    village = access(b"User-agent: FooBot\nDisallow: /attic\n", VILLAGE, TIME + 2)
     there = Response(f"{VILLAGE}/moved.txt", body=village.snapshot.body)
     writer.put(answer(town))
     writer.put(Answer(SHUT, Response(SHUT.robots_url, 503), TIME))
@@ -435,6 +437,166 @@ def sealed() -> Iterator[tuple[str, Change, str]]:
     ), "no answer for"  # fmt: skip
 
 
+def with_header(number: int, old: bytes, new: bytes) -> Change:
+    """Replace bytes in the header of a record, as it is written."""
+
+    def change(found: list[bytes]) -> None:
+        head, end, block = found[number].partition(b"\r\n\r\n")
+        assert old in head
+        found[number] = head.replace(old, new, 1) + end + block
+
+    return with_members(change)
+
+
+def with_kind(number: int, kind: bytes, body: bytes) -> Change:
+    """Make another record of one, with a body of its own."""
+
+    def change(found: list[bytes]) -> None:
+        head = re.sub(
+            rb"(?m)^(?:WARC-\w+-Digest|Content-\w+): .*\r\n",
+            b"",
+            found[number].partition(b"\r\n\r\n")[0] + b"\r\n",
+        )
+        head = re.sub(rb"WARC-Type: \w+", b"WARC-Type: " + kind, head)
+        digest = b32encode(sha1(body).digest())
+        found[number] = head + b"WARC-Block-Digest: sha1:%s\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n" % (
+            digest,
+            len(body),
+            body,
+        )
+
+    return with_members(change)
+
+
+def without_field(number: int, name: bytes, *, also: Change = lambda _: None) -> Change:
+    remove = with_members(
+        lambda found: found.__setitem__(number, re.sub(name + rb": .*\r\n", b"", found[number]))
+    )
+
+    def apply(folder: Path) -> None:
+        also(folder)
+        remove(folder)
+
+    return apply
+
+
+def of_records() -> Iterator[tuple[str, Change, str]]:
+    """Yield changes of WARC records that nothing else in the evidence depends on, or that all else fits."""
+    target = f"WARC-Target-URI: {TOWN}/robots.txt".encode()
+    for more in (
+        f"Norobots-Body-Digest: {digest_of(b'')}",
+        f"Norobots-Origin: {VILLAGE}",
+        f"norobots-origin: {TOWN}",
+        "WARC-Date: 1999-01-01T00:00:00.000000Z",
+        "WARC-Target-URI: http://evil.example/",
+    ):
+        yield "field repeated", with_header(1, target, target + f"\r\n{more}".encode()), "a field twice"
+    evil = b"WARC-Target-URI: http://evil.example/x\r\n"
+    requested = f"Norobots-Requested-URI: {TOWN}/robots.txt".encode()
+    yield (
+        "URL of an answer",
+        with_header(1, target, evil + requested),
+        "no stored redirect leads from there to http://evil",
+    )
+    source = b"Norobots-Source: store\r\nWARC-IP-Address: 10.0.0.1"
+    yield "source", with_header(1, target, evil + source), "came from a store, but has an IP address"
+    yield "source", with_header(1, target, target + b"\r\nNorobots-Source: my dog"), "is 'my dog'"
+    for url in (b"http://[x", b"http://[::1"):
+        yield "URL that is none", with_header(1, target, b"WARC-Target-URI: " + url), "no stored redirect"
+        odd = target + b"\r\nNorobots-Requested-URI: " + url
+        yield "URL that is none", with_header(1, target, odd), "no stored redirect"
+    for date in ("0", "2023-11-14", "2023-13-14T22:13:20.000000Z", "2023-11-14T22:13:20Z"):
+        yield "date", with_field(1, "WARC-Date", date), "its WARC-Date is"
+    yield "date", with_field(1, "WARC-Date", "2001-01-01T00:00:00.000000Z"), "before the crawl began"
+    yield "date", with_field(2, "WARC-Date", "2999-01-01T00:00:00.000000Z"), "before what is of 2999"
+    for code in ("99999999999999999999 Busy", "0503 Busy", "50 Busy", "abc"):
+        yield "status", with_status(2, code), "its HTTP status is invalid"
+    yield "followed by", with_field(2, "Norobots-Followed-By", "lunch"), "is 'lunch'"
+    yield "followed by", with_field(1, "Norobots-Followed-By", "redirect"), "no redirect that can be followed"
+    yield "followed by", with_status(3, "200 OK"), "no redirect that can be followed"
+    unreachable = with_line(10, reason="error")
+    for kind, words in ((b"metadata", "no norobots-error"), (b"conversion", "it is a conversion record")):
+        change = with_kind(2, kind, b"x: y\r\n")
+        yield "kind", partial(_both, unreachable, change), words
+    decided = with_lines(lambda found: found.__delitem__(slice(1, 10)))
+    without = without_field(1, b"Norobots-Body-Digest")
+    yield "file that is not judged", partial(_both, decided, without), "nor an error that explains"
+    yield "origin removed", without_field(2, b"Norobots-Origin"), "it has no Norobots-Origin"
+    name = b"WARC-Filename: town-1-00001.warc.gz"
+    yield "name", with_header(0, name, b"WARC-Filename: village-1-00001.warc.gz"), "of the file 'village"
+    yield "repeated", with_members(partial(_repeat, 1)), "WARC-Record-ID of another record"
+    yield (
+        "setting",
+        with_block(0, b"norobots-also-robots: []\r\n", b""),
+        "does not state the crawl's settings",
+    )
+    yield "setting", with_block(0, b"norobots-purposes: null\r\n", b""), "does not state the crawl's settings"
+    yield "setting", with_block(0, b'"5xx": "deny"', b'"5xx": "allow", "5xx": "deny"'), "does not state"
+    yield (
+        "setting",
+        with_block(0, b"norobots-python", b"robots: ignore\r\nnorobots-python"),
+        "robots is 'ignore'",
+    )
+    hidden = b"norobots-evidence-allowed: False\r\nnorobots-python"
+    yield "setting", with_block(0, b"norobots-python", hidden), "did not store allowed requests"
+
+
+def _both(first: Change, second: Change, folder: Path) -> None:
+    first(folder)
+    second(folder)
+
+
+def of_lines() -> Iterator[tuple[str, Change, str]]:
+    """Yield changes of lines by which nothing else in the evidence is judged."""
+    dates = ("never", "2001-01-01", "2999-01-01T00:00:00Z", "")
+    odd: tuple[Any, ...] = (*dates, ["never"], None, 7)
+    for value in odd:
+        yield "closing time", with_line(-1, sealed=True, time=value), "is damaged"
+    yield "closing time", with_line(-1, True, time="2001-01-01T00:00:00.000000Z"), "before what is of 2023"
+    yield "closing time", with_lines(lambda found: found[-1].pop("time"), sealed=True), "is damaged"
+    for lost in ("", None, False, 0.0):
+        yield "lost", with_line(-1, sealed=True, lost=lost), "is damaged"
+    yield "key added", with_line(-1, sealed=True, note="x"), "is damaged"
+    of_files: tuple[Any, ...] = (
+        [[1, {}]], {"town": [1, ""]}, {"town": {"size": "1", "sha256": ""}}, {"town": {}}
+    )  # fmt: skip
+    for listed in of_files:
+        yield "files", with_line(-1, files=listed), "is damaged"
+    yield "opening line", with_line(0, sealed=True, note="x"), "its keys are"
+    hidden = with_lines(lambda found: found[0].update({**found[2], **found[0]}))
+    yield "opening line", hidden, "its keys are"
+    yield "time", with_line(2, True, time="2999-01-01T00:00:00.000000Z"), "before what is of 2999"
+    override = {"verdict": "overridden", "reason": "dont_obey_robotstxt"}
+    yield "overridden", with_line(2, sealed=True, **override), "which has no line: 2"
+    yield "overridden", with_line(12, sealed=True, origin=str(VILLAGE)), "does not belong to the origin"
+    extra: dict[str, Any] = {
+        "line": 1, "rule": "/", "robots_digest": digest_of(b""), "robots_time": "2023-11-14T22:13:20.000000Z",
+        "parser": "StrictRobotParser", "sent_as": f"{TOWN}/x", "decided_for": "FooBot", "usage": [],
+    }  # fmt: skip
+    for name, value in extra.items():
+        yield "overridden", with_line(12, sealed=True, **{name: value}), f"which has no {name}"
+        if name != "robots_time":
+            yield "exempt", with_line(11, sealed=True, **{name: value}), f"which has no {name}"
+        bad = {
+            "url": "http://town.example:99999/",
+            "verdict": "unreachable",
+            "reason": "bad_url",
+            "origin": None,
+        }
+        yield "bad URL", with_line(11, sealed=True, **bad, **{name: value}), f"which has no {name}"
+    digest = digest_of(b"")
+    for cut in ({"url": digest}, {"url": "x"}, {}, {"foo": digest}, {"requested": digest}):
+        yield "shortened", with_line(2, sealed=True, shortened=cut), "shortened is"
+    long = {"url": f"{TOWN}/{1_000 * 'x'}"[:1_000], "shortened": {"url": digest}}
+    for name, value in (
+        ("origin", str(VILLAGE)), ("robots_time", "2023-11-14T22:13:20.000001Z"), ("robots_digest", digest),
+        ("parser", "OtherParser"),
+    ):  # fmt: skip
+        yield "shortened", with_line(2, True, **long, **{name: value}), "not|no answer|did not have"
+    yield "shortened", with_line(2, True, **{**long, "shortened": {"url": digest[:-1]}}), "shortened is"
+    yield "sent_as", with_line(2, True, sent_as=f"{TOWN}/back/0"), "(sent_as)"
+
+
 def second_answer(folder: Path) -> None:
     """Add an answer of the same origin and time, by which everything is allowed."""
     with warc(folder).open("ab") as file:
@@ -469,7 +631,7 @@ def of_parts() -> Iterator[tuple[str, Change, str]]:
     yield "part changed", recompressed(lambda folder: decisions_file(folder, 1)), "its size or digest"
 
 
-EDITED, SEALED, OF_PARTS = list(edited()), list(sealed()), list(of_parts())
+EDITED, SEALED, OF_PARTS = list(edited()), [*sealed(), *of_records(), *of_lines()], list(of_parts())
 SEALED.append(("second answer", second_answer, "contradicts another record"))
 
 
@@ -508,6 +670,72 @@ def test_each_change_of_parts_is_noticed(
     check(parts, tmp_path / "changed", change, words)
 
 
+def test_what_is_after_the_closing_line_is_noticed(run: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(run, tmp_path / "changed"))
+    path = decisions_file(folder)
+    path.write_bytes(path.read_bytes() + gzip.compress(b'{"hidden": 1}\n')[:20])
+    assert texts(folder) == [f"{path.name}: has something after its closing line"]
+
+
+@pytest.mark.parametrize("first", ["none", "of another tool"])
+def test_a_file_of_answers_without_decisions_and_warcinfo_is_noticed(
+    run: Path, tmp_path: Path, first: str
+) -> None:
+    folder = Path(shutil.copytree(run, tmp_path / "changed"))
+    decisions_file(folder).unlink()
+    page = b"WARC/1.1\r\nWARC-Type: resource\r\nWARC-Target-URI: urn:x\r\nContent-Length: 2\r\n\r\nhi\r\n\r\n"
+    with_members(lambda found: found.__setitem__(slice(0, 1), [page] * (first != "none")))(folder)
+    found = texts(folder)
+    assert "town-1-00001.warc.gz: does not begin with a warcinfo record" in found
+    assert "town-1: its decisions are missing: no file ends in .decisions.jsonl.gz" in found
+
+
+def test_evidence_of_nothing_is_a_problem(tmp_path: Path) -> None:
+    end(Writer(tmp_path, "town-1", ABOUT))
+    assert texts(tmp_path) == ["evidence: no answer and no decision is stored"]
+
+
+def renewal(folder: Path) -> None:
+    """Write a run in which a 304 renews a file, and a store's copy is renewed too."""
+    writer = Writer(folder, "town-1", ABOUT)
+    village = access(b"User-agent: *\nDisallow:\n", VILLAGE)
+    for by, first in ((access(), answer(access())), (village, Copy(village.snapshot))):
+        renewed = answer(by)._replace(time=TIME + 60, judged=None, renewed=by.snapshot)
+        writer.put(first)
+        writer.put(renewed._replace(response=Response(by.snapshot.url, 304)))
+        again = JUDGE.judge(replace(by.snapshot, time=TIME + 60))
+        writer.put(made(f"{by.snapshot.origin}/back/", again))
+    end(writer)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("Norobots-Body-Digest", digest_of(b"User-agent: *\nDisallow:\n")),
+        ("WARC-Refers-To-Target-URI", VILLAGE.robots_url),
+        ("WARC-Refers-To-Target-URI", None),
+        ("WARC-Refers-To-Date", "2023-11-14T22:13:21.000000Z"),
+    ],
+)
+def test_a_304_renews_a_stored_file_of_its_own_origin(tmp_path: Path, field: str, value: str) -> None:
+    renewal(tmp_path)
+    assert texts(tmp_path) == []
+    with_field(2, field, value)(tmp_path)
+    assert "no record of http://town.example before it has the file that it renews" in texts(tmp_path)[0]
+
+
+def test_a_file_that_was_not_read_needs_an_error(tmp_path: Path) -> None:
+    writer = Writer(tmp_path, "town-1", ABOUT)
+    failed = Snapshot(TOWN, TOWN.robots_url, TIME, error="UnreadableBodyError")
+    writer.put(answer(access())._replace(judged=None))
+    writer.put(Copy(failed, source=""))
+    end(writer)
+    assert texts(tmp_path) == []
+    with_members(partial(_remove, 2))(tmp_path)
+    (text,) = texts(tmp_path)
+    assert text.endswith("has neither a Norobots-Body-Digest nor an error that explains this")
+
+
 def with_another_file(folder: Path) -> None:
     """Replace a robots.txt and all decisions by it."""
     with_block(1, b"/back/", b"/bacc/")(folder)
@@ -534,6 +762,16 @@ UNNOTICED: dict[str, Change] = {
     "another robots.txt, and all decisions by it": with_another_file,
     "a decision that is called overridden": with_line(2, sealed=True, **OVERRIDE),
     "another robot by the same rules": with_line(2, sealed=True, robot="OtherBot"),
+    "another robot by other rules": with_line(
+        3, True, robot="OtherBot", verdict="allowed", reason="no_record", line=None, rule=None
+    ),
+    "another requested URL": with_line(2, True, requested=f"{TOWN}/back/secret"),
+    "another version of a parser": with_setting(
+        PARSERS, ABOUT[PARSERS].replace("scrapy-norobots ", "scrapy-norobots 9")
+    ),
+    "a decision whose URL is called shortened": with_line(
+        2, True, url=f"{TOWN}/{1_000 * 'x'}"[:1_000], shortened={"url": digest_of(b"")}
+    ),
     "another time": with_line(2, sealed=True, time="2024-01-01T00:00:00.000000Z"),
 }
 

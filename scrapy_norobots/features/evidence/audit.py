@@ -258,7 +258,8 @@ class _Run:
                 yield f"its WARC-Date {date} is before the crawl began"
             self._latest = max(self._latest, date)
         if digest and stored.kind == "revisit" and not self.index.is_file(origin, *stored.renews, digest):
-            yield f"it renews {' of '.join(stored.renews)}, where no such file of {origin} is stored"
+            named = " of ".join(stored.renews)
+            yield f"no record of {origin} before it has the file that it renews ({named})"
 
     def _leads_there(self, origin: str, url: str) -> bool:
         return url == f"{origin}/robots.txt" or self.index.is_target(origin, as_requested(url))

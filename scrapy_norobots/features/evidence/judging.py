@@ -237,7 +237,7 @@ class Judging:
             raise MismatchError(
                 f"the statements of robots.txt are not those that are recorded (usage){self._versions}"
             )
-        if shortened(sent_as) != facts.get("sent_as", url):
+        if facts.get("sent_as") != (None if sent_as == url else shortened(sent_as)):
             raise MismatchError(
                 f"the decision is about {sent_as!r}, not about {facts.get('sent_as', url)!r} (sent_as)"
                 f"{self._versions}"
