@@ -68,8 +68,8 @@ class Parking:
         self._slots = Slots(crawler, are_watched=self._downloader is not None)
         if self._downloader is not None and self._slots.missing:
             logger.warning(
-                "Requests that have waited for robots.txt count against CONCURRENT_REQUESTS before their "
-                "download slot can send them: Scrapy %s has no %s",
+                "Requests that wait for a delay count against CONCURRENT_REQUESTS, as in Scrapy without this "
+                "plugin: Scrapy %s has no %s",
                 scrapy.__version__,
                 ", no ".join(self._slots.missing),
                 extra={"spider": crawler.spider},
