@@ -153,7 +153,7 @@
       previous.disabled = page === 0;
       next.disabled = page === pages - 1;
     }
-    below.hidden = pages === 1;
+    find("below").hidden = pages === 1;
   }
 
   function sort() {
