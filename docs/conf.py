@@ -85,7 +85,7 @@ def index_statuses(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def link_images(_: Sphinx, doctree: nodes.document) -> None:
-    """Make each image a link to its file, as Sphinx does if an image has a scale: a phone shows them small."""
+    """Make each image a link to its file, as Sphinx does if an image has a scale. Phones show it small."""
     for image in doctree.findall(nodes.image):
         image["scale"] = 100
 

@@ -245,7 +245,7 @@ def test_findings_are_in_words(browser: webdriver.Chrome, tmp_path: Path) -> Non
     file.write_text(to_html(facts), "utf-8")
     browser.get(file.as_uri())
     text = browser.find_element(By.CSS_SELECTOR, "#rows-table tbody td:last-child").text
-    assert text.startswith("misspelt field (line 0), NUL characters (line 1), neither a field nor a comment (")
+    assert text.startswith("misspelt field (line 0), NUL characters (line 1), neither a field nor a ")
 
 
 def test_a_dry_run_never_says_that_requests_were_dropped(tmp_path: Path) -> None:

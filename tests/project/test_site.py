@@ -95,7 +95,9 @@ def test_a_wrapped_line_of_code_is_indented_and_copied_as_it_is(
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     page = site / "start.html"
     browser.get(page.as_uri())
-    for code in re.findall(r"^```\w*\n(.*?)^```$", (ROOT / "docs/start.md").read_text(), re.M | re.S):
+    for code in re.findall(
+        r"^```\w*\n(.*?)^```$", (ROOT / "docs/start.md").read_text(), re.MULTILINE | re.DOTALL
+    ):
         longest = max(code.splitlines(), key=len)
         (first, *others), copied = browser.execute_script(LINES, longest)
         assert copied.rstrip() == code.removeprefix("$ ").rstrip()  # a prompt cannot be selected

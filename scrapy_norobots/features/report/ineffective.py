@@ -1,8 +1,8 @@
 """Find the lines of a robots.txt that have no effect, although their author intended one.
 
-They are the lines with findings of severity `ERROR`, and rules that such a line takes from their robots. With the strict reading, a crawl may fetch what these lines were
-meant to forbid, so it reports them. Only the start of a file is searched: findings take longer than
-parsing, about 1.5 ms for 32 KiB of rules.
+They are the lines with findings of severity `ERROR`, and rules that such a line takes from their robots.
+With the strict reading, a crawl may fetch what these lines were meant to forbid, so it reports them. Only the
+start of a file is searched: findings take longer than parsing, about 1.5 ms for 32 KiB of rules.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ MISPLACED = "misplaced-rule"
 def find_ineffective(
     findings: Iterable[Finding], records: Iterable[Record]
 ) -> tuple[list[Finding], list[int], list[int]]:
-    """Return the findings on lines without effect, the lines meant as rules, and those of them without effect.
+    """Return the findings on lines without effect, all lines meant as rules, and those without effect.
 
-    The lines without effect are those of the findings and the last ones together.
+    A file's lines without effect are the lines of these findings and the last ones together.
     """
     errors = [one for one in findings if one.severity is Severity.ERROR and one.kind not in _HARMLESS]
     return errors, *rules_of(errors, records)

@@ -170,7 +170,8 @@ def _rules(facts: Facts) -> str:
     rows = _bars(bars, "None.")
     if others := facts["causes"] - len(causes):
         rest = facts["requests"]["dropped"] - sum(cause["count"] for cause in causes)
-        rows += "\n" + _empty(f"and {others:,} other {'cause' if others == 1 else 'causes'}: {rest:,} requests")
+        what = "other cause" if others == 1 else "other causes"
+        rows += "\n" + _empty(f"and {others:,} {what}: {rest:,} requests")
     short_by = facts["dropped_most_short_by"]
     if short_by:
         rows += "\n" + _empty(
