@@ -136,7 +136,7 @@ class Parking:
         self._lines.take(ready)
         if self._paused_until == math.inf:
             self._paused_until = 0.0
-        self._turns.page_has_gone(ready.slot)
+        self._turns.page_has_left(ready.slot)
         self._given.add(ready.request)
         return ready.request
 
@@ -368,6 +368,7 @@ class Parking:
                 return parked
             parked.has_reloaded = parked.is_held_up = True
             self._lines.remove(parked)
+            self._turns.page_has_left(parked.slot)
             self._wait(parked)
         return None
 
