@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 # A line as it is written. Neither value of these four has an escape, so none has to be decoded.
@@ -27,7 +28,7 @@ class LineReader:
     def __init__(self) -> None:
         self._first: dict[str, dict[str, Any]] = {}  # the first line with an end
 
-    def read(self, line: bytes) -> tuple[dict[str, Any], str]:
+    def read(self, line: bytes) -> tuple[Mapping[str, Any], str]:
         """Return the facts of a line, and its end: what follows the URL, or nothing.
 
         Lines of the same end that is not empty differ in the values of `seq`, `prev`, `time` and `url` alone.
@@ -45,7 +46,7 @@ class LineReader:
         facts["seq"], facts["prev"], facts["time"], facts["url"] = int(number), previous, time, url
         return facts, end
 
-    def _read_first(self, text: str, end: str) -> tuple[dict[str, Any], str]:
+    def _read_first(self, text: str, end: str) -> tuple[Mapping[str, Any], str]:
         facts = _DECODER.decode(text)
         if len(end) > _LONGEST_REMEMBERED:
             return facts, ""
