@@ -70,9 +70,9 @@ def test_what_lines_do_not_share_is_checked_in_each(
 def test_a_claim_that_the_evidence_does_not_support_is_not_remembered(index: Index) -> None:
     judging = Judging(Settings.of(ABOUT), index, strict)
     for _ in range(2):
-        with pytest.raises(MismatchError, match="the digest of its robots.txt is"):
+        with pytest.raises(MismatchError, match="the digest of its"):
             judging.check({**LINE, "robots_digest": digest_of(b"")}, "an end")
-        with pytest.raises(MismatchError, match="not marked|marked as of a dry run"):
+        with pytest.raises(MismatchError, match="marked as of a dry run"):
             judging.check({**LINE, "dry_run": True}, "another end")
 
 
