@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from sys import intern
 from typing import Any
 
 # A line as it is written. Neither value of these four has an escape, so none has to be decoded.
@@ -52,7 +53,8 @@ class LineReader:
             return facts, ""
         if len(self._first) >= _REMEMBERED:
             self._first.clear()
-        self._first[end] = facts
+        # Interned keys take no memory for each line.
+        self._first[end] = {intern(key): value for key, value in facts.items()}
         return facts, end
 
 
