@@ -9,7 +9,6 @@ of the run was kept elsewhere.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
@@ -21,6 +20,7 @@ from scrapy_norobots.features.evidence.chain import CLOSES, OPENS, ChainReader
 from scrapy_norobots.features.evidence.files import DamagedError, GzipFile
 from scrapy_norobots.features.evidence.index import Index, Outcome
 from scrapy_norobots.features.evidence.judging import Judging, MismatchError, Readings
+from scrapy_norobots.features.evidence.lines import LineReader
 from scrapy_norobots.features.evidence.records import Stored, as_requested, read_record
 from scrapy_norobots.features.evidence.runs import RunFiles, Settings, runs_of
 
@@ -103,6 +103,7 @@ class _Run:
         self._files = files
         self.index = Index(audit.body_max)
         self.chain = ChainReader()
+        self._lines = LineReader()
         self._settings: Settings | None = None
         self._judging: Judging | None = None
         self._answers = 0
@@ -227,43 +228,46 @@ class _Run:
             yield Problem(path.name, text, is_readable=False)
         row = 0
         for row, line in enumerate(file.lines(), 1):
-            place = f"{path.name}: line {row}"
-            try:
-                facts = _DECODER.decode(line.decode())
-                for text in self._misplaced(line, facts, path.name if row == 1 else None):
-                    yield Problem(place, text)
-                if CLOSES in facts:
-                    self._closing = facts
-                elif OPENS not in facts:
-                    self._add_decision(facts)
-            except MismatchError as exc:
-                yield Problem(place, f"{facts['url']}: {exc}")
-            except LookupError as exc:
-                yield Problem(place, f"cannot be judged: {exc}", is_readable=False)
-            except (ValueError, TypeError, AttributeError, RecursionError) as exc:
-                yield Problem(place, f"not a decision ({type(exc).__name__}: {exc})", is_readable=False)
+            for text, is_readable in self._read_line(line, path.name if row == 1 else None):
+                yield Problem(f"{path.name}: line {row}", text, is_readable)
         if not row and not file.is_cut_off:
             yield Problem(path.name, "has no opening line")
 
-    def _misplaced(self, line: bytes, facts: Mapping[str, Any], name: str | None) -> Iterator[str]:
-        """Yield what is wrong with the place of a line. `name` is that of the file that begins with it."""
-        problem = self.chain.problem(line, facts)
-        if problem:
-            yield problem
-        elif self._closing is not None:
-            yield "follows the closing line"
-        if facts.get(OPENS) != name:
-            yield (
-                "is an opening line within a file" if name is None else "is not the opening line of this file"
-            )
+    def _read_line(self, line: bytes, name: str | None) -> Iterator[tuple[str, bool]]:
+        """Yield what is wrong with a line, and whether it can be read.
 
-    def _add_decision(self, facts: dict[str, Any]) -> None:
+        `name` is that of the file that begins with the line; None if no file does.
+        """
+        try:
+            facts, end = self._lines.read(line)
+            problem = self.chain.problem(line, facts)
+            if problem:
+                yield problem, True
+            elif self._closing is not None:
+                yield "follows the closing line", True
+            if facts.get(OPENS) != name:
+                what = (
+                    "an opening line within a file" if name is None else "not the opening line of this file"
+                )
+                yield f"is {what}", True
+            if CLOSES in facts:
+                self._closing = facts
+            elif OPENS not in facts:
+                self._add_decision(facts, end)
+        except MismatchError as exc:
+            yield f"{facts['url']}: {exc}", True
+        except LookupError as exc:
+            yield f"cannot be judged: {exc}", False
+        except (ValueError, TypeError, AttributeError, RecursionError) as exc:
+            yield f"not a decision ({type(exc).__name__}: {exc})", False
+
+    def _add_decision(self, facts: Mapping[str, Any], end: str) -> None:
         verdict = str(facts.get("verdict"))
         self._verdicts[verdict] += 1
         self._audit.verdicts[verdict] += 1
         self._audit.dry_run += facts.get("dry_run") is True
         if self._judging is not None:
-            self._judging.check(facts)
+            self._judging.check(facts, end)
 
     # The end
 
@@ -295,16 +299,6 @@ class _Run:
                 yield Problem(name, "is not in the closing line of its run")
             elif sums[name] != self._read[name]:
                 yield Problem(name, "was changed: its size or digest is not that in the closing line")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key is there twice")
-    return found
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique)
 
 
 def _counts(verdicts: Mapping[Any, Any]) -> str:

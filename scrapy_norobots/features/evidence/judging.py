@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
@@ -27,10 +28,10 @@ from scrapy_norobots.rules.spellings import forbidden, knows_aiohttp, spellings_
 from scrapy_norobots.standard import Origin, Reason, Verdict
 from scrapy_norobots.standard.urls import split
 
-# How much memory parsed files may take, in bytes, and how many outcomes are remembered.
+# How much memory parsed files may take, in bytes, and how many outcomes and claims are remembered.
 _PARSED_MAX = 64 * 1024 * 1024
 _OUTCOMES_MAX = 50_000
-_FORMS_MAX = 1_000
+_CLAIMS_MAX = 30_000
 
 # The reasons why a request needs no robots.txt. A decision by a file may also have the second one.
 _STATEMENT = Reason.STATEMENT.name.lower()
@@ -70,6 +71,25 @@ class MismatchError(Exception):
     """A decision is not what the evidence supports."""
 
 
+@dataclass(slots=True)
+class _Claim:
+    """What a decision states and rests on, whatever its URL is."""
+
+    origin: Origin
+    access: Access
+    robot: bytes
+    stated: Why
+    _allowed: Why | None = None
+
+    def why_allowed(self, url: str) -> Why:
+        """Return why a URL is allowed, which is the same for nearly all URLs."""
+        if may_be_robots_txt(url):
+            return why_allowed(url, self.robot, self.access)
+        if self._allowed is None:
+            self._allowed = why_allowed(url, self.robot, self.access)
+        return self._allowed
+
+
 class Judging:
     """Judges the decisions of a run by its settings and the answers in an index.
 
@@ -82,8 +102,7 @@ class Judging:
         self._outcome = lru_cache(_OUTCOMES_MAX)(index.outcome)
         self._parsed: dict[object, Access] = {}
         self._parsed_size = 0
-        self._allowed: dict[object, Why] = {}
-        self._forms: set[object] = set()  # the keys and types of lines that have been checked
+        self._claims: dict[str, _Claim] = {}
         self._names = settings.parser_names
         self._versions = self._problem = ""
         self._read: Callable[[bytes], Rules] = _no_rules
@@ -111,19 +130,34 @@ class Judging:
             return False
         return True
 
-    def check(self, facts: dict[str, Any]) -> None:
+    def check(self, facts: Mapping[str, Any], end: str = "") -> None:
         """Raise `MismatchError` if a decision is not what the evidence supports.
 
-        Raises `LookupError` if it cannot be judged here, and `ValueError` or `TypeError` if it is none.
+        What lines of the same `end` share is checked once; see `LineReader`. Raises `LookupError` if a
+        decision cannot be judged here, and `ValueError` or `TypeError` if it is none.
         """
-        form = tuple(facts), tuple(map(type, facts.values()))
-        if form not in self._forms:
+        claim = self._claims.get(end)
+        if claim is None:
             _check_types(facts)
-            if len(self._forms) < _FORMS_MAX:
-                self._forms.add(form)
+            self._check_dry_run(facts)
         _check_times(facts)
-        self._check_dry_run(facts)
-        url, reason = facts["url"], facts["reason"]
+        if claim is None and not self._rests_on_answer(facts):
+            return
+        origin, target = split(facts["url"])
+        if claim is None or origin != claim.origin:
+            if origin is None or shortened(str(origin)) != facts["origin"]:
+                raise MismatchError(f"does not belong to the origin {facts['origin']}")
+            claim = self._claim(facts, origin)
+            if end:
+                if len(self._claims) >= _CLAIMS_MAX:
+                    self._claims.clear()
+                self._claims[end] = claim
+        assert target is not None  # there is an origin
+        self._check_by_answer(facts, claim, target)
+
+    def _rests_on_answer(self, facts: Mapping[str, Any]) -> bool:
+        """Return whether a decision must be judged by an answer; check it if it needs none."""
+        reason = facts["reason"]
         if facts["verdict"] == fields.OVERRIDDEN:
             if reason != fields.OVERRIDE:
                 raise MismatchError(f"recorded as {fields.OVERRIDDEN}, but not because of {fields.OVERRIDE}")
@@ -135,10 +169,8 @@ class Judging:
         elif "url" in facts.get("shortened", ()):
             self.not_judged += 1
         else:
-            of_url, target = split(url)
-            if of_url is None or target is None or shortened(str(of_url)) != facts["origin"]:
-                raise MismatchError(f"does not belong to the origin {facts['origin']}")
-            self._check_by_answer(facts, of_url, target)
+            return True
+        return False
 
     def _check_dry_run(self, facts: Mapping[str, Any]) -> None:
         is_dropped = facts["verdict"] not in (Verdict.ALLOWED.value, fields.OVERRIDDEN)
@@ -154,8 +186,9 @@ class Judging:
                 else "marked as sent because of the dry run, but its verdict lets it pass"
             )
 
-    def _check_by_answer(self, facts: dict[str, Any], origin: Origin, target: str) -> None:
-        url, when = facts["url"], facts["robots_time"]
+    def _claim(self, facts: Mapping[str, Any], origin: Origin) -> _Claim:
+        """Check the answer that a decision names, and return what the decision claims."""
+        when = facts["robots_time"]
         outcome = self._outcome(facts["origin"], when)
         if outcome is None:
             raise MismatchError(
@@ -168,34 +201,26 @@ class Judging:
         for name in (facts["parser"] or "").split(fields.AND):
             if name and name not in self._names and facts["reason"] != _STATEMENT:
                 raise MismatchError(f"judged by {name}, a parser that the crawl did not have")
-        access, robot = self._access(outcome, origin), facts["robot"].encode("utf-8", "surrogateescape")
-        decision = forbidden(access, url, origin, target, robot, self._spellings(target))
+        robot = facts["robot"].encode("utf-8", "surrogateescape")
+        return _Claim(origin, self._access(outcome, origin), robot, _stated(facts))
+
+    def _check_by_answer(self, facts: Mapping[str, Any], claim: _Claim, target: str) -> None:
+        url, access, robot = facts["url"], claim.access, claim.robot
+        decision = forbidden(access, url, claim.origin, target, robot, self._spellings(target))
         if decision is None:
-            why, sent_as = self._why_allowed(url, robot, access, (outcome, origin, robot)), url
+            why, sent_as = claim.why_allowed(url), url
         else:
             why, sent_as = why_dropped(decision), decision.url
         if why.rule is not None:
             why = why._replace(rule=shortened(why.rule))
-        stated = _stated(facts)
-        if why != stated:
-            raise MismatchError(f"recorded as {stated}; judged as {why}{self._versions}")
+        if why != claim.stated:
+            raise MismatchError(f"recorded as {claim.stated}; judged as {why}{self._versions}")
         if statements_on(access.rules, url, robot) != facts.get("usage"):
             raise MismatchError("the statements of robots.txt are not those that are recorded (usage)")
         if shortened(sent_as) != facts.get("sent_as", url):
             raise MismatchError(
                 f"the decision is about {sent_as!r}, not about {facts.get('sent_as', url)!r} (sent_as)"
             )
-
-    def _why_allowed(self, url: str, robot: bytes, access: Access, key: object) -> Why:
-        """Return why a URL is allowed, remembered for a robot and an access of the index."""
-        if may_be_robots_txt(url):
-            return why_allowed(url, robot, access)
-        why = self._allowed.get(key)
-        if why is None:
-            if len(self._allowed) >= _OUTCOMES_MAX:
-                self._allowed.clear()
-            why = self._allowed[key] = why_allowed(url, robot, access)
-        return why
 
     def _access(self, outcome: Outcome, origin: Origin) -> Access:
         """Return what may be fetched by an outcome; raise `MismatchError` if its body is not stored."""
@@ -216,6 +241,7 @@ class Judging:
         self._parsed_size += 2_000 + 10 * len(body)
         if self._parsed_size > _PARSED_MAX:
             self._parsed.clear()
+            self._claims.clear()  # they have accesses too
             self._parsed_size = 2_000 + 10 * len(body)
         access = self._parsed[key] = Judge(self._settings.policy, _NO_TIMES, self._read).judge(snapshot)
         return access
@@ -242,7 +268,7 @@ def _differences(settings: Settings, here: Sequence[str]) -> str:
     return f" ({'; '.join(different)})" if different else ""
 
 
-def _check_types(facts: dict[str, Any]) -> None:
+def _check_types(facts: Mapping[str, Any]) -> None:
     keys = facts.keys()
     if not keys >= _KEYS:
         raise ValueError(f"without {', '.join(sorted(_KEYS - keys))}")
