@@ -22,7 +22,16 @@ from benchmarks.crawl import Measured, measure, serving
 from benchmarks.report import progress, table, with_ratio
 from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.decisions import Made
-from scrapy_norobots.features.evidence.fields import AIOHTTP, DRY_RUN, MULTIVALUE, PARSERS, POLICY, PYTHON
+from scrapy_norobots.features.evidence.fields import (
+    AIOHTTP,
+    ALSO_ROBOTS,
+    DRY_RUN,
+    MULTIVALUE,
+    PARSERS,
+    POLICY,
+    PURPOSES,
+    PYTHON,
+)
 from scrapy_norobots.features.evidence.judges import description, python
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.access import Judge, StatusPolicy
@@ -128,6 +137,8 @@ def write(folder: Path) -> None:
         POLICY: json.dumps(dict(policy.table)),
         MULTIVALUE: "False",
         AIOHTTP: str(knows_aiohttp()),
+        ALSO_ROBOTS: "[]",
+        PURPOSES: "null",
     }
     writer = Writer(folder, "town-1", about, queue_max=2**40)
     now = time.time()
@@ -144,7 +155,7 @@ def write(folder: Path) -> None:
         place = ("catalogue", "books", "back")[number % 3]
         url = f"{access.snapshot.origin}/{place}/{number}.html"
         decision = access.decide(url, robot) if place == "back" else None
-        writer.put(Made(now + number / 100, url, robot, url, access, decision))
+        writer.put(Made(now + number / DECISIONS, url, robot, url, access, decision))
         if number % 50_000 == 0:
             while writer._queue:
                 time.sleep(0.05)

@@ -47,12 +47,13 @@ html_theme = "furo"
 html_title = project
 html_static_path = ["static"]
 html_css_files = ["site.css"]
-html_js_files = ["tables.js"]
-html_theme_options = {
-    "source_repository": REPOSITORY,
-    "source_branch": "main",
-    "source_directory": "docs/",
-}
+html_js_files = ["site.js"]
+# The theme makes links to the source of each page, once the repository has its place.
+html_theme_options = (
+    {}
+    if "/OWNER/" in REPOSITORY
+    else {"source_repository": REPOSITORY, "source_branch": "main", "source_directory": "docs/"}
+)
 
 
 def link_repository_files(_: Sphinx, doctree: nodes.document) -> None:
@@ -83,8 +84,15 @@ def index_statuses(app: Sphinx, doctree: nodes.document) -> None:
         doctree.insert(0, addnodes.index(entries=entries))
 
 
+def link_images(_: Sphinx, doctree: nodes.document) -> None:
+    """Make each image a link to its file, as Sphinx does if an image has a scale. Phones show it small."""
+    for image in doctree.findall(nodes.image):
+        image["scale"] = 100
+
+
 def setup(app: Sphinx) -> None:
     """Register what this file adds to Sphinx."""
     app.connect("doctree-read", link_repository_files)
     app.connect("doctree-read", index_statuses)
+    app.connect("doctree-read", link_images)
     app.add_lexer("robots.txt", TextLexer)

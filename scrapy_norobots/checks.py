@@ -76,7 +76,7 @@ def check_user_agent(crawler: Crawler, identity: Identity) -> None:
     if compat.is_own_crawl(crawler):
         logger.warning(
             "The User-Agent %r %s, so the owners of sites cannot see whose crawl this is, "
-            "or ask you to change it. Set USER_AGENT to a name and an address, "
+            "and cannot write to you. Set USER_AGENT to a name and an address, "
             "such as 'FooBot/1.0 (+https://foo.example/bot)'",
             agent.decode("utf-8", "replace"),
             problem,

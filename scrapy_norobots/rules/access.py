@@ -161,7 +161,7 @@ class Access:
     def setting(self) -> str:
         """Which setting leads from `detail` to this access, in words; empty if the rules are fresh."""
         if self.stale:
-            return "NOROBOTS_STALE_TTL keeps the last good copy"
+            return "they are used until NOROBOTS_STALE_TTL ends"
         if self.rules is not None:
             return ""
         verb = "allows" if self.kind is AccessKind.OPEN else "denies"

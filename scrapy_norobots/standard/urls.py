@@ -102,7 +102,7 @@ def split(url: str) -> tuple[Origin | None, str | None]:
     return (origin, target) if origin else (None, None)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def _origin_of_site(url: str) -> Origin | None:
     """Return the origin of a URL without a path; None if it has a path, or no origin."""
     match = _URL.match(url)

@@ -62,8 +62,11 @@ class Turns:
             turn.is_of_page = True
             compat.call_later(0, partial(self._admit, slot, turn))  # its pages may be in line by then
 
-    def page_has_gone(self, slot: Any | None) -> None:
-        """Let the next file of a slot be loaded, if one waits for its turn."""
+    def page_has_left(self, slot: Any | None) -> None:
+        """Let the next file of a slot be loaded, if one waits for its turn.
+
+        A page has left the line of the slot: it goes on, or it has to wait for a file again.
+        """
         if turn := self._turns.get(slot):
             turn.is_of_page = False
             self._admit(slot, turn)

@@ -68,8 +68,8 @@ class Parking:
         self._slots = Slots(crawler, are_watched=self._downloader is not None)
         if self._downloader is not None and self._slots.missing:
             logger.warning(
-                "Requests that have waited for robots.txt count against CONCURRENT_REQUESTS before their "
-                "download slot can send them: Scrapy %s has no %s",
+                "Requests that wait for a delay count against CONCURRENT_REQUESTS, as in Scrapy without this "
+                "plugin: Scrapy %s has no %s",
                 scrapy.__version__,
                 ", no ".join(self._slots.missing),
                 extra={"spider": crawler.spider},
@@ -136,7 +136,7 @@ class Parking:
         self._lines.take(ready)
         if self._paused_until == math.inf:
             self._paused_until = 0.0
-        self._turns.page_has_gone(ready.slot)
+        self._turns.page_has_left(ready.slot)
         self._given.add(ready.request)
         return ready.request
 
@@ -368,6 +368,7 @@ class Parking:
                 return parked
             parked.has_reloaded = parked.is_held_up = True
             self._lines.remove(parked)
+            self._turns.page_has_left(parked.slot)
             self._wait(parked)
         return None
 

@@ -14,7 +14,9 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from scrapy_norobots.features.report.ineffective import MISPLACED
 from scrapy_norobots.features.report.page import to_html
+from scrapy_norobots.standard import KINDS, Severity
 from tests.helpers.running.browser import chromium
 from tests.helpers.running.crawling import Crawl, crawl, with_report
 from tests.helpers.sites import Answer, Site
@@ -122,6 +124,7 @@ def many(count: int) -> dict[str, Any]:
         "outcomes": [],
         "sources": {},
         "slowest": None,
+        "causes": 0,
         "dropped_most": [],
         "dropped_most_short_by": 0,
         "rows": [
@@ -173,6 +176,7 @@ def test_the_table_has_a_column_for_crawl_delay_only_if_there_is_one(
     browser: webdriver.Chrome, tmp_path: Path
 ) -> None:
     facts = many(3)
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     headers: list[list[str]] = []
     for delay in (0.0, 2.5):
         facts["rows"][1]["crawl_delay"] = delay
@@ -191,9 +195,9 @@ def test_the_list_is_sorted_by_click_and_by_key(browser: webdriver.Chrome, long_
     browser.get(long_list.as_uri())
     by_origin, *_, by_seconds = browser.find_elements(By.CSS_SELECTOR, "thead button")[:4]
     by_seconds.click()
-    assert set(column(browser, 4)) == {"9.99"}
+    assert set(column(browser, 4)) == {"9.99 s"}
     by_seconds.send_keys(Keys.ENTER)
-    assert set(column(browser, 4)) == {"0.00"}
+    assert set(column(browser, 4)) == {"0.00 s"}
     by_origin.send_keys(Keys.SPACE)
     assert column(browser, 1)[0] == "http://town000000.example"
     sorted_by = browser.find_elements(By.CSS_SELECTOR, "th[aria-sort]")
@@ -215,8 +219,63 @@ def test_the_list_is_filtered_by_text_and_by_outcome(browser: webdriver.Chrome, 
     assert status(browser) == "none"
 
 
+def test_the_pages_of_the_list_can_be_turned_below_it_too(
+    browser: webdriver.Chrome, long_list: Path, tmp_path: Path
+) -> None:
+    browser.get(long_list.as_uri())
+    said, previous, following = browser.find_elements(By.CSS_SELECTOR, "#below .pager > *")
+    following.click()
+    assert said.text == status(browser) == "101–200 of 100,000"
+    previous.click()
+    assert said.text == "1–100 of 100,000"
+    assert not previous.is_enabled()
+    file = tmp_path / "report.html"
+    file.write_text(to_html(many(100)), "utf-8")
+    browser.get(file.as_uri())
+    assert not browser.find_element(By.CSS_SELECTOR, "#below .pager").is_displayed()
+
+
+def test_findings_are_in_words(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    kinds = [kind for kind, (severity, *_) in KINDS.items() if severity is Severity.ERROR]
+    facts = many(1)
+    facts["rows"][0]["findings"] = ", ".join(
+        f"{kind} (line {line})" for line, kind in enumerate((*kinds, MISPLACED)) if kind != "robots-txt"
+    )
+    file = tmp_path / "report.html"
+    file.write_text(to_html(facts), "utf-8")
+    browser.get(file.as_uri())
+    text = browser.find_element(By.CSS_SELECTOR, "#rows-table tbody td:last-child").text
+    assert text.startswith("misspelt field (line 0), NUL characters (line 1), neither a field nor a ")
+
+
+def test_a_dry_run_never_says_that_requests_were_dropped(tmp_path: Path) -> None:
+    with Site("User-agent: *\nDisallow: /a\n") as site:
+        settings = with_report(tmp_path / "report.html", NOROBOTS_DRY_RUN=True)
+        crawl(f"{site.url}/a", settings=settings)
+    page = (tmp_path / "report.html").read_text().partition("<script")[0]
+    said = re.sub(r"<[^>]*>", "", page.partition("<body>")[2])
+    assert re.findall(r".*drop.*", said, re.IGNORECASE) == [
+        "A dry run: nothing was dropped.",
+        "requests would be dropped1",
+        "Most frequent causes of would-be drops",
+        "Would be dropped",
+        "Would dropLineText",
+    ]
+
+
+def test_causes_that_are_not_shown_are_counted(tmp_path: Path) -> None:
+    facts = many(0)
+    facts["requests"]["dropped"] = 1_150
+    facts["causes"] = 150
+    cause = {"origin": "http://town.example", "line": 1, "text": "/", "robot": None}
+    facts["dropped_most"] = [{**cause, "count": 50 if number < 12 else 6} for number in range(100)]
+    assert "and 138 other causes: 550 requests" in to_html(facts)
+    facts["causes"] = 12
+    assert "other cause" not in to_html(facts)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("width", [390, 1280])
 def test_the_page_fits_and_can_be_read(
     browser: webdriver.Chrome, hostile: tuple[Crawl, Path], scheme: str, width: int
 ) -> None:
@@ -226,6 +285,9 @@ def test_the_page_fits_and_can_be_read(
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     browser.get(hostile[1].as_uri())
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    wide = "return [...document.querySelectorAll('main *')].filter(e => e.scrollWidth > e.clientWidth + 1"
+    assert browser.execute_script(f"{wide} && getComputedStyle(e).overflowX == 'auto').map(e => e.id)") == []
+    assert browser.find_element(By.CSS_SELECTOR, "th[data-column=dropped]").is_displayed()
     colours = browser.execute_script(
         "const style = getComputedStyle(document.body); return [style.color, style.backgroundColor]"
     )

@@ -161,6 +161,19 @@ def test_sites_of_one_slot_with_a_delay_take_turns_with_their_pages(mode: str) -
     assert site.targets().index("/page") <= 5
 
 
+def test_a_robots_txt_does_not_wait_for_pages_whose_rules_have_expired(mode: str) -> None:
+    """Of a slot, pages are next; but before the delay is over, their rules expire, and none of them goes."""
+    settings = {**ADDON, **IN_ORDER, "DOWNLOAD_DELAY": 0.5, "NOROBOTS_TTL": 0.1, "NOROBOTS_TTL_MIN": 0}
+    with Site(RULES, host="0.0.0.0") as site:
+        first, second = hosts_of(site, 2)
+        requests = [
+            {"url": url, "meta": {"download_slot": "proxy"}}
+            for url in (f"{first}/1", f"{first}/2", f"{second}/1")
+        ]
+        seen = crawl(*requests, settings=settings, mode=mode)
+    assert len(seen.pages) == 3
+
+
 def test_a_download_slot_of_the_user_is_respected() -> None:
     with Site(RULES) as site:
         seen = crawl(

@@ -160,7 +160,7 @@ def test_a_failed_refresh_keeps_good_rules_and_logs_one_warning() -> None:
     assert (
         f"{site.url}/robots.txt answered 503: requests to {site.url} still follow the cached rules " in line
     )
-    assert "(NOROBOTS_STALE_TTL keeps the last good copy); robots.txt is downloaded again after 100 s" in line
+    assert "(they are used until NOROBOTS_STALE_TTL ends); robots.txt is downloaded again after 100 s" in line
     assert seen.stats["norobots/stale"] == len(site.robots_hits()) - 1 >= 1
 
 

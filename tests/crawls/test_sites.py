@@ -52,7 +52,7 @@ def waiting(done: Crawl) -> dict[str, int]:
 
 def told_to_wait(done: Crawl) -> list[str]:
     """Return the paths of the requests that have waited, in order."""
-    return re.findall(r"Set aside: <GET http://[^/]+(/\S+)>", done.log)
+    return re.findall(r"Waits for a closed site: <GET http://[^/]+(/\S+)>", done.log)
 
 
 def test_no_request_is_lost_when_robots_txt_fails_for_a_moment(mode: str) -> None:
@@ -587,7 +587,7 @@ def wait_until(condition: Callable[[], bool], process: Piped) -> None:
 
 def test_ctrl_c_ends_the_wait(mode: str) -> None:
     with Site(Closed(9)) as site, running(f"{site.url}/1", settings=FOR_EVER, mode=mode) as process:
-        log = read_until(process, "Set aside")
+        log = read_until(process, "Waits for a closed site")
         time.sleep(1)  # Scrapy's signal handler logs too, so a signal during a log call can be lost
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
@@ -842,7 +842,7 @@ def test_commands_that_fetch_a_page_do_not_wait(command: str, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     assert "requests to" in done.stderr
     assert "are dropped (" in done.stderr
-    assert "Set aside" not in done.stderr
+    assert "Waits for a closed site" not in done.stderr
     assert site.targets() == ["/robots.txt"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,19 @@ pytest.importorskip("furo", reason="Sphinx is not installed")
 pytestmark = pytest.mark.xdist_group("site")
 
 PAGES = sorted(page.stem for page in (ROOT / "docs").glob("*.md") if page.stem != "README")
+# On a narrow screen, code continues below where its line begins.
+LINES = """
+const pre = [...document.querySelectorAll("article pre")].find(pre => pre.textContent.includes(arguments[0]))
+const line = [...pre.children].find(line => line.textContent.includes(arguments[0]))
+const range = document.createRange()
+range.selectNodeContents(line)
+const lines = new Map()
+for (const box of range.getClientRects()) {
+  if (box.width) lines.set(box.bottom, Math.min(box.left, lines.get(box.bottom) ?? Infinity))
+}
+getSelection().selectAllChildren(pre)
+return [[...lines.values()].map(Math.round), getSelection().toString()]
+"""
 # The widest drawing is the only code that is scrolled sideways, and only on a narrow screen.
 TOO_WIDE = """
 return [...document.querySelectorAll("article pre, article .table-wrapper")]
@@ -72,3 +86,43 @@ def test_nothing_on_a_page_must_be_scrolled_sideways(
         if found := browser.execute_script(TOO_WIDE):
             wide[page] = found
     assert wide == {}
+
+
+def test_a_wrapped_line_of_code_is_indented_and_copied_as_it_is(
+    site: Path, browser: webdriver.Chrome
+) -> None:
+    metrics = {"width": 390, "height": 1000, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    page = site / "start.html"
+    browser.get(page.as_uri())
+    for code in re.findall(
+        r"^```\w*\n(.*?)^```$", (ROOT / "docs/start.md").read_text(), re.MULTILINE | re.DOTALL
+    ):
+        longest = max(code.splitlines(), key=len)
+        (first, *others), copied = browser.execute_script(LINES, longest)
+        assert copied.rstrip() == code.removeprefix("$ ").rstrip()  # a prompt cannot be selected
+        assert bool(others) == (len(longest) > 42)
+        assert all(left > first for left in others)
+
+
+def test_a_stacked_table_names_the_columns(site: Path, browser: webdriver.Chrome) -> None:
+    metrics = {"width": 390, "height": 1000, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    browser.get((site / "download-failures.html").as_uri())
+    cells = browser.find_elements(By.CSS_SELECTOR, "table.stacked tr:first-child td")
+    shown = [(cell.get_attribute("data-column"), cell.text) for cell in cells if cell.is_displayed()]
+    assert shown[:2] == [("the download ends with:", "2xx"), ("koster1996 (default):", "rules")]
+
+
+def test_an_image_is_a_link_to_its_file(site: Path, browser: webdriver.Chrome) -> None:
+    for page in ("report", "benchmarks"):
+        browser.get((site / f"{page}.html").as_uri())
+        for image in browser.find_elements(By.CSS_SELECTOR, "article img"):
+            link = image.find_element(By.XPATH, "..")
+            assert link.get_attribute("href") == image.get_attribute("src")
+
+
+def test_no_page_has_a_link_to_edit_it_before_the_repository_has_an_address(site: Path) -> None:
+    placeholder = "/OWNER/" in (ROOT / "pyproject.toml").read_text()
+    for page in PAGES:
+        assert ("Edit this page" in (site / f"{page}.html").read_text()) != placeholder

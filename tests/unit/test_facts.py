@@ -49,6 +49,7 @@ def test_a_crawl_that_met_nobody() -> None:
         "usage": {},
         "patterns": {"files": 0, "first": None},
         "crawl_delays": {"files": 0, "longest": None},
+        "causes": 0,
         "dropped_most": [],
         "dropped_most_short_by": 0,
         "rows": [],
@@ -163,6 +164,7 @@ def test_the_data_has_100_causes_and_the_log_10_of_them(rules: int, in_data: int
         drop(counters, at, f"/{number}/", 2 if number == rules - 1 else 1)
     said = facts(counters)
     assert len(said["dropped_most"]) == in_data
+    assert said["causes"] == rules
     assert said["dropped_most"][0]["text"] == f"/{rules - 1}/"
     assert log_text(said).count(" dropped at ") == in_log
 

@@ -120,3 +120,12 @@ def test_several_values_in_a_line_have_their_effect_where_the_setting_allows_the
 
 def test_text_of_a_site_is_escaped() -> None:
     assert r"'Disalow: /\x1b[31m\u202e'" in text_of("Disalow: /\x1b[31m\u202e\n".encode())
+
+
+def test_a_rule_that_a_line_above_takes_from_its_robots_has_no_effect_either() -> None:
+    body = b"User-agent: a\nDisallow: /a\n\nUser-agent: A\nDisallow: /b\nDisallow: /c\n"
+    ineffective = IneffectiveRules.of(body)
+    assert ineffective is not None
+    assert ineffective.lines == 3
+    assert ineffective.kinds == "name-taken (line 4), misplaced-rule (line 5 and 1 more)"
+    assert ineffective.text.startswith("2 of 3 Disallow lines, ")

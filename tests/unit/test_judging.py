@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from scrapy.robotstxt import ProtegoRobotParser
 
+from scrapy_norobots.features.evidence import judging as judging_module
 from scrapy_norobots.features.evidence.fields import date_of, digest_of
 from scrapy_norobots.features.evidence.index import Index, Outcome
 from scrapy_norobots.features.evidence.judging import Judging, MismatchError, Reading
@@ -44,6 +45,52 @@ def test_a_right_decision_raises_nothing(index: Index) -> None:
     judging = Judging(Settings.of(ABOUT), index, strict)
     judging.check(dict(LINE))
     assert judging.not_judged == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"url": f"{TOWN}/front/"}, "judged as allowed"),
+        ({"url": "http://other.example/back/"}, "does not belong to the origin"),
+        ({"url": "/back/"}, "does not belong to the origin"),
+        ({"url": "data:,a"}, "does not belong to the origin"),
+        ({"time": date_of(TIME - 1)}, "before its robots.txt was downloaded"),
+    ],
+)
+def test_what_lines_do_not_share_is_checked_in_each(
+    index: Index, changes: dict[str, Any], problem: str
+) -> None:
+    judging = Judging(Settings.of(ABOUT), index, strict)
+    for _ in range(2):
+        judging.check(LINE, "an end")
+        with pytest.raises(MismatchError, match=problem):
+            judging.check({**LINE, **changes}, "an end")
+
+
+def test_a_claim_that_the_evidence_does_not_support_is_not_remembered(index: Index) -> None:
+    judging = Judging(Settings.of(ABOUT), index, strict)
+    for _ in range(2):
+        with pytest.raises(MismatchError, match="the digest of its"):
+            judging.check({**LINE, "robots_digest": digest_of(b"")}, "an end")
+        with pytest.raises(MismatchError, match="marked as of a dry run"):
+            judging.check({**LINE, "dry_run": True}, "another end")
+
+
+def test_claims_keep_no_more_parsed_files_than_the_limit_says(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging_module, "_PARSED_MAX", 10_000)
+    monkeypatch.setattr(judging_module, "_CLAIMS_MAX", 3)
+    judging = Judging(Settings.of(ABOUT), index, strict)
+    for number in range(20):
+        town = TOWN._replace(host=f"{number}.town.example")
+        index.add_outcome(str(town), date_of(TIME), Outcome(None, digest_of(FILE)))
+        judging.check({**LINE, "url": f"{town}/back/", "origin": str(town)}, f"end {number}")
+        judging.check(LINE, f"the town's end {number}")
+        assert 0 < len(judging._claims) <= 3
+        assert {id(claim.access) for claim in judging._claims.values()} <= set(
+            map(id, judging._parsed.values())
+        )
 
 
 def test_one_reading_serves_all_decisions_of_a_run(index: Index) -> None:

@@ -19,6 +19,7 @@ from scrapy_norobots.events import Closing
 from scrapy_norobots.features.report import crawl as crawl_module
 from scrapy_norobots.features.report import listing
 from scrapy_norobots.features.report.crawl import CrawlReport
+from scrapy_norobots.features.report.ineffective import IneffectiveRules
 from scrapy_norobots.features.report.listing import Drops, Listing, list_files
 from scrapy_norobots.features.report.page import _json_block
 from scrapy_norobots.load.origins import OriginCache
@@ -94,6 +95,11 @@ def test_lines_without_effect_say_what_was_meant() -> None:
 def test_a_line_that_a_misspelt_name_takes_from_its_robot_has_a_note() -> None:
     notes = listed(b"User-agent: Rex\nUser-agnet: foobot\nDisallow: /a\n")["notes"]
     assert notes["3"] == [("error", listing._MISPLACED, "")]
+
+
+def test_a_line_that_changes_nothing_for_any_robot_is_not_one_without_effect() -> None:
+    notes = listed(b"User-agent: *\nDisallow: /robots.txt\n")["notes"]
+    assert [severity for severity, *_ in notes["2"]] == ["info"]
 
 
 def test_counts_of_lines_that_a_newer_file_does_not_have_are_left_out() -> None:
@@ -205,3 +211,7 @@ def test_any_file_can_be_listed(seed: int) -> None:
     assert json.dumps(made).isascii()
     assert all(line.isprintable() for line in made["lines"])
     assert all(1 <= int(line) <= max(len(made["lines"]), 1) for line in made["notes"])
+    found = IneffectiveRules.of(body)
+    assert sum(any("error" in note for note in notes) for notes in made["notes"].values()) == (
+        found.lines if found else 0
+    )

@@ -45,7 +45,7 @@ class Crawl:
     def send_page(self, slot: Any) -> None:
         self.pages -= 1
         self.log.append("page")
-        self.turns.page_has_gone(slot)
+        self.turns.page_has_left(slot)
 
     async def load_all(self, *slots: Any, is_retry: bool = False) -> int:
         """Load a file of each slot given, and return how many were loaded at once."""

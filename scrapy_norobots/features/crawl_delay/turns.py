@@ -145,8 +145,8 @@ class FleetTurns:
         self._has_failed = True
         self._log(
             logging.WARNING,
-            "NOROBOTS_CRAWL_DELAY_SHARED has no effect for now, so each process keeps the Crawl-delay of a "
-            "site by itself: %s failed (%s)",
+            "NOROBOTS_CRAWL_DELAY_SHARED has no effect at the moment, so each process keeps the Crawl-delay "
+            "of a site by itself: %s failed (%s)",
             self._name,
             printable(": ".join(filter(None, (type(exc).__name__, str(exc))))),
         )

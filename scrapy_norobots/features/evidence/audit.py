@@ -289,11 +289,22 @@ class _Run:
             yield Problem(path.name, "has no opening line")
 
     def _read_line(self, line: bytes, name: str | None) -> Iterator[tuple[str, bool]]:
-        """Yield what is wrong with a line, and whether it can be read. `name`: see `_misplaced`."""
+        """Yield what is wrong with a line, and whether it can be read.
+
+        `name` is that of the file that begins with the line; None if no file does.
+        """
         try:
             facts, end = self._lines.read(line)
-            for text in self._misplaced(line, facts, name):
-                yield text, True
+            problem = self.chain.problem(line, facts)
+            if problem:
+                yield problem, True
+            elif self._closing is not None:
+                yield "follows the closing line", True
+            if facts.get(OPENS) != name:
+                what = (
+                    "an opening line within a file" if name is None else "not the opening line of this file"
+                )
+                yield f"is {what}", True
             if CLOSES in facts:
                 self._closing = facts
             elif OPENS in facts:
@@ -307,19 +318,7 @@ class _Run:
         except (ValueError, TypeError, AttributeError, RecursionError) as exc:
             yield f"not a decision ({type(exc).__name__}: {exc})", False
 
-    def _misplaced(self, line: bytes, facts: Mapping[str, Any], name: str | None) -> Iterator[str]:
-        """Yield what is wrong with the place of a line. `name` is that of the file that begins with it."""
-        problem = self.chain.problem(line, facts)
-        if problem:
-            yield problem
-        elif self._closing is not None:
-            yield "follows the closing line"
-        if facts.get(OPENS) != name:
-            yield (
-                "is an opening line within a file" if name is None else "is not the opening line of this file"
-            )
-
-    def _add_decision(self, facts: dict[str, Any], end: str) -> None:
+    def _add_decision(self, facts: Mapping[str, Any], end: str) -> None:
         verdict = str(facts.get("verdict"))
         self._verdicts[verdict] += 1
         self._audit.verdicts[verdict] += 1

@@ -140,7 +140,7 @@ class Judging:
             return False
         return True
 
-    def check(self, facts: dict[str, Any], end: str = "") -> None:
+    def check(self, facts: Mapping[str, Any], end: str = "") -> None:
         """Raise `MismatchError` if a decision is not what the evidence supports.
 
         What lines of the same `end` share is checked once; see `LineReader`. Raises `LookupError` if a
@@ -289,7 +289,7 @@ def _differences(settings: Settings, here: Sequence[str]) -> str:
     return f" ({'; '.join(different)})" if different else ""
 
 
-def _check_types(facts: dict[str, Any]) -> None:
+def _check_types(facts: Mapping[str, Any]) -> None:
     keys = facts.keys()
     if not keys >= _KEYS:
         raise ValueError(f"without {', '.join(sorted(_KEYS - keys))}")

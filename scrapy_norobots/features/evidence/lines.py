@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from sys import intern
 from typing import Any
 
 from scrapy_norobots.features.evidence import fields
@@ -54,7 +55,7 @@ class LineReader:
     def __init__(self) -> None:
         self._first: dict[str, dict[str, Any]] = {}  # the first line with an end
 
-    def read(self, line: bytes) -> tuple[dict[str, Any], str]:
+    def read(self, line: bytes) -> tuple[Mapping[str, Any], str]:
         """Return the facts of a line, and its end: what follows the URL, or nothing.
 
         Lines of the same end that is not empty differ in the values of `seq`, `prev`, `time` and `url` alone.
@@ -72,13 +73,14 @@ class LineReader:
         facts["seq"], facts["prev"], facts["time"], facts["url"] = int(number), previous, time, url
         return facts, end
 
-    def _read_first(self, text: str, end: str) -> tuple[dict[str, Any], str]:
+    def _read_first(self, text: str, end: str) -> tuple[Mapping[str, Any], str]:
         facts = decode(text)
         if len(end) > _LONGEST_REMEMBERED:
             return facts, ""
         if len(self._first) >= _REMEMBERED:
             self._first.clear()
-        self._first[end] = facts
+        # Interned keys take no memory for each line.
+        self._first[end] = {intern(key): value for key, value in facts.items()}
         return facts, end
 
 

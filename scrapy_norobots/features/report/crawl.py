@@ -200,7 +200,7 @@ class CrawlReport:
                 printable(str(event.origin)),
                 _in(event.seconds),
             )
-        self._log(logging.DEBUG, "Set aside: %s", event.request)
+        self._log(logging.DEBUG, "Waits for a closed site: %s", event.request)
 
     def _retry_failed(self, event: RetryFailed) -> None:
         access, seconds = event
@@ -317,7 +317,7 @@ class CrawlReport:
         if self._with_ineffective.is_full:
             self._log(
                 logging.WARNING,
-                "%d such files were reported; set NOROBOTS_REPORT to list the rest",
+                "%d robots.txt files with such lines were logged; NOROBOTS_REPORT lists all of them",
                 LOGGED_MAX,
             )
 

@@ -41,6 +41,7 @@ def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing]
         crawl_delays={"files": counters.crawl_delays, "longest": _longest(counters.longest_crawl_delay)},
         usage=dict(sorted(counters.usage.items())),
         patterns={"files": counters.patterns, "first": printable(counters.first_pattern) or None},
+        causes=len(counters.causes),
         dropped_most=[_cause(*item) for item in counters.most_common_causes()[:_IN_REPORT]],
         dropped_most_short_by=counters.short_by,
         rows=[_row(*item) for item in sorted(counters.rows.items(), key=lambda item: -item[1].dropped)],

@@ -1,18 +1,20 @@
 """Find the lines of a robots.txt that have no effect, although their author intended one.
 
-They are the findings of severity `ERROR`. With the strict reading, a crawl may fetch what these lines were
-meant to forbid, so it reports them. Only the start of a file is searched: findings take longer than
-parsing, about 1.5 ms for 32 KiB of rules.
+They are the lines with findings of severity `ERROR`, and rules that such a line takes from their robots.
+With the strict reading, a crawl may fetch what these lines were meant to forbid, so it reports them. Only the
+start of a file is searched: findings take longer than parsing, about 1.5 ms for 32 KiB of rules.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from scrapy_norobots.standard import Finding, RobotsTxt, Severity
 from scrapy_norobots.standard.decision import quoted
 from scrapy_norobots.standard.findings import find_all, rules_of
 from scrapy_norobots.standard.lines import to_lines, to_text
+from scrapy_norobots.standard.records import Record
 
 # How many characters and lines are searched: at most about 0.1 s of work, for any content. A file of more
 # than 8 KiB is searched in a thread.
@@ -22,12 +24,26 @@ _LINES_MAX = 2_000
 # Kinds of findings that change nothing for any robot.
 _HARMLESS = ("robots-txt",)
 
+# Listed among the kinds of findings: a rule without a finding that a line above it takes from its robots.
+MISPLACED = "misplaced-rule"
+
+
+def find_ineffective(
+    findings: Iterable[Finding], records: Iterable[Record]
+) -> tuple[list[Finding], list[int], list[int]]:
+    """Return the findings on lines without effect, all lines meant as rules, and those without effect.
+
+    A file's lines without effect are the lines of these findings and the last ones together.
+    """
+    errors = [one for one in findings if one.severity is Severity.ERROR and one.kind not in _HARMLESS]
+    return errors, *rules_of(errors, records)
+
 
 @dataclass(frozen=True, slots=True)
 class IneffectiveRules:
     """The lines of a file without effect.
 
-    `lines` is how many have errors, `kinds` lists the kinds of findings, and `text` says for the log how many
+    `lines` is how many there are, `kinds` lists the kinds of findings, and `text` says for the log how many
     rules have no effect, or none for the robots they were meant for, with a message for each kind.
     """
 
@@ -40,14 +56,15 @@ class IneffectiveRules:
         """Search the first 32 KiB of a file; return None if it has no such lines."""
         text, is_truncated = _start(body)
         found = find_all(text, multivalue=multivalue, severities=(Severity.ERROR,))
-        errors = [finding for finding in found if finding.kind not in _HARMLESS]
+        errors, rules, idle = find_ineffective(found, RobotsTxt.parse(text, multivalue=multivalue).records)
         if not errors:
             return None
         kinds: dict[str, list[Finding]] = {}
         for finding in errors:
             kinds.setdefault(finding.kind, []).append(finding)
-        rules, idle = rules_of(errors, RobotsTxt.parse(text, multivalue=multivalue).records)
-        lines = len({finding.line for finding in errors})
+        faulty = {finding.line for finding in errors}
+        misplaced = [line for line in idle if line not in faulty]
+        lines = len(faulty) + len(misplaced)
         beginning = " at its start" if is_truncated else ""
         details = "; ".join(_detail(found) for found in kinds.values())
         if idle:
@@ -57,15 +74,19 @@ class IneffectiveRules:
             )
         else:
             said = f"{lines} {'line' if lines == 1 else 'lines'}{beginning} ({details})"
-        return cls(lines, ", ".join(f"{kind} ({_place(found)})" for kind, found in kinds.items()), said)
+        places = {kind: _place([one.line for one in found]) for kind, found in kinds.items()}
+        if misplaced:
+            places[MISPLACED] = _place(misplaced)
+        return cls(lines, ", ".join(f"{kind} ({place})" for kind, place in places.items()), said)
 
 
 def _detail(found: list[Finding]) -> str:
-    return f"{_place(found)}, {quoted(found[0].text.strip())}: {found[0].message.rstrip('.')}"
+    place = _place([one.line for one in found])
+    return f"{place}, {quoted(found[0].text.strip())}: {found[0].message.rstrip('.')}"
 
 
-def _place(found: list[Finding]) -> str:
-    return f"line {found[0].line}" + (f" and {len(found) - 1} more" if len(found) > 1 else "")
+def _place(lines: list[int]) -> str:
+    return f"line {lines[0]}" + (f" and {len(lines) - 1} more" if len(lines) > 1 else "")
 
 
 def _start(body: bytes) -> tuple[str, bool]:

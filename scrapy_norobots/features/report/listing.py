@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, TypedDict
 
+from scrapy_norobots.features.report.ineffective import find_ineffective
 from scrapy_norobots.rules.parser import AllRules, Rules, parser_names, strict_reading
 from scrapy_norobots.standard import RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable
-from scrapy_norobots.standard.findings import rules_of
 from scrapy_norobots.standard.lines import to_lines, to_text
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.records import Record, find_record, read_records
@@ -144,14 +144,14 @@ def _drops_of(robots: RobotsTxt, applying: list[Record], drops: Drops) -> dict[s
 def _notes_of(robots: RobotsTxt) -> dict[str, list[tuple[str, str, str]]]:
     notes: dict[str, list[tuple[str, str, str]]] = {}
     findings = robots.findings
+    errors, _, idle = find_ineffective(findings, robots.records)
+    faulty = {finding.line for finding in errors}
     for finding in islice(findings, _NOTES_MAX):
-        note = (finding.severity.value, finding.message, finding.hint)
-        notes.setdefault(str(finding.line), []).append(note)
-    _, idle = rules_of(findings, robots.records)
-    for line in islice(idle, _NOTES_MAX):
-        of_line = notes.setdefault(str(line), [])
-        if not any(severity == Severity.ERROR.value for severity, *_ in of_line):
-            of_line.append((Severity.ERROR.value, _MISPLACED, ""))
+        is_harmless = finding.severity is Severity.ERROR and finding.line not in faulty
+        severity = Severity.INFO if is_harmless else finding.severity
+        notes.setdefault(str(finding.line), []).append((severity.value, finding.message, finding.hint))
+    for line in islice((line for line in idle if line not in faulty), _NOTES_MAX):
+        notes.setdefault(str(line), []).append((Severity.ERROR.value, _MISPLACED, ""))
     return notes
 
 

@@ -7,7 +7,10 @@
   const number = new Intl.NumberFormat("en");
   const body = find("rows-table").tBodies[0];
   const files = new Map(JSON.parse(find("files").textContent).map((file) => [file.origin, file]));
+  const above = document.querySelector(".pager");
+  const below = find("below").appendChild(above.cloneNode(true));
   const headers = [...document.querySelectorAll("th[data-column]")];
+  const dropped = headers.find((header) => header.dataset.column === "dropped").textContent;
   const hasDelays = headers.some((header) => header.dataset.column === "crawl_delay");
   const lowered = new Array(rows.length);
   const order = [...rows.keys()];
@@ -16,16 +19,29 @@
 
   const isNumber = (name) => !["origin", "outcome", "source"].includes(name);
 
+  // On a narrow screen, where each row is a block, a cell needs the name of its column.
+  function emptyCell(row) {
+    const td = row.insertCell();
+    td.dataset.name = headers[td.cellIndex].textContent;
+    return td;
+  }
+
+  // A long URL may break after "://" and after each dot.
+  function breakable(element, text) {
+    element.append(...text.split(/(?<=:\/\/|\.)/).flatMap((part) => [part, document.createElement("wbr")]));
+  }
+
   // Insert data as text, never as markup.
   function cell(row, text, className, detail) {
-    const td = row.insertCell();
+    const td = emptyCell(row);
     td.className = className;
     const first = td.appendChild(document.createElement("span"));
-    first.textContent = text;
+    if (className === "site") breakable(first, text);
+    else first.textContent = text;
     if (detail) {
       const second = td.appendChild(document.createElement("span"));
       second.className = "detail site";
-      second.textContent = detail;
+      breakable(second, detail);
     }
     return first;
   }
@@ -37,11 +53,11 @@
       cell(row, origin, "site");
       return;
     }
-    const td = row.insertCell();
+    const td = emptyCell(row);
     const button = td.appendChild(document.createElement("button"));
     button.type = "button";
     button.className = "open site";
-    button.textContent = origin;
+    breakable(button, origin);
     button.setAttribute("aria-haspopup", "dialog");
     button.addEventListener("click", () => show(file));
   }
@@ -59,7 +75,9 @@
     const parts = [`As read for ${file.robot || "a robot without a name"} by ${file.readers.join(" and ")}.`];
     if (file.readers[0] !== "StrictRobotParser") parts.push("That parser does not say which lines apply.");
     else if (!file.applies.length) parts.push("It has no record for this robot and no default record.");
-    for (const [why, count] of file.dropped_by) parts.push(`Dropped without a line: ${number.format(count)} (${why}).`);
+    for (const [why, count] of file.dropped_by) {
+      parts.push(`${dropped} without a line: ${number.format(count)} (${why}).`);
+    }
     return parts.join(" ");
   }
 
@@ -118,7 +136,7 @@
       cell(row, outcome, "site", plain ? "" : get("detail")).className =
         "outcome " + (outcome.includes("stale") ? "stale" : outcome.split(" ")[0]);
       cell(row, get("source"), "");
-      cell(row, get("seconds").toFixed(get("seconds") < 10 ? 2 : 1), "number");
+      cell(row, `${get("seconds").toFixed(get("seconds") < 10 ? 2 : 1)} s`, "number");
       cell(row, number.format(get("requests")), "number");
       cell(row, number.format(get("dropped")), "number");
       if (hasDelays) cell(row, get("crawl_delay") ? `${number.format(get("crawl_delay"))} s` : "", "number");
@@ -126,11 +144,16 @@
       cell(row, ignored ? number.format(ignored) : "", "", get("findings"));
     }
     body.replaceChildren(...fragment.children);
-    find("status").textContent = shown.length
+    const status = shown.length
       ? `${number.format(first + 1)}–${number.format(first + part.length)} of ${number.format(shown.length)}`
       : "none";
-    find("previous").disabled = page === 0;
-    find("next").disabled = page === pages - 1;
+    for (const pager of [above, below]) {
+      const [said, previous, next] = pager.children;
+      said.textContent = status;
+      previous.disabled = page === 0;
+      next.disabled = page === pages - 1;
+    }
+    find("below").hidden = pages === 1;
   }
 
   function sort() {
@@ -179,8 +202,13 @@
   }
   find("filter").addEventListener("input", filter);
   find("outcome").addEventListener("change", filter);
-  find("previous").addEventListener("click", () => turn(-1));
-  find("next").addEventListener("click", () => turn(1));
+  below.firstElementChild.removeAttribute("role");  // a screen reader announces a change once
+  for (const part of below.children) part.removeAttribute("id");
+  for (const pager of [above, below]) {
+    const [, previous, next] = pager.children;
+    previous.addEventListener("click", () => turn(-1));
+    next.addEventListener("click", () => turn(1));
+  }
   find("close").addEventListener("click", () => find("file").close());
   find("file").addEventListener("click", (event) => {
     if (event.target === find("file")) find("file").close();  // the backdrop

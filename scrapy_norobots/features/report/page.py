@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
@@ -17,12 +18,28 @@ from string import Template
 from typing import Any
 
 from scrapy_norobots.features.report.facts import Facts, for_robot, usage_text, waiting_text
+from scrapy_norobots.features.report.ineffective import MISPLACED
 
 _COLUMNS = (
     "origin", "outcome", "source", "seconds", "requests", "dropped", "crawl_delay", "ignored_lines",
     "findings", "detail",
 )  # fmt: skip
 _RULES_SHOWN = 12
+# Findings in the table: what is wrong with a line, in few words; the file behind the row says more.
+_FINDINGS = {
+    "misspelt-field": "misspelt field",
+    "nul": "NUL characters",
+    "no-colon": "neither a field nor a comment",
+    "html-page": "HTML page",
+    "stray-disallow": "Disallow outside of a record",
+    "name-taken": "second record for a robot",
+    "empty-name": "User-agent without a name",
+    "star-in-name": "'*' within a name",
+    "foreign-url": "URL that no robots.txt applies to",
+    "several-paths": "several paths in a line",
+    MISPLACED: "rule below such a line",
+}
+_FINDING = re.compile(r"[a-z-]+(?= \()")
 _DELAY_HEADER = (
     '<th scope="col" data-column="crawl_delay" class="number"><button type="button">Crawl-delay</button></th>'
 )
@@ -41,19 +58,22 @@ def to_html(facts: Facts) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     crawl, requests = facts["crawl"], facts["requests"]
+    dry_run = crawl["dry_run"]
+    dropped = "would be dropped" if dry_run else "dropped"
     return Template(_resource("page.html")).substitute(
         policy=escape(policy),
         style=style,
         script=script,
-        rows=_json_block(
-            {"columns": _COLUMNS, "rows": [[row[name] for name in _COLUMNS] for row in facts["rows"]]}
-        ),
+        rows=_json_block({"columns": _COLUMNS, "rows": [_row(row) for row in facts["rows"]]}),
         spider=escape(crawl["spider"]),
         generator=escape(crawl["generator"]),
         times=f"{_time(crawl['started'])} to {_time(crawl['finished'])}",
         reason=escape(crawl["reason"]),
-        dry_run='<p class="note">A dry run: nothing was dropped.</p>' if crawl["dry_run"] else "",
-        dropped_label="would be dropped" if crawl["dry_run"] else "dropped",
+        dry_run='<p class="note">A dry run: nothing was dropped.</p>' if dry_run else "",
+        dropped_label=dropped,
+        dropped_header=dropped.capitalize(),
+        drops_header="Would drop" if dry_run else "Drops",
+        causes_heading=f"Most frequent causes of {'would-be ' if dry_run else ''}drops",
         origins=f"{facts['origins']:,}",
         passed=f"{requests['passed']:,}",
         dropped=f"{requests['dropped']:,}",
@@ -63,6 +83,7 @@ def to_html(facts: Facts) -> str:
         sources=_sources(facts),
         rules=_rules(facts),
         listed=_listed(facts),
+        hint="To see the robots.txt of an origin, click the origin." if facts["files"] else "",
         delay_header=_DELAY_HEADER if any(row["crawl_delay"] for row in facts["rows"]) else "",
         files=_json_block(facts["files"]),
     )
@@ -86,6 +107,12 @@ def _json_block(data: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
+def _row(row: dict[str, Any]) -> list[Any]:
+    """Return the cells of an origin, with its findings in words."""
+    findings = _FINDING.sub(lambda kind: _FINDINGS[kind[0]], row["findings"])
+    return [{**row, "findings": findings}[name] for name in _COLUMNS]
+
+
 def _time(iso: str) -> str:
     return f'<time datetime="{escape(iso)}">{escape(iso[:19].replace("T", " "))}</time>'
 
@@ -106,7 +133,7 @@ def _bars(rows: Sequence[tuple[str, str, int]], if_empty: str) -> str:
 def _waiting(requests: dict[str, int]) -> str:
     if not requests["waited"]:
         return ""
-    return f'<p class="muted">{waiting_text(requests).capitalize()}.</p>'
+    return f'<p class="muted waiting">{waiting_text(requests).capitalize()}.</p>'
 
 
 def _outcomes(facts: Facts) -> str:
@@ -123,7 +150,7 @@ def _sources(facts: Facts) -> str:
     loaded = ", ".join(f"{count:,} from {escape(name)}" for name, count in facts["sources"].items())
     slowest = facts["slowest"]
     text = (
-        f'Loaded: {loaded}. Slowest: <span class="site">{escape(slowest["origin"])}</span> '
+        f'robots.txt loaded: {loaded}. Slowest: <span class="site">{escape(slowest["origin"])}</span> '
         f"in {slowest['seconds']:.2f} s."
     )
     longest = facts["crawl_delays"]["longest"]
@@ -140,12 +167,16 @@ def _sources(facts: Facts) -> str:
 def _rules(facts: Facts) -> str:
     causes = facts["dropped_most"][:_RULES_SHOWN]
     bars = [(_cause(cause), "rule" if cause["line"] else "closed", cause["count"]) for cause in causes]
-    rows = _bars(bars, "Nothing was dropped.")
+    rows = _bars(bars, "None.")
+    if others := facts["causes"] - len(causes):
+        rest = facts["requests"]["dropped"] - sum(cause["count"] for cause in causes)
+        what = "other cause" if others == 1 else "other causes"
+        rows += "\n" + _empty(f"and {others:,} {what}: {rest:,} requests")
     short_by = facts["dropped_most_short_by"]
     if short_by:
         rows += "\n" + _empty(
             "There were too many different rules to count each from the start of the crawl: a count may be "
-            f"too low by up to {short_by:,}, and rules with fewer drops than that may be missing."
+            f"too low by up to {short_by:,}, and rules with lower counts than that may be missing."
         )
     return rows
 
@@ -166,7 +197,7 @@ def _listed(facts: Facts) -> str:
     if not facts["rows_left_out"]:
         return ""
     return (
-        f"Origins in the table: {len(facts['rows']):,}. First those with drops, errors or lines "
-        f"without effect, then the slowest. {facts['rows_left_out']:,} more are counted above, but "
-        "not listed."
+        f"Origins in the table: {len(facts['rows']):,}. First those with errors, lines without "
+        f"effect or forbidden requests, then the slowest. {facts['rows_left_out']:,} more are counted above, "
+        "but not listed."
     )
