@@ -250,10 +250,10 @@ class _Run:
         origin, url, date, digest = stored.origin, stored.requested, stored.date, stored.digest
         if not stored.source:  # neither the redirects that led to a copy from a store nor its clock are known
             # A download handler may change the URL, but not lead to another site.
-            if self._leads_there(origin, url) and origin_of(stored.url) != origin_of(url):
-                url = stored.url
-            if not self._leads_there(origin, url):
-                yield f"its origin is {origin}, and no stored redirect leads from there to {url}"
+            is_moved = stored.url != url and origin_of(stored.url) != origin_of(url)
+            for one in (url, stored.url) if is_moved else (url,):
+                if not self._leads_there(origin, one):
+                    yield f"its origin is {origin}, and no stored redirect leads from there to {one}"
             if date < self._earliest:
                 yield f"its WARC-Date {date} is before the crawl began"
             self._latest = max(self._latest, date)

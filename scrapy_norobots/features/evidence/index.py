@@ -1,7 +1,7 @@
 """`Index`: which answer stands behind a decision, found in bounded memory however many answers there are.
 
 It is a temporary SQLite database on disk: for an origin and the time of its robots.txt the outcome, and for
-the digest of a body the place of a record that has it.
+the digest of a body the place of a record that has it. It also has marks of what other records may refer to.
 """
 
 from __future__ import annotations
