@@ -724,6 +724,16 @@ def test_a_304_renews_a_stored_file_of_its_own_origin(tmp_path: Path, field: str
     assert "no record of http://town.example before it has the file that it renews" in texts(tmp_path)[0]
 
 
+def test_a_download_handler_may_change_the_url_within_an_origin(tmp_path: Path) -> None:
+    by = access()
+    response = Response(f"{TOWN}/files/robots.txt", body=by.snapshot.body)
+    writer = Writer(tmp_path, "town-1", ABOUT)
+    writer.put(answer(by)._replace(response=response, requested=TOWN.robots_url))
+    writer.put(made(f"{TOWN}/back/", by))
+    end(writer)
+    assert texts(tmp_path) == []
+
+
 def test_a_file_that_was_not_read_needs_an_error(tmp_path: Path) -> None:
     writer = Writer(tmp_path, "town-1", ABOUT)
     failed = Snapshot(TOWN, TOWN.robots_url, TIME, error="UnreadableBodyError")
