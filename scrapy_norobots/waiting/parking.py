@@ -336,9 +336,8 @@ class Parking:
 
     def _release(self, waiting: list[Parked]) -> None:
         """Let requests go on that need not wait for their site any longer."""
-        has_place = any(
-            map(self._recent.has_place, waiting)
-        )  # the same for all, so that they keep their order
+        # The same for all, so that they keep their order.
+        has_place = any(map(self._recent.has_place, waiting))
         for parked in waiting:
             assert parked.question is not None  # it has waited for its origin
             if self._middleware.forbids(parked.question):
