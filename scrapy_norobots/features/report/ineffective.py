@@ -14,7 +14,6 @@ from scrapy_norobots.standard import Finding, RobotsTxt, Severity
 from scrapy_norobots.standard.decision import quoted
 from scrapy_norobots.standard.findings import find_all, rules_of
 from scrapy_norobots.standard.lines import to_lines, to_text
-from scrapy_norobots.standard.records import Record
 
 # How many characters and lines are searched: at most about 0.1 s of work, for any content. A file of more
 # than 8 KiB is searched in a thread.
@@ -28,15 +27,9 @@ _HARMLESS = ("robots-txt",)
 MISPLACED = "misplaced-rule"
 
 
-def find_ineffective(
-    findings: Iterable[Finding], records: Iterable[Record]
-) -> tuple[list[Finding], list[int], list[int]]:
-    """Return the findings on lines without effect, all lines meant as rules, and those without effect.
-
-    A file's lines without effect are the lines of these findings and the last ones together.
-    """
-    errors = [one for one in findings if one.severity is Severity.ERROR and one.kind not in _HARMLESS]
-    return errors, *rules_of(errors, records)
+def errors_of(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings on lines without effect. With the rules that they take, these are all such lines."""
+    return [one for one in findings if one.severity is Severity.ERROR and one.kind not in _HARMLESS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +48,10 @@ class IneffectiveRules:
     def of(cls, body: bytes, *, multivalue: bool = False) -> IneffectiveRules | None:
         """Search the first 32 KiB of a file; return None if it has no such lines."""
         text, is_truncated = _start(body)
-        found = find_all(text, multivalue=multivalue, severities=(Severity.ERROR,))
-        errors, rules, idle = find_ineffective(found, RobotsTxt.parse(text, multivalue=multivalue).records)
+        errors = errors_of(find_all(text, multivalue=multivalue, severities=(Severity.ERROR,)))
         if not errors:
             return None
+        rules, idle = rules_of(errors, RobotsTxt.parse(text, multivalue=multivalue).records)
         kinds: dict[str, list[Finding]] = {}
         for finding in errors:
             kinds.setdefault(finding.kind, []).append(finding)

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, TypedDict
 
-from scrapy_norobots.features.report.ineffective import find_ineffective
+from scrapy_norobots.features.report.ineffective import errors_of
 from scrapy_norobots.rules.parser import AllRules, Rules, parser_names, strict_reading
 from scrapy_norobots.standard import RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable
+from scrapy_norobots.standard.findings import rules_of
 from scrapy_norobots.standard.lines import to_lines, to_text
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.records import Record, find_record, read_records
@@ -144,7 +145,8 @@ def _drops_of(robots: RobotsTxt, applying: list[Record], drops: Drops) -> dict[s
 def _notes_of(robots: RobotsTxt) -> dict[str, list[tuple[str, str, str]]]:
     notes: dict[str, list[tuple[str, str, str]]] = {}
     findings = robots.findings
-    errors, _, idle = find_ineffective(findings, robots.records)
+    errors = errors_of(findings)
+    _, idle = rules_of(errors, robots.records)
     faulty = {finding.line for finding in errors}
     for finding in islice(findings, _NOTES_MAX):
         is_harmless = finding.severity is Severity.ERROR and finding.line not in faulty
