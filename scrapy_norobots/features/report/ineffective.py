@@ -28,7 +28,7 @@ MISPLACED = "misplaced-rule"
 
 
 def errors_of(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings on lines without effect. With the rules that they take, these are all such lines."""
+    """Return the findings on lines without effect; these lines and the rules that they take are all."""
     return [one for one in findings if one.severity is Severity.ERROR and one.kind not in _HARMLESS]
 
 
