@@ -334,7 +334,8 @@ def test_bodies_in_flight_respect_the_limit_and_small_files_arrive(mode: str, tm
         again = crawl(*(f"{lab.origin(one)}/back/" for one in lab.faults), settings=settings, mode=mode)
     assert [drop.line for drop in seen.drops].count(2) == 1 + len(small)
     assert sum("NOROBOTS_MEMORY_MAX" in drop.text for drop in seen.drops) == len(large) - 1
-    assert again.stats["norobots/store/hits"] == 1 + len(small)
+    # The store has no errors. A large file may be forgotten for the sake of another, and found there again.
+    assert 1 + len(small) <= again.stats["norobots/store/hits"] < len(large) + len(small)
 
 
 def test_a_download_handler_without_a_timeout_is_stopped(mode: str) -> None:
