@@ -20,18 +20,9 @@ from scrapy.http import Response
 
 from benchmarks.crawl import Measured, measure, serving
 from benchmarks.report import progress, table, with_ratio
+from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.decisions import Made
-from scrapy_norobots.features.evidence.fields import (
-    AIOHTTP,
-    ALSO_ROBOTS,
-    DRY_RUN,
-    MULTIVALUE,
-    PARSERS,
-    POLICY,
-    PURPOSES,
-    PYTHON,
-)
 from scrapy_norobots.features.evidence.judges import description, python
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.access import Judge, StatusPolicy
@@ -131,14 +122,14 @@ def write(folder: Path) -> None:
     policy = StatusPolicy.of("koster1996")
     judge = Judge(policy, Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
     about = {
-        DRY_RUN: "False",
-        PARSERS: json.dumps([description(StrictRobotParser)]),
-        PYTHON: python(),
-        POLICY: json.dumps(dict(policy.table)),
-        MULTIVALUE: "False",
-        AIOHTTP: str(knows_aiohttp()),
-        ALSO_ROBOTS: "[]",
-        PURPOSES: "null",
+        fields.DRY_RUN: "False",
+        fields.PARSERS: json.dumps([description(StrictRobotParser)]),
+        fields.PYTHON: python(),
+        fields.POLICY: json.dumps(dict(policy.table)),
+        fields.MULTIVALUE: "False",
+        fields.AIOHTTP: str(knows_aiohttp()),
+        fields.ALSO_ROBOTS: "[]",
+        fields.PURPOSES: "null",
     }
     writer = Writer(folder, "town-1", about, queue_max=2**40)
     now = time.time()

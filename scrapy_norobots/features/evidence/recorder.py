@@ -32,22 +32,8 @@ from scrapy_norobots.events import (
     Passed,
     Recalled,
 )
-from scrapy_norobots.features.evidence import judges
+from scrapy_norobots.features.evidence import fields, judges
 from scrapy_norobots.features.evidence.decisions import Made
-from scrapy_norobots.features.evidence.fields import (
-    AIOHTTP,
-    ALLOWED,
-    ALSO_ROBOTS,
-    DRY_RUN,
-    MULTIVALUE,
-    PARSERS,
-    POLICY,
-    PURPOSES,
-    PYTHON,
-    REDIRECT,
-    RETRY,
-    ROBOTS,
-)
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD, redirect_target
 from scrapy_norobots.placeholders import expand
 from scrapy_norobots.rules.spellings import knows_aiohttp
@@ -178,7 +164,7 @@ class Evidence:
             origin = Origin.of(f"{key}/")
             assert origin is not None  # the fetcher has set the key
             url = self._requested.get(key, origin.robots_url)
-            self._put(self._answers.Answer(origin, response, when, requested=url, followed_by=RETRY))
+            self._put(self._answers.Answer(origin, response, when, requested=url, followed_by=fields.RETRY))
 
     def _answered(self, event: Answered) -> None:
         origin, response, snapshot, previous = event
@@ -187,7 +173,7 @@ class Evidence:
         requested = self._requested.get(key, origin.robots_url)
         when, judged, renewed, followed_by = time.time(), None, None, ""
         if snapshot is None:
-            followed_by = REDIRECT
+            followed_by = fields.REDIRECT
             self._requested[key] = redirect_target(response) or requested
         else:
             when = snapshot.time
@@ -311,14 +297,14 @@ def _about(config: Config, evidence: EvidenceConfig) -> dict[str, str]:
         "format": "WARC File Format 1.1",
         "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
         "hostname": socket.gethostname(),
-        ROBOTS: "ignore" if config.dry_run else "obey",
-        POLICY: json.dumps(dict(config.status_policy.table)),
-        MULTIVALUE: str(config.multivalue),
-        AIOHTTP: str(knows_aiohttp()),
-        DRY_RUN: str(config.dry_run),
-        PARSERS: json.dumps([judges.description(parser) for parser in judges.parsers_of(config)]),
-        PYTHON: judges.python(),
-        ALSO_ROBOTS: json.dumps(config.also_robots),
-        PURPOSES: json.dumps(evidence.purposes if evidence.purposes or evidence.usage else None),
-        ALLOWED: str(evidence.allowed),
+        fields.ROBOTS: "ignore" if config.dry_run else "obey",
+        fields.POLICY: json.dumps(dict(config.status_policy.table)),
+        fields.MULTIVALUE: str(config.multivalue),
+        fields.AIOHTTP: str(knows_aiohttp()),
+        fields.DRY_RUN: str(config.dry_run),
+        fields.PARSERS: json.dumps([judges.description(parser) for parser in judges.parsers_of(config)]),
+        fields.PYTHON: judges.python(),
+        fields.ALSO_ROBOTS: json.dumps(config.also_robots),
+        fields.PURPOSES: json.dumps(evidence.purposes if evidence.purposes or evidence.usage else None),
+        fields.ALLOWED: str(evidence.allowed),
     }

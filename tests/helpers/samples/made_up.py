@@ -11,20 +11,10 @@ from typing import Any
 from scrapy.http import Response
 from warcio.recordbuilder import RecordBuilder
 
+from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit, Problem
 from scrapy_norobots.features.evidence.decisions import Made
-from scrapy_norobots.features.evidence.fields import (
-    AIOHTTP,
-    ALSO_ROBOTS,
-    DRY_RUN,
-    MULTIVALUE,
-    PARSERS,
-    POLICY,
-    PURPOSES,
-    PYTHON,
-    date_of,
-)
 from scrapy_norobots.features.evidence.judges import described_path, description, python
 from scrapy_norobots.features.evidence.judging import Reading
 from scrapy_norobots.features.evidence.writer import Writer
@@ -39,17 +29,17 @@ TOWN = Origin("http", "town.example", 80)
 FILE = b"User-agent: *\nDisallow: /back/\n"
 TIME = 1_700_000_000.0
 # The warcinfo records of made-up crawls are as old as their decisions.
-RecordBuilder.curr_warc_date = lambda _: date_of(TIME)
+RecordBuilder.curr_warc_date = lambda _: fields.date_of(TIME)
 BODY_MAX = 2 * 1024 * 1024
 ABOUT = {
-    POLICY: json.dumps(dict(StatusPolicy.of("koster1996").table)),
-    MULTIVALUE: "False",
-    AIOHTTP: str(knows_aiohttp()),
-    DRY_RUN: "False",
-    PARSERS: json.dumps([description(StrictRobotParser)]),
-    PYTHON: python(),
-    ALSO_ROBOTS: "[]",
-    PURPOSES: "null",
+    fields.POLICY: json.dumps(dict(StatusPolicy.of("koster1996").table)),
+    fields.MULTIVALUE: "False",
+    fields.AIOHTTP: str(knows_aiohttp()),
+    fields.DRY_RUN: "False",
+    fields.PARSERS: json.dumps([description(StrictRobotParser)]),
+    fields.PYTHON: python(),
+    fields.ALSO_ROBOTS: "[]",
+    fields.PURPOSES: "null",
 }
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
 
