@@ -101,9 +101,11 @@ class Fetcher:
 
         `previous`, a snapshot of an earlier response, makes the request conditional: the response may be a
         304. `url` names another file of the origin to download instead. If the crawl starts to close, the
-        download is cancelled after a few seconds.
+        download is cancelled after a few seconds; later, it only begins for a page that is under way.
         """
         url = url or origin.robots_url
+        if compat.is_closing(self._crawler) and not compat.is_under_way(self._crawler, page):
+            return _failed(origin, url, ClosingError())
         seconds_closing = 0
 
         def is_over() -> bool:

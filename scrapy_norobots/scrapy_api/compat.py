@@ -188,6 +188,12 @@ def is_closing(crawler: Crawler) -> bool:
     return isinstance(getattr(engine_slot(crawler), "closing", None), Deferred)
 
 
+def is_under_way(crawler: Crawler, request: Request) -> bool:
+    """Return whether a request has entered the downloader; true if the downloader does not tell."""
+    active = getattr(downloader(crawler), "active", None)
+    return active is None or request in active
+
+
 async def download(crawler: Crawler, request: Request) -> Response:
     """Download a request through the engine and all downloader middlewares.
 
