@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -49,7 +50,8 @@ BY_HAND = {
 # files in the store are fresh.
 SLOWER = {"NOROBOTS_TTL": 1.5}
 
-# {folder} is an empty folder, {redis} the URL of an empty server.
+# {folder} is an empty folder, {redis} the URL of an empty server, {dying redis} that of one that is killed
+# during the crawl, and perhaps started again.
 FEATURES: dict[str, list[dict[str, Any]]] = {
     "retries": [{"NOROBOTS_RETRY_CLOSED": times} for times in (1, 2, 3)],
     "Crawl-delay": [{"NOROBOTS_CRAWL_DELAY_MAX": 0.1, **SLOWER}],
@@ -76,9 +78,16 @@ FEATURES: dict[str, list[dict[str, Any]]] = {
     "one slot": [{}],
     "pause": [{}],
     "resume": [{"JOBDIR": "{folder}/job", **SLOWER}],
+    "shared delay": [
+        {"NOROBOTS_STORE": "{redis}", "NOROBOTS_CRAWL_DELAY_SHARED": True, "NOROBOTS_CRAWL_DELAY_MAX": 0.1}
+    ],
+    "Redis dies": [{"NOROBOTS_STORE": "{dying redis}", **SLOWER}],
 }
-# The features that change what the spider does are selected less often.
-RARE = ("proxies", "downloads", "HTTP cache", "one slot", "pause", "resume")
+# The features that change what the spider does are selected less often, and those that need Redis too.
+RARE = (
+    *("proxies", "downloads", "HTTP cache", "one slot", "pause", "resume"),
+    *("shared delay", "Redis dies"),
+)
 
 
 @dataclass(frozen=True)
@@ -102,21 +111,47 @@ def combination(seed: int, mode: str, folder: Path, *names: str) -> Iterator[Com
         settings |= some.choice(FEATURES[name])
     with ExitStack() as stack:
         text = json.dumps(settings).replace("{folder}", str(folder))
-        if "{redis}" in text:
+        is_dying = "{dying redis}" in text
+        if "redis}" in text:
             url = f"sqlite:///{folder}/robots.sqlite"
             if mode != "select":  # Redis needs asyncio
                 with suppress(NoRedisError):
-                    url = stack.enter_context(RedisServer(folder)).url
-            text = text.replace("{redis}", url)
+                    server = stack.enter_context(RedisServer(folder))
+                    url = server.url
+                    if is_dying:
+                        stack.enter_context(_dying(server, some))
+            text = text.replace("{redis}", url).replace("{dying redis}", url)
+        promised = json.loads(text)
+        if not str(promised.get("NOROBOTS_STORE")).startswith("redis:"):
+            promised.pop("NOROBOTS_CRAWL_DELAY_SHARED", None)  # it needs Redis
+        # What a server that dies has kept is not promised to the next crawl.
+        unsure = {name: promised.pop(name) for name in ("NOROBOTS_STORE",) if is_dying}
         yield Combination(
             chosen,
             {
-                "promised": json.loads(text),
+                "promised": promised,
+                "settings": unsure,
                 "change": partial(_with_features, some, chosen),
                 "spider": "tests.helpers.worlds.features.Items",
                 "arguments": {"errbacks": "early drop" not in chosen},
             },
         )
+
+
+@contextmanager
+def _dying(server: RedisServer, some: Random) -> Iterator[None]:
+    """Kill a server after a moment; in half of the cases, start it again."""
+    killed = threading.Timer(some.uniform(0.3, 1.5), server.stop)
+    restarted = threading.Timer(some.uniform(2, 4), server.start)
+    timers = [killed, restarted] if some.random() < 0.5 else [killed]
+    for timer in timers:
+        timer.start()
+    try:
+        yield
+    finally:
+        for timer in timers:
+            timer.cancel()
+            timer.join()
 
 
 def _with_features(some: Random, names: list[str], world: World) -> World:
