@@ -32,13 +32,13 @@ class Town(Site):
         self._all_are_here = threading.Event()
 
     def answer(self, hit: Hit) -> Answer:
+        if not self._all_are_here.is_set() and len(self.workers()) == PROCESSES:
+            self._all_are_here.set()
         if hit.target == "/robots.txt":
             return Answer(ROBOTS)
         if hit.target != "/":
             return page()
-        if len(self.workers()) == PROCESSES:
-            self._all_are_here.set()
-        self._all_are_here.wait(60)
+        self._all_are_here.wait(20)
         following = HOSTS[(HOSTS.index(hit.host) + 1) % len(HOSTS)]
         return page(*ALLOWED, *FORBIDDEN, f"{self.url_of(following)}/page/next")
 
@@ -77,10 +77,10 @@ def test_a_fleet_downloads_each_robots_txt_once(redis_server: RedisServer, fleet
             client.rpush("fleet:start_urls", json.dumps({"url": f"{site.url_of(host)}/"}))
         seen = list(pool.map(work, range(PROCESSES)))
 
+    assert len(site.workers()) == PROCESSES, [one.log for one in seen]
     assert Counter(hit.host for hit in site.robots_hits()) == Counter(HOSTS)
     pages = Counter((hit.host, hit.target) for hit in site.hits if hit.target != "/robots.txt")
     assert pages == Counter((host, target) for host in HOSTS for target in ["/", "/page/next", *ALLOWED])
-    assert len(site.workers()) == PROCESSES
     assert sum(one.stats.get("robotstxt/forbidden", 0) for one in seen) == len(HOSTS) * len(FORBIDDEN)
     assert sum(one.stats.get("robotstxt/request_count", 0) for one in seen) == len(HOSTS)
     assert sum(one.stats.get("norobots/store/hits", 0) for one in seen) > 0
