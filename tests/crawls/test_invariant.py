@@ -97,9 +97,9 @@ FEATURE_SLIPS: list[tuple[list[str], dict[str, str], int]] = [
         50,
     ),
     (["other robots"], {"only the own robot is asked for": "forbidden by file"}, 50),
-    (["purposes"], {"statements are not obeyed": "forbidden by file"}, 50),
+    (["purposes"], {"statements are not obeyed": "forbidden by file"}, 54),
     (["retries"], {"requests that would wait are dropped": "left out"}, 9),
-    (["by hand"], {"requests that waited in a place pass": "forbidden by file"}, 9),
+    (["by hand"], {"requests that waited in a place pass": "forbidden by file"}, 28),
     (["early drop", "retries"], {"closed origins drop requests early": "left out"}, 28),
 ]
 
