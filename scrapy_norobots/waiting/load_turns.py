@@ -49,7 +49,7 @@ class Turns:
         turn = self._turns.setdefault(slot, _Turn())
         admitted: Deferred[None] = Deferred()
         turn.waiting.append(admitted)
-        self._admit(slot, turn)
+        self._admit(slot)
         await compat.waiting_for(admitted)
         try:
             async with AsyncExitStack() as stack:
@@ -60,7 +60,7 @@ class Turns:
         finally:
             turn.running -= 1
             turn.is_of_page = True
-            compat.call_later(0, partial(self._admit, slot, turn))  # its pages may be in line by then
+            compat.call_later(0, partial(self._admit, slot))  # its pages may be in line by then
 
     def page_has_left(self, slot: Any | None) -> None:
         """Let the next file of a slot be loaded, if one waits for its turn.
@@ -69,14 +69,17 @@ class Turns:
         """
         if turn := self._turns.get(slot):
             turn.is_of_page = False
-            self._admit(slot, turn)
+            self._admit(slot)
 
-    def _admit(self, slot: Any | None, turn: _Turn) -> None:
+    def _admit(self, slot: Any | None) -> None:
+        turn = self._turns.get(slot)
+        if turn is None:
+            return
         while turn.waiting and self._may_load(slot, turn):
             turn.running += 1
             turn.waiting.popleft().callback(None)
         if not turn.running and not turn.waiting:
-            self._turns.pop(slot, None)
+            del self._turns[slot]
 
     def _may_load(self, slot: Any | None, turn: _Turn) -> bool:
         if slot is None:

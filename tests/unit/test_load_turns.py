@@ -11,6 +11,7 @@ import pytest
 from scrapy.core.downloader import Slot
 
 from scrapy_norobots.scrapy_api.internals import set_crawl_delay
+from scrapy_norobots.waiting import load_turns
 from scrapy_norobots.waiting.load_turns import Turns
 from scrapy_norobots.waiting.slots import Slots
 from tests.unit.test_circuit_breaker import can_wait_for_deferreds
@@ -136,6 +137,33 @@ def test_retries_leave_the_other_half_to_first_loads() -> None:
         assert await crawl.load_all(*[None] * 3) == 6
         assert crawl.log[:6].count("file") == 3
         await retries
+
+    run(work)
+
+
+def test_a_load_that_begins_between_two_delayed_calls_is_not_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With other reactors than asyncio, there may be network events between two calls for the same moment."""
+    later: list[Callable[[], None]] = []
+    monkeypatch.setattr(load_turns.compat, "call_later", lambda seconds, call: later.append(call))
+
+    async def work() -> None:
+        crawl, slot = Crawl(), slot_with(2)
+        await crawl.load_all(slot, slot)
+        set_crawl_delay(slot, 5.0)
+        crawl.pages = 1
+        first, second = later
+        later.clear()
+        first()
+        loads = [asyncio.ensure_future(crawl.load(slot)) for _ in range(2)]
+        await asyncio.sleep(0)
+        second()
+        await loads[0]
+        later.pop()()
+        crawl.send_page(slot)
+        await asyncio.wait_for(loads[1], 5)
+        assert crawl.log == ["file", "file", "file", "page", "file"]
 
     run(work)
 
