@@ -19,6 +19,7 @@ from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.settings import DEFAULTS
 from scrapy_norobots.standard import Origin, RobotsTxt
+from scrapy_norobots.stores import FILE_SCHEMES, REDIS_SCHEMES
 from scrapy_norobots.waiting.source import FILTERED
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.settings import read_all
@@ -71,6 +72,11 @@ def test_the_tables_and_the_sections_have_every_setting_with_its_default() -> No
     for name, section in sections(page).items():
         (default,) = re.findall(r"^Default: `(.+?)`$", section, re.MULTILINE)
         assert eval(default) == DEFAULTS[name]
+
+
+def test_the_section_of_the_store_has_every_scheme() -> None:
+    section = sections((DOCS / "settings.md").read_text())["NOROBOTS_STORE"]
+    assert set(re.findall(r"[`\"]([\w+]+)://", section)) == {*FILE_SCHEMES, *REDIS_SCHEMES}
 
 
 def sections(page: str) -> dict[str, str]:
