@@ -13,8 +13,8 @@ from scrapy.http import Response
 
 from scrapy_norobots.features.evidence.answers import Copy
 from scrapy_norobots.features.evidence.fields import digest_of
-from scrapy_norobots.features.evidence.files import DamagedError, GzipFile
-from scrapy_norobots.features.evidence.records import read_record
+from scrapy_norobots.features.evidence.gzip_file import DamagedError, GzipFile
+from scrapy_norobots.features.evidence.warc import read_record
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.snapshot import Snapshot
 from tests.helpers.judges.evidence import files
