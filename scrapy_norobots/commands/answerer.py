@@ -45,7 +45,7 @@ class Answer:
 
     `rfc9309` is the word of an RFC 9309 parser. In an answer from a store, `age` is the age of robots.txt in
     seconds, and `fresh` says whether a crawl would use it without downloading it again. `usage` are the
-    statements about the use of the URL, if ``NOROBOTS_USAGE`` is set.
+    statements about the use of the URL, if ``NOROBOTS_USAGE`` or ``NOROBOTS_PURPOSES`` is set.
     """
 
     url: str

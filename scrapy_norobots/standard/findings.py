@@ -79,7 +79,9 @@ KINDS: dict[str, Kind] = {
         _I, "F7", "The field is a later extension of the 1994 standard, so the line is ignored."
     ),
     "nul": Kind(
-        _E, "F8", "The line has NUL characters, as text in UTF-16 has in other encodings, so it is ignored."
+        _E,
+        "F8",
+        "The line has NUL characters, so it is ignored; it may be in UTF-16, unlike the rest of the file.",
     ),
     "no-colon": Kind(_E, "F8", "The line is neither a field nor a comment, so it is ignored."),
     "html-page": Kind(_E, "F8", "The file is an HTML page, so it has no rules."),

@@ -204,6 +204,7 @@ class Judge:
         self._arrived: dict[str, int] = defaultdict(int)
         self._lost_pages: dict[str, int] = defaultdict(int)
         self._lost_files: dict[str, list[float]] = defaultdict(list)  # when a proxy lost them, by origin
+        self._doubted: set[str] = set()  # origins whose files were being downloaded when the crawl was closed
         self._sent: dict[str, list[Sent]] = {origin: [] for origin in world.files}
         self.asked = 0
         self.faults: list[str] = []
@@ -263,6 +264,7 @@ class Judge:
 
     def _doubt(self, origins: set[str]) -> None:
         """Take note that the crawl may have lost the last files of some origins."""
+        self._doubted = origins
         for origin in origins:
             if self._asks[origin]:
                 self._asks[origin][-1].is_unsure = True
@@ -367,8 +369,12 @@ class Judge:
         For a download that does not come from the scheduler, a callback or a pipeline waits. So it fails at
         once if the site is closed.
         """
-        can_wait = way == "scheduler" and (self._settings["ADDONS"] or "SCHEDULER" in self._settings)
+        can_wait = way == "scheduler" and self._has_scheduler
         return int(self._settings.get("NOROBOTS_RETRY_CLOSED", 0)) if can_wait else 0
+
+    @property
+    def _has_scheduler(self) -> bool:
+        return bool(self._settings["ADDONS"]) or "SCHEDULER" in self._settings
 
     def _left_out(self) -> Iterator[str]:
         for name, found in self._found.items():
@@ -377,6 +383,8 @@ class Judge:
             way = self._world.manner.way(name)
             if way != "scheduler" and self._world.manner.close:
                 continue  # a download of a callback or a pipeline may fail because the crawl closes
+            if origin in self._doubted and not self._has_scheduler:
+                continue  # as the crawl closes, the middleware alone drops what waits for robots.txt
             has_proxy = "proxy" in self._world.manner.meta(name)
             if not asks and has_proxy and self._lost_files[origin]:
                 continue  # only proxies were asked, and they are dead
@@ -387,7 +395,9 @@ class Judge:
             first = max(0, first - asks[first].is_unsure)
             # A proxy that fails closes a site only to requests with a proxy.
             start = min(found.time, asks[first].time)
-            lost = [time for time in self._lost_files[origin] if has_proxy and time >= start]
+            losses = self._lost_files[origin] if has_proxy else []
+            last = max((time for time in losses if time < start), default=start)  # it may close the site yet
+            lost = [time for time in losses if time >= last]
             closed = [ask.state for ask in asks[first:] if ask.state.is_closed_for_now]
             others = [ask.state for ask in asks[first:] if not ask.state.is_closed_for_now]
             if (

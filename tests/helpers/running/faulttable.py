@@ -46,8 +46,8 @@ Both middlewares had the same limits (a timeout of {timeout} s, {maxsize:,} byte
 {scrapy} and Python {python}. The plugin also had `NOROBOTS_RETRY_CLOSED = 0`, so that it dropped requests at
 once. All other settings had their defaults. With its default limits, Scrapy's own middleware waits up to
 180 s and accepts files of up to 1 GiB. In the log lines, `HOST` replaces the real host. The last column names
-the most important stats of each crawl. `python -m tests.helpers.running.faulttable` generates this page from
-the hosts in `tests/helpers/sites/faults.py`.
+the most important stats of each crawl that are not 0. `python -m tests.helpers.running.faulttable` generates
+this page from the hosts in `tests/helpers/sites/faults.py`.
 
 | robots.txt | this plugin | Scrapy's own | what the plugin logs | its stats |
 |---|---|---|---|---|
@@ -83,8 +83,8 @@ def crawl_one(lab: FaultLab, fault: Fault, settings: dict[str, Any]) -> Row:
     lines = re.findall(r"\[scrapy_norobots[\w.]+\] (\w+: http\S+ (?:answered|could not) .*)", done.stderr)
     stats = [
         f"`{name}`"
-        for name in seen["stats"]
-        if name.startswith(("robotstxt/", "norobots/")) and name not in _TOLD_ELSEWHERE
+        for name, value in seen["stats"].items()
+        if value and name.startswith(("robotstxt/", "norobots/")) and name not in _TOLD_ELSEWHERE
     ]
     return Row(fault.name, outcome(seen["pages"], origin), [tidy(line) for line in lines], sorted(stats))
 

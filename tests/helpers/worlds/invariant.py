@@ -211,7 +211,11 @@ def _runs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Outc
                 if options.features:
                     with features.combination(seed, mode, Path(place)) as chosen:
                         name = f"seed {seed}, {mode}, {' + '.join(chosen.names)}"
-                        yield name, run(seed, mode, certificate, **chosen.job)
+                        try:
+                            outcome = run(seed, mode, certificate, **chosen.job)
+                        except TimeoutError as exc:  # a crawl that hangs
+                            outcome = Outcome([], [], faults=[str(exc)], pages=0, files=0)
+                        yield name, outcome
                     continue
                 promised: dict[str, Any] = {"NOROBOTS_RETRY_CLOSED": options.retries}
                 if options.evidence:
