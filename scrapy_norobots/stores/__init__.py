@@ -67,10 +67,7 @@ class Store(Protocol):
 
     @property
     def concurrent_calls(self) -> int:
-        """How many calls may run at once, such as one for each connection.
-
-        None of them may wait so long for the others that it is cancelled.
-        """
+        """How many calls may run at once. None may have to wait for the others until it is cancelled."""
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first; empty if there are none that can be read."""
