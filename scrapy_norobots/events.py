@@ -173,8 +173,9 @@ class Recalled(NamedTuple):
 class OriginLoaded(NamedTuple):
     """An origin was loaded for a request, and `robot`.
 
-    `previous` is the access that it replaces, if any. `source` is ``network`` or ``store``, `seconds` the
-    time that it took.
+    `previous` is the access that it replaces: None for a new origin, and for one that memory had no room for.
+    After a 304, and while old rules stay in use because a download failed, `access` has the rules of
+    `previous`. `source` is ``network`` or ``store``, `seconds` the time that it took.
     """
 
     access: Access
@@ -184,9 +185,14 @@ class OriginLoaded(NamedTuple):
     request: Request
     robot: str | bytes
 
+    @property
+    def is_new(self) -> bool:
+        """Whether the origin had no rules before."""
+        return self.previous is None or self.previous.rules is None
+
 
 class CrawlDelayKept(NamedTuple):
-    """The `Crawl-delay` that is kept for an origin, in seconds; `is_new` if the origin had no rules."""
+    """The `Crawl-delay` that is kept for an origin, in seconds; `is_new` as in `OriginLoaded`."""
 
     origin: Origin
     seconds: float

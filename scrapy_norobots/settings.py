@@ -26,7 +26,7 @@ from scrapy_norobots.rules.access import DEFAULT_PRESET, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.standard.names import to_name
-from scrapy_norobots.stores import FORMS, LARGEST_FILE, MEMORY
+from scrapy_norobots.stores import FORMS, LARGEST_FILE, MEMORY, with_home
 
 if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
@@ -260,14 +260,7 @@ def _store(settings: BaseSettings) -> str:
         return f"sqlite:///{Path(job) / _JOB_FILE}"
     if not isinstance(value, str):
         raise error("NOROBOTS_STORE", value, f"must be a string; expected {FORMS}")
-    return expand_store(value)
-
-
-def expand_store(value: str) -> str:
-    """Return a value of `NOROBOTS_STORE` with the home directory in place of ``~``."""
-    scheme, slashes, path = value.partition(":///")
-    # Unlike pathlib's function, this one accepts "~name" without such a user
-    return scheme + slashes + os.path.expanduser(path) if scheme == "sqlite" else value  # noqa: PTH111
+    return with_home(value)
 
 
 def _policy(settings: BaseSettings, name: str) -> StatusPolicy:

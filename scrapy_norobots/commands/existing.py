@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from scrapy_norobots.commands.base import CommandError
-from scrapy_norobots.settings import expand_store
-from scrapy_norobots.stores import MEMORY, BrowsableStore, open_store, without_password
+from scrapy_norobots.stores import MEMORY, URLS, BrowsableStore, open_store, with_home, without_password
 
 
 def open_existing(value: str, max_bytes: int, *, has_asyncio: bool = True) -> BrowsableStore:
@@ -16,9 +15,9 @@ def open_existing(value: str, max_bytes: int, *, has_asyncio: bool = True) -> Br
     Raises `ValueError` if the value is invalid, or if the store cannot be used.
     """
     if value == MEMORY:
-        raise ValueError("memory: cannot be read by a command; expected a SQLite file or a Redis database")
+        raise ValueError(f"memory: cannot be read by a command; expected {URLS}")
     try:
-        return open_store(expand_store(value), max_bytes, has_asyncio=has_asyncio, must_exist=True)
+        return open_store(with_home(value), max_bytes, has_asyncio=has_asyncio, must_exist=True)
     except (ImportError, ValueError) as exc:
         raise ValueError(f"{without_password(value)}: {exc}") from None
 

@@ -1,7 +1,8 @@
 """Findings: report what in a robots.txt deviates from the standard, and how the parser reads it.
 
-The table `KINDS` has the severity, the clause and the message of each kind. Findings are computed on request,
-from the records of `read_records` and from the lines that it ignores, so a crawl that needs none has no cost.
+The table `KINDS` has the severity, the clause and the message of each kind. (``scrapy robots-lint`` adds
+kinds of features, such as `MalformedStatement`.) Findings are computed on request, from the records of
+`read_records` and from the lines that it ignores, so a crawl that needs none has no cost.
 """
 
 from __future__ import annotations
@@ -297,7 +298,7 @@ def _of_records(
     default_line = last_line = 0
     first_lines: list[int] = []
     path_lines = [number for number, _ in paths]
-    in_records: set[int] = set()
+    rules_in_records: set[int] = set()
     for record in records:
         first_line = record.names[0][0]
         first_lines.append(first_line)
@@ -309,14 +310,14 @@ def _of_records(
         last_line = rule_lines[-1] if rule_lines else record.names[-1][0]
         if not rule_lines:
             yield "no-disallow", first_line, ()
-        in_records.update(rule_lines)
+        rules_in_records.update(rule_lines)
         for number, name in record.names:
             if name == DEFAULT_NAME and default_line and default_line != first_line:
                 yield "second-default", number, (default_line,)
             elif name == DEFAULT_NAME:
                 default_line = first_line
     for number in path_lines:
-        if number not in in_records:
+        if number not in rules_in_records:
             above = bisect_left(first_lines, number)
             yield "stray-disallow", number, (first_lines[above - 1] if above else 0,)
 

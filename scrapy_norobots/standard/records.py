@@ -155,7 +155,8 @@ def read_records(body: bytes | str, *, multivalue: bool = False) -> Iterator[Raw
     text = to_text(body)
     if is_html(text):
         return
-    above, *agents = USER_AGENT.split("\n" + with_line_feeds(text))
+    # After a line feed at the end, a blank line ends the last record too.
+    above, *agents = USER_AGENT.split(f"\n{with_line_feeds(text)}\n")
     line = above.count("\n")
     names: list[tuple[int, str]] = []
     for value, below in zip(agents[::2], agents[1::2], strict=True):
@@ -166,8 +167,6 @@ def read_records(body: bytes | str, *, multivalue: bool = False) -> Iterator[Raw
             yield RawRecord(names, [(line, below[: blank.start()] if blank else below)], multivalue)
             names = []
         line += below.count("\n")
-    if names:
-        yield RawRecord(names, [(line, "")], multivalue)
 
 
 def find_record(records: Iterable[RawRecord], robot: str) -> RawRecord | None:

@@ -9,6 +9,7 @@ holds a lock during a download.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 MEMORY = "memory"
-_REDIS_SCHEMES = (
+# The schemes of store URLs: those of a file, whose path follows, and those of Redis.
+FILE_SCHEMES = ("sqlite",)
+REDIS_SCHEMES = (
     "redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel",
 )  # fmt: skip
 # A password may contain an "@", although it should not; it ends at the last one.
@@ -56,13 +59,15 @@ class Locked(NamedTuple):
 class Store(Protocol):
     """Keeps snapshots and locks of origins.
 
-    Each call is one round trip, if the store is a server. All methods may raise any exception of the store's
+    Each call is one round trip, if the store is a server. No call blocks the event loop: slow work runs in a
+    thread, with `compat.in_thread` if the store does not need asyncio, which may not run. A call that takes
+    longer than `circuit_breaker.TIMEOUT` is cancelled. All methods may raise any exception of the store's
     library. An entry that cannot be read is a miss, not an error.
     """
 
     @property
     def concurrent_calls(self) -> int:
-        """How many calls may run at once, so that none of them waits long for the others."""
+        """How many calls may run at once. None may have to wait for the others until it is cancelled."""
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first; empty if there are none that can be read."""
@@ -85,7 +90,7 @@ class Store(Protocol):
         """Release the lock of an origin, unless another `Store` object holds it."""
 
     async def close(self) -> None:
-        """Free all resources. The store must not be used afterwards."""
+        """Free all resources, also if the call is cancelled. The store must not be used afterwards."""
 
 
 class BrowsableStore(Store, Protocol):
@@ -137,7 +142,7 @@ def open_store(
         from scrapy_norobots.stores.sqlite import SqliteStore  # noqa: PLC0415  # needed for this store only
 
         return SqliteStore(path, max_bytes, maxsize, must_exist=must_exist)
-    if scheme in _REDIS_SCHEMES and colon:
+    if scheme in REDIS_SCHEMES and colon:
         if not has_asyncio:
             raise ValueError("needs asyncio: use the asyncio reactor (TWISTED_REACTOR), or sqlite:///path")
         try:
@@ -154,7 +159,7 @@ def open_turns(value: str) -> Turns:
     Nothing is connected yet. Raises `ValueError` if the store is not in Redis, and `ImportError` as
     `open_store` does.
     """
-    if value.partition("://")[0] not in _REDIS_SCHEMES:
+    if value.partition("://")[0] not in REDIS_SCHEMES:
         raise ValueError(
             "is not a Redis store; expected redis://host:port/db, redis+sentinel://… or the like"
         )
@@ -207,8 +212,15 @@ async def _extend_lock(store: Store, origin: Origin) -> None:
         await store.lock(origin, LOCK_SECONDS)
 
 
+def with_home(value: str) -> str:
+    """Return a value of `NOROBOTS_STORE` with the home directory in place of ``~``."""
+    scheme, slashes, path = value.partition(":///")
+    # Unlike pathlib's function, this one accepts "~name" without such a user
+    return scheme + slashes + os.path.expanduser(path) if scheme in FILE_SCHEMES else value  # noqa: PTH111
+
+
 def without_password(value: str) -> str:
     """Return a value of `NOROBOTS_STORE` with its password replaced by ``***``."""
-    if value.startswith("sqlite:"):
+    if value.partition(":")[0] in FILE_SCHEMES:
         return value
     return _PASSWORD_IN_QUERY.sub(r"\1***", _PASSWORD.sub(r"\1:***@", value))

@@ -1,10 +1,10 @@
 """Entries: the snapshots of one origin as bytes, in the same format for every store.
 
-An entry has a line with format and checksum, then compressed: a line of JSON, and the bodies. It contains no
-code, unlike a pickle. `decode` refuses everything that `encode` would not have written in exactly this form,
-so that half an entry cannot look like a shorter robots.txt. It needs little more memory than the largest
-robots.txt of the crawl, whatever the entry contains. Entries of version 0.1, which are not compressed, are
-read too.
+An entry has a line with format and checksum, then compressed: a line of JSON, and the bodies. It does not say
+when it expires: each store keeps that beside it. It contains no code, unlike a pickle. `decode` refuses
+everything that `encode` would not have written in exactly this form, so that half an entry cannot look like a
+shorter robots.txt. It needs little more memory than the largest robots.txt of the crawl, whatever the entry
+contains. Entries of version 0.1, which are not compressed, are read too.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_norobots.features import FEATURES
 from tests.crawls.test_sites import FOR_EVER, RETRY, Closed
 from tests.helpers.running.crawling import crawl, run_crawl
 from tests.helpers.sites import Site, page
@@ -23,6 +24,12 @@ def test_the_core_obeys_without_any_feature(mode: str) -> None:
     assert sorted(done.pages) == sorted(url for url in urls if "/back/" not in url)
     assert [drop.type for drop in done.drops] == ["RobotsForbidden"] * 2
     assert "norobots/passed" not in done.stats  # the report counts it
+
+
+def test_every_feature_but_the_spider_middleware_subscribes() -> None:
+    """A feature that subscribes to nothing needs its setting in `ALL_ON`, or no test breaks it."""
+    names = {feature.__name__.rpartition(".")[2] for feature in FEATURES}
+    assert {feature for feature, _ in subscriptions()} == names - {"metatag"}
 
 
 @pytest.mark.parametrize(("feature", "event"), subscriptions())

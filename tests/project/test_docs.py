@@ -11,15 +11,19 @@ from typing import Any
 import pytest
 import scrapy
 
+from scrapy_norobots import events
+from scrapy_norobots.features import FEATURES
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.rules.access import NOT_NOW, PRESETS, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.settings import DEFAULTS
 from scrapy_norobots.standard import Origin, RobotsTxt
+from scrapy_norobots.stores import FILE_SCHEMES, REDIS_SCHEMES
 from scrapy_norobots.waiting.source import FILTERED
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.settings import read_all
+from tests.helpers.spiders.raising import subscriptions
 
 DOCS = ROOT / "docs"
 PAGES = [*ROOT.glob("*.md"), *DOCS.glob("*.md")]
@@ -68,6 +72,11 @@ def test_the_tables_and_the_sections_have_every_setting_with_its_default() -> No
     for name, section in sections(page).items():
         (default,) = re.findall(r"^Default: `(.+?)`$", section, re.MULTILINE)
         assert eval(default) == DEFAULTS[name]
+
+
+def test_the_section_of_the_store_has_every_scheme() -> None:
+    section = sections((DOCS / "settings.md").read_text())["NOROBOTS_STORE"]
+    assert set(re.findall(r"[`\"]([\w+]+)://", section)) == {*FILE_SCHEMES, *REDIS_SCHEMES}
 
 
 def sections(page: str) -> dict[str, str]:
@@ -130,6 +139,30 @@ def test_the_docs_have_every_meta_key_of_the_plugin() -> None:
     # Scrapy's own keys: one that its older versions do not know, one that means a little less here.
     assert documented == ours - {"is_start_request"} | {"dont_obey_robotstxt"}
     assert "dont_obey_robotstxt" in used
+
+
+def place(file: Path) -> str:
+    """The module or folder of the core, or the feature, as the tables of how-it-works.md name it."""
+    parts = [part for part in file.relative_to(ROOT / "scrapy_norobots").parts if part != "features"]
+    return parts[0] if len(parts) == 1 else f"{parts[0]}/"
+
+
+def test_the_tables_of_how_it_works_have_every_event_and_every_feature() -> None:
+    page = (DOCS / "how-it-works.md").read_text()
+    places = {one.__name__.rpartition(".")[2]: place(Path(str(one.__file__))) for one in FEATURES}
+    rows = re.findall(r"^\| (`[A-Z]\w+`.*?) \| .+ \| (.+?) \| (.+?) \|$", page, re.MULTILINE)
+    documented = {
+        event: [re.findall(r"`(.+?)`", cell) for cell in cells]
+        for names, *cells in rows
+        for event in re.findall(r"`(\w+)`", names)
+    }
+    assert set(documented) == {name for name, kind in vars(events).items() if hasattr(kind, "_fields")}
+    for event, (senders, subscribers) in documented.items():
+        sending = {place(file) for file in SOURCES if re.search(rf"\b{event}\(", file.read_text())}
+        assert set(senders) == sending - {"events.py"}, event
+        assert set(subscribers) == {places[name] for name, kind in subscriptions() if kind == event}, event
+    table = page.partition("| feature |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"^\| `(.+?)` \|", table, re.MULTILINE)) == set(places.values())
 
 
 def templates() -> Iterator[tuple[str, str]]:

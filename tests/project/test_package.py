@@ -41,15 +41,16 @@ def test_each_module_has_a_test_file_of_its_name() -> None:
     An `__init__` that has only a docstring needs no test.
     """
     package = ROOT / "scrapy_norobots"
-    modules = {
+    modules = [
         path.parent.name if path.stem == "__init__" else path.stem
         for path in package.rglob("*.py")
         if path != package / "__init__.py" and len(ast.parse(path.read_text()).body) > 1
-    }
+    ]
     tested = {
         path.stem.removeprefix("test_")
         for folder in ("unit", "crawls")
         for path in (ROOT / "tests" / folder).glob("test_*.py")
     }
     assert len(modules) > 40
-    assert sorted(modules - tested) == []
+    assert sorted(set(modules) - tested) == []
+    assert len(modules) == len(set(modules)), "two modules share a name, and the test file of one of them"

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scrapy.http import Response
 
-from scrapy_norobots.features.evidence import records
+from scrapy_norobots.features.evidence import warc
 from scrapy_norobots.features.evidence.answers import Answer, Copy, _Head, begin, writer_of
 from scrapy_norobots.features.evidence.fields import BODY_DIGEST, ORIGIN, SOURCE, date_of, digest_of
 from scrapy_norobots.features.evidence.writer import Writer
@@ -64,13 +64,13 @@ def test_a_line_break_in_a_header_is_a_blank() -> None:
     assert lines == [b"HTTP/1.1 200 OK", b"X: a b", b"Y: a ", b"Z:  a\tb ", b"", b""]
 
 
-def read_back(record: Answer | Copy) -> records.Stored:
+def read_back(record: Answer | Copy) -> warc.Stored:
     """Write a record, and return what an audit reads."""
     file = BytesIO()
     begin(file, "town-1", ABOUT)
     start = file.tell()
     record.write(writer_of(file))
-    return records.read_record(gzip.decompress(file.getvalue()[start:]), BODY_MAX)
+    return warc.read_record(gzip.decompress(file.getvalue()[start:]), BODY_MAX)
 
 
 ANY_TEXT = st.text(st.characters(codec=None))

@@ -24,7 +24,7 @@ from scrapy_norobots.features.evidence.answers import Answer, Copy
 from scrapy_norobots.features.evidence.audit import Audit, Problem
 from scrapy_norobots.features.evidence.decisions import Made
 from scrapy_norobots.features.evidence.fields import AIOHTTP, MULTIVALUE, POLICY, date_of, digest_of
-from scrapy_norobots.features.evidence.files import GzipFile
+from scrapy_norobots.features.evidence.gzip_file import GzipFile
 from scrapy_norobots.features.evidence.index import Index
 from scrapy_norobots.features.evidence.runs import Settings
 from scrapy_norobots.features.evidence.writer import Writer

@@ -60,11 +60,14 @@ def access(
     return Judge(StatusPolicy.of(policy), TIMES, RobotsTxt.parse).judge(snapshot, previous)
 
 
+def event(now: Access, previous: Access | None = None) -> OriginLoaded:
+    return OriginLoaded(now, previous, "network", 0.1, Request(f"{now.snapshot.origin}/"), "FooBot")
+
+
 def load(
     report: CrawlReport, now: Access, previous: Access | None = None, examined: Examined = NOTHING
 ) -> None:
-    request = Request(f"{now.snapshot.origin}/")
-    report.loaded(OriginLoaded(now, previous, "network", 0.1, request, "FooBot"), examined)
+    report.loaded(event(now, previous), examined)
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -175,7 +178,7 @@ def test_each_load_is_counted_by_what_it_came_to() -> None:
 )
 def test_a_pattern_is_a_star_or_dollar_in_a_disallow_line(line: bytes, is_pattern: bool) -> None:
     body = b"User-agent: *\n" + line
-    assert crawl_report().examine(access(body=body), None).has_pattern is is_pattern
+    assert crawl_report().examine(event(access(body=body))).has_pattern is is_pattern
 
 
 def test_patterns_are_counted_when_a_file_is_new_and_no_other_reading_knows_them() -> None:
@@ -183,21 +186,21 @@ def test_patterns_are_counted_when_a_file_is_new_and_no_other_reading_knows_them
     now = access(body=b"User-agent: *\nDisallow: /*\n")
     assert now.rules is not None
     both = replace(now, rules=AllRules((now.rules, now.rules)))
-    found = [report.examine(now, previous).has_pattern for previous in (None, access(503), access())]
+    found = [report.examine(event(now, previous)).has_pattern for previous in (None, access(503), access())]
     assert found == [True, True, False]
-    assert not report.examine(both, None).has_pattern
-    load(report, now, None, report.examine(now, None))
+    assert not report.examine(event(both)).has_pattern
+    load(report, now, None, report.examine(event(now)))
     assert (report.counters.patterns, report.counters.first_pattern) == (1, URL)
 
 
 def test_a_site_without_rules_has_nothing_to_examine() -> None:
-    assert crawl_report().examine(access(503, body=INEFFECTIVE), None) == NOTHING
+    assert crawl_report().examine(event(access(503, body=INEFFECTIVE))) == NOTHING
 
 
 def test_a_file_with_lines_without_effect_is_a_warning_once(caplog: pytest.LogCaptureFixture) -> None:
     report = crawl_report()
     now = access(body=INEFFECTIVE)
-    examined = report.examine(now, None)
+    examined = report.examine(event(now))
     for previous in (None, now):
         load(report, now, previous, examined)
     (line,) = said(caplog)
@@ -209,10 +212,10 @@ def test_after_20_such_files_only_a_report_has_more_searched(has_report: bool, t
     report = crawl_report(NOROBOTS_REPORT=str(tmp_path / "report.json") if has_report else "")
     for number in range(20):
         now = access(number=number, body=INEFFECTIVE)
-        examined = report.examine(now, None)
+        examined = report.examine(event(now))
         assert examined.ineffective is not None
         load(report, now, None, examined)
-    assert (report.examine(access(number=20, body=INEFFECTIVE), None).ineffective is not None) is has_report
+    assert (report.examine(event(access(number=20, body=INEFFECTIVE))).ineffective is not None) is has_report
 
 
 # Drops

@@ -31,7 +31,7 @@ from scrapy_norobots.features.evidence.answers import Answer, Copy
 from scrapy_norobots.features.evidence.audit import Audit
 from scrapy_norobots.features.evidence.decisions import Made
 from scrapy_norobots.features.evidence.fields import AIOHTTP, DRY_RUN, MULTIVALUE, PARSERS, POLICY, digest_of
-from scrapy_norobots.features.evidence.files import GzipFile
+from scrapy_norobots.features.evidence.gzip_file import GzipFile
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.access import PRESETS
 from scrapy_norobots.rules.snapshot import Snapshot

@@ -8,9 +8,9 @@ import pytest
 
 from scrapy_norobots.features.evidence import index as index_module
 from scrapy_norobots.features.evidence.fields import date_of, digest_of
-from scrapy_norobots.features.evidence.files import GzipFile
+from scrapy_norobots.features.evidence.gzip_file import GzipFile
 from scrapy_norobots.features.evidence.index import Index, Outcome
-from scrapy_norobots.features.evidence.records import read_record
+from scrapy_norobots.features.evidence.warc import read_record
 from tests.helpers.judges.evidence import files
 from tests.helpers.samples.made_up import BODY_MAX, FILE, TIME, TOWN, write
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_norobots.features.evidence import lines
-from scrapy_norobots.features.evidence.lines import LineReader
+from scrapy_norobots.features.evidence import line_reader
+from scrapy_norobots.features.evidence.line_reader import LineReader
 
 START = '{"seq": 7, "prev": "%s", "time": "2026-11-23T02:00:23.026570Z", ' % (64 * "a")
 END = '"verdict": "forbidden", "robot": "FooBot", "line": 2, "rule": "/back/", "dry_run": true'
@@ -83,7 +83,7 @@ def test_a_changed_line_is_read_as_if_nothing_were_remembered(data: st.DataObjec
 
 
 def test_only_as_many_ends_are_remembered_as_the_limit_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "_REMEMBERED", 3)
+    monkeypatch.setattr(line_reader, "_REMEMBERED", 3)
     reader = LineReader()
     for number in range(10):
         line = LINE.replace("FooBot", f"FooBot/{number}")

@@ -18,6 +18,7 @@ from scrapy_norobots.features.metatag import MetaConfig
 from scrapy_norobots.features.report.files import ReportConfig
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.settings import _REMOVED, DEFAULTS, Config
+from scrapy_norobots.stores import FORMS
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.settings import NUMBERS, SECTIONS, read_all, upper_end
 
@@ -286,7 +287,7 @@ def test_the_store_depends_on_the_setting_and_the_job() -> None:
     assert config(JOBDIR="/jobs/1").store == "sqlite:////jobs/1/robots.sqlite"
     assert config(JOBDIR="jobs/1", NOROBOTS_STORE="memory").store == "memory"
     with pytest.raises(
-        ValueError, match=r"^NOROBOTS_STORE = 7: must be a string; expected memory, sqlite:///path, redis"
+        ValueError, match=f"^NOROBOTS_STORE = 7: must be a string; expected {re.escape(FORMS)}$"
     ):
         config(NOROBOTS_STORE=7)
 

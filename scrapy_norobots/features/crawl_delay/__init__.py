@@ -117,11 +117,10 @@ class SlotDelays:
 
     def loaded(self, event: OriginLoaded) -> None:
         """Make the slot of the request for which an origin was loaded keep its delay from now on."""
-        access, previous = event.access, event.previous
+        access = event.access
         asked = crawl_delay(access.rules, event.robot) or 0.0
         kept = min(asked, self._longest)
-        is_new = previous is None or previous.rules is None
-        self._events.send(CrawlDelayKept(access.snapshot.origin, kept, is_new))
+        self._events.send(CrawlDelayKept(access.snapshot.origin, kept, event.is_new))
         self._report(access, asked, kept)
         if self._downloader is not None:
             name, slot = named_slot_of(self._downloader, event.request, self._crawler.spider)

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.chain import CLOSES, OPENS, ChainReader
 from scrapy_norobots.features.evidence.decisions import origin_of
-from scrapy_norobots.features.evidence.files import DamagedError, GzipFile
+from scrapy_norobots.features.evidence.gzip_file import DamagedError, GzipFile
 from scrapy_norobots.features.evidence.index import Index, Outcome
 from scrapy_norobots.features.evidence.judging import Judging, MismatchError, Readings
-from scrapy_norobots.features.evidence.lines import LineReader, check_closing_line, check_opening_line
-from scrapy_norobots.features.evidence.records import Stored, as_requested, read_record
+from scrapy_norobots.features.evidence.line_reader import LineReader, check_closing_line, check_opening_line
 from scrapy_norobots.features.evidence.runs import RunFiles, Settings, runs_of
+from scrapy_norobots.features.evidence.warc import Stored, as_requested, read_record
 
 # By how much a clock may be set back during a crawl, in seconds: NTP makes no larger step by itself.
 _STEP_MAX = 1_000

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scrapy_norobots.features.evidence.fields import HEADERS_MAX
-from scrapy_norobots.features.evidence.files import GzipFile
-from scrapy_norobots.features.evidence.records import read_record
+from scrapy_norobots.features.evidence.gzip_file import GzipFile
+from scrapy_norobots.features.evidence.warc import read_record
 
 _SCHEMA = """
 PRAGMA journal_mode = OFF;

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.judges import described_path
-from scrapy_norobots.features.evidence.lines import decode
+from scrapy_norobots.features.evidence.line_reader import decode
 from scrapy_norobots.rules.access import ALLOW, DENY, PRESETS, StatusPolicy
 
 _NAME = re.compile(r"(.+)-(\d{5,})", re.DOTALL)

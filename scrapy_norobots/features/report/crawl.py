@@ -127,15 +127,15 @@ class CrawlReport:
         events.on_awaited(Closing, self._close)
 
     async def _load(self, event: OriginLoaded) -> None:
-        access, previous = event.access, event.previous
-        if len(access.snapshot.body) > _SMALL_TO_EXAMINE:
-            examined = await compat.in_thread(self._thread, partial(self.examine, access, previous))
+        if len(event.access.snapshot.body) > _SMALL_TO_EXAMINE:
+            examined = await compat.in_thread(self._thread, partial(self.examine, event))
         else:
-            examined = self.examine(access, previous)
+            examined = self.examine(event)
         self.loaded(event, examined)
 
-    def examine(self, access: Access, previous: Access | None) -> Examined:
+    def examine(self, event: OriginLoaded) -> Examined:
         """Search a file for what the report says of it; this takes time, and may run in a thread."""
+        access = event.access
         robots = strict_reading(access.rules)
         if robots is None:
             return Examined()
@@ -144,8 +144,7 @@ class CrawlReport:
         # The search is slow, so it is skipped if its result would not be shown.
         if self._files or not self._with_ineffective.is_full:
             ineffective = IneffectiveRules.of(body, multivalue=robots.multivalue)
-        is_new = previous is None or previous.rules is None
-        has_pattern = is_new and is_only_strict(access.rules) and _has_pattern(body)
+        has_pattern = event.is_new and is_only_strict(access.rules) and _has_pattern(body)
         return Examined(ineffective, has_pattern)
 
     def loaded(self, event: OriginLoaded, examined: Examined) -> None:

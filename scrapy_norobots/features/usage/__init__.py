@@ -94,7 +94,7 @@ class Usage:
     def loaded(self, event: OriginLoaded) -> None:
         """Count what a robots.txt states, unless the origin had one before."""
         statements = _statements_of(event.access)
-        if statements is None or (event.previous is not None and event.previous.rules is not None):
+        if statements is None or not event.is_new:
             return
         said = stated(statements.all)
         for each in said:

@@ -6,21 +6,11 @@ from typing import Any
 
 from scrapy.settings import Settings
 
-from scrapy_norobots.features.crawl_delay import CrawlDelayConfig
-from scrapy_norobots.features.evidence.recorder import EvidenceConfig
-from scrapy_norobots.features.metatag import MetaConfig
-from scrapy_norobots.features.report.files import ReportConfig
-from scrapy_norobots.features.usage import UsageConfig
+from scrapy_norobots import features  # noqa: F401  # imports every section
 from scrapy_norobots.settings import DEFAULTS, Config, Section
 
-SECTIONS: tuple[type[Section], ...] = (
-    Config,
-    CrawlDelayConfig,
-    ReportConfig,
-    EvidenceConfig,
-    MetaConfig,
-    UsageConfig,
-)
+# A dataclass with slots is a second class; the first one, without them, may still exist.
+SECTIONS = [section for section in Section.__subclasses__() if "__slots__" in vars(section)]
 
 NUMBERS = [name for name, default in DEFAULTS.items() if type(default) is int]
 

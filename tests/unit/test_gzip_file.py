@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_norobots.features.evidence.files import DamagedError, GzipFile
+from scrapy_norobots.features.evidence.gzip_file import DamagedError, GzipFile
 
 
 def test_a_file_that_is_cut_off_anywhere_gives_what_is_complete(tmp_path: Path) -> None:

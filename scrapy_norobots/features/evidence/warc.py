@@ -21,7 +21,7 @@ from warcio.recordloader import ArcWarcRecord
 
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.fields import digest_of
-from scrapy_norobots.features.evidence.files import DamagedError
+from scrapy_norobots.features.evidence.gzip_file import DamagedError
 from scrapy_norobots.load.body import decode
 from scrapy_norobots.load.fetch import redirect_target
 
