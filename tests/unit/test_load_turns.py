@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from scrapy.core.downloader import Slot
 
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import set_crawl_delay
-from scrapy_norobots.waiting import load_turns
 from scrapy_norobots.waiting.load_turns import Turns
 from scrapy_norobots.waiting.slots import Slots
 from tests.unit.test_circuit_breaker import can_wait_for_deferreds
@@ -146,7 +146,7 @@ def test_a_load_that_begins_between_two_delayed_calls_is_not_forgotten(
 ) -> None:
     """With other reactors than asyncio, there may be network events between two calls for the same moment."""
     later: list[Callable[[], None]] = []
-    monkeypatch.setattr(load_turns.compat, "call_later", lambda seconds, call: later.append(call))
+    monkeypatch.setattr(compat, "call_later", lambda seconds, call: later.append(call))
 
     async def work() -> None:
         crawl, slot = Crawl(), slot_with(2)
