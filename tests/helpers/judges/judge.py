@@ -404,7 +404,8 @@ class Judge:
                 self._arrived[name] < len(found.urls)
                 and max((len(closed), *(state.failures for state in closed))) + len(lost)
                 <= self._retries(way)
-                and all(self._allows(state, url) for state in others for url in found.spellings())
+                # A URL is also asked about as aiohttp sends it, whatever handler the crawl has.
+                and all(self._allows(state, url) for state in others for url in (*found.spellings(), name))
             ):
                 spelt = ", ".join(found.spellings())
                 yield f"left out, {self._arrived[name]} of {len(found.urls)} requested: {spelt}"

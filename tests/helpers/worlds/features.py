@@ -249,6 +249,7 @@ class Items(Pages):
         self._downloaded: set[str] = set()  # fingerprints
         self._is_paused = False
         self._closing: Deferred[None] | None = None
+        self._noting: Deferred[None] | None = None
 
     def scraped(self, item: dict[str, Any]) -> None:
         self.notes.setdefault("items", []).append(item["url"])
@@ -316,8 +317,15 @@ class Items(Pages):
             self.engine.pause()
             compat.call_later(_PAUSE, self._go_on)
         if len(self.pages) == self._manner.close:
-            self.notes["close"] = {"under way": [request.url for request in active], "time": time.monotonic()}
             self._closing = compat.close_spider(self.crawler, "enough")
+            self._noting = compat.spawn(self._note_close())
+
+    async def _note_close(self) -> None:
+        """Note what is under way when the crawl begins to close, which may be some iterations later."""
+        while not compat.is_closing(self.crawler):
+            await compat.sleep(0)
+        active = compat.downloader(self.crawler).active
+        self.notes["close"] = {"under way": [request.url for request in active], "time": time.monotonic()}
 
     def _go_on(self) -> None:
         self._is_paused = False
