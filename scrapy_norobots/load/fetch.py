@@ -101,11 +101,10 @@ class Fetcher:
 
         `previous`, a snapshot of an earlier response, makes the request conditional: the response may be a
         304. `url` names another file of the origin to download instead. If the crawl starts to close, the
-        download is cancelled after a few seconds; later, it only begins for a page that is under way.
+        download is cancelled after a few seconds. From then on, a request is only sent for a page that is
+        under way.
         """
         url = url or origin.robots_url
-        if compat.is_closing(self._crawler) and not compat.is_under_way(self._crawler, page):
-            return _failed(origin, url, ClosingError())
         seconds_closing = 0
 
         def is_over() -> bool:
@@ -125,6 +124,8 @@ class Fetcher:
         """Download a URL, and follow its redirects."""
         hops_left = REDIRECT_MAX
         while True:
+            if compat.is_closing(self._crawler) and not compat.is_under_way(self._crawler, page):
+                return _failed(origin, url, ClosingError())
             request = self._request(origin, url, page, previous)
             request.meta.update(meta)
             try:

@@ -34,14 +34,14 @@ def running(*requests: str, **job: Any) -> Iterator[processes.Piped]:
 class Hanging:
     """A robots.txt whose response is sent when `release` is set."""
 
-    def __init__(self, status: int = 200) -> None:
+    def __init__(self, status: int = 200, **headers: str) -> None:
         self.asked, self.release = threading.Event(), threading.Event()
-        self._status = status
+        self._answer = Answer(status=status, headers=headers)
 
     def __call__(self, hit: Hit) -> Answer:
         self.asked.set()
         self.release.wait(600)
-        return Answer(status=self._status)
+        return self._answer
 
 
 def test_ctrl_c_stops_a_crawl_whose_robots_txt_hangs(mode: str, tmp_path: Path) -> None:
@@ -73,7 +73,14 @@ def test_ctrl_c_stops_a_crawl_whose_robots_txt_hangs(mode: str, tmp_path: Path) 
     reason="Scrapy 2.14 to 2.17 ends the crawl while the retry is on its way",
 )
 def test_a_robots_txt_that_fails_is_not_retried_while_the_crawl_is_closing(mode: str) -> None:
-    robots = Hanging(status=503)
+    check_that_only_one_robots_txt_is_requested(Hanging(status=503), mode)
+
+
+def test_a_redirect_of_robots_txt_is_not_followed_while_the_crawl_is_closing(mode: str) -> None:
+    check_that_only_one_robots_txt_is_requested(Hanging(302, Location="/town-robots.txt"), mode)
+
+
+def check_that_only_one_robots_txt_is_requested(robots: Hanging, mode: str) -> None:
     with Site(robots) as site, running(f"{site.url}/", settings=PATIENT, mode=mode) as process:
         assert robots.asked.wait(60)
         process.send_signal(signal.SIGINT)

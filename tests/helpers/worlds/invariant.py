@@ -213,7 +213,7 @@ def _runs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Outc
                         name = f"seed {seed}, {mode}, {' + '.join(chosen.names)}"
                         try:
                             outcome = run(seed, mode, certificate, **chosen.job)
-                        except TimeoutError as exc:  # a crawl that hangs
+                        except (AssertionError, TimeoutError) as exc:  # a crawl that fails, or hangs
                             outcome = Outcome([], [], faults=[str(exc)], pages=0, files=0)
                         yield name, outcome
                     continue
