@@ -71,3 +71,40 @@ def test_without_slots_nothing_waits_for_requests_that_have_gone() -> None:
         assert lines.first() is one
         lines.take(one)
     assert lines.is_idle
+
+
+def test_a_request_with_a_high_priority_moves_its_line_to_the_front() -> None:
+    lines, first, second = lines_of(places=8), slot_that_rests(DELAY * 2), slot_that_rests(DELAY * 2)
+    lines.add(one := parked(first, 1), has_place=False)
+    lines.add(parked(second, 2), has_place=False)
+    assert lines.first() is one
+    urgent = parked(second, 3)
+    urgent.request.priority = 5
+    lines.add(urgent, has_place=False)
+    assert lines.first() is urgent
+
+
+def test_after_the_requests_that_robots_txt_made_wait_the_others_take_free_places() -> None:
+    """Their slot cannot send yet, so they wait in the downloader, as they would without the plugin."""
+    lines, slot = lines_of(places=2), slot_that_rests(DELAY + 1)
+    lines.add(one := parked(slot, 1), has_place=False)
+    lines.add(joined := parked(slot, 2, is_held_up=False), has_place=False)
+    assert lines.first(2) is one
+    lines.take(one)
+    slot.lastseen = now()
+    lines.moved(one.request, slot)
+    assert lines.first(2) is joined
+
+
+def test_a_slot_that_can_send_again_is_looked_at_again() -> None:
+    lines, slot = lines_of(places=8), Slot(1, 0.0, 0)
+    for number in range(2):
+        lines.add(parked(slot, number), has_place=False)
+    one = lines.first()
+    assert one is not None
+    lines.take(one)
+    slot.active.add(one.request)
+    assert lines.first() is None
+    slot.active.clear()
+    lines.moved(one.request, slot)
+    assert lines.first() is not None
