@@ -570,13 +570,12 @@ def test_the_parsers_and_their_versions_are_recorded(tmp_path: Path) -> None:
     assert "norobots-dry-run: False\r\n" in about
 
 
-def test_a_second_revisit_refers_to_the_response_too(tmp_path: Path) -> None:
+def test_later_revisits_refer_to_the_response_too(tmp_path: Path) -> None:
     """Replay tools look for a response there, not for another revisit."""
-    answers_ = Answer(RULES, headers={"ETag": '"1"'}), Answer(status=304), Answer(status=304)
-    with Changing(*answers_) as site:
-        asking(tmp_path, site, (0, "/a"), (LONGER_THAN_TTL, "/b"), (LONGER_THAN_TTL, "/c"))
+    with Changing(Answer(RULES, headers={"ETag": '"1"'}), *[Answer(status=304)] * 3) as site:
+        asking(tmp_path, site, (0, "/a"), *((LONGER_THAN_TTL, target) for target in ("/b", "/c", "/d")))
     first, *revisits = (one for one in answers(tmp_path) if one.headers.get("Norobots-Origin") == site.url)
-    assert [one.kind for one in revisits] == ["revisit", "revisit"]
+    assert [one.kind for one in revisits] == ["revisit"] * 3
     assert {one.headers["WARC-Refers-To-Date"] for one in revisits} == {first.headers["WARC-Date"]}
     assert agrees(tmp_path)
 
