@@ -281,7 +281,7 @@ def test_size_is_close_to_the_memory_use(file: str, lines: int, why: bool) -> No
     assert isinstance(robots, RobotsTxt)
     # What an empty object takes differs between Pythons. Not to be asked why takes less.
     assert truth / 2.5 - 1_000 < robots.size
-    assert robots.size < truth * 2.2 + 1_000 or not why
+    assert robots.size < truth * 2.4 + 1_000 or not why
 
 
 @pytest.mark.parametrize(
