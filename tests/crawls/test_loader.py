@@ -404,7 +404,10 @@ def test_a_store_that_is_a_file_of_the_user_is_an_error_and_not_changed(mode: st
 
 
 def test_an_interrupted_crawl_does_not_wait_for_others(tmp_path: Path) -> None:
-    """Another process holds the lock of the host for minutes. A page is under way when the crawl closes."""
+    """Another process holds the lock of the host for minutes. A page under way keeps the crawl open.
+
+    That page takes longer than the pause between two looks into the store.
+    """
     import asyncio
 
     from scrapy_norobots.standard import Origin

@@ -12,17 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import Spider, signals
+from scrapy import signals
 from scrapy.settings import default_settings
 
-from tests.helpers.running.crawling import ADDON, IN_ORDER, PLAIN_QUEUE, QUEUE, crawl, hosts_of
+from tests.helpers.running.crawling import (
+    ADDON,
+    IN_ORDER,
+    PLAIN_QUEUE,
+    QUEUE,
+    START_AT_ONCE,
+    crawl,
+    hosts_of,
+)
 from tests.helpers.sites import Answer, Hit, Site, page
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 PATIENCE = 10.0
-START_AT_ONCE = pytest.mark.skipif(
-    not hasattr(Spider, "start"), reason="before, not all start requests are scheduled at once"
-)
 
 
 @pytest.mark.parametrize("queue", [default_settings.SCHEDULER_PRIORITY_QUEUE, PLAIN_QUEUE])

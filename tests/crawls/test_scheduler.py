@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import Spider
 from scrapy.core.downloader.handlers import DownloadHandlers
 
 from tests.crawls.test_closing import running
 from tests.crawls.test_sites import FOR_EVER, Closed, waiting
-from tests.helpers.running.crawling import ADDON, PLAIN_QUEUE, QUEUE, Crawl, crawl, hosts_of
+from tests.helpers.running.crawling import ADDON, PLAIN_QUEUE, QUEUE, START_AT_ONCE, Crawl, crawl, hosts_of
 from tests.helpers.sites import Answer, Site
 
 RULES = "User-agent: *\nDisallow: /back/\n"
@@ -151,9 +150,7 @@ def test_any_scheduler_of_the_user_works(name: str, mode: str) -> None:
     assert not seen.log_lines("WARNING", "CONCURRENT_REQUESTS")
 
 
-@pytest.mark.skipif(
-    not hasattr(Spider, "start"), reason="before, not all start requests are scheduled at once"
-)
+@START_AT_ONCE
 def test_a_persistent_scheduler_of_the_user_gets_every_request_back(mode: str, tmp_path: Path) -> None:
     queue = tmp_path / "queue.json"
     settings = {**ADDON, "SCHEDULER": "tests.helpers.components.schedulers.QueueInFile", "QUEUE": str(queue)}

@@ -384,7 +384,7 @@ class Judge:
             if way != "scheduler" and self._world.manner.close:
                 continue  # a download of a callback or a pipeline may fail because the crawl closes
             if origin in self._doubted and not self._has_scheduler:
-                continue  # as the crawl closes, the middleware alone drops what waits for robots.txt
+                continue  # without RobotsScheduler, a request that waits is dropped when the crawl closes
             has_proxy = "proxy" in self._world.manner.meta(name)
             if not asks and has_proxy and self._lost_files[origin]:
                 continue  # only proxies were asked, and they are dead

@@ -39,6 +39,11 @@ IN_ORDER = {
 # Requests to closed sites are dropped at once, except in tests of their retries.
 DROP_AT_ONCE = {"NOROBOTS_RETRY_CLOSED": 0}
 
+# For tests of what waits in the scheduler from the beginning.
+START_AT_ONCE = pytest.mark.skipif(
+    not hasattr(scrapy.Spider, "start"), reason="before, not all start requests are scheduled at once"
+)
+
 MODE_SETTINGS: dict[str, dict[str, object]] = {
     "asyncio": {"TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor"},
     "select": {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
