@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
 from scrapy.settings import default_settings
 from scrapy.utils.reactor import is_asyncio_reactor_installed
+from selenium import webdriver
 
+from tests.helpers.running.browser import as_new, chromium
 from tests.helpers.running.crawling import MODES
-from tests.helpers.running.redisserver import NoRedisError, RedisCluster, RedisSentinel, RedisServer
+from tests.helpers.running.redisserver import RedisCluster, RedisSentinel, RedisServer, running
 from tests.helpers.sites.certificate import make_certificate
 
-_Several = TypeVar("_Several", RedisCluster, RedisSentinel)
-
-# The time of an example depends on the load of the machine.
-settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The time of an example depends on the load of the machine. `running.fuzz` tries more examples.
+settings.register_profile(
+    "tests", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("tests")
 
 # Tests of crawls run in forks of a process; where there is no fork, as on Windows, only unit tests run.
@@ -49,42 +49,34 @@ def mode(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
     """A Redis server for one test."""
-    try:
-        server = RedisServer(tmp_path)
-    except NoRedisError as exc:
-        pytest.skip(str(exc))
-    with server:
+    with running(RedisServer, tmp_path) as server:
         yield server
 
 
 @pytest.fixture
 def redis_cluster(tmp_path: Path) -> Iterator[RedisCluster]:
     """A Redis Cluster for one test."""
-    yield from _several(RedisCluster, tmp_path)
+    with running(RedisCluster, tmp_path) as servers:
+        yield servers
 
 
 @pytest.fixture
 def redis_sentinel(tmp_path: Path) -> Iterator[RedisSentinel]:
     """A Redis with a replica and a Sentinel, for one test."""
-    yield from _several(RedisSentinel, tmp_path)
-
-
-def _several(kind: Callable[[Path], _Several], folder: Path) -> Iterator[_Several]:
-    pytest.importorskip("redis")
-    with ExitStack() as stack:
-        for number in range(3):  # on a busy machine, servers may not start or meet in time
-            own = folder / f"servers-{number}"
-            own.mkdir()
-            try:
-                servers = stack.enter_context(kind(own))
-            except NoRedisError as exc:
-                pytest.skip(str(exc))
-            except RuntimeError:
-                if number == 2:
-                    raise
-            else:
-                break
+    with running(RedisSentinel, tmp_path) as servers:
         yield servers
+
+
+@pytest.fixture(scope="session")
+def _browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    with chromium(tmp_path_factory.mktemp("profile")) as chrome:
+        yield chrome
+
+
+@pytest.fixture
+def browser(_browser: webdriver.Chrome) -> webdriver.Chrome:
+    """A browser as it is when it starts."""
+    return as_new(_browser)
 
 
 @pytest.fixture(scope="session")

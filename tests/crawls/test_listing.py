@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,9 +13,10 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
 from tests.crawls.test_page import HOSTILE, complaints
-from tests.helpers.running.browser import chromium
 from tests.helpers.running.crawling import crawl, with_report
 from tests.helpers.sites import Answer, Site
+
+pytestmark = pytest.mark.xdist_group("browser")
 
 ROBOTS = """\
 # of a town
@@ -42,12 +42,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
             settings=with_report(file, file.with_suffix(".json"), NOROBOTS_ALSO_OBEY=["rfc9309"]),
         )
     return file
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    with chromium(tmp_path_factory.mktemp("profile")) as chrome:
-        yield chrome
 
 
 def buttons(browser: webdriver.Chrome, report: Path) -> dict[str, WebElement]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,9 +16,10 @@ from selenium.webdriver.common.keys import Keys
 from scrapy_norobots.features.report.ineffective import MISPLACED
 from scrapy_norobots.features.report.page import to_html
 from scrapy_norobots.standard import KINDS, Severity
-from tests.helpers.running.browser import chromium
 from tests.helpers.running.crawling import Crawl, crawl, with_report
 from tests.helpers.sites import Answer, Site
+
+pytestmark = pytest.mark.xdist_group("browser")
 
 HOSTILE = (
     "</script><script>window.pwned=1</script>",
@@ -50,12 +50,6 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Crawl, Path]:
             arguments={"name": "</title><script>window.pwned=1</script>"},
         )
     return seen, file
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    with chromium(tmp_path_factory.mktemp("profile")) as chrome:
-        yield chrome
 
 
 def complaints(browser: webdriver.Chrome) -> list[str]:
@@ -176,7 +170,6 @@ def test_the_table_has_a_column_for_crawl_delay_only_if_there_is_one(
     browser: webdriver.Chrome, tmp_path: Path
 ) -> None:
     facts = many(3)
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     headers: list[list[str]] = []
     for delay in (0.0, 2.5):
         facts["rows"][1]["crawl_delay"] = delay
@@ -294,7 +287,6 @@ def test_the_page_fits_and_can_be_read(
     ink, paper = (sum(map(int, re.findall(r"\d+", colour))) for colour in colours)
     assert (ink > paper) == (scheme == "dark")
     assert abs(ink - paper) > 400
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_the_log_has_ten_causes_and_bars_match_their_counts(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,10 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from tests.helpers.running.browser import chromium
 from tests.helpers.running.processes import ROOT
 
 pytest.importorskip("furo", reason="Sphinx is not installed")
-pytestmark = pytest.mark.xdist_group("site")
+pytestmark = pytest.mark.xdist_group("browser")
 
 PAGES = sorted(page.stem for page in (ROOT / "docs").glob("*.md") if page.stem != "README")
 # On a narrow screen, code continues below where its line begins.
@@ -48,12 +46,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    with chromium(tmp_path_factory.mktemp("profile")) as chrome:
-        yield chrome
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ FIELDS = (
 )
 
 
-FUZZ = settings(max_examples=300)
+FUZZ = settings(max_examples=100)
 
 
 @given(field=st.sampled_from([*FIELDS, "sent_as"]), value=JSON)

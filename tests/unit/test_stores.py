@@ -6,7 +6,7 @@ import asyncio
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ import pytest
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import FORMS, URLS, BrowsableStore, Store, entries, open_store, without_password
+from tests.helpers.running.redisserver import RedisCluster, RedisSentinel, RedisServer, running
 from tests.helpers.samples.snapshots import EMPTY, FOUND, LOST, MAX_BYTES, ORIGIN, OTHER, later, noise
 from tests.unit.test_entries import HEADS_OF_OTHERS, WHOLE, both, plain
 
@@ -47,10 +48,27 @@ class Shelf:
         return asyncio.run(using())
 
 
-@pytest.fixture(params=["sqlite", "redis", "redis_sentinel", "redis_cluster"])
-def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Shelf:
-    """Each kind of store."""
+SERVERS = {"redis": RedisServer, "redis_sentinel": RedisSentinel, "redis_cluster": RedisCluster}
+
+
+@pytest.fixture(
+    scope="module",
+    params=["sqlite", *(pytest.param(kind, marks=pytest.mark.xdist_group(kind)) for kind in SERVERS)],
+)
+def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The servers of a kind of store, which start once, or None."""
     if request.param == "sqlite":
+        yield None
+        return
+    pytest.importorskip("redis")
+    with running(SERVERS[request.param], tmp_path_factory.mktemp("servers")) as started:
+        yield started
+
+
+@pytest.fixture
+def shelf(servers: Any, tmp_path: Path) -> Shelf:
+    """Each kind of store, without entries."""
+    if servers is None:
         path = tmp_path / "deep" / "er" / "robots.sqlite"
 
         def put(origin: Origin | str, entry: bytes) -> None:
@@ -59,26 +77,23 @@ def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Shelf:
             db.close()
 
         return Shelf(f"sqlite:///{path}", put)
-    redis = pytest.importorskip("redis")
-    if request.param == "redis_cluster":
-        cluster = request.getfixturevalue("redis_cluster")
+    import redis
 
-        def set_key_in_cluster(origin: Origin | str, entry: bytes) -> None:
-            with redis.RedisCluster.from_url(cluster.servers[1].url) as client:
-                client.set(f"norobots:snapshots:{{{origin}}}", entry)
-
-        return Shelf(cluster.url, set_key_in_cluster)
-    if request.param == "redis_sentinel":
-        sentinel = request.getfixturevalue("redis_sentinel")
-        url, master = sentinel.url, sentinel.master.url
-    else:
-        url = master = request.getfixturevalue("redis_server").url
+    servers.clear()
 
     def set_key(origin: Origin | str, entry: bytes) -> None:
-        with redis.Redis.from_url(master) as client:
-            client.set(f"norobots:snapshots:{origin}", entry)
+        client: Any
+        if isinstance(servers, RedisCluster):
+            key = f"norobots:snapshots:{{{origin}}}"
+            client = redis.RedisCluster.from_url(servers.servers[1].url)
+        else:
+            key = f"norobots:snapshots:{origin}"
+            master = servers.master if isinstance(servers, RedisSentinel) else servers
+            client = redis.Redis.from_url(master.url)
+        with client:
+            client.set(key, entry)
 
-    return Shelf(url, set_key)
+    return Shelf(servers.url, set_key)
 
 
 def test_saved_snapshots_are_loaded_unchanged(shelf: Shelf) -> None:
@@ -275,7 +290,7 @@ def test_a_damaged_or_foreign_entry_is_a_miss(shelf: Shelf) -> None:
     shelf.use(work)
 
 
-@pytest.mark.parametrize("shelf", ["sqlite", "redis"], indirect=True)
+@pytest.mark.parametrize("servers", ["sqlite", "redis"], indirect=True)
 def test_the_size_is_limited_and_the_oldest_are_deleted(shelf: Shelf) -> None:
     """Redis limits itself with `maxmemory` and an eviction policy; here by time to live, so by age."""
 

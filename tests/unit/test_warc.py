@@ -21,7 +21,7 @@ from tests.helpers.judges.evidence import files
 from tests.helpers.samples.made_up import ABOUT, BODY_MAX, FILE, TIME, TOWN, access, answer, end
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.binary())
 def test_anything_is_a_record_or_damaged(data: bytes) -> None:
     try:
@@ -94,7 +94,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_any_change_of_a_record_is_a_record_or_damaged(data: st.DataObject) -> None:
     text = bytearray(data.draw(st.sampled_from(records())))

@@ -1,4 +1,7 @@
-"""Chromium for the tests, headless and without network access."""
+"""Chromium for the tests, headless and without network access.
+
+Test files whose tests need it are in the xdist group "browser", so that they start one together.
+"""
 
 from __future__ import annotations
 
@@ -38,3 +41,12 @@ def chromium(profile: Path) -> Iterator[webdriver.Chrome]:
         yield chrome
     finally:
         chrome.quit()
+
+
+def as_new(chrome: webdriver.Chrome) -> webdriver.Chrome:
+    """Forget the screen, the media and the messages of an earlier test."""
+    chrome.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    chrome.get("about:blank")
+    chrome.get_log("browser")  # type: ignore[no-untyped-call]
+    return chrome

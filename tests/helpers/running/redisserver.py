@@ -8,10 +8,12 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pytest
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -66,6 +68,14 @@ class RedisServer:
     @property
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
+
+    def clear(self) -> None:
+        """Delete all keys, and the limit of the memory."""
+        import redis
+
+        with redis.Redis(port=self.port) as client:
+            client.flushall()
+            client.config_set("maxmemory", 0)
 
     def start(self) -> None:
         """Start the server, and wait until it responds."""
@@ -127,6 +137,11 @@ class RedisCluster:
     def url(self) -> str:
         return "redis+cluster://" + ",".join(f"127.0.0.1:{server.port}" for server in self.servers)
 
+    def clear(self) -> None:
+        """Delete all keys."""
+        for server in self.servers:
+            server.clear()
+
     def __enter__(self) -> Self:
         import redis
 
@@ -173,6 +188,10 @@ class RedisSentinel:
         # The first Sentinel is down.
         return f"redis+sentinel://127.0.0.1:1,127.0.0.1:{self.sentinel.port}/{self.SERVICE}/0"
 
+    def clear(self) -> None:
+        """Delete all keys."""
+        self.master.clear()
+
     def __enter__(self) -> Self:
         import redis
 
@@ -189,6 +208,28 @@ class RedisSentinel:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+
+_Servers = TypeVar("_Servers", RedisServer, RedisCluster, RedisSentinel)
+
+
+@contextlib.contextmanager
+def running(kind: Callable[[Path], _Servers], folder: Path) -> Iterator[_Servers]:
+    """Start servers of a kind; skip the test if there is no Redis server on this machine."""
+    with contextlib.ExitStack() as stack:
+        for number in range(3):  # on a busy machine, servers may not start or meet in time
+            own = folder / f"{kind.__name__}-{number}"
+            own.mkdir()
+            try:
+                servers = stack.enter_context(kind(own))
+            except NoRedisError as exc:
+                pytest.skip(str(exc))
+            except RuntimeError:
+                if number == 2:
+                    raise
+            else:
+                break
+        yield servers
 
 
 def _command(client: Redis, *words: str | int) -> Any:
