@@ -1,8 +1,8 @@
 """``soak``: a long crawl of hosts that change, fail and die, with a Redis that is killed repeatedly.
 
-Requests for closed hosts are retried, and all decisions are stored as evidence. Expected at the end: memory
-has not grown, no request is held or waits, nothing was requested that is always forbidden, and the audit of
-the evidence agrees with every decision. ``python -m benchmarks soak --minutes 60``.
+Every feature is on. Expected at the end: memory has not grown, no request is held or waits, nothing was
+requested that is always forbidden, no item came of a page that must not be indexed, and the audit of the
+evidence agrees with every decision. ``python -m benchmarks soak --minutes 60``.
 """
 
 from __future__ import annotations
@@ -41,9 +41,17 @@ SETTINGS: dict[str, Any] = {
     "NOROBOTS_TIMEOUT": 3,
     "NOROBOTS_MEMORY_MAX": 4 * 1024**2,  # about 2,000 origins
     "NOROBOTS_RETRY_CLOSED": 2,
+    "NOROBOTS_ALSO_OBEY": ["rfc9309"],
+    "NOROBOTS_ALSO_ROBOTS": ["GPTBot"],
+    "NOROBOTS_CRAWL_DELAY_MAX": 0.5,
+    "NOROBOTS_CRAWL_DELAY_SHARED": True,
+    "NOROBOTS_META": True,
+    "NOROBOTS_USAGE": True,
+    "NOROBOTS_PURPOSES": ["search"],
 }
 # Every host always forbids this.
 NEVER = "/never/"
+_NO_SEARCH = "norobots/forbidden_by/UsageStatements"
 _RESTART, _DOWN = 300, 15  # seconds between two kills of Redis, and until it is started again
 
 
@@ -67,7 +75,8 @@ class Town(asyncio.Protocol):
             return
         Town.pages += 1
         Town.forbidden += target.startswith(NEVER)
-        asyncio.get_running_loop().call_later(0.1, self._answer, "200 OK", b"<p>A page</p>")
+        page = b'<html><meta name="robots" content="noindex">' if target.startswith("/c/") else b"<html>"
+        asyncio.get_running_loop().call_later(0.1, self._answer, "200 OK", page)
 
     def _robots(self) -> None:
         # The behaviour for a minute, which starts at another time for each host.
@@ -83,6 +92,8 @@ class Town(asyncio.Protocol):
         else:
             paths = NEVER, f"/{'ab'[mood < 0.65]}/"
             body = "User-agent: *\n" + "".join(f"Disallow: {path}\n" for path in paths)
+            body += "Crawl-delay: 0.4\n" * (mood < 0.5)
+            body += f"Content-Signal: ai-train=no, search={'no' if mood > 0.9 else 'yes'}\n"
             self._answer("200 OK", body.encode())
 
     def _answer(self, status: str, body: bytes) -> None:
@@ -97,7 +108,7 @@ async def serve_town() -> None:
     print(json.dumps({"asked": Town.asked, "pages": Town.pages, "forbidden": Town.forbidden}), flush=True)
 
 
-def crawl(port: int, minutes: float, store: str, evidence: str) -> None:
+def crawl(port: int, minutes: float, store: str, folder: str) -> None:
     """Run the crawl, and print its results."""
     from scrapy import Request, Spider
     from scrapy.crawler import CrawlerProcess
@@ -128,6 +139,7 @@ def crawl(port: int, minutes: float, store: str, evidence: str) -> None:
 
         def parse(self, response: Any) -> Any:
             Walker.came += 1
+            yield from [{"url": response.url}] * ("/c/" in response.url)
             yield from self.go_on()
 
         def failed(self, failure: Any) -> Any:
@@ -140,7 +152,8 @@ def crawl(port: int, minutes: float, store: str, evidence: str) -> None:
             if time.monotonic() < end:
                 yield self.next_request()
 
-    process = CrawlerProcess({**SETTINGS, "NOROBOTS_STORE": store, "NOROBOTS_EVIDENCE": evidence})
+    files = {"NOROBOTS_EVIDENCE": f"{folder}/evidence", "NOROBOTS_REPORT": f"{folder}/report.html"}
+    process = CrawlerProcess({**SETTINGS, **files, "NOROBOTS_STORE": store})
     crawler = process.create_crawler(Walker)
     process.crawl(crawler)
     process.start()
@@ -180,7 +193,7 @@ def run(minutes: float) -> None:
         port = town.stdout.readline().strip()
         log = Path(folder) / "log"
         with log.open("w") as errors:
-            job = [port, str(minutes), redis.url, f"{folder}/evidence"]
+            job = [port, str(minutes), redis.url, folder]
             walker = subprocess.Popen([*command, *job], stderr=errors, **pipes)
             restarts = _watch(walker, redis)
         assert walker.stdout is not None
@@ -225,6 +238,10 @@ def _say(minutes: float, seen: dict[str, Any], site: dict[str, int], restarts: i
         f"{sum('the crawl continues without the store' in line for line in lines)}, "
         f"that it works again {sum('works again' in line for line in lines)}",
         "requests for what is always forbidden": str(site["forbidden"]),
+        "items of pages that must not be indexed": str(stats.get("item_scraped_count", 0)),
+        "items dropped for that reason": f"{stats['norobots/meta/noindex']:,}",
+        "requests dropped because their site does not want to be searched": f"{stats[_NO_SEARCH]:,}",
+        "robots.txt files with a Crawl-delay": f"{stats['norobots/crawl_delay/kept']:,}",
         "memory": f"{median(used[sixth : 2 * sixth]):.1f} MB in the second sixth, "
         f"{median(used[-sixth:]):.1f} MB in the last, {max(used):.1f} MB at most",
         "requests that waited for closed hosts": f"{stats['norobots/retry/waited']:,}; "
