@@ -18,9 +18,8 @@ OTHER = TOWN._replace(host="other.example")
 
 
 def made(tries: int) -> Sites:
-    return Sites(
-        MagicMock(), MagicMock(), Events(), MagicMock(), list, closes=MagicMock(), tries=tries, closed_max=10
-    )
+    other = MagicMock()
+    return Sites(other, other, Events(), other, other, closes=other, tries=tries, closed_max=10)
 
 
 def failed(in_a_row: int, origin: Origin = TOWN) -> Access:
