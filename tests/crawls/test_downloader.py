@@ -49,6 +49,17 @@ def test_downloads_of_robots_txt_above_the_limit_take_places() -> None:
     assert seen.notes["most active"] <= 4 + 2 + 2  # two may start before the engine asks for room
 
 
+def test_downloads_of_robots_txt_do_not_wait_for_a_connection(mode: str) -> None:
+    """Some download handlers open `CONCURRENT_REQUESTS` connections."""
+    all_asked = threading.Barrier(8)
+    robots = Answer(RULES, before=lambda: all_asked.wait(20))
+    with Site(robots, host="0.0.0.0") as site:
+        urls = [f"{site.url_of(f'127.0.0.{host}')}/" for host in range(1, 9)]
+        settings = {**ADDON, "CONCURRENT_REQUESTS": 2, "NOROBOTS_RETRY_TIMES": 0}
+        seen = crawl(*urls, settings=settings, mode=mode)
+    assert sorted(seen.pages) == urls
+
+
 class InHand:
     """Answers pages after a while, and remembers how many were in hand at once."""
 

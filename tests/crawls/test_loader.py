@@ -238,8 +238,9 @@ def test_a_parser_failure_is_not_saved(tmp_path: Path) -> None:
             "RETRY_ENABLED": False,
         },
         {"DOWNLOAD_HANDLERS": {"http": None}},
+        {"ROBOTSTXT_PARSER": "tests.helpers.components.parsers.BrokenParser"},
     ],
-    ids=["a middleware", "a proxy", "no handler"],
+    ids=["a middleware", "a proxy", "no handler", "a parser"],
 )
 def test_a_local_failure_is_not_shared(tmp_path: Path, trouble: dict[str, Any]) -> None:
     settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
@@ -248,7 +249,7 @@ def test_a_local_failure_is_not_shared(tmp_path: Path, trouble: dict[str, Any]) 
         mended = crawl(f"{site.url}/", settings=settings)
     assert [drop.type for drop in broken.drops] == ["RobotsUnreachable"]
     assert mended.pages == [f"{site.url}/"]
-    assert len(site.robots_hits()) == 1
+    assert len(site.robots_hits()) == (2 if "ROBOTSTXT_PARSER" in trouble else 1)
 
 
 def test_a_crawl_with_each_number_at_its_upper_end_obeys_and_saves(mode: str, store: dict[str, Any]) -> None:

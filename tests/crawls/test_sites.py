@@ -770,7 +770,7 @@ def test_the_log_says_until_when_requests_wait(mode: str) -> None:
         until = r"wait until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d, when"
         assert re.search(rf"INFO: Requests to {site.url} {until}", first)
         assert re.search(rf"INFO: {site.url}/robots.txt answered 503: requests to {site.url} {until}", second)
-        assert not done.log_lines("no longer retried")
+        assert not done.log_lines("no longer wait")
         assert done.log_lines("requests that waited for closed sites: 5; came back: 5, given up: 0")
 
 
@@ -778,10 +778,10 @@ def test_the_log_says_that_requests_are_given_up(mode: str) -> None:
     with Site(Closed(9)) as site:
         done = crawl(f"{site.url}/1", f"{site.url}/2", settings=RETRY, mode=mode)
     assert len(done.log_lines("INFO: ", "wait until")) == 2
-    [line] = done.log_lines("no longer retried")
+    [line] = done.log_lines("no longer wait")
     assert line.endswith(
-        f"INFO: {site.url}/robots.txt answered 503: requests to {site.url} are no longer retried, but "
-        "dropped (NOROBOTS_RETRY_CLOSED)"
+        f"INFO: {site.url}/robots.txt answered 503: requests to {site.url} no longer wait, but "
+        "are dropped (NOROBOTS_RETRY_CLOSED)"
     )
 
 
@@ -791,7 +791,7 @@ def test_further_waits_are_logged_for_the_first_origins_only() -> None:
         done = crawl(*(f"{site.url}/" for site in sites), settings={**RETRY, "CONCURRENT_REQUESTS": 30})
     assert len(done.log_lines("INFO: ", "wait until")) == 20 * 2
     assert len(done.log_lines("DEBUG: ", "wait until")) == 2 * 2
-    assert len(done.log_lines("INFO: ", "no longer retried")) == 20
+    assert len(done.log_lines("INFO: ", "no longer wait")) == 20
 
 
 def test_the_reports_count_requests_that_waited(tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ def test_a_request_that_only_joined_takes_a_place_that_is_left_over() -> None:
     lines.add(parked(slot, 3), has_place=False)  # and its line has a request that robots.txt made wait
     assert lines.first(2) is None
     assert set(lines.clear()) > {one, other}
+    assert lines.clear() == []
 
 
 def test_without_slots_nothing_waits_for_requests_that_have_gone() -> None:

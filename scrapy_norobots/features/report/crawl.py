@@ -203,7 +203,7 @@ class CrawlReport:
 
     def _retry_failed(self, event: RetryFailed) -> None:
         access, seconds = event
-        what = "are no longer retried, but dropped (NOROBOTS_RETRY_CLOSED)"
+        what = "no longer wait, but are dropped (NOROBOTS_RETRY_CLOSED)"
         if seconds is not None:
             what = f"wait until {_in(seconds)}, when robots.txt is downloaded again"
         origin = access.snapshot.origin
