@@ -31,7 +31,7 @@ class RobotsUnreachable(RobotsForbidden):
     """A request was dropped because there are no rules, and ``NOROBOTS_STATUS_POLICY`` denies.
 
     robots.txt could not be downloaded; `decision` is the `Decision`, with the status or the error. If the
-    failure is temporary, the request was retried up to ``NOROBOTS_RETRY_CLOSED`` times before. `retry_after`
+    failure is temporary, robots.txt was tried again up to ``NOROBOTS_RETRY_CLOSED`` times. `retry_after`
     is the number of seconds, a float, until robots.txt is downloaded again, so that a later request may pass.
     It is None if that is not expected, as after a 403 or for a URL that has no origin.
     """
