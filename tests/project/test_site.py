@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from tests.helpers.running.processes import ROOT
 
-pytest.importorskip("furo", reason="Sphinx is not installed")
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [
+    pytest.mark.skipif(find_spec("furo") is None, reason="Sphinx is not installed"),
+    pytest.mark.xdist_group("browser"),
+]
 
 PAGES = sorted(page.stem for page in (ROOT / "docs").glob("*.md") if page.stem != "README")
 # On a narrow screen, code continues below where its line begins.
