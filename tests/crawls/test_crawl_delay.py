@@ -196,6 +196,17 @@ def test_pages_that_wait_for_a_crawl_delay_stall_no_others(queue: str) -> None:
         assert slow.targets() == ["/robots.txt"]
 
 
+def test_among_requests_that_wait_for_a_crawl_delay_the_highest_priority_goes_first() -> None:
+    """Also if its robots.txt arrives when others wait already."""
+    with Site(SLOW, {"/": page(*(f"/{number}" for number in range(8)))}) as site:
+        late_robots = Answer("", before=lambda: wait_for_pages(site, 5))
+        with Site(late_robots) as late:
+            requests = [f"{site.url}/", {"url": f"{late.url}/", "priority": 5}]
+            seen = crawl(*requests, settings=OBEY, arguments={"follow": True})
+            assert len(seen.pages) == 10
+            assert late.hits[-1].time < site.hits[-1].time
+
+
 def test_crawl_delay_is_ignored_by_default() -> None:
     # With a delay of an hour, the crawl would not end.
     with Site("User-agent: *\nCrawl-delay: 3600\n") as site:

@@ -68,6 +68,7 @@ def test_size_includes_all_long_texts() -> None:
     short = judge(replace(FOUND, status=404))
     long = judge(replace(FOUND, status=404, url="http://town.example/" + "a" * 50_000))
     assert 49_900 < long.size - short.size < 150_000
+    assert 49_900 < replace(short, note="a" * 50_000).size - short.size < 150_000
     assert judge(FOUND).size > short.size
 
 
