@@ -201,8 +201,8 @@ def test_among_requests_that_wait_for_a_crawl_delay_the_highest_priority_goes_fi
     with Site(SLOW, {"/": page(*(f"/{number}" for number in range(8)))}) as site:
         late_robots = Answer("", before=lambda: wait_for_pages(site, 5))
         with Site(late_robots) as late:
-            requests = [f"{site.url}/", {"url": f"{late.url}/", "priority": 5}]
-            seen = crawl(*requests, settings=OBEY, arguments={"follow": True})
+            first: dict[str, Any] = {"url": f"{late.url}/", "priority": 5}
+            seen = crawl(f"{site.url}/", first, settings=OBEY, arguments={"follow": True})
             assert len(seen.pages) == 10
             assert late.hits[-1].time < site.hits[-1].time
 
