@@ -81,11 +81,10 @@ def test_the_invariant_finds_injected_bugs(name: str, tls: tuple[Path, Path]) ->
 # The features of a crawl, a bug in each of them with the words of the faults, and the first seed.
 FEATURE_SLIPS: list[tuple[list[str], dict[str, str], int]] = [
     (
-        ["Crawl-delay", "evidence", "second reading", "META tags"],
+        ["Crawl-delay", "evidence", "META tags"],
         {
             "slots keep no Crawl-delay": "s after another, not",
             "evidence has another robot": "the audit ended with 1",
-            "only the first reading decides": "forbidden by file",
             "links of nofollow pages are followed": "no followed link led to it",
             "items of noindex pages are kept": "an item of a page that says noindex",
         },
@@ -96,6 +95,7 @@ FEATURE_SLIPS: list[tuple[list[str], dict[str, str], int]] = [
         {"the store forgets": "requested again", "values are not split": "forbidden by file"},
         50,
     ),
+    (["second reading"], {"only the first reading decides": "forbidden by file"}, 58),
     (["other robots"], {"only the own robot is asked for": "forbidden by file"}, 50),
     (["purposes"], {"statements are not obeyed": "forbidden by file"}, 54),
     (["retries"], {"requests that would wait are dropped": "left out"}, 9),

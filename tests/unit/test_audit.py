@@ -7,6 +7,7 @@ import json
 import random
 import tracemalloc
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -275,8 +276,9 @@ def test_a_crawl_without_aiohttp_is_audited_by_the_spellings_of_other_handlers(
 ) -> None:
     monkeypatch.setattr(spellings, "_aiohttp_url", lambda: lambda _: SimpleNamespace(raw_path_qs="/wow!"))
     settings_ = Settings.of({**ABOUT, AIOHTTP: "False"})
-    judged = judging.Judging(settings_, Index(BODY_MAX), strict)
-    checked = set(judged._spellings("/x/../wow%21;"))
+    with closing(Index(BODY_MAX)) as index:
+        judged = judging.Judging(settings_, index, strict)
+        checked = set(judged._spellings("/x/../wow%21;"))
     assert checked == {"/x/../wow%21;", "/x/../wow%21", "/wow%21;"}
 
 

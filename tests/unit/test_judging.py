@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -34,11 +36,11 @@ LINE: dict[str, Any] = {
 
 
 @pytest.fixture
-def index(tmp_path: Any) -> Index:
-    index = Index(BODY_MAX)
-    index.add_outcome(str(TOWN), date_of(TIME), Outcome(None, digest_of(FILE)))
-    index.add_body(digest_of(FILE), FILE, tmp_path, 0)
-    return index
+def index(tmp_path: Any) -> Iterator[Index]:
+    with closing(Index(BODY_MAX)) as index:
+        index.add_outcome(str(TOWN), date_of(TIME), Outcome(None, digest_of(FILE)))
+        index.add_body(digest_of(FILE), FILE, tmp_path, 0)
+        yield index
 
 
 def test_a_right_decision_raises_nothing(index: Index) -> None:
