@@ -425,7 +425,7 @@ def test_a_disk_that_takes_no_more(tmp_path: Path, required: bool, mode: str) ->
             f"{site.url}/",
             spider="tests.helpers.spiders.limited.OnASmallDisk",
             settings=with_evidence(tmp_path, NOROBOTS_EVIDENCE_REQUIRED=required, LOG_LEVEL="INFO"),
-            arguments={"follow": True, "until": "NOROBOTS_EVIDENCE: "},
+            arguments={"follow": True, "until": "evidence could not be written"},
             mode=mode,
         )
     (line,) = seen.log_lines("ERROR: NOROBOTS_EVIDENCE: evidence could not be written to", "File too large")
@@ -445,7 +445,7 @@ def test_a_loss_at_the_end_of_a_crawl_is_logged(tmp_path: Path, mode: str) -> No
             f"{large.url}/",
             spider="tests.helpers.spiders.limited.OnASmallDisk",
             settings=with_evidence(tmp_path, LOG_LEVEL="INFO"),
-            arguments={"until": "NOROBOTS_EVIDENCE: "},
+            arguments={"until": "evidence could not be written"},
             mode=mode,
         )
     assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE: evidence could not be written to", "File too large")

@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,7 +49,11 @@ class Shelf:
         return asyncio.run(using())
 
 
-SERVERS = {"redis": RedisServer, "redis_sentinel": RedisSentinel, "redis_cluster": RedisCluster}
+SERVERS: dict[str, Callable[[Path], Any]] = {
+    "redis": RedisServer,
+    "redis_sentinel": partial(RedisSentinel, patience=600),  # on a busy machine, the master may be slow
+    "redis_cluster": RedisCluster,
+}
 
 
 @pytest.fixture(

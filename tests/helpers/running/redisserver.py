@@ -7,6 +7,7 @@ import random
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -168,17 +169,20 @@ class RedisCluster:
 
 
 class RedisSentinel:
-    """A context manager: a master, a replica, and a Sentinel that promotes the replica if the master dies."""
+    """A context manager: a master, a replica, and a Sentinel that promotes the replica if the master dies.
+
+    It is dead if it does not answer for `patience` seconds.
+    """
 
     SERVICE = "town"
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, patience: float = 0.3) -> None:
         self.master = RedisServer(folder, "--repl-diskless-sync-delay", "0")
         self.replica = RedisServer(folder, "--replicaof", "127.0.0.1", str(self.master.port))
         config = folder / "sentinel.conf"
         config.write_text(
             f"sentinel monitor {self.SERVICE} 127.0.0.1 {self.master.port} 1\n"
-            f"sentinel down-after-milliseconds {self.SERVICE} 300\n"
+            f"sentinel down-after-milliseconds {self.SERVICE} {1000 * patience:.0f}\n"
             f"sentinel failover-timeout {self.SERVICE} 3000\n"
         )
         self.sentinel = RedisServer(folder, config=config)
@@ -218,10 +222,9 @@ def running(kind: Callable[[Path], _Servers], folder: Path) -> Iterator[_Servers
     """Start servers of a kind; skip the test if there is no Redis server on this machine."""
     with contextlib.ExitStack() as stack:
         for number in range(3):  # on a busy machine, servers may not start or meet in time
-            own = folder / f"{kind.__name__}-{number}"
-            own.mkdir()
+            own = tempfile.mkdtemp(dir=folder)
             try:
-                servers = stack.enter_context(kind(own))
+                servers = stack.enter_context(kind(Path(own)))
             except NoRedisError as exc:
                 pytest.skip(str(exc))
             except RuntimeError:
