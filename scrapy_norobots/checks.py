@@ -32,13 +32,14 @@ logger = logging.getLogger(__name__)
 _CONTACT = re.compile(rb"https?://\S|\bwww\.|\S@\S")
 
 
-def check_components(crawler: Crawler, cls: type, base: type) -> None:
-    """Check that an instance of `cls` is wanted, which is `base`, the middleware, or a subclass of it.
+def check_components(crawler: Crawler, cls: type, base: type, place: str) -> None:
+    """Check that an instance of `cls` is wanted, which is `base`, a middleware, or a subclass of it.
 
-    Raises `NotConfigured` if a subclass replaces `base`, `ValueError` if `base` is in a wrong setting.
+    Raises `NotConfigured` if a subclass replaces `base`, `ValueError` if `base` is in a setting other than
+    `place`.
     """
-    check_place(crawler.settings, base, "DOWNLOADER_MIDDLEWARES")
-    if cls is base and _is_replaced_by_subclass(crawler.settings, base):
+    check_place(crawler.settings, base, place)
+    if cls is base and _is_replaced_by_subclass(crawler.settings, base, place):
         raise NotConfigured
 
 
@@ -50,7 +51,7 @@ def read_config(crawler: Crawler, cls: type, base: type) -> Config:
     config = Config.from_settings(crawler.settings)
     if not config.obey:
         logger.info("Spider %s does not obey robots.txt: ROBOTSTXT_OBEY is False", spider_name(crawler))
-        for name in ("NOROBOTS_EVIDENCE", "NOROBOTS_REPORT"):
+        for name in ("NOROBOTS_EVIDENCE", "NOROBOTS_PURPOSES", "NOROBOTS_REPORT", "NOROBOTS_USAGE"):
             if crawler.settings.get(name):
                 logger.warning("%s has no effect: ROBOTSTXT_OBEY is False", name)
         raise NotConfigured
@@ -83,12 +84,12 @@ def check_user_agent(crawler: Crawler, identity: Identity) -> None:
         )
 
 
-def _is_replaced_by_subclass(settings: BaseSettings, base: type) -> bool:
+def _is_replaced_by_subclass(settings: BaseSettings, base: type, place: str) -> bool:
     """Return whether the project enables a subclass of the middleware, which replaces it."""
-    keys = enabled_keys(settings, "DOWNLOADER_MIDDLEWARES", base)
+    keys = enabled_keys(settings, place, base)
     subclasses = [key for key in keys if key not in keys_of(base, dict.fromkeys(keys))]
     for key in subclasses:
-        logger.info("%s replaces scrapy_norobots.NoRobotsMiddleware", key)
+        logger.info("%s replaces scrapy_norobots.%s", key, base.__name__)
     return bool(subclasses)
 
 

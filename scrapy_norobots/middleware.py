@@ -48,8 +48,9 @@ class NoRobotsMiddleware:
         """Raise `NotConfigured` if ``ROBOTSTXT_OBEY`` is false, `ValueError` if a setting is invalid."""
         self.config = config = read_config(crawler, type(self), NoRobotsMiddleware)
         self._crawler = crawler
+        # The spider may set its `user_agent` until it is opened, and an identity remembers the first answer.
+        check_user_agent(crawler, Identity(crawler, config.robot))
         self._identity = Identity(crawler, config.robot)
-        check_user_agent(crawler, self._identity)
         self.events = features_of(crawler, config)
         self.loader = RobotsLoader(crawler, config, self.events)
         self._origins = self.loader.origins
@@ -69,7 +70,7 @@ class NoRobotsMiddleware:
         Raises `NotConfigured` if ``ROBOTSTXT_OBEY`` is false or a subclass is enabled too, `ValueError` if a
         setting is invalid or the middleware is in another setting than ``DOWNLOADER_MIDDLEWARES``.
         """
-        check_components(crawler, cls, NoRobotsMiddleware)
+        check_components(crawler, cls, NoRobotsMiddleware, "DOWNLOADER_MIDDLEWARES")
         return cls(crawler)
 
     async def process_request(
@@ -143,8 +144,12 @@ class NoRobotsMiddleware:
         """Return the access to an origin, loaded if it is not in memory, and ready for the robot."""
         if self._parking is None:
             self._warn_about_places()
-        elif (access := self._parking.access_of(request)) is not None:
-            return access
+        else:
+            access = self._parking.access_of(request)
+            # An earlier middleware may have changed what the request asks since it waited.
+            if access is not None and access.snapshot.origin == question.origin:
+                await self.loader.prepare(access, question.robot)
+                return access
         return await self.loader.load(question.origin, request, question.robot)
 
     async def _answer(self, request: Request, question: Question) -> Response | None:

@@ -36,6 +36,9 @@ class _Values:
         self._spider = spider
         self._time = start.isoformat(timespec="seconds").replace(":", "-")
 
+    def __str__(self) -> str:
+        raise TypeError("%s has no name")
+
     def __getitem__(self, name: str) -> object:
         if name == "time":
             return self._time

@@ -87,5 +87,5 @@ def _leads_elsewhere(request: Request) -> bool:
         return False
     try:
         return Origin.of(urls[0]) != Origin.of(request.url)
-    except ValueError:
+    except (AttributeError, LookupError, TypeError, ValueError):  # users may put anything there
         return True

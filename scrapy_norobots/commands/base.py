@@ -40,15 +40,19 @@ _FORCED: dict[str, Any] = {
     "CLOSESPIDER_PAGECOUNT_NO_ITEM": 0,
     "CLOSESPIDER_TIMEOUT": 0,
     "CLOSESPIDER_TIMEOUT_NO_ITEM": 0,
+    "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",  # nothing is scheduled
     "FEEDS": {},
+    "FEED_URI": None,
     "ITEM_PIPELINES": {},
     "JOBDIR": None,
     "LOG_STDOUT": False,
+    "NOROBOTS_CRAWL_DELAY_SHARED": False,  # it needs a store
     "NOROBOTS_DRY_RUN": False,
     "NOROBOTS_EVIDENCE": "",
     "NOROBOTS_REPORT": "",
     "NOROBOTS_RETRY_CLOSED": 0,
     "NOROBOTS_STORE": "memory",
+    "REMOTE_CONTROL_ENABLED": False,
     "ROBOTSTXT_OBEY": True,
     "SCHEDULER": "scrapy.core.scheduler.Scheduler",  # nothing is scheduled
     "SPIDER_LOADER_CLASS": "scrapy.spiderloader.SpiderLoader",

@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from scrapy_norobots.commands.base import CommandError
-from scrapy_norobots.stores import MEMORY, URLS, BrowsableStore, open_store, with_home, without_password
+from scrapy_norobots.stores import (
+    MEMORY,
+    URLS,
+    BrowsableStore,
+    error_text,
+    open_store,
+    with_home,
+    without_password,
+)
 
 
 def open_existing(value: str, max_bytes: int, *, has_asyncio: bool = True) -> BrowsableStore:
@@ -28,5 +36,5 @@ def failures_of(value: str) -> Iterator[None]:
     try:
         yield
     except Exception as exc:  # each library has its own errors
-        problem = getattr(exc, "strerror", None) or str(exc) or type(exc).__name__
+        problem = getattr(exc, "strerror", None) or error_text(exc) or type(exc).__name__
         raise CommandError(f"{without_password(value)}: {problem}") from exc

@@ -233,7 +233,11 @@ def _is_parser(value: Any) -> bool:
 def _folders(names: list[str]) -> Folders:
     """Return the evidence files of folders; raise `InputError` if a folder has none."""
     for name in names:
-        if "\0" in name or not Path(name).is_dir():
+        try:
+            is_folder = "\0" not in name and Path(name).is_dir()
+        except OSError as exc:  # for example, a folder above may not be read
+            raise InputError(name, exc.strerror or exc) from exc
+        if not is_folder:
             raise InputError(name, "is not a folder")
     found = Folders([Path(name) for name in names])
     for name in names:

@@ -96,7 +96,8 @@ class Pool(Generic[_T]):
     def __init__(self, crawler: Crawler, work: Callable[[_T], Coroutine[Any, Any, None]]) -> None:
         self._crawler = crawler
         self._work = work
-        self._limit = crawler.settings.getint("CONCURRENT_REQUESTS") or float("inf")
+        limit = crawler.settings.getint("CONCURRENT_REQUESTS")
+        self._limit = limit if limit > 0 else float("inf")
         self._pending: deque[_T] = deque()
         self._running = 0
         self._workers: set[Deferred[None]] = set()

@@ -30,23 +30,21 @@ _ONLY_DROPS = "scrapy.downloadermiddlewares.offsite"
 
 def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
     """Drop forbidden requests of a crawl when they are scheduled, unless it is a dry run."""
-
-    def open_(core: Opened) -> None:
-        if core.middleware is not None:
-            early_drops = EarlyDrops(crawler, core)
-            # Scrapy keeps no handler alive by itself.
-            crawler.signals.connect(early_drops.schedule, signal=signals.request_scheduled, weak=False)
-
     if not config.dry_run:
-        events.on(Opened, open_)
+        events.on(Opened, EarlyDrops(crawler).open)
 
 
 class EarlyDrops:
     """Drops requests without an errback that rules in memory forbid, as the middleware would later."""
 
-    def __init__(self, crawler: Crawler, core: Opened) -> None:
+    def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+
+    def open(self, core: Opened) -> None:
+        """Look at each request that is scheduled, unless the middleware is of a subclass."""
         self._core = core
+        if core.middleware is not None:
+            self._crawler.signals.connect(self.schedule, signal=signals.request_scheduled)
 
     @cached_property
     def _duplicates(self) -> BaseDupeFilter | None:

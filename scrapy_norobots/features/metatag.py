@@ -20,8 +20,9 @@ from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
 
+from scrapy_norobots.checks import check_components
 from scrapy_norobots.question import is_overridden
-from scrapy_norobots.scrapy_api.components import check_place, enabled_keys
+from scrapy_norobots.scrapy_api.components import enabled_keys
 from scrapy_norobots.scrapy_api.html import meta_tags, root_of
 from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.scrapy_api.log import CrawlLog
@@ -53,10 +54,10 @@ _META = re.compile(rb"<meta(?=((?:[\s/]+[^\s=>/\"']+(?:\s*=\s*" + _VALUE + rb")?
 _NAME = re.compile(rb"name\s*=\s*(" + _VALUE + rb")")
 _PLAIN = re.compile(rb"[\w.: -]*")
 
-# The largest number of META tags that are read, and the largest length of each, in characters.
+# The largest number of META tags that are read, and how many characters those for the robot may have.
 _TAGS_MAX = 1_000
 _CONTENT_MAX = 10_000
-_TOO_MANY = f"more than {_TAGS_MAX} META tags, or one longer than {_CONTENT_MAX} characters"
+_TOO_MANY = f"more than {_TAGS_MAX} META tags, or more than {_CONTENT_MAX} characters in them"
 _CUT_OFF = "META tags in a page that the HTML parser did not read to its end"
 
 
@@ -122,10 +123,10 @@ class RobotsMetaMiddleware:
     def from_crawler(cls, crawler: Crawler) -> RobotsMetaMiddleware:
         """Return the middleware of a crawler.
 
-        Raises `NotConfigured` if ``NOROBOTS_META`` is false, `ValueError` if a setting is invalid or the
-        middleware is in another setting than ``SPIDER_MIDDLEWARES``.
+        Raises `NotConfigured` if ``NOROBOTS_META`` is false or a subclass is enabled too, `ValueError` if a
+        setting is invalid or the middleware is in another setting than ``SPIDER_MIDDLEWARES``.
         """
-        check_place(crawler.settings, RobotsMetaMiddleware, "SPIDER_MIDDLEWARES")
+        check_components(crawler, cls, RobotsMetaMiddleware, "SPIDER_MIDDLEWARES")
         return cls(crawler)
 
     def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:
@@ -176,7 +177,7 @@ class RobotsMetaMiddleware:
 def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
     """Return what a response asks of `robot`, a name or a whole User-Agent header.
 
-    More than 1,000 META tags, or one of more than 10,000 characters, mean NOINDEX and NOFOLLOW: to read them
+    More than 1,000 META tags, or more than 10,000 characters in them, mean NOINDEX and NOFOLLOW: to read them
     all would block the crawl, and to skip some could allow what they forbid. So does a page with META tags
     that the HTML parser did not read to its end.
     """
@@ -191,9 +192,8 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
             return RobotsMeta(noindex_by=_CUT_OFF, nofollow_by=_CUT_OFF)
         tags = list(islice(meta_tags(root), _TAGS_MAX + 1))
         folded = fold(robot)
-        if len(tags) <= _TAGS_MAX and not any(
-            len(content) > _CONTENT_MAX and wanted(name, folded) for name, content in tags
-        ):
+        length = sum(len(content) for name, content in tags if wanted(name, folded))
+        if len(tags) <= _TAGS_MAX and length <= _CONTENT_MAX:
             return RobotsMeta.read(robot, tags, headers)
     return RobotsMeta(noindex_by=_TOO_MANY, nofollow_by=_TOO_MANY)
 
@@ -205,8 +205,10 @@ def count_tags(body: bytes, robot: str | bytes) -> int | None:
     that extends ASCII. Tags in comments and scripts are included, so the page may have fewer. Stops at one
     more than the largest number of tags that are read.
     """
-    if b"\0" in body or b"<" not in body:
+    if b"<" not in body:
         return None
+    if b"\0" in body:  # UTF-16; or another type of file, in which elements would seem open to the end
+        return None if b"<meta" in body.replace(b"\0", b"").lower() else 0
     plain = body.lower()
     folded = fold(robot)
     is_wanted: dict[bytes, bool] = {}

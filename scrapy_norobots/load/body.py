@@ -47,8 +47,11 @@ def decode(body: bytes, content_encoding: str, maxsize: int) -> bytes:
         raise ValueError(f"its Content-Encoding has more than {_MOST_ENCODINGS} values")
     for encoding in reversed(encodings):
         body = _decode(body, encoding, maxsize)
-    # Compressed without a Content-Encoding: a robots.txt.gz that the server sends as text.
-    return _decode(body, "gzip", maxsize) if body.startswith(_GZIP) else body
+    if body.startswith(_GZIP):  # without a Content-Encoding: a robots.txt.gz that the server sends as text
+        body = _decode(body, "gzip", maxsize)
+    if len(body) > maxsize:
+        raise ValueError(f"it has more than {maxsize} bytes")
+    return body
 
 
 def _decode(body: bytes, encoding: str, maxsize: int) -> bytes:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from itertools import count
 from traceback import walk_tb
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _RESUMABLE = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
 
 # The meta key for the download that a request belongs to, and who counts it: in a command, the add-on has a
-# counter too. A retry belongs to the same download.
+# counter too. A retry belongs to the same download. They are numbers, so that a middleware may copy the meta.
 _DOWNLOAD = "_norobots_in_flight"
 
 
@@ -44,22 +45,23 @@ class BodiesInFlight:
     def __init__(self, crawler: Crawler, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         # By download: its last request (each retry and redirect has its own), and the bytes received for it.
-        self._bodies: dict[object, tuple[Request | None, int]] = {}
+        self._bodies: dict[int, tuple[Request | None, int]] = {}
+        self._numbers = count()
         crawler.signals.connect(self._received, signals.bytes_received)
 
     @contextmanager
     def counted(self) -> Iterator[dict[str, object]]:
         """Count a download that runs inside the ``with``. Yields the meta that its requests must have."""
-        download = object()
+        download = next(self._numbers)
         self._bodies[download] = None, 0
         try:
-            yield {_DOWNLOAD: (self, download)}
+            yield {_DOWNLOAD: (id(self), download)}
         finally:
             del self._bodies[download]
 
     def _received(self, data: bytes, request: Request) -> None:
         counter, download = request.meta.get(_DOWNLOAD, (None, None))
-        if counter is not self:
+        if counter != id(self):
             return
         if download not in self._bodies:  # its caller has stopped waiting for it
             raise StopDownload

@@ -82,6 +82,8 @@ class RobotsLoader:
         self._store = self._open_store()
         self.origins = OriginCache(memory_max=config.memory_max)
         self._loads: SharedLoads[Origin, Access] = SharedLoads()
+        # While its signal is handled, an access may expire, and the handlers may send requests to its origin.
+        self._announced: dict[Origin, Access] = {}
         self._preparations: SharedLoads[tuple[Origin, str | bytes], None] = SharedLoads()
         self._thread = ThreadPoolExecutor(1, "norobots-reader")
         crawler.signals.connect(self._close, signals.spider_closed)
@@ -92,7 +94,7 @@ class RobotsLoader:
         `robot` is a name or a whole User-Agent header. A download uses the proxy, the User-Agent and the
         like of `request`.
         """
-        access, proxy = self.origins.peek(origin), self.proxy_of(request)
+        access, proxy = self.origins.peek(origin) or self._announced.get(origin), self.proxy_of(request)
         while access is None or not access.applies_to(proxy):
             access = await self._loads.join(origin, partial(self._load, origin, request, robot))
         await self.prepare(access, robot)
@@ -105,7 +107,8 @@ class RobotsLoader:
             await self._preparations.join(key, partial(self._prepare, access, robot))
 
     async def _prepare(self, access: Access, robot: str | bytes) -> None:
-        await read_bodies(self._thread, access.snapshots, partial(access.prepare, robot))
+        bodies = access.snapshots * (1 + len(self._config.also_robots))  # they are read for each robot
+        await read_bodies(self._thread, bodies, partial(access.prepare, robot))
 
     def _close(self) -> None:
         self._thread.shutdown(wait=False)
@@ -130,9 +133,13 @@ class RobotsLoader:
             )
         else:
             await self._events.tell(OriginLoaded(access, previous, source, seconds, request, robot))
-        if access.rules is not None and (previous is None or access.rules is not previous.rules):
-            await self._announce(access.rules, request)
         self.origins.put(origin, access)
+        if access.rules is not None and (previous is None or access.rules is not previous.rules):
+            self._announced[origin] = access
+            try:
+                await self._announce(access.rules, request)
+            finally:
+                del self._announced[origin]
         return access
 
     async def _announce(self, rules: Rules, request: Request) -> None:
@@ -184,8 +191,9 @@ class RobotsLoader:
         last = snapshots[-1]
         if previous is not None and last.time <= previous.snapshots[-1].time:
             return None
-        self._events.send(Recalled(snapshots))
-        return await read_bodies(self._thread, snapshots, partial(self.judge.recall, snapshots, now))
+        access = await read_bodies(self._thread, snapshots, partial(self.judge.recall, snapshots, now))
+        self._events.send(Recalled(access.snapshots))  # as judged: a parser may have failed on them
+        return access
 
     async def _download(
         self, origin: Origin, request: Request, previous: Access | None, store: Store | HeldLock | None = None

@@ -113,8 +113,8 @@ class Access:
     - `lifetime` is for how many seconds the access is valid after it was judged.
     - `temporary` means that the outcome does not show what the site wants, so `lifetime` is short.
     - `failure` is the snapshot of a refresh that failed, if the access is `stale`.
-    - `proxies` are the proxies that failed, if nothing but a proxy has closed the origin: it is then closed
-      only to requests that use one of them.
+    - `proxies` are the proxies that failed, if nothing but a proxy has led to this access: it is then that of
+      requests that use one of them only.
     """
 
     kind: AccessKind
@@ -224,7 +224,7 @@ class Judge:
             return self._judge_of_proxy(snapshot, failures, previous)
         if snapshot.status == 304 and previous.snapshot.conditions(snapshot.url):
             return self._renewed(previous, snapshot)
-        access = self._judge(snapshot, failures)
+        access = self._judge_of_proxy(snapshot, failures, previous)
         if not access.temporary or not self.freshness.may_stay(previous.snapshot, snapshot.time):
             return access
         return replace(
@@ -248,24 +248,26 @@ class Judge:
         return replace(access, lifetime=access.lifetime - max(now - snapshots[-1].time, 0.0))
 
     def _judge_of_proxy(self, snapshot: Snapshot, failures: int, previous: Access | None) -> Access:
-        """Return the access after a download without previous rules, which a proxy may have prevented.
+        """Return the access after a download that a proxy may have prevented, if no rules stay in use.
 
         Proxies that fail one after another count as one failure, so that they do not double the back-off.
         """
         failed = previous.proxies if previous is not None else frozenset()
         is_another = bool(failed) and bool(snapshot.proxy) and snapshot.proxy not in failed
         access = self._judge(snapshot, failures - is_another)
-        if not access.is_closed_for_now or not snapshot.proxy:
+        if not access.temporary or not snapshot.proxy:
             return access
         proxies = frozenset({snapshot.proxy}) | (failed if is_another else frozenset())
         return replace(access, proxies=proxies if len(proxies) <= _PROXIES_MAX else frozenset())
 
     def _renewed(self, previous: Access, answer: Snapshot) -> Access:
         known = previous.snapshot
+        # The time of the answer begins again.
+        kept = {name: value for name, value in known.headers.items() if name not in ("age", "date")}
         snapshot = replace(
             known,
             time=answer.time,
-            headers={**known.headers, **answer.headers},
+            headers={**kept, **answer.headers},
             first_time=known.first_time or known.time,
         )
         return replace(

@@ -108,10 +108,11 @@ def _stated_lifetime(snapshot: Snapshot) -> float | None:
     max_age = _MAX_AGE.search(control)
     if _NO_CACHE.search(control):
         return 0.0
+    age = _seconds(headers.get("age", "0"))
     if max_age:
-        return _seconds(max_age[1]) - _seconds(headers.get("age", "0"))
+        return _seconds(max_age[1]) - age
     if "expires" in headers:
-        return _span(headers["expires"], headers, snapshot.time)
+        return _span(headers["expires"], headers, snapshot.time) - age
     return None
 
 

@@ -10,6 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from scrapy.robotstxt import RobotParser
@@ -19,6 +20,7 @@ from scrapy_norobots.scrapy_api.compat import build_parser
 from scrapy_norobots.standard import Decision, Reason, RobotsTxt, Verdict
 from scrapy_norobots.standard.lines import to_text
 from scrapy_norobots.standard.names import to_name
+from scrapy_norobots.standard.urls import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -115,7 +117,7 @@ class Reader:
     def _reading(self, parser: type[RobotParser], body: bytes) -> RobotsTxt | ForeignRules:
         if parser is StrictRobotParser:
             return RobotsTxt.parse(body, multivalue=self._multivalue)
-        return ForeignRules(build_parser(parser, self._crawler, _as_utf8(body)), body)
+        return ForeignRules(build_parser(parser, self._crawler, _as_utf8(body)), body, parser.__name__)
 
     def _try(self, setting: str, parsers: Sequence[type[RobotParser]]) -> None:
         for parser in parsers:
@@ -166,7 +168,7 @@ def _readings_of(rules: Rules | None) -> Sequence[Rules]:
 def parser_names(rules: Rules | None) -> list[str]:
     """Return the class names of the parsers whose readings the rules are, the first one first."""
     return [
-        type(reading.parser).__name__ if isinstance(reading, ForeignRules) else StrictRobotParser.__name__
+        reading.name if isinstance(reading, ForeignRules) else StrictRobotParser.__name__
         for reading in _readings_of(rules)
     ]
 
@@ -217,8 +219,10 @@ class ForeignRules:
     Such a parser returns only a verdict, so a decision names the parser, but no line.
     """
 
-    def __init__(self, parser: RobotParser, body: bytes) -> None:
+    def __init__(self, parser: RobotParser, body: bytes, name: str = "") -> None:
+        """`name` is that of the class in the settings; its `from_crawler` may return another one."""
         self.parser = parser
+        self.name = name or type(parser).__name__
         # The memory use of a foreign parser is unknown; Protego takes about ten times the length of the body.
         self.size = 1000 + 10 * len(body)
 
@@ -250,8 +254,10 @@ class ForeignRules:
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Return whether `robot` may fetch `url`, with the name of the parser."""
-        allowed, problem = self._ask(url, robot)
-        name = type(self.parser).__name__
+        origin, target = split(url)
+        # The same question as in `forbids`: not all parsers ignore a fragment.
+        allowed, problem = self._ask(url if origin is None else f"{origin}{target}", robot)
+        name = self.name
         return Decision(
             verdict=Verdict.ALLOWED if allowed else Verdict.FORBIDDEN,
             url=url,
@@ -266,18 +272,19 @@ class ForeignRules:
 class Statements(ABC):
     """What one file says about the use of pages; it may forbid what the rules allow.
 
-    Answers the same questions as rules, from the event loop and from threads. A question is fast. `size` is
-    the approximate memory use, in bytes.
+    Answers the same questions as rules, from the event loop and from threads. `size` is the approximate
+    memory use, in bytes.
     """
 
     size: int
 
+    @abstractmethod
     def is_ready(self, robot: str | bytes) -> bool:
-        """Return True: the file was read when this was made."""
-        return True
+        """Return whether questions about `robot` are fast."""
 
-    def prepare(self, origin: Origin, robot: str | bytes) -> None:  # noqa: B027  # there is nothing to do
-        """Do nothing."""
+    @abstractmethod
+    def prepare(self, origin: Origin, robot: str | bytes) -> None:
+        """Do what makes them fast."""
 
     @abstractmethod
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
@@ -318,7 +325,11 @@ class AllRules(RobotParser):
         self._asked: Sequence[Rules | Statements] = (
             readings if statements is None else [*readings, statements]
         )
-        self.size: int = sum(rules.size for rules in self._asked) + (delay.size if delay else 0)
+
+    @property
+    def size(self) -> int:
+        """Approximate memory use in bytes, including what the readings have cached."""
+        return sum(rules.size for rules in self._asked) + (self.delay.size if self.delay else 0)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> AllRules:
@@ -351,10 +362,13 @@ class AllRules(RobotParser):
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Return whether `robot` may fetch `url`, and why."""
-        decisions = [(name, rules.decide(url, name, source)) for name, rules in self._questions(robot)]
-        first = decisions[0][1]
-        name, decision = next((made for made in decisions if not made[1].allowed), decisions[0])
-        return decision if name is robot else replace(decision, robot=first.robot, decided_for=decision.robot)
+        decisions = ((name, rules.decide(url, name, source)) for name, rules in self._questions(robot))
+        own = next(decisions)
+        # No more are made than are needed: each reads the record of a robot, which takes time.
+        name, decision = next((made for made in chain([own], decisions) if not made[1].allowed), own)
+        if name is robot:
+            return decision
+        return replace(decision, robot=own[1].robot, decided_for=decision.robot)
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         """Return whether all readings allow `user_agent`, a name or a whole header, to fetch `url`."""

@@ -31,13 +31,21 @@ def forbidden(
 def spellings_of(target: str) -> tuple[str, ...]:
     """Return the spellings of a target that may be sent: its own, and those that download handlers produce.
 
-    Twisted's handler drops an empty ``;``. httpx's handler resolves dot segments. aiohttp's handler does so
-    too, and decodes more escapes than the normal form of RFC 3986. It can be used with a reactor too, so its
-    spelling is included, as the last one, wherever aiohttp is installed.
+    Twisted's handler drops an empty ``;``. Scrapy's HTTP/2 handler drops the parameters of the last segment
+    of the path. httpx's handler resolves dot segments. aiohttp's handler does so too, and decodes more
+    escapes than the normal form of RFC 3986. It can be used with a reactor too, so its spelling is included,
+    as the last one, wherever aiohttp is installed.
     """
     if "%" not in target and ";" not in target and "/." not in target:
         return (target,)
-    spellings = target, target.replace(";?", "?").removesuffix(";"), _without_dot_segments(target)
+    path, mark, query = target.partition("?")
+    folder, slash, last = path.rpartition("/")
+    spellings = (
+        target,
+        path.removesuffix(";") + mark + query,
+        folder + slash + last.partition(";")[0] + mark + query,
+        _without_dot_segments(target),
+    )
     url_type = _aiohttp_url()
     return spellings if url_type is None else (*spellings, url_type(f"http://host{target}").raw_path_qs)
 

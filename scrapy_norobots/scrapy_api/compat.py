@@ -125,6 +125,10 @@ async def resolve(host: str) -> None:
         with suppress(OSError, UnicodeError):
             await asyncio.get_running_loop().getaddrinfo(host, None)
         return
+    try:
+        host.encode("idna")
+    except UnicodeError:  # one of Twisted's resolvers would never say that it has ended
+        return
     over: Deferred[None] = Deferred()
     receiver = SimpleNamespace(
         resolutionBegan=lambda resolution: None,
@@ -253,8 +257,12 @@ def downloader(crawler: Crawler) -> Any:
 
 
 def downloader_middlewares(crawler: Crawler) -> tuple[Any, ...]:
-    """Return the downloader middlewares of a running crawl in order; empty if it does not have them."""
-    return tuple(getattr(getattr(downloader(crawler), "middleware", None), "middlewares", ()))
+    """Return the downloader middlewares of a crawl in order; an empty tuple before the crawl runs."""
+    try:
+        downloader = getattr(crawler.engine, "downloader", None)
+    except RuntimeError:  # from Scrapy 2.19 on, there is no engine before the crawl starts
+        return ()
+    return tuple(getattr(getattr(downloader, "middleware", None), "middlewares", ()))
 
 
 def downloader_middleware(crawler: Crawler, cls: type[_T]) -> _T | None:

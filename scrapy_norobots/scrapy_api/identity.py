@@ -9,7 +9,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
 from scrapy.http import Headers
+
+from scrapy_norobots.scrapy_api import compat
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -44,8 +47,8 @@ class Identity:
         This is the first of: the request's own header, the header in `DEFAULT_REQUEST_HEADERS`, the spider's
         `user_agent` attribute, the `USER_AGENT` setting.
         """
-        own = request.headers.get(_HEADER)
-        return self.default_user_agent if own is None else own
+        # A header that is None keeps out the others.
+        return request.headers.get(_HEADER, self.default_user_agent) or b""
 
     @cached_property
     def default_user_agent(self) -> bytes:
@@ -56,7 +59,10 @@ class Identity:
         default = Headers(given).get(_HEADER)
         if default is not None:
             return default
-        value = getattr(self._crawler.spider, "user_agent", settings.get("USER_AGENT"))
+        # When the spider is opened, this middleware takes its `user_agent`; a later one is not sent.
+        scrapys = compat.downloader_middleware(self._crawler, UserAgentMiddleware)
+        source = scrapys if type(scrapys) is UserAgentMiddleware else self._crawler.spider
+        value = getattr(source, "user_agent", settings.get("USER_AGENT"))
         if not isinstance(value, (str, bytes, type(None))):  # a mock has every attribute
             value = settings.get("USER_AGENT")
         return value if isinstance(value, bytes) else str(value or "").encode("utf-8", "replace")

@@ -15,6 +15,7 @@ from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
+from weakref import ReferenceType, ref
 
 from scrapy.core import downloader as scrapy_downloader
 from scrapy.core.downloader import Downloader
@@ -54,6 +55,8 @@ INTERNALS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 # Other internal names are looked for each time they are used, because less is lost without them:
 # - `downloader.middleware.middlewares` and `engine._slot.scheduler.df`, in `compat`: without them, no request
 #   is dropped when it is scheduled;
+# - `downloader._download`: without it, a slot with a delay sends no request that has waited for robots.txt
+#   before the response to the previous one;
 # - `slot.jitter`: without it, as until Scrapy 2.18, a delay is taken to vary by half;
 # - those of `_POOLS`: without them, a download of robots.txt may wait for a connection.
 
@@ -113,8 +116,12 @@ def has_slot_of_host(request: Request) -> bool:
 
     A redirected request keeps the slot of the first host.
     """
-    urls = (request.url, *request.meta.get("redirect_urls", ()))
-    return request.meta.get("download_slot") in {urlsplit(url).hostname for url in urls}
+    slot = request.meta.get("download_slot")
+    try:
+        urls = (request.url, *(request.meta.get("redirect_urls") or ()))
+        return slot is not None and slot in {urlsplit(url).hostname for url in urls}
+    except (AttributeError, TypeError, ValueError):  # users may put anything there
+        return False
 
 
 @cache
@@ -162,8 +169,9 @@ class SlotTurns(Protocol):
 
 def seconds_to_turn(slot: Any) -> float:
     """Return after how many seconds to look again at a slot whose own delays are over; 0 if it may send."""
-    turns: SlotTurns | None = getattr(slot, "norobots_turns", None)
-    return turns.seconds(slot) if turns is not None else 0.0
+    turns: ReferenceType[SlotTurns] | None = getattr(slot, "norobots_turns", None)
+    fleet = None if turns is None else turns()
+    return 0.0 if fleet is None else fleet.seconds(slot)
 
 
 def set_crawl_delay(slot: Any, seconds: float, turns: SlotTurns | None = None) -> None:
@@ -173,11 +181,13 @@ def set_crawl_delay(slot: Any, seconds: float, turns: SlotTurns | None = None) -
     """
     cls = type(slot)
     own = cls.__base__ if hasattr(cls, "norobots_crawl_delay") else cls
-    slot.__class__ = _slot_class(own, seconds, turns) if seconds else own
+    # The cache of classes outlives the crawl, so it must not keep the turns, which know the crawler.
+    weak = None if turns is None else ref(turns)
+    slot.__class__ = _slot_class(own, seconds, weak) if seconds else own
 
 
 @lru_cache(maxsize=1000)
-def _slot_class(own: type[Any], seconds: float, turns: SlotTurns | None) -> type[Any]:
+def _slot_class(own: type[Any], seconds: float, turns: ReferenceType[SlotTurns] | None) -> type[Any]:
     class CrawlDelaySlot(own):  # type: ignore[misc]
         __slots__ = ()  # without it, a slot could not change its class
         norobots_crawl_delay = seconds

@@ -19,7 +19,8 @@ _TERMS = _NOINDEX | _NOFOLLOW | {"all", "index", "follow"}  # M1
 
 # A word, with the text after its colon if it has one: "noindex", "max-snippet: 20", "foobot: nofollow".
 # Spaces and semicolons separate words like commas, because the meaning of "noindex nofollow" is clear.
-_WORD = re.compile(r"([^\s,;:]+)(?:\s*:\s*([^\s,;]*))?")
+# The text ends after 200 characters, so that a header of names, "a:a:a:", takes linear time.
+_WORD = re.compile(r"([^\s,;:]+)(?:\s*:\s*([^\s,;]{0,200}))?")
 
 # Later directives with a value; in a header, these words before a colon are not names of robots.
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})

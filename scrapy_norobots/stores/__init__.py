@@ -28,9 +28,11 @@ FILE_SCHEMES = ("sqlite",)
 REDIS_SCHEMES = (
     "redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel",
 )  # fmt: skip
-# A password may contain an "@", although it should not; it ends at the last one.
-_PASSWORD = re.compile(r"(?<=://)([^:@/]*):.*@")
+# A user and a password may contain an "@", although they should not; the password ends at the last one.
+_PASSWORD = re.compile(r"(?<=://)([^:@/]*|[^:/]*(?=:[^/?]*@)):.*@")
 _PASSWORD_IN_QUERY = re.compile(r"((?:[?&]|sentinel_)password=)[^&]*")
+# As redis-py 6 lists the options of a connection in some errors.
+_PASSWORD_IN_ERROR = re.compile(r"(\bpassword=).*?(?=, ?\w+=|\)>|$)", re.DOTALL)
 
 URLS = "sqlite:///path, redis://host:port/db, redis+sentinel://… or redis+cluster://…"
 FORMS = f"memory, {URLS}"
@@ -224,3 +226,8 @@ def without_password(value: str) -> str:
     if value.partition(":")[0] in FILE_SCHEMES:
         return value
     return _PASSWORD_IN_QUERY.sub(r"\1***", _PASSWORD.sub(r"\1:***@", value))
+
+
+def error_text(exc: Exception) -> str:
+    """Return the text of an exception of a store, with passwords replaced by ``***``."""
+    return _PASSWORD_IN_ERROR.sub(r"\1***", str(exc))

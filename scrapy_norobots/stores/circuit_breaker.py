@@ -14,13 +14,13 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
-from twisted.internet.defer import DeferredSemaphore
+from twisted.internet.defer import CancelledError, DeferredSemaphore
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
-from scrapy_norobots.stores import Locked, NotAStoreError, Store
+from scrapy_norobots.stores import Locked, NotAStoreError, Store, error_text
 
 logger = logging.getLogger(__name__)
 
@@ -90,8 +90,10 @@ class CircuitBreaker:
     async def _try(self, method: str, call: Callable[[], Coroutine[Any, Any, _T]], fallback: _T) -> _T:
         if self._is_open():
             return fallback
-        await compat.waiting_for(self._slots.acquire())
+        slots: list[object] = []
         try:
+            # A slot may come just when the call is cancelled, so that the wait for it raises an exception.
+            await compat.waiting_for(self._slots.acquire().addCallback(slots.append))
             if self._is_open():  # another call failed meanwhile
                 return fallback
             if not self._failing:
@@ -100,13 +102,16 @@ class CircuitBreaker:
             self._open_until = self._clock() + TIMEOUT + PAUSE
             result = await compat.within(TIMEOUT, call())
             self._succeeded(method)
+        except CancelledError:  # of Twisted: the caller no longer needs the result
+            raise
         except Exception as exc:  # each library has its own errors
             self._failed(method, exc)
             return fallback
         else:
             return result
         finally:
-            self._slots.release()
+            if slots:
+                self._slots.release()
 
     def _is_open(self) -> bool:
         return self._is_closed or self._clock() < self._open_until
@@ -132,8 +137,9 @@ class CircuitBreaker:
                 self._name,
                 _describe(exc),
             )
-        self._failing.add(method)
+        # Few crawls unlock, so the next lock shows that it works again.
+        self._failing.add("lock" if method == "unlock" else method)
 
 
 def _describe(exc: Exception) -> str:
-    return printable(": ".join(filter(None, (type(exc).__name__, str(exc)))))
+    return printable(": ".join(filter(None, (type(exc).__name__, error_text(exc)))))

@@ -18,7 +18,7 @@ from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.robotstxt import SMALL_BODY
 from scrapy_norobots.stores import LARGEST_FILE, Locked, entries
-from scrapy_norobots.stores.redis_urls import CONNECTIONS, close_client, find_servers, open_client
+from scrapy_norobots.stores.redis_urls import close_client, connections_of, find_servers, open_client
 
 _SNAPSHOTS = "norobots:snapshots:"
 _LOCK = "norobots:claim:"  # not "lock": processes of version 0.1 may use the same database
@@ -55,6 +55,7 @@ class RedisStore:
 
     def __init__(self, url: str, maxsize: int = LARGEST_FILE) -> None:
         self._redis = open_client(url)
+        self._connections = connections_of(url)
         self._is_cluster = isinstance(self._redis, RedisCluster)
         self._maxsize = maxsize
         self._owner = uuid4().hex.encode()
@@ -62,7 +63,7 @@ class RedisStore:
     @property
     def concurrent_calls(self) -> int:
         """How many calls may run at once: as many as there are connections."""
-        return CONNECTIONS
+        return self._connections
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first."""

@@ -6,9 +6,10 @@ killed delays the others by one delay at most.
 
 from __future__ import annotations
 
+import asyncio
 from uuid import uuid4
 
-from scrapy_norobots.stores.redis_urls import close_client, find_servers, open_client
+from scrapy_norobots.stores.redis_urls import close_client, connections_of, find_servers, open_client
 
 _KEY = "norobots:turn:"
 
@@ -42,6 +43,7 @@ class RedisTurns:
 
     def __init__(self, url: str) -> None:
         self._redis = open_client(url)
+        self._connections = asyncio.Semaphore(connections_of(url))
         self._owner = uuid4().hex
 
     async def take(self, site: str, delay: float, tolerance: float, least: float) -> float:
@@ -53,7 +55,8 @@ class RedisTurns:
         """
         await find_servers(self._redis)
         values = (round(1000 * seconds) for seconds in (delay, tolerance, least))
-        milliseconds = await self._redis.eval(_TAKE_SCRIPT, 1, f"{_KEY}{site}", self._owner, *values)
+        async with self._connections:
+            milliseconds = await self._redis.eval(_TAKE_SCRIPT, 1, f"{_KEY}{site}", self._owner, *values)
         return float(milliseconds) / 1000
 
     async def close(self) -> None:

@@ -8,7 +8,7 @@ The forms are those of ``redis.Redis.from_url``, and those that other libraries 
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
@@ -16,7 +16,7 @@ from redis.asyncio.connection import SSLConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
-from redis.exceptions import ConnectionError  # noqa: A004  # not the built-in one
+from redis.exceptions import ConnectionError, RedisClusterException  # noqa: A004  # not the built-in one
 
 from scrapy_norobots.stores.circuit_breaker import TIMEOUT
 
@@ -49,18 +49,27 @@ def open_client(url: str) -> Redis | RedisCluster:
     if options.get("decode_responses"):
         raise ValueError("decode_responses is not supported: entries are bytes")
     database = parts.path.strip("/")
-    if kind == "cluster":
-        if database not in ("", "0"):
-            raise ValueError(f"a Redis Cluster has only the database 0, not {database!r}")
-        return _cluster(addresses, _of_several(options))
-    if kind == "sentinel":
-        service, _, database = database.partition("/")
-        if not service:
-            raise ValueError("the service is missing; expected redis+sentinel://host:port/service/db")
-        return _master(addresses, service, _database(database), _of_several(options))
+    try:
+        if kind == "cluster":
+            if database not in ("", "0"):
+                raise ValueError(f"a Redis Cluster has only the database 0, not {database!r}")
+            return _cluster(addresses, _of_several(options))
+        if kind == "sentinel":
+            service, _, database = database.partition("/")
+            if not service:
+                raise ValueError("the service is missing; expected redis+sentinel://host:port/service/db")
+            return _master(addresses, service, _database(database), _of_several(options))
+    except (TypeError, RedisClusterException) as exc:
+        raise ValueError(f"invalid option in the Redis URL: {exc}") from None
     if scheme != "unix":
         _database(database)
     return Redis(connection_pool=_pool(url))
+
+
+def connections_of(url: str) -> int:
+    """Return how many calls of a client for a valid URL may run at once, each on a connection."""
+    limit = parse_qs(urlsplit(url).query).get("max_connections", [CONNECTIONS])[0]
+    return min(max(int(limit), 1), CONNECTIONS)
 
 
 async def find_servers(client: Redis | RedisCluster) -> None:
@@ -100,7 +109,7 @@ def _master(addresses: list[tuple[str, int]], service: str, database: int, optio
         **dict.fromkeys(("socket_timeout", "socket_connect_timeout"), _SENTINEL_TIMEOUT),
         "max_connections": _CONNECTIONS_MAX,
         "retry": Retry(NoBackoff(), 0),  # the next Sentinel is asked at once
-        "ssl": options["ssl"],
+        **{name: value for name, value in options.items() if name.startswith("ssl")},
         **{name[9:]: value for name, value in options.items() if name.startswith("sentinel_")},
     }
     sentinel = Sentinel(addresses, sentinel_kwargs=of_sentinels)  # type: ignore[no-untyped-call]

@@ -57,6 +57,9 @@ _BUSY_TIMEOUT = 4.0
 # How many entries are listed at a time.
 _PAGE = 100
 
+# How many entries are deleted at a time, if the file is far over a limit that was lowered.
+_DELETED_MAX = 10_000
+
 # How every SQLite database begins.
 _MAGIC = b"SQLite format 3\x00"
 
@@ -81,7 +84,7 @@ class SqliteStore:
     def __init__(
         self, path: str, max_bytes: int, maxsize: int = LARGEST_FILE, *, must_exist: bool = False
     ) -> None:
-        self._path = Path(path)
+        self._path = Path(path).absolute()  # the crawl may change the working directory
         self._max_bytes = max_bytes
         self._maxsize = maxsize
         self._must_exist = must_exist
@@ -316,7 +319,9 @@ class SqliteStore:
             self._connection = None
 
     def _make_room(self, db: sqlite3.Connection) -> None:
-        while db.execute(_USED_BYTES).fetchone()[0] > self._max_bytes:
+        for _ in range(_DELETED_MAX):
+            if db.execute(_USED_BYTES).fetchone()[0] <= self._max_bytes:
+                return
             gone = db.execute(
                 "DELETE FROM entries WHERE origin = (SELECT origin FROM entries ORDER BY saved LIMIT 1)"
             )

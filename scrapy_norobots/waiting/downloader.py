@@ -66,7 +66,7 @@ class RobotsDownloader(Downloader):
 
     def places_left(self) -> int | None:
         """Return how many more requests may be sent; None if there is no limit, or none is known."""
-        if not self._can_count or not self.total_concurrency:
+        if not self._can_count or self.total_concurrency <= 0:
             return None
         under_way = len(self.active) - min(self._robots_downloads, self.free_max)
         return max(0, self.total_concurrency - under_way)
@@ -85,6 +85,12 @@ class RobotsDownloader(Downloader):
         if self.parking is not None and self.parking.is_given_back(request):
             raise IgnoreRequest("the request waits until robots.txt is downloaded again")
         return super()._enqueue_request(request, *args, **kwargs)
+
+    def _download(self, slot: Any, request: Request, *args: Any) -> Any:
+        """Send a request. Until Scrapy 2.13, `args` has the spider."""
+        if self.parking is not None:
+            self.parking.is_sending(slot)
+        return super()._download(slot, request, *args)
 
     def _leave(self, result: Any, request: Request, is_robots: bool) -> Any:
         self._robots_downloads -= is_robots

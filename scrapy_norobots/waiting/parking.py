@@ -75,7 +75,8 @@ class Parking:
                 extra={"spider": crawler.spider},
             )
         self._recent = Recent()
-        most = max(1, crawler.settings.getint("CONCURRENT_REQUESTS"))
+        most = crawler.settings.getint("CONCURRENT_REQUESTS")
+        most = most if most > 0 else _WAITING_MAX  # no limit
         self._lines = Lines(self._slots, most, lambda: len(self._recent))
         self._turns = Turns(
             self._slots,
@@ -101,6 +102,8 @@ class Parking:
         # Requests that the engine has got, and those of them that the middleware has given back.
         self._given: WeakSet[Request] = WeakSet()
         self._given_back: WeakSet[Request] = WeakSet()
+        # The slots that requests have reached: a middleware may change the slot in their meta afterwards.
+        self._slot_of: WeakKeyDictionary[Request, Any] = WeakKeyDictionary()
         # Accesses that have expired, by requests that waited for them; and origins where one request has gone
         # by such an access, and others must not.
         self._used_up: set[Origin] = set()
@@ -124,8 +127,10 @@ class Parking:
             pulled = self._pull(places)
             ready = None if places == 0 else self._first(places)
             if pulled is not None:
-                can_be_sent = self._lines.can_send(self._slots.of(pulled)) if ready is not None else True
+                slot = self._slots.of(pulled)
+                can_be_sent = self._lines.can_send(slot) if ready is not None else True
                 if ready is None or (can_be_sent and pulled.priority > ready.priority):
+                    self._lines.expect(pulled, slot)
                     self._given.add(pulled)
                     return pulled
                 self._join(pulled, self._middleware.waits_for(pulled), is_held_up=not can_be_sent)
@@ -155,6 +160,12 @@ class Parking:
         else:
             self._park(request, question)
         return True
+
+    def add(self, request: Request) -> bool:
+        """Give a new request to the source; return whether it was accepted."""
+        if self._paused_until == math.inf and self._places_left() != 0:
+            self._paused_until = 0.0  # its slot may be able to send
+        return self._source.add(request)
 
     def clear(self) -> list[Parked]:
         """Let nothing wait any longer, because the crawl closes; return all requests, in order."""
@@ -188,16 +199,31 @@ class Parking:
             return True
         return places == 0 and not self._source.may_have_more
 
-    def has_moved(self, request: Request) -> None:
-        """Take note that a request has reached its slot, or has left the downloader."""
-        self._paused_until = 0.0
-        if not self._lines.is_idle:
-            self._lines.moved(request, self._slots.of(request))
+    def has_reached(self, request: Request) -> None:
+        """Take note that a request has reached its slot."""
+        self._slot_of[request] = self._slots.of(request)
+        self._has_moved(request)
+
+    def is_sending(self, slot: Any | None) -> None:
+        """Take note that a slot sends a request, so that its delay begins."""
+        if slot in self._lines:
+            self._lines.look_soon(slot)
+            compat.look_for_next_request(self._crawler)
+
+    def is_answered(self, request: Request) -> None:
+        """Take note that the slot of a request can send another, even if a middleware keeps the response."""
+        self.is_sending(self._slot_of.get(request))
 
     def has_left(self, request: Request) -> None:
         """Take note that a request has left the downloader."""
         self._given.discard(request)
-        self.has_moved(request)
+        self._has_moved(request)
+        self._slot_of.pop(request, None)
+
+    def _has_moved(self, request: Request) -> None:
+        self._paused_until = 0.0
+        if not self._lines.is_idle:
+            self._lines.moved(request, self._slot_of.get(request))
 
     # For the middleware
 
@@ -286,7 +312,7 @@ class Parking:
         access = loader.origins.peek(question.origin)
         if access is None:
             return True
-        if question.is_robots_txt or not access.is_closed_for_now:
+        if question.is_robots_txt or not access.temporary:
             return False
         is_of_other_proxy = not access.applies_to(loader.proxy_of(request))
         return is_of_other_proxy or (self._sites.is_retried(access) and self._sites.has_room())
@@ -365,8 +391,8 @@ class Parking:
                 self._used_up.add(origin)
                 self._vouched[parked.request] = latest
                 return parked
-            parked.has_reloaded = parked.is_held_up = True
             self._lines.remove(parked)
+            parked.has_reloaded = parked.is_held_up = True
             self._turns.page_has_left(parked.slot)
             self._wait(parked)
         return None

@@ -11,6 +11,7 @@ closes, all parked requests go back to the wrapped scheduler, which keeps them i
 from __future__ import annotations
 
 import logging
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from scrapy_norobots.waiting.slot_lines import Parked
 
 logger = logging.getLogger(__name__)
+
+# `spider_idle` is sent again after so many seconds, or when a request has gone on: a handler may add a
+# request to a closed site each time.
+_IDLE_AGAIN = 1.0
 
 # How many requests go back to the wrapped scheduler in one turn of the event loop.
 _AT_ONCE = 500
@@ -67,6 +72,7 @@ class RobotsScheduler(BaseScheduler):
         self._crawler = crawler
         self._source = Source(crawler, scheduler)
         self._is_asking = False
+        self._idle_until = 0.0
         self._closed: Deferred[None] | None = None
         self.parking: Parking | None = None
 
@@ -89,7 +95,8 @@ class RobotsScheduler(BaseScheduler):
             downloader = compat.downloader(self._crawler)
             if isinstance(downloader, RobotsDownloader):
                 downloader.parking = self.parking
-            self._crawler.signals.connect(self.parking.has_moved, signals.request_reached_downloader)
+            self._crawler.signals.connect(self.parking.has_reached, signals.request_reached_downloader)
+            self._crawler.signals.connect(self.parking.is_answered, signals.request_left_downloader)
         if not hasattr(self._source.scheduler, "open"):
             return None
         opened: Deferred[None] | None = self._source.scheduler.open(spider)
@@ -102,16 +109,18 @@ class RobotsScheduler(BaseScheduler):
 
     def enqueue_request(self, request: Request) -> bool:
         """Give a request to the wrapped scheduler; park one that the middleware has given back."""
-        if self.parking is not None and self.parking.take_back(request):
-            return True
-        return self._source.add(request)
+        if self.parking is None:
+            return self._source.add(request)
+        return self.parking.take_back(request) or self.parking.add(request)
 
     def next_request(self) -> Request | None:
         """Return a request whose robots.txt is known and whose site is not closed; None if there is none."""
         if self.parking is None:
             return self._source.take()
         request = self.parking.next()
-        if request is None and self.parking.is_only_for_closed_sites:
+        if request is not None:
+            self._idle_until = 0.0
+        elif self.parking.is_only_for_closed_sites and self._idle_until <= monotonic():
             self._ask_if_idle()
         return request
 
@@ -147,19 +156,26 @@ class RobotsScheduler(BaseScheduler):
 
         A handler may add requests, such as those of a queue in Redis, or close the spider.
         """
+        if not self._is_idle():
+            return
+        self._idle_until = monotonic() + _IDLE_AGAIN
+        results = self._crawler.signals.send_catch_log(
+            signals.spider_idle, spider=self._crawler.spider, dont_log=(DontCloseSpider, CloseSpider)
+        )
+        raised = [result.value for _, result in results if isinstance(result, Failure)]
+        if any(isinstance(error, DontCloseSpider) for error in raised) or not self._is_idle():
+            return
+        for error in raised:
+            if isinstance(error, CloseSpider):
+                self._closed = compat.close_spider(self._crawler, error.reason)
+                return
+
+    def _is_idle(self) -> bool:
+        """Return whether the crawl is idle, except for requests that wait here, and not closing."""
         engine = self._crawler.engine
         assert engine is not None  # it asks for requests
         self._is_asking = True
         try:
-            is_idle = engine.spider_is_idle()
+            return engine.spider_is_idle() and not compat.is_closing(self._crawler)
         finally:
             self._is_asking = False
-        if not is_idle or compat.is_closing(self._crawler):
-            return
-        results = self._crawler.signals.send_catch_log(
-            signals.spider_idle, spider=self._crawler.spider, dont_log=(DontCloseSpider, CloseSpider)
-        )
-        for _, result in results:
-            if isinstance(result, Failure) and isinstance(result.value, CloseSpider):
-                self._closed = compat.close_spider(self._crawler, result.value.reason)
-                return

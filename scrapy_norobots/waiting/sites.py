@@ -200,9 +200,11 @@ class Sites:
             return False
         in_a_row = access.snapshots[-1].failures
         failing = self._failing.pop(site.origin, None)
-        if failing is None or (failing.access is not access and in_a_row <= failing.in_a_row):
+        is_another = failing is not None and failing.access is not access
+        # While it waits here, a number that does not grow means that memory had no room for the last access.
+        if failing is None or (is_another and not site.is_closed and in_a_row <= failing.in_a_row):
             failing = _Failing(access, 1, in_a_row)  # the first one, or it has been open since
-        elif failing.access is not access:
+        elif is_another:
             failing = _Failing(access, failing.times + 1, in_a_row)
         self._failing[site.origin] = failing
         if len(self._failing) > _FAILING_MAX:

@@ -11,10 +11,12 @@ import heapq
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrapy_norobots.question import Question
 from scrapy_norobots.scrapy_api.internals import now
+from scrapy_norobots.waiting.recent import PATIENCE
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -78,8 +80,9 @@ class Lines:
         # Lines in which no request is left that robots.txt made wait, by their slots.
         self._ended: dict[Any, _Line] = {}
         self._turn = 0
-        # Requests that have gone on, and not yet reached a slot, by the slot whose line they were in.
-        self._coming: dict[Request, Any] = {}
+        # Requests that have gone on, and not yet reached a slot: the slot whose line they were in, and until
+        # when they count, in monotonic seconds. A middleware may keep them, even until others have come.
+        self._coming: dict[Request, tuple[Any, float]] = {}
         self._coming_to: Counter[Any] = Counter()
 
     @property
@@ -115,6 +118,8 @@ class Lines:
             _, _, line = heapq.heappop(self._due)
             line.is_due = False
             self._look_at(line)
+        while self._lines and self._coming and self._coming_until <= monotonic():
+            self._has_come(next(iter(self._coming)))
         while self._sendable:
             key, line = self._sendable[0]
             if key == line.key and line.waiting and self._seconds(line) == 0:
@@ -133,10 +138,14 @@ class Lines:
 
     def take(self, parked: Parked) -> None:
         """Remove the request that `first` has returned. It is on its way to its slot."""
-        if parked.slot is not None:
-            self._coming[parked.request] = parked.slot
-            self._coming_to[parked.slot] += 1
+        self.expect(parked.request, parked.slot)
         self.remove(parked)
+
+    def expect(self, request: Request, slot: Any | None) -> None:
+        """Count a request that is on its way to its slot."""
+        if slot is not None:
+            self._coming[request] = slot, monotonic() + PATIENCE
+            self._coming_to[slot] += 1
 
     def remove(self, parked: Parked) -> None:
         """Remove the request that `first` has returned."""
@@ -153,16 +162,21 @@ class Lines:
     def moved(self, request: Request, slot: Any | None) -> None:
         """Look again at the slot of a request that has reached it, or has left the downloader."""
         if request in self._coming:
-            before = self._coming.pop(request)
-            self._coming_to[before] -= 1
-            if not self._coming_to[before]:
-                del self._coming_to[before]
-            self._look_again(before)
+            self._has_come(request)
         self._look_again(slot)
 
+    def look_soon(self, slot: Any) -> None:
+        """Look again at a slot when the next request is asked for."""
+        line = self._lines[slot]
+        if line.key is None:
+            self._add_due(line, 0.0)
+
     def seconds_left(self) -> float | None:
-        """Return in how many seconds the next slot can send; None: when a request of a slot has moved."""
-        return max(0.0, self._due[0][0] - now()) if self._due else None
+        """Return in how many seconds a slot may be able to send; None: when a request of a slot has moved."""
+        times = [self._due[0][0] - now()] if self._due else []
+        if self._lines and self._coming:
+            times.append(self._coming_until - monotonic())
+        return max(0.0, min(times)) if times else None
 
     def clear(self) -> list[Parked]:
         """Remove and return all requests."""
@@ -172,6 +186,17 @@ class Lines:
         self._due.clear()
         self._ended.clear()
         return waiting
+
+    @property
+    def _coming_until(self) -> float:
+        return next(iter(self._coming.values()))[1]
+
+    def _has_come(self, request: Request) -> None:
+        before, _ = self._coming.pop(request)
+        self._coming_to[before] -= 1
+        if not self._coming_to[before]:
+            del self._coming_to[before]
+        self._look_again(before)
 
     def _note_end(self, line: _Line) -> None:
         if line.waiting and not line.held_up:
@@ -196,11 +221,16 @@ class Lines:
         seconds = self._seconds(line)
         if seconds is None:
             return  # `moved` is called when that changes
-        self._turn += 1
         if seconds > 0:
-            line.is_due = True
-            heapq.heappush(self._due, (now() + seconds, self._turn, line))
+            self._add_due(line, seconds)
             return
+        self._turn += 1
         (no_place, priority, _), _ = line.waiting[0]
         line.key = no_place, priority, self._turn
         heapq.heappush(self._sendable, (line.key, line))
+
+    def _add_due(self, line: _Line, seconds: float) -> None:
+        if not line.is_due:
+            line.is_due = True
+            self._turn += 1
+            heapq.heappush(self._due, (now() + seconds, self._turn, line))

@@ -39,7 +39,10 @@ class Slots:
         if self.missing or not self._are_watched:
             return None
         assert self._crawler.engine is not None  # it has made the scheduler
-        return slot_of(self._crawler.engine.downloader, request, self._crawler.spider)
+        try:
+            return slot_of(self._crawler.engine.downloader, request, self._crawler.spider)
+        except Exception:  # the URL is invalid, or so is the slot in the meta: this request alone fails
+            return None
 
     def enter(self, slot: Any | None, request: Request) -> None:
         """Register a request that begins to wait."""

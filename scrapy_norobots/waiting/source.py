@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
     from scrapy.statscollectors import StatsCollector
+
+logger = logging.getLogger(__name__)
 
 # The meta key of a request that got `dont_filter`, so that it could go back to its scheduler.
 FILTERED = "norobots_filtered"
@@ -77,7 +80,10 @@ class Source:
         for request in requests:
             if not request.dont_filter:  # the duplicate filter knows it already
                 request.dont_filter = request.meta[FILTERED] = True
-            self.scheduler.enqueue_request(request)
+            try:
+                self.scheduler.enqueue_request(request)
+            except Exception:  # of any kind, for example if it cannot be serialized
+                logger.exception("The scheduler does not take back %s, which is lost", request)
         for name, count in self._counts(_ENQUEUED).items():
             again = count - before.get(name, 0)
             self._stats.inc_value(name, -again)

@@ -34,7 +34,9 @@ def test_settings_of_a_crawl_overwrite_no_files(tmp_path: Path, name: str) -> No
     (queue / "active.json").write_text('{"0": "what is left to do"}')
     options = {
         "JOBDIR": "job",
+        "DUPEFILTER_CLASS": "no.such.Filter",
         "FEEDS": '{"items.json": {"format": "json"}}',
+        "FEED_URI": "items.json",
         "ITEM_PIPELINES": '{"no.such.Pipeline": 1}',
         "SPIDER_MIDDLEWARES": '{"no.such.Middleware": 1}',
         "SCHEDULER": "no.such.Scheduler",
@@ -56,6 +58,29 @@ def test_settings_of_a_crawl_overwrite_no_files(tmp_path: Path, name: str) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["job"]
     assert [path.name for path in (tmp_path / "job").iterdir()] == ["requests.queue"]
     assert (queue / "active.json").read_text() == '{"0": "what is left to do"}'
+
+
+@pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
+def test_the_settings_of_a_fleet_do_no_harm(project: Path, name: str) -> None:
+    with (project / "town" / "settings.py").open("a") as settings:
+        settings.write(
+            "ADDONS = {'scrapy_norobots.Addon': 500}\n"
+            "NOROBOTS_STORE = 'redis://127.0.0.1:1/0'\n"
+            "NOROBOTS_CRAWL_DELAY_MAX = 30\n"
+            "NOROBOTS_CRAWL_DELAY_SHARED = True\n"
+        )
+    with Site(ROBOTS) as site:
+        done = run(project, name, f"{site.url}/")
+    assert done.returncode == 0, done.stderr
+    assert site.targets() == ["/robots.txt"]
+
+
+def test_a_command_is_not_controlled_from_outside(tmp_path: Path) -> None:
+    with Site(ROBOTS) as site:
+        done = run(tmp_path, "robots-check", "-L", "INFO", f"{site.url}/")
+    assert "Enabled extensions" in done.stderr
+    assert "RemoteControl" not in done.stderr
+    assert "TelnetConsole" not in done.stderr
 
 
 def test_scrapy_lists_them_outside_a_project(tmp_path: Path) -> None:

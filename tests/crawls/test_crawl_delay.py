@@ -7,6 +7,7 @@ machine is.
 from __future__ import annotations
 
 import json
+import threading
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 from scrapy import signals
 
-from tests.helpers.running.crawling import ADDON, MODES, crawl, started, with_report
+from tests.helpers.running.crawling import ADDON, IN_ORDER, MODES, crawl, started, with_report
 from tests.helpers.sites import Answer, Hit, Site, page
 
 BY_HAND = {
@@ -194,6 +195,46 @@ def test_pages_that_wait_for_a_crawl_delay_stall_no_others(queue: str) -> None:
         ):
             wait_for_pages(other, 20)
         assert slow.targets() == ["/robots.txt"]
+
+
+def test_a_new_request_goes_although_as_many_as_may_wait_do_so_for_a_crawl_delay() -> None:
+    settings = {**ADDON, "NOROBOTS_CRAWL_DELAY_MAX": 3600, "SCHEDULER_PRIORITY_QUEUE": AWARE_QUEUE}
+    with Site(SLOW.replace(str(DELAY), "3600")) as slow, Site(host="127.0.0.2") as other:
+        other.answers["/links"] = page(f"{other.url}/0", *(f"{slow.url}/{i}" for i in range(150)))
+        for number in range(10):
+            other.answers[f"/{number}"] = page(f"/{number + 1}")
+        with started(
+            f"{slow.url}/back/",
+            settings=settings,
+            spider="tests.helpers.spiders.following.ThenAnyway",
+            arguments={"then": f"{other.url}/links", "follow": True},
+        ):
+            wait_for_pages(other, 12)
+        assert slow.targets() == ["/robots.txt"]
+
+
+def test_pages_of_a_site_whose_delay_is_over_take_one_place(tmp_path: Path) -> None:
+    """The rules come from the store, so one page can go at once. The next would keep a place for an hour."""
+    done, waited = threading.Event(), []
+    store = f"sqlite:///{tmp_path}/robots.db"
+    settings = {**ADDON, **IN_ORDER, "NOROBOTS_CRAWL_DELAY_MAX": 3600, "NOROBOTS_STORE": store}
+    with Site(SLOW.replace(str(DELAY), "3600")) as slow, Site(host="127.0.0.2") as other:
+        crawl(f"{slow.url}/back/", settings=settings)
+        other.answers["/then"] = Answer(before=lambda: time.sleep(1))
+        other.answers["/1"] = Answer(before=lambda: waited.append(done.wait(10)))
+        other.answers["/4"] = Answer(before=done.set)
+        # Every third request has the highest priority.
+        urls = [f"{slow.url if number % 3 == 2 else other.url}/{number}" for number in range(15)]
+        with started(
+            f"{slow.url}/back/",
+            f"{other.url}/then",
+            settings={**settings, "CONCURRENT_REQUESTS": 2},
+            spider="tests.helpers.spiders.scheduling.Watching",
+            arguments={"then": urls},
+        ):
+            wait_for_pages(other, 11)
+        assert slow.targets() == ["/robots.txt", "/2"]
+        assert waited == [True]
 
 
 def test_among_requests_that_wait_for_a_crawl_delay_the_highest_priority_goes_first() -> None:

@@ -228,6 +228,7 @@ ODD_FILES = {
     "empty": Answer(b""),
     "a header that is not ASCII": Answer(RULES, headers={"X-Town": "Caf\xe9; a=\xe4"}),
     "an unknown status": Answer(RULES, status=299),
+    "a status of four digits": Answer(RULES, status=1000),
     "a redirect to itself": Answer(status=302, headers={"Location": "/robots.txt"}),
 }
 
@@ -236,7 +237,7 @@ ODD_FILES = {
 NO_ANSWER = {
     "asyncio": ["cut off"],
     "select": ["cut off"],
-    "no reactor": ["cut off", "a header that is not ASCII"],
+    "no reactor": ["cut off", "a header that is not ASCII", "a status of four digits"],
 }
 
 
@@ -317,6 +318,14 @@ def test_requests_that_need_no_robots_txt_have_a_decision(tmp_path: Path, mode: 
         "data:,town": ("allowed", "not_web", None),
     }
     assert {one["robots_time"] for one in made.values()} == {None}
+    assert agrees(tmp_path)
+
+
+@pytest.mark.parametrize("host", ["exa mple", "exa ", "\xfc..example", "exa\x0b"])
+def test_a_name_that_no_host_has_agrees(tmp_path: Path, host: str, mode: str) -> None:
+    with Site(Answer(status=302, headers={"Location": f"http://{host}/robots.txt"})) as moved:
+        crawl(f"http://{host}/a", f"{moved.url}/b", settings=with_evidence(tmp_path), mode=mode)
+    assert verdicts(decisions(tmp_path)) == {"a": "unreachable", "b": "unreachable"}
     assert agrees(tmp_path)
 
 
@@ -451,6 +460,20 @@ def test_a_loss_at_the_end_of_a_crawl_is_logged(tmp_path: Path, mode: str) -> No
     assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE: evidence could not be written to", "File too large")
 
 
+def test_a_request_after_the_end_of_the_crawl_is_not_lost_in_silence(tmp_path: Path, mode: str) -> None:
+    with Site(RULES) as site:
+        seen = crawl(
+            f"{site.url}/a",
+            spider="tests.helpers.spiders.stopping.SendsAtTheEnd",
+            settings=with_evidence(tmp_path, LOG_LEVEL="INFO"),
+            arguments={"last": f"{site.url}/last"},
+            mode=mode,
+        )
+        assert site.pages()[-1] == "/last"
+    assert verdicts(decisions(tmp_path)) == {"a": "allowed"}
+    assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE", LOST, "it came after the end of the crawl")
+
+
 WAITS, LOST = "downloads of robots.txt wait", "evidence could not be written"
 
 
@@ -472,6 +495,19 @@ def test_a_disk_that_writes_nothing_does_not_stop_the_crawl(tmp_path: Path, mode
     seen = crawl_on_a_slow_disk(tmp_path, mode, until=[LOST], longest_halt=0.2)
     assert seen.log_lines("INFO: NOROBOTS_EVIDENCE", WAITS)
     assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE", LOST, "the disk is too slow, and the queue is full")
+    assert seen.stats["norobots/evidence/lost"] > 0
+
+
+def test_evidence_that_is_not_written_in_time_at_the_end_is_lost(tmp_path: Path, mode: str) -> None:
+    with Site(RULES) as site:
+        seen = crawl(
+            f"{site.url}/a",
+            spider="tests.helpers.spiders.limited.OnASlowDisk",
+            settings=with_evidence(tmp_path, LOG_LEVEL="INFO"),
+            arguments={"queue_max": 10**6, "until": [LOST], "longest_halt": 60, "longest_end": 2},
+            mode=mode,
+        )
+    assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE", LOST, "the disk did not take all of it within 2 s")
     assert seen.stats["norobots/evidence/lost"] > 0
 
 
@@ -512,11 +548,13 @@ def test_a_spider_that_does_not_obey_has_no_evidence_and_a_warning(tmp_path: Pat
         "ROBOTSTXT_OBEY": False,
         "NOROBOTS_EVIDENCE": str(tmp_path / "evidence"),
         "NOROBOTS_REPORT": str(tmp_path / "report.json"),
+        "NOROBOTS_PURPOSES": ["search"],
     }
     with Site() as site:
         seen = crawl(f"{site.url}/", settings=settings)
     assert seen.log_lines("WARNING", "NOROBOTS_EVIDENCE has no effect: ROBOTSTXT_OBEY is False")
     assert seen.log_lines("WARNING", "NOROBOTS_REPORT has no effect: ROBOTSTXT_OBEY is False")
+    assert seen.log_lines("WARNING", "NOROBOTS_PURPOSES has no effect: ROBOTSTXT_OBEY is False")
     assert not list(tmp_path.iterdir())
 
 
@@ -525,6 +563,17 @@ def test_a_crawl_that_another_setting_keeps_from_starting_leaves_no_files(tmp_pa
     done = run_crawl("http://127.0.0.1:9/", settings=settings)
     assert "ValueError: NOROBOTS_STORE = 'ftp://town.example/'" in done.stderr
     assert not (tmp_path / "evidence").exists()
+
+
+def test_a_crawl_that_another_component_keeps_from_starting_is_no_problem(tmp_path: Path, mode: str) -> None:
+    """Such a crawl sends no `spider_closed`."""
+    with Site(RULES) as site:
+        crawl(f"{site.url}/a", settings=with_evidence(tmp_path))
+    fails = {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.NotStarting": 500}}
+    done = run_crawl("http://127.0.0.1:9/", settings=with_evidence(tmp_path, **fails), mode=mode)
+    assert "RuntimeError: not today" in done.stderr
+    assert len(files(tmp_path, ".warc.gz")) == 2
+    assert agrees(tmp_path)
 
 
 def test_a_null_character_in_the_folder_is_an_error_of_the_setting() -> None:
@@ -570,6 +619,28 @@ def test_the_parsers_and_their_versions_are_recorded(tmp_path: Path) -> None:
     assert "norobots-dry-run: False\r\n" in about
 
 
+def test_parsers_of_the_audit_get_the_robot_as_those_of_the_crawl(tmp_path: Path) -> None:
+    project = {
+        "NOROBOTS_ALSO_OBEY": "tests.helpers.components.parsers.TakesText",
+        "ROBOTSTXT_USER_AGENT": "FooBot/1",
+    }
+    with Site() as none, Site(RULES) as site:
+        crawl(f"{none.url}/a", f"{site.url}/b", settings=with_evidence(tmp_path, **project))
+    assert verdicts(decisions(tmp_path)) == {"a": "allowed", "b": "allowed"}
+    done = audit(tmp_path, *(f"--set={name}={value}" for name, value in project.items()))
+    assert ": all agree" in done.stdout, done.stdout
+
+
+def test_a_parser_has_the_name_of_the_class_in_the_settings(tmp_path: Path) -> None:
+    parser = "tests.helpers.components.parsers.MakesAnother"
+    with Site(RULES) as site:
+        settings = with_evidence(tmp_path, ROBOTSTXT_PARSER=parser)
+        crawl(f"{site.url}/a", f"{site.url}/back/", settings=settings)
+    assert {one["parser"] for one in decisions(tmp_path)} == {"MakesAnother"}
+    done = audit(tmp_path, f"--set=ROBOTSTXT_PARSER={parser}")
+    assert ": all agree" in done.stdout, done.stdout
+
+
 def test_later_revisits_refer_to_the_response_too(tmp_path: Path) -> None:
     """Replay tools look for a response there, not for another revisit."""
     with Changing(Answer(RULES, headers={"ETag": '"1"'}), *[Answer(status=304)] * 3) as site:
@@ -599,3 +670,16 @@ def test_a_file_on_which_a_parser_fails_is_a_failed_download(tmp_path: Path) -> 
     done = audit("-s", "=".join(setting), tmp_path)
     assert ": all agree\n" in done.stdout
     assert audit(tmp_path).returncode == 2  # without that parser
+
+
+def test_a_copy_from_a_store_on_which_a_parser_fails_is_recorded_as_a_failure(tmp_path: Path) -> None:
+    store = {"NOROBOTS_STORE": f"sqlite:///{tmp_path / 'robots.sqlite'}"}
+    setting = "NOROBOTS_ALSO_OBEY", "tests.helpers.components.parsers.BrokenParser"
+    with Site(RULES) as site:
+        crawl(f"{site.url}/a", settings=with_evidence(tmp_path / "first", **store))
+        crawl(f"{site.url}/a", settings=with_evidence(tmp_path / "second", **store, **dict([setting])))
+        assert len(site.robots_hits()) == 1
+    [copy] = answers(tmp_path / "second")[1:]
+    assert (copy.kind, copy.headers["Norobots-Source"]) == ("metadata", "store")
+    assert verdicts(decisions(tmp_path / "second")) == {"a": "unreachable"}
+    assert ": all agree\n" in audit("-s", "=".join(setting), tmp_path / "second").stdout

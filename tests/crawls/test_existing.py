@@ -31,11 +31,11 @@ def foreign(path: Path) -> None:
 
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda _: None, "No such file or directory"),
-    "a folder": (Path.mkdir, "robots.sqlite is a directory"),
-    "empty": (Path.touch, "robots.sqlite is not a store: it is empty"),
-    "text": (text, "robots.sqlite is not a SQLite database"),
-    "damaged": (damaged, "robots.sqlite is damaged (file is not a database)"),
-    "foreign": (foreign, "robots.sqlite is the database of another program"),
+    "a folder": (Path.mkdir, "{} is a directory"),
+    "empty": (Path.touch, "{} is not a store: it is empty"),
+    "text": (text, "{} is not a SQLite database"),
+    "damaged": (damaged, "{} is damaged (file is not a database)"),
+    "foreign": (foreign, "{} is the database of another program"),
 }
 USES = {
     "robots-store {} list": "",
@@ -55,7 +55,7 @@ def test_unusable_store_is_an_error_and_is_not_changed(tmp_path: Path, fault: st
     before = path.read_bytes() if path.is_file() else None
     done = run(tmp_path, *shlex.split(line.format("sqlite:///robots.sqlite")))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"sqlite:///robots.sqlite: {problem}\n"
+    assert done.stderr == f"sqlite:///robots.sqlite: {problem.format(path)}\n"
     assert (path.read_bytes() if path.is_file() else None) == before
     left = {one.name for one in tmp_path.iterdir()} - {USES[line]}
     assert left == set() if fault == "missing" else {"robots.sqlite"}

@@ -26,6 +26,20 @@ def test_the_core_obeys_without_any_feature(mode: str) -> None:
     assert "norobots/passed" not in done.stats  # the report counts it
 
 
+def test_a_crawl_that_is_over_leaves_nothing_in_memory(mode: str, tmp_path: Path) -> None:
+    settings = {
+        **ALL_ON,
+        "NOROBOTS_EVIDENCE": str(tmp_path / "evidence"),
+        "NOROBOTS_REPORT": str(tmp_path / "report.html"),
+        "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
+    }
+    with Site(RULES, {"/a": page("/back/linked", "/b")}) as site:
+        for wanted in ({}, settings):
+            done = crawl(f"{site.url}/a", mode=mode, settings=wanted, arguments={"follow": True}, frees=True)
+            assert len(done.pages) > 1
+            assert done.notes["freed"]
+
+
 def test_every_feature_but_the_spider_middleware_subscribes() -> None:
     """A feature that subscribes to nothing needs its setting in `ALL_ON`, or no test breaks it."""
     names = {feature.__name__.rpartition(".")[2] for feature in FEATURES}

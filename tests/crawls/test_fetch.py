@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gzip
 import inspect
+import json
 import threading
 from pathlib import Path
 from select import select
 
 import pytest
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
+from scrapy.settings import default_settings
 
-from tests.helpers.running.crawling import ADDON, crawl
+from tests.helpers.running.crawling import ADDON, crawl, run_crawl
 from tests.helpers.sites import Answer, ForwardProxy, Site
 from tests.helpers.sites.faults import Exchange, Fault, FaultLab
 
@@ -75,6 +77,36 @@ def test_the_user_agent_of_the_page_is_sent_and_selects_the_record(
     assert len(site.hits) == 2
 
 
+def test_a_page_that_is_sent_without_a_user_agent_obeys_the_default_record() -> None:
+    with Site("User-agent: FooBot\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n") as site:
+        pages = [{"url": f"{site.url}/{name}", "headers": {"User-Agent": None}} for name in "ab"]
+        crawl(*pages, settings={**ADDON, "USER_AGENT": "FooBot/1.0"})
+    assert site.pages() == ["/a"]
+    assert "user-agent" not in site.hits[-1].headers
+
+
+def test_the_user_agent_that_a_spider_sets_when_it_is_opened_selects_the_record() -> None:
+    with Site("User-agent: OpenedBot\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n") as site:
+        crawl(
+            *(f"{site.url}/{name}" for name in "ab"),
+            spider="tests.helpers.spiders.configured.Renaming",
+            deprecated="The 'user_agent' spider attribute",
+        )
+    assert site.pages() == ["/b"]
+    assert {hit.headers["user-agent"] for hit in site.hits} == {"OpenedBot/5.0"}
+
+
+def test_a_user_agent_that_a_spider_sets_too_late_selects_no_record() -> None:
+    with Site("User-agent: FooBot\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n") as site:
+        crawl(
+            *(f"{site.url}/{name}" for name in "ab"),
+            settings={**ADDON, "USER_AGENT": "FooBot/1.0"},
+            spider="tests.helpers.spiders.configured.RenamingTooLate",
+        )
+    assert {hit.headers["user-agent"] for hit in site.hits} == {"FooBot/1.0"}
+    assert site.pages() == ["/b"]
+
+
 def test_robotstxt_user_agent_selects_the_record_and_is_not_sent() -> None:
     robots = "User-agent: catalogue\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"
     settings = {**ADDON, "USER_AGENT": "FooBot/1.0", "ROBOTSTXT_USER_AGENT": "TownCatalogue"}
@@ -114,11 +146,27 @@ def redirect(to: str, status: int = 302) -> Answer:
     return Answer("User-agent: *\nDisallow: /\n", status, {"Location": to})
 
 
-def test_rules_behind_a_redirect_apply_to_the_first_origin(mode: str) -> None:
+@pytest.mark.parametrize("host", ["www..town.invalid", f"{'a' * 64}.invalid"])
+def test_a_host_name_that_twisted_cannot_encode_ends_with_an_error(host: str, mode: str) -> None:
+    """Twisted's resolver for IPv6 never says that it could not look up such a name."""
+    is_renamed = hasattr(default_settings, "TWISTED_DNS_RESOLVER")
+    settings = {
+        **ADDON,
+        "TWISTED_DNS_RESOLVER" if is_renamed else "DNS_RESOLVER": "scrapy.resolver.CachingHostnameResolver",
+        "NOROBOTS_TIMEOUT": 0.5,
+        "NOROBOTS_RETRY_TIMES": 0,
+    }
+    done = run_crawl(f"http://{host}/", settings=settings, mode=mode, timeout=20)
+    assert [drop["type"] for drop in json.loads(done.stdout)["drops"]] == ["RobotsUnreachable"]
+
+
+@pytest.mark.parametrize("statuses", [(301, 308), (302, 303), (307, 301)])
+def test_rules_behind_a_redirect_apply_to_the_first_origin(statuses: tuple[int, int], mode: str) -> None:
+    first, second = statuses
     with Site("User-agent: *\nDisallow: /back/\n") as target:
         hops = {
-            "/robots.txt": redirect("/moved/robots.txt", 301),
-            "/moved/robots.txt": redirect(f"{target.url}/robots.txt#top", 308),
+            "/robots.txt": redirect("/moved/robots.txt", first),
+            "/moved/robots.txt": redirect(f"{target.url}/robots.txt#top", second),
         }
         with Site(answers=hops) as site:
             urls = [f"{one.url}/back/" for one in (site, target)]
@@ -336,6 +384,13 @@ def test_bodies_in_flight_respect_the_limit_and_small_files_arrive(mode: str, tm
     assert sum("NOROBOTS_MEMORY_MAX" in drop.text for drop in seen.drops) == len(large) - 1
     # The store has no errors. A large file may be forgotten for the sake of another, and found there again.
     assert 1 + len(small) <= again.stats["norobots/store/hits"] < len(large) + len(small)
+
+
+def test_middlewares_can_write_the_meta_as_json() -> None:
+    ours = {"tests.helpers.components.middlewares.CopiesMeta": 200}
+    with Site("User-agent: *\nDisallow: /b\n") as site:
+        crawl(f"{site.url}/a", f"{site.url}/b", settings={**ADDON, "DOWNLOADER_MIDDLEWARES": ours})
+    assert site.pages() == ["/a"]
 
 
 def test_a_download_handler_without_a_timeout_is_stopped(mode: str) -> None:

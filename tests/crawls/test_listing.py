@@ -71,7 +71,8 @@ def test_a_row_opens_the_file_as_its_reader_saw_it(browser: webdriver.Chrome, re
     assert browser.find_element(By.ID, "file-title").text.endswith("/robots.txt")
     about = browser.find_element(By.ID, "file-about").text
     assert about.startswith(
-        "As read for Scrapy by StrictRobotParser and ProtegoRobotParser. Dropped without a line: 1 ("
+        "As read for Scrapy by StrictRobotParser and ProtegoRobotParser. "
+        "Dropped, but not counted at a line: 1 ("
     )
     assert line(browser, 1) == ("", "# of a town", set())
     drops, text, classes = line(browser, 2)

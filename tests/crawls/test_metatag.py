@@ -165,6 +165,17 @@ def test_each_way_to_enable_it_works(way: str) -> None:
     assert set(seen.notes["items"]) == ({"/last"} if potto else {"/next", "/last"})
 
 
+def test_a_subclass_replaces_the_middleware_of_the_add_on() -> None:
+    subclass = "tests.helpers.components.derived.ExceptOwnPages"
+    settings = {**SETTINGS, "SPIDER_MIDDLEWARES": {subclass: 100}}
+    answers = {path: page(tagged("none"), f"{path}/next") for path in ("/own", "/other")}
+    with Site(answers=answers) as site:
+        seen = follow(site, *answers, settings=settings)
+    assert site.pages() == ["/other", "/own", "/own/next"]
+    assert sorted(seen.notes["items"]) == ["/own", "/own/next"]
+    assert seen.log_lines("INFO", f"{subclass} replaces scrapy_norobots.RobotsMetaMiddleware")
+
+
 def test_dont_obey_robotstxt_exempts_the_items_of_a_page_but_not_its_links() -> None:
     with Site(answers={"/": page(tagged("none"), "/next", "/marked")}) as site:
         start = {"url": f"{site.url}/", "meta": {"dont_obey_robotstxt": True}}

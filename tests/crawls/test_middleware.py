@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from scrapy import Request, signals
+from scrapy import Request, signals, version_info
 
-from tests.helpers.running.crawling import ADDON, crawl, run_crawl, with_no_origin
+from tests.helpers.running.crawling import ADDON, IN_ORDER, crawl, run_crawl, with_no_origin
 from tests.helpers.sites import Answer, Site, page
 
 ROBOTS = """\
@@ -82,7 +82,7 @@ def test_dropped_start_requests_do_not_fill_the_log() -> None:
     assert len(seen.drops) == 30
     assert len(seen.log_lines("WARNING: Forbidden by robots.txt")) == 20
     assert len(seen.log_lines("DEBUG: Forbidden by robots.txt")) == 10
-    assert len(seen.log_lines("WARNING: Further forbidden start requests")) == 1
+    assert len(seen.log_lines("WARNING: Further dropped start requests")) == 1
 
 
 def test_text_from_robots_txt_is_escaped_in_log_and_message() -> None:
@@ -177,9 +177,19 @@ def test_the_url_that_aiohttp_sends_is_checked() -> None:
     )
 
 
-def check_what_goes_out(mode: str, settings: dict[str, Any]) -> None:
+def test_the_url_that_the_http2_handler_sends_is_checked(tls: tuple[Path, Path]) -> None:
+    pytest.importorskip("h2")
+    from tests.helpers.sites.http2 import Http2Site  # it needs h2
+
+    if version_info < (2, 16):
+        pytest.skip("the HTTP/2 handler of this Scrapy does not work with new versions of pyOpenSSL")
+    handler = "scrapy.core.downloader.handlers.http2.H2DownloadHandler"
+    check_what_goes_out("asyncio", {**ADDON, "DOWNLOAD_HANDLERS": {"https": handler}}, Http2Site(tls))
+
+
+def check_what_goes_out(mode: str, settings: dict[str, Any], server: Site | None = None) -> None:
     """If robots.txt forbids exactly the targets that were sent, the requests are dropped."""
-    with Site() as site:
+    with server or Site() as site:
         requests = [{"url": f"{site.url}{trick}", "dont_filter": True} for trick in TRICKS]
         crawl(*requests, mode=mode, settings=settings)
         sent = site.pages()
@@ -207,6 +217,20 @@ def test_a_url_without_an_origin_is_dropped() -> None:
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"] * 2
     for drop, port in zip(sorted(seen.drops, key=lambda drop: drop.url), ("99999", "no"), strict=True):
         assert f"the URL is invalid: port '{port}' in " in drop.text
+
+
+@pytest.mark.parametrize("has_host", [False, True], ids=["invalid URL", "invalid slot"])
+def test_a_request_without_a_download_slot_fails_alone(has_host: bool) -> None:
+    """Scrapy's default queue would not take it, but others do."""
+    with Site(ROBOTS) as site:
+        odd = {"url": f"{site.url}/odd", "meta": {"download_slot": []}}
+        if not has_host:
+            odd = with_no_origin("http://[::1/")
+        urls = [f"{site.url}/{number}" for number in range(8)]
+        settings = {**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": 2}
+        seen = crawl(*urls[:4], {**odd, "dont_filter": True}, *urls[4:], settings=settings)
+    assert len(seen.pages) == 8
+    assert [drop.url for drop in seen.drops] == [odd["url"]]
 
 
 # URLs that Scrapy accepts in a request, though the parser refuses some of them: "{host}" is a real site.
@@ -328,6 +352,21 @@ def test_robots_parsed_is_sent_with_a_robot_parser() -> None:
             spider="tests.helpers.spiders.noting.Listening",
         )
     assert seen.notes == {"parsed": [["StrictRobotParser", f"{site.url}/", False]], "delays": [None]}
+
+
+@pytest.mark.skipif(not hasattr(signals, "robots_parsed"), reason="this version of Scrapy has no such signal")
+@pytest.mark.parametrize("ttl", [0, 100])
+def test_a_handler_of_robots_parsed_can_download_a_page_of_the_site(mode: str, ttl: int) -> None:
+    with Site(ROBOTS) as site:
+        seen = crawl(
+            f"{site.url}/",
+            spider="tests.helpers.spiders.noting.DownloadsWhenParsed",
+            settings={**ADDON, "NOROBOTS_TTL": ttl},
+            mode=mode,
+            timeout=20,
+        )
+    assert seen.pages == [f"{site.url}/"]
+    assert seen.notes == {"status": 200}
 
 
 def test_the_users_parser_decides_and_is_named() -> None:

@@ -26,6 +26,21 @@ def test_a_rendering_service_is_checked_by_the_rules_of_the_rendered_page(mode: 
     assert f"{site.url}/back/1 is forbidden" in "".join(drop.text for drop in seen.drops)
 
 
+def test_a_page_that_a_middleware_names_is_checked_by_its_own_rules() -> None:
+    """Even if the rules of the service, for which the request has waited, have expired meanwhile."""
+    with Site("") as service, Site(RULES, host="127.0.0.2") as site:
+        settings = {
+            **ADDON,
+            "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.NamesThePage": 50},
+            "PAGE": f"{site.url}/back/1",
+            "NOROBOTS_TTL": 0,
+            "NOROBOTS_TTL_MIN": 0,
+        }
+        seen = crawl(f"{service.url}/render", settings=settings)
+    assert service.pages() == []
+    assert [drop.line for drop in seen.drops] == [2]
+
+
 def test_a_request_with_a_bad_url_ends_with_an_error_and_is_not_sent() -> None:
     with Site() as service:
         seen = crawl({"url": f"{service.url}/render", "meta": {"norobots_url": "/back/"}})

@@ -206,6 +206,18 @@ def test_requests_moved_to_another_slot_do_not_wait_for_the_first() -> None:
     assert len(seen.pages) == 40
 
 
+def test_requests_go_on_if_one_before_them_has_changed_its_slot_since() -> None:
+    middleware = "tests.helpers.components.middlewares.LeavesForAnotherSlot"
+    settings = {
+        **ADDON,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+        "DOWNLOADER_MIDDLEWARES": {middleware: 543},
+    }
+    with Site(RULES) as site:
+        seen = crawl(*(f"{site.url}/{page}" for page in range(5)), settings=settings, timeout=20)
+    assert len(seen.pages) == 5
+
+
 @pytest.mark.parametrize(
     ("slow", "delay"),
     [
@@ -240,6 +252,41 @@ def test_requests_that_wait_for_a_delay_take_no_place(slow: int, delay: float) -
     asked = "".join("f" if hit.host == fast else "s" for hit in site.hits if hit.target != "/robots.txt")
     # As long as the fast host has pages, only few of the others come in a row.
     assert len(max(asked[: asked.rindex("f")].split("f"), key=len)) <= 6
+
+
+def test_a_slot_with_a_delay_sends_pages_before_the_others_have_come(mode: str) -> None:
+    all_asked = threading.Barrier(4, timeout=PATIENCE)
+    with Site(RULES, {f"/{number}": Answer(before=all_asked.wait) for number in range(4)}) as site:
+        urls = [f"{site.url}/{number}" for number in range(4)]
+        seen = crawl(*urls, settings={**ADDON, "DOWNLOAD_DELAY": 0.1}, mode=mode)
+    assert sorted(seen.pages) == urls
+    assert not all_asked.broken
+
+
+def test_a_response_that_a_middleware_keeps_holds_up_no_others_of_its_slot(mode: str) -> None:
+    settings = {
+        **ADDON,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+        "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.AnswersTogether": 543},
+    }
+    with Site(RULES) as site:
+        seen = crawl(*(f"{site.url}/{page}" for page in range(4)), settings=settings, mode=mode, timeout=20)
+    assert len(seen.pages) == 4
+
+
+@pytest.mark.parametrize("delay", [0, 0.1], ids=["no delay", "a delay"])
+def test_a_request_that_a_middleware_keeps_holds_up_no_others_of_its_slot(delay: float, mode: str) -> None:
+    settings = {
+        **ADDON,
+        **IN_ORDER,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+        "DOWNLOAD_DELAY": delay,
+        "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.WaitsForToken": 543},
+    }
+    with Site(RULES) as site:
+        urls = [f"{site.url}/page", f"{site.url}/token"]
+        seen = crawl(*urls, settings=settings, mode=mode, timeout=20)
+    assert sorted(seen.pages) == urls
 
 
 def test_cached_pages_wait_for_no_delay(mode: str, tmp_path: Path) -> None:

@@ -345,6 +345,7 @@ def test_a_file_is_read_once_however_its_folder_is_named(evidence: Path, tmp_pat
         ([], "nothing to do: expected FOLDER...\n"),
         (["-"], "no such option: -"),
         (["none"], "none: is not a folder"),
+        (["n" * 300], f"{'n' * 300}: File name too long"),
         (["."], ".: has no evidence: no file ends in .warc.gz or .decisions.jsonl.gz"),
     ],
 )

@@ -141,6 +141,16 @@ def test_the_shell_shows_what_the_site_sends(sample: str, tmp_path: Path) -> Non
     assert site.targets() == ["/robots.txt", "/", "/robots.txt"]
 
 
+def test_the_shell_obeys_the_rules_for_the_user_agent_of_its_spider(tmp_path: Path) -> None:
+    with Site("User-agent: SpiderBot\nDisallow: /\n") as site:
+        folder = make_project(tmp_path, site.url)
+        spiders = folder / "spiders.py"
+        spiders.write_text(spiders.read_text().replace("name =", 'user_agent = "SpiderBot/1.0"\n    name ='))
+        done = scrapy("shell", "--spider", "checked", f"{site.url}/", "-c", "response", folder=folder)
+    assert site.targets() == ["/robots.txt"], done.stderr
+    assert site.hits[0].headers["user-agent"] == "SpiderBot/1.0"
+
+
 def test_the_view_command_shows_what_the_site_sends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BROWSER", "true")
     with Site(RULES) as site:

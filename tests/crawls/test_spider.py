@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from typing import Any
 
 import pytest
-from scrapy.core.downloader import Downloader
 from scrapy.settings import default_settings
 
 from tests.helpers.running import processes
-from tests.helpers.running.crawling import MODE_SETTINGS, MODES
+from tests.helpers.running.crawling import CAN_HAVE_NO_LIMIT, MODE_SETTINGS, MODES
 from tests.helpers.running.items import Job
 
 
@@ -25,17 +23,10 @@ def run(items: int, mode: str = MODES[0], settings: dict[str, Any] | None = None
     return Job(**json.loads(done.stdout))
 
 
-NO_LIMIT = pytest.param(
-    0,
-    10,
-    marks=pytest.mark.skipif(
-        "0 <" not in inspect.getsource(Downloader.needs_backout),
-        reason="0 means that nothing is downloaded, before 2.18",
-    ),
-)
+NO_LIMIT = [pytest.param(limit, 10, marks=CAN_HAVE_NO_LIMIT) for limit in (0, -1)]
 
 
-@pytest.mark.parametrize(("limit", "most"), [(1, 1), (3, 3), (16, 10), NO_LIMIT])
+@pytest.mark.parametrize(("limit", "most"), [(1, 1), (3, 3), (16, 10), *NO_LIMIT])
 def test_items_are_worked_on_in_turn_as_many_at_a_time_as_requests(limit: int, most: int, mode: str) -> None:
     done = run(10, mode, {"CONCURRENT_REQUESTS": limit})
     assert sorted(done.done) == list(range(10))

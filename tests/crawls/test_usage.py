@@ -118,12 +118,28 @@ def test_statements_of_pages_are_in_the_meta_of_responses(mode: str) -> None:
     assert seen.stats["norobots/usage/page/tdm-reservation"] == 2
 
 
+def test_what_the_response_to_a_request_for_robots_txt_states_is_not_counted() -> None:
+    moved = Answer(status=301, headers={"Location": "/moved.txt"})
+    with Site(moved, {"/moved.txt": Answer(headers={"tdm-reservation": "1"})}) as site:
+        seen = crawl(f"{site.url}/", spider=SPIDER, settings=USAGE)
+    assert site.targets() == ["/robots.txt", "/moved.txt", "/"]
+    assert not [name for name in seen.stats if name.startswith("norobots/usage")]
+
+
 def test_what_pages_say_is_not_obeyed() -> None:
     answers = {"/": Answer(headers={"Content-Usage": "bots=n"})}
     with Site("", answers) as site:
         seen = crawl(f"{site.url}/", spider=SPIDER, settings={**USAGE, "NOROBOTS_PURPOSES": ["search"]})
     assert not seen.drops
     assert seen.notes["/"]["robots_txt"] == []
+
+
+def test_the_response_to_an_overridden_request_with_an_invalid_norobots_url_is_accepted() -> None:
+    with Site(RULES) as site:
+        meta = {"dont_obey_robotstxt": True, "norobots_url": "town.example"}
+        seen = crawl({"url": f"{site.url}/", "meta": meta}, spider=SPIDER, settings=USAGE)
+    assert seen.notes == {"/": None}
+    assert "log_count/ERROR" not in seen.stats
 
 
 def test_nothing_is_read_by_default() -> None:

@@ -6,14 +6,21 @@ Every crawl of the tests checks at its end that nothing is left in the scheduler
 
 from __future__ import annotations
 
-import inspect
 import threading
 from typing import Any
 
 import pytest
-from scrapy.core.downloader import Downloader
 
-from tests.helpers.running.crawling import ADDON, MODES, PLAIN_QUEUE, QUEUE, Crawl, crawl
+from tests.helpers.running.crawling import (
+    ADDON,
+    CAN_HAVE_NO_LIMIT,
+    IN_ORDER,
+    MODES,
+    PLAIN_QUEUE,
+    QUEUE,
+    Crawl,
+    crawl,
+)
 from tests.helpers.sites import Answer, Site
 
 RULES = "User-agent: *\nDisallow: /back/\n"
@@ -74,19 +81,34 @@ def test_a_slow_host_does_not_stall_others(mode: str) -> None:
             {"DOWNLOAD_SLOTS": {"127.0.0.2": {"concurrency": 1, "delay": 0.01}}}, id="DOWNLOAD_SLOTS"
         ),
         pytest.param({"SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE}, id="plain queue"),
-        pytest.param(
-            {"CONCURRENT_REQUESTS": 0},
-            id="no limit",
-            marks=pytest.mark.skipif(
-                "0 <" not in inspect.getsource(Downloader.needs_backout),
-                reason="0 means that nothing is downloaded, before 2.18",
-            ),
-        ),
+        pytest.param({"CONCURRENT_REQUESTS": 0}, id="no limit", marks=CAN_HAVE_NO_LIMIT),
     ],
 )
 def test_a_slow_host_does_not_stall_others_with_settings(settings: dict[str, Any]) -> None:
     _, log = crawl_beside_a_slow_host(**settings)
     assert log[:HEALTHY_PAGES] == ["healthy"] * HEALTHY_PAGES
+
+
+@CAN_HAVE_NO_LIMIT
+def test_a_number_of_requests_below_0_is_no_limit() -> None:
+    # Without a reactor, Scrapy's own handlers download nothing then.
+    _, log = crawl_beside_a_slow_host("asyncio", CONCURRENT_REQUESTS=-1)
+    assert log[:HEALTHY_PAGES] == ["healthy"] * HEALTHY_PAGES
+
+
+@CAN_HAVE_NO_LIMIT
+def test_without_a_limit_the_pages_of_a_host_do_not_stall_others() -> None:
+    done = threading.Event()
+    waited: list[bool] = []
+    first = Answer(before=lambda: waited.append(done.wait(PATIENCE)))
+    with (
+        Site(RULES, {"/0": first}) as slow,
+        Site(RULES, {"/": Answer(before=done.set)}, host="127.0.0.2") as other,
+    ):
+        settings = {**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": 0, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+        seen = crawl(*(f"{slow.url}/{number}" for number in range(8)), f"{other.url}/", settings=settings)
+    assert len(seen.pages) == 9
+    assert waited == [True]
 
 
 def test_a_slow_host_does_not_pull_the_queue_into_memory() -> None:

@@ -13,6 +13,8 @@ import scrapy
 
 from scrapy_norobots import events
 from scrapy_norobots.features import FEATURES
+from scrapy_norobots.features.report.counters import Counters
+from scrapy_norobots.features.report.facts import facts_of
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.rules.access import NOT_NOW, PRESETS, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
@@ -139,6 +141,17 @@ def test_the_docs_have_every_meta_key_of_the_plugin() -> None:
     # Scrapy's own keys: one that its older versions do not know, one that means a little less here.
     assert documented == ours - {"is_start_request"} | {"dont_obey_robotstxt"}
     assert "dont_obey_robotstxt" in used
+
+
+def test_the_docs_have_every_key_of_a_json_report() -> None:
+    table = (DOCS / "report.md").read_text().partition("## The JSON report")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(facts_of(Counters(0), {}))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_middleware_takes_the_spider_that_older_versions_of_scrapy_pass(page: Path) -> None:
+    for arguments in re.findall(r"def process_request\((.+?)\)", page.read_text()):
+        assert arguments == "self, request, spider=None"
 
 
 def place(file: Path) -> str:

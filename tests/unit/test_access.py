@@ -216,6 +216,22 @@ def test_a_304_renews_rules_and_their_headers() -> None:
     )
 
 
+def test_a_304_without_an_age_does_not_have_that_of_the_file() -> None:
+    """A cache on the way had the file for an hour before it asked the site again."""
+    headers = {"etag": '"1"', "cache-control": "max-age=7200", "age": "3600"}
+    previous = judge(replace(FOUND, headers=headers))
+    access = judge(Snapshot(ORIGIN, FOUND.url, 2 * HOUR, status=304), previous)
+    assert access.lifetime > 1.8 * previous.lifetime
+
+
+def test_a_304_without_a_date_does_not_have_that_of_the_file() -> None:
+    headers = {"etag": '"1"', "date": "Thu, 01 Jan 1970 00:00:00 GMT"}
+    previous = judge(replace(FOUND, headers=headers))
+    expires = {"expires": "Thu, 01 Jan 1970 11:00:00 GMT"}
+    access = judge(Snapshot(ORIGIN, FOUND.url, 10 * HOUR, status=304, headers=expires), previous)
+    assert access.lifetime <= HOUR
+
+
 def test_a_redirect_that_cannot_be_followed_allows_only_by_rfc_9309() -> None:
     kinds = {preset: judge(replace(FOUND, status=302), policy=preset).kind for preset in PRESETS}
     assert kinds == {
@@ -242,6 +258,14 @@ def test_a_304_to_a_request_without_a_condition_is_a_failure(known: Snapshot) ->
     assert access.failure.failures == 1
     assert access.snapshot == known
     assert not judge(replace(FOUND, status=304, time=TIMES.stale_ttl + 1), judge(known)).stale
+
+
+def test_a_proxy_closes_an_origin_whose_rules_are_too_old_to_its_own_requests_only() -> None:
+    failed = replace(LOST, time=TIMES.stale_ttl + 1, local_failure=True, proxy="http://proxy.example")
+    access = judge(failed, judge(FOUND))
+    assert access.is_closed_for_now
+    assert access.applies_to("http://proxy.example")
+    assert not access.applies_to("")
 
 
 def test_an_origin_is_closed_for_now_if_that_may_change() -> None:

@@ -47,6 +47,14 @@ def test_a_file_may_have_at_most_maxsize_bytes(name: str) -> None:
         decode(sent, ENCODINGS[name], len(body) - 1)
 
 
+@pytest.mark.parametrize("encoding", ["", "identity"])
+def test_a_plain_file_may_have_at_most_maxsize_bytes(encoding: str) -> None:
+    """A download handler, or a middleware that answers, may ignore the meta key download_maxsize."""
+    assert decode(RULES, encoding, len(RULES)) == RULES
+    with pytest.raises(ValueError, match=f"^it has more than {len(RULES) - 1} bytes$"):
+        decode(RULES, encoding, len(RULES) - 1)
+
+
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
 def test_several_members_are_one_file(encoding: str) -> None:
     compress = COMPRESSORS[encoding]

@@ -6,10 +6,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import pytest
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred, DeferredSemaphore
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
@@ -176,6 +177,93 @@ def test_a_store_is_in_use_again_when_each_method_works(
         assert len(caplog.records) == 1
         await circuit.breaker.save((FOUND,), 0)
         assert len(caplog.records) == 2
+
+    asyncio.run(work())
+
+
+def test_an_unlock_that_failed_does_not_keep_a_store_from_use(
+    circuit: Circuit, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A crawl may never unlock again."""
+
+    async def work() -> None:
+        circuit.store.mood = fail
+        await circuit.breaker.unlock(ORIGIN)
+        circuit.now += PAUSE
+        circuit.store.mood = None
+        assert await circuit.breaker.load(ORIGIN) == (FOUND,)
+        assert await circuit.breaker.lock(ORIGIN, 60) == (False, (LOST,))
+        circuit.store.mood = lambda: asyncio.sleep(0)
+        assert await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(3))) == [(FOUND,)] * 3
+
+    asyncio.run(work())
+    assert caplog.messages[-1] == "the store works again and is in use"
+
+
+def test_a_call_that_is_cancelled_is_no_failure(circuit: Circuit) -> None:
+    """Where asyncio does not run, Twisted's exception cancels the extension of a lock."""
+
+    async def cancelled() -> None:
+        raise CancelledError
+
+    async def work() -> None:
+        circuit.store.mood = cancelled
+        with pytest.raises(CancelledError):
+            await circuit.breaker.lock(ORIGIN, 60)
+        circuit.store.mood = None
+        assert await circuit.breaker.load(ORIGIN) == (FOUND,)
+
+    asyncio.run(work())
+    assert circuit.failures == 0
+
+
+@pytest.mark.parametrize("is_cancelled_first", [False, True])
+def test_a_queued_call_that_is_cancelled_when_it_is_its_turn_keeps_no_slot(
+    circuit: Circuit, is_cancelled_first: bool
+) -> None:
+    """Else all calls would wait for ever after as many of them as the store has slots."""
+    if not can_wait_for_deferreds():
+        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
+
+    async def work() -> None:
+        circuit.breaker._slots = DeferredSemaphore(1)
+        gate = asyncio.Event()
+        circuit.store.mood = gate.wait
+        running = asyncio.ensure_future(circuit.breaker.load(ORIGIN))
+        queued = asyncio.ensure_future(circuit.breaker.lock(ORIGIN, 60))
+        await asyncio.sleep(0)
+        # Both are done in the same iteration of the event loop, in which the running call gives its slot on.
+        cancel = partial(asyncio.get_running_loop().call_soon, queued.cancel)
+        for step in (cancel, gate.set) if is_cancelled_first else (gate.set, cancel):
+            step()
+        await running
+        with pytest.raises(asyncio.CancelledError):
+            await queued
+        assert await asyncio.wait_for(circuit.breaker.load(ORIGIN), 1) == (FOUND,)
+
+    asyncio.run(work())
+
+
+def test_a_queued_call_that_is_cancelled_gives_no_slot_back(circuit: Circuit) -> None:
+    """Else more calls would run at once than the store allows."""
+    if not can_wait_for_deferreds():
+        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
+
+    async def work() -> None:
+        circuit.breaker._slots = DeferredSemaphore(1)
+        gate = asyncio.Event()
+        circuit.store.mood = gate.wait
+        running, queued = (asyncio.ensure_future(circuit.breaker.load(ORIGIN)) for _ in range(2))
+        await asyncio.sleep(0)
+        queued.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await queued
+        later = asyncio.ensure_future(circuit.breaker.load(ORIGIN))
+        await asyncio.sleep(0)
+        assert circuit.store.calls == 1
+        gate.set()
+        for found in await asyncio.gather(running, later):
+            assert found == (FOUND,)
 
     asyncio.run(work())
 

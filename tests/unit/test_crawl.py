@@ -39,6 +39,7 @@ TOWN = SimpleNamespace(name="town")
 def crawl_report(spider: Any = TOWN, **settings: Any) -> CrawlReport:
     crawler = SimpleNamespace(spider=spider, spidercls=None, settings=Settings(settings))
     crawler.stats = MemoryStatsCollector(SimpleNamespace(settings=Settings()))  # type: ignore[arg-type]
+    crawler.engine = SimpleNamespace(_slot=SimpleNamespace(scheduler=SimpleNamespace(parking=object())))
     config = Config.from_settings(crawler.settings)
     return CrawlReport(crawler, config, datetime.now(timezone.utc))  # type: ignore[arg-type]
 
@@ -125,6 +126,15 @@ def test_a_change_of_an_origin_is_one_line(case: str, caplog: pytest.LogCaptureF
 
 def test_requests_to_a_closed_origin_are_dropped_without_retries(caplog: pytest.LogCaptureFixture) -> None:
     load(crawl_report(NOROBOTS_RETRY_CLOSED=0), access(503))
+    assert "requests to http://town0.example are dropped" in said(caplog)[0]
+
+
+def test_requests_to_a_closed_origin_are_dropped_without_a_place_to_wait(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    report = crawl_report()
+    report._crawler.engine._slot.scheduler = object()  # type: ignore[union-attr]
+    load(report, access(503))
     assert "requests to http://town0.example are dropped" in said(caplog)[0]
 
 
@@ -301,6 +311,13 @@ def test_the_end_says_all_that_was_counted(tmp_path: Path, caplog: pytest.LogCap
     summary, written = said(caplog)
     assert summary.startswith("INFO: robots.txt in this crawl (to\\x1bwn)\n")
     assert written == f"INFO: The robots.txt report was written to {path}"
+
+
+def test_the_reason_may_be_any_object(tmp_path: Path) -> None:
+    """As with `CloseSpider(response.status)`."""
+    path = tmp_path / "report.json"
+    crawl_report(NOROBOTS_REPORT=str(path)).finish(404)  # type: ignore[arg-type]
+    assert json.loads(path.read_text())["crawl"]["reason"] == "404"
 
 
 def test_a_file_that_cannot_be_written_at_the_end_is_an_error_and_the_others_are_written(

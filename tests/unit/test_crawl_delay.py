@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import logging
 import random
+import time
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
+from weakref import ref
 
 import pytest
 from scrapy import Request
@@ -16,7 +20,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_norobots.events import Events, OriginLoaded
 from scrapy_norobots.features import crawl_delay
-from scrapy_norobots.features.crawl_delay import SlotDelays
+from scrapy_norobots.features.crawl_delay import SlotDelays, turns
 from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.delay_values import ProtegoDelay
 from scrapy_norobots.rules.parser import AllRules
@@ -25,6 +29,7 @@ from scrapy_norobots.scrapy_api.internals import (
     least_delay,
     least_own_delay,
     now,
+    seconds_to_turn,
     set_crawl_delay,
 )
 from scrapy_norobots.standard import Origin, RobotsTxt
@@ -106,6 +111,59 @@ def test_a_slot_keeps_at_least_its_crawl_delay_and_at_least_its_own_delay() -> N
     assert crawl_delay_of(slot) == 0.0
 
 
+class SharedTurns:
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+
+    def keep(self, slot: Any, site: str, delay: float, not_before: float = 0.0) -> None:
+        self.waits.append(not_before - now())
+
+
+class Turns:
+    def seconds(self, slot: Any) -> float:
+        return 2.0
+
+
+def test_the_classes_of_slots_do_not_keep_the_turns_of_a_crawl_that_is_over() -> None:
+    slot, turns = Slot(8, 0.0, 0), Turns()
+    set_crawl_delay(slot, 5.0, turns)
+    assert seconds_to_turn(slot) == 2.0
+    weak = ref(turns)
+    del turns
+    gc.collect()
+    assert weak() is None
+    assert seconds_to_turn(slot) == 0.0
+
+
+class SlowTurns:
+    """Turns that begin at once, and that a Redis far away gives."""
+
+    taken = 0
+
+    async def take(self, site: str, delay: float, tolerance: float, least: float) -> float:
+        self.taken += 1
+        await asyncio.sleep(0.1)
+        return 0.0
+
+
+@pytest.mark.parametrize("delay", [0.0001, 0.01])
+def test_a_turn_can_be_used_if_redis_takes_longer_than_the_delay(
+    delay: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = SlowTurns()
+    monkeypatch.setattr(turns, "open_turns", lambda _: slow)
+    crawler: Any = SimpleNamespace(engine=None, signals=SimpleNamespace(connect=lambda *_: None))
+
+    async def work() -> None:
+        fleet, slot = turns.FleetTurns(crawler, "redis://town.example"), Slot(8, 0.0, 0)
+        fleet.keep(slot, "town.example", delay)
+        while slow.taken < 20 and fleet.seconds(slot):
+            await asyncio.sleep(0.001)
+
+    asyncio.run(work())
+    assert slow.taken < 20
+
+
 @pytest.mark.parametrize(("jitter", "least"), [(0, 10.0), (0.5, 5.0), (1, 0.0), (1.5, 0.0), (None, 5.0)])
 def test_the_shortest_delay_depends_on_the_jitter(jitter: float | None, least: float) -> None:
     slot = SimpleNamespace(delay=10.0, **({} if jitter is None else {"jitter": jitter}))
@@ -171,6 +229,14 @@ def test_a_redirected_request_leaves_the_slot_of_the_first_host_but_not_one_of_t
 
     assert slot_after_redirect("first.example") is None
     assert slot_after_redirect("a proxy") == "a proxy"
+
+
+@pytest.mark.parametrize("urls", [None, 5, "town", [None], [5], ["http://["]])
+@pytest.mark.parametrize("more", [{}, {"download_slot": "own"}])
+def test_a_request_may_have_any_redirect_urls(delays: SlotDelays, urls: object, more: dict[str, Any]) -> None:
+    request = page(redirect_urls=urls, **more)
+    delays.use_slot_of_host(request)
+    assert request.meta == {"redirect_urls": urls, **more}
 
 
 def test_a_new_slot_continues_the_delay_of_a_collected_one(delays: SlotDelays, downloader: SlotsOnly) -> None:
@@ -268,6 +334,18 @@ def test_a_crawl_delay_is_counted_and_a_warning_if_it_is_not_kept(
         if name.startswith(prefix)
     }
     assert counted == kept
+
+
+def test_the_first_turn_does_not_wait_for_the_clock_of_another_machine(delays: SlotDelays) -> None:
+    """The machine that has downloaded the file is four minutes ahead."""
+    shared = SharedTurns()
+    delays._turns = cast("turns.FleetTurns", shared)
+    body = b"User-agent: *\nCrawl-delay: 2\n"
+    found = access(body=body)
+    assert isinstance(found.rules, RobotsTxt)
+    ahead = replace(found.snapshot, time=time.time() + 240)
+    load(delays, replace(found, snapshot=ahead, rules=AllRules([found.rules], ProtegoDelay(body))))
+    assert 0 < max(shared.waits) <= 2
 
 
 def test_after_20_warnings_about_crawl_delays_further_ones_are_at_debug_level(

@@ -28,6 +28,13 @@ def test_decisions_of_a_crawl_are_a_line_each() -> None:
     }
 
 
+def test_a_decision_is_not_older_than_its_file_whatever_a_clock_says() -> None:
+    """A clock was set back, or that of another process which shares the store is ahead."""
+    line = DecisionLines(dry_run=False).line(made(f"{TOWN}/", access(when=TIME + 60), TIME))
+    facts = json.loads(line)
+    assert facts["time"] == facts["robots_time"]
+
+
 def test_digests_are_remembered_for_a_bounded_number_of_files() -> None:
     lines = DecisionLines(dry_run=False)
     for number in range(20_100):

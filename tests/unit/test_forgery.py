@@ -11,19 +11,15 @@ import gzip
 import json
 import re
 import shutil
-from base64 import b32encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from hashlib import sha1, sha256
-from io import BytesIO
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scrapy.http import Response
-from warcio.archiveiterator import ArchiveIterator
-from warcio.recordloader import ArcWarcRecord
 from warcio.warcwriter import WARCWriter
 
 from scrapy_norobots.features.evidence import writer as writer_module
@@ -31,15 +27,41 @@ from scrapy_norobots.features.evidence.answers import Answer, Copy
 from scrapy_norobots.features.evidence.audit import Audit
 from scrapy_norobots.features.evidence.decisions import Made
 from scrapy_norobots.features.evidence.fields import AIOHTTP, DRY_RUN, MULTIVALUE, PARSERS, POLICY, digest_of
-from scrapy_norobots.features.evidence.gzip_file import GzipFile
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.access import PRESETS
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Reason
-from tests.helpers.judges.evidence import files, lines_of, seal, write_lines
+from tests.helpers.judges.evidence import files, seal
+from tests.helpers.samples.changes import (
+    Change,
+    both,
+    copy,
+    cut,
+    decisions_file,
+    recompressed,
+    remove,
+    rename,
+    repeat,
+    swap,
+    swap_files,
+    unlink,
+    warc,
+    with_block,
+    with_field,
+    with_header,
+    with_kind,
+    with_line,
+    with_lines,
+    with_members,
+    with_setting,
+    with_status,
+    with_text,
+    without_digest,
+    without_field,
+    without_line_feed,
+)
 from tests.helpers.samples.made_up import (
     ABOUT,
-    BODY_MAX,
     JUDGE,
     TIME,
     TOWN,
@@ -49,8 +71,6 @@ from tests.helpers.samples.made_up import (
     made,
     strict,
 )
-
-Change = Callable[[Path], object]
 
 VILLAGE, SHUT = TOWN._replace(host="village.example"), TOWN._replace(host="shut.example")
 
@@ -106,209 +126,30 @@ def texts(folder: Path, *heads: str) -> list[str]:
     return [f"{problem.place}: {problem.text}" for problem in audit.problems()]
 
 
-def decisions_file(folder: Path, number: int = 1) -> Path:
-    return folder / f"town-1-{number:05}.decisions.jsonl.gz"
-
-
-def warc(folder: Path, number: int = 1) -> Path:
-    return folder / f"town-1-{number:05}.warc.gz"
-
-
 LINES = 14  # in the file of the run: 12 decisions, and the opening and the closing line
-
-
-def with_lines(change: Callable[[list[dict[str, Any]]], object], *, sealed: bool = False) -> Change:
-    """Change the list of the lines."""
-
-    def apply(folder: Path) -> None:
-        found = lines_of(decisions_file(folder))
-        change(found)
-        write_lines(decisions_file(folder), found)
-        if sealed:
-            seal(folder)
-
-    return apply
-
-
-def with_line(number: int, sealed: bool = False, **changes: Any) -> Change:
-    return with_lines(lambda found: found[number].update(changes), sealed=sealed)
-
-
-def with_records(
-    change: Callable[[int, ArcWarcRecord], list[ArcWarcRecord]], *, sealed: bool = False, number: int = 1
-) -> Change:
-    """Write the records anew that a function returns for each."""
-
-    def apply(folder: Path) -> None:
-        path = warc(folder, number)
-        with path.open("rb") as file, path.with_suffix(".new").open("wb") as new:
-            writer = WARCWriter(new, gzip=True, warc_version="1.1")
-            for place, record in enumerate(ArchiveIterator(file)):
-                for changed in change(place, record):
-                    writer.write_record(changed)
-        path.with_suffix(".new").replace(path)
-        if sealed:
-            seal(folder)
-
-    return apply
-
-
-def with_block(place: int, old: bytes, new: bytes, *, is_stale: bool = False, sealed: bool = True) -> Change:
-    """Replace bytes in the payload of a record, with or without the digests that WARC tools know."""
-
-    def change(at: int, record: ArcWarcRecord) -> list[ArcWarcRecord]:
-        if at == place:
-            payload = record.raw_stream.read()
-            assert old in payload
-            payload = payload.replace(old, new)
-            digests = {name: record.rec_headers.get_header(name) for name in (BLOCK, PAYLOAD)}
-            record.raw_stream = BytesIO(payload)
-            record.length = record.payload_length = len(payload)
-            for name, digest in digests.items():
-                if digest and not is_stale:
-                    record.rec_headers.remove_header(name)
-        return [record]
-
-    return with_records(change, sealed=sealed)
-
-
-BLOCK, PAYLOAD = "WARC-Block-Digest", "WARC-Payload-Digest"
-
-
-def with_field(place: int, name: str, value: str | None, *, sealed: bool = True) -> Change:
-    """Change a field of a WARC record; None removes it."""
-
-    def change(at: int, record: ArcWarcRecord) -> list[ArcWarcRecord]:
-        if at == place:
-            record.rec_headers.remove_header(name)
-            if value is not None:
-                record.rec_headers.add_header(name, value)
-        return [record]
-
-    return with_records(change, sealed=sealed)
-
-
-def with_status(place: int, status: str) -> Change:
-    def change(at: int, record: ArcWarcRecord) -> list[ArcWarcRecord]:
-        if at == place:
-            record.http_headers.statusline = status
-            record.rec_headers.remove_header(BLOCK)
-        return [record]
-
-    return with_records(change, sealed=True)
-
-
-def with_setting(name: str, value: str, *, is_stale: bool = False, sealed: bool = True) -> Change:
-    line = f"{name}: {ABOUT[name]}\r\n".encode()
-    return with_block(0, line, f"{name}: {value}\r\n".encode(), is_stale=is_stale, sealed=sealed)
-
-
-def with_members(change: Callable[[list[bytes]], object], *, sealed: bool = True) -> Change:
-    """Change the list of the records as they are written."""
-
-    def apply(folder: Path) -> None:
-        found = [data for _, data in GzipFile(warc(folder)).members(BODY_MAX)]
-        change(found)
-        warc(folder).write_bytes(b"".join(map(gzip.compress, found)))
-        if sealed:
-            seal(folder)
-
-    return apply
-
-
-def without_digest(number: int) -> Change:
-    def change(found: list[bytes]) -> None:
-        found[number] = re.sub(rb"WARC-Block-Digest: .*\r\n", b"", found[number])
-
-    return with_members(change)
-
-
-def without_line_feed(folder: Path) -> None:
-
-    path = decisions_file(folder)
-    path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes())[:-1]))
-
-
-def with_text(old: str, new: str) -> Change:
-    """Replace a text in the lines as they are written."""
-
-    def apply(folder: Path) -> None:
-        path = decisions_file(folder)
-        text = gzip.decompress(path.read_bytes()).decode()
-        assert old in text
-        path.write_bytes(gzip.compress(text.replace(old, new, 1).encode()))
-
-    return apply
-
-
-def recompressed(path: Callable[[Path], Path]) -> Change:
-
-    def apply(folder: Path) -> None:
-        data = path(folder).read_bytes()
-        path(folder).write_bytes(data + gzip.compress(b""))
-
-    return apply
-
-
-def _remove(number: int, found: list[Any]) -> None:
-    del found[number]
-
-
-def _repeat(number: int, found: list[Any]) -> None:
-    found.insert(number, found[number])
-
-
-def _swap(number: int, found: list[Any]) -> None:
-    found[number], found[number + 1] = found[number + 1], found[number]
-
-
-def _cut(count: int, found: list[Any]) -> None:
-    del found[-count:]
-
-
-Place = Callable[[Path, int], Path]
-
-
-def _rename(kind: Place, name: str, folder: Path) -> None:
-    kind(folder, 1).rename(folder / name)
-
-
-def _unlink(kind: Place, number: int, folder: Path) -> None:
-    kind(folder, number).unlink()
-
-
-def _copy(kind: Place, number: int, folder: Path) -> None:
-    shutil.copy(kind(folder, 1), kind(folder, number))
-
-
-def _swap_files(kind: Place, folder: Path) -> None:
-    one, other = kind(folder, 1), kind(folder, 2)
-    data = one.read_bytes()
-    one.write_bytes(other.read_bytes())
-    other.write_bytes(data)
 
 
 def edited() -> Iterator[tuple[str, Change, str]]:
     """Yield changes that are made with an editor: a kind, the change, and what the audit says."""
     for number in range(1, LINES - 1):
-        yield "line removed", with_lines(partial(_remove, number)), "missing"
+        yield "line removed", with_lines(partial(remove, number)), "missing"
         yield (
             "line repeated",
-            with_lines(partial(_repeat, number)),
+            with_lines(partial(repeat, number)),
             "added, repeated or moved",
         )
         yield "line changed", with_line(number, url=f"{TOWN}/elsewhere"), "changed or removed (prev)"
     for number in range(1, LINES - 2):
         yield (
             "lines swapped",
-            with_lines(partial(_swap, number)),
+            with_lines(partial(swap, number)),
             "missing",
         )
     yield "line removed", with_lines(lambda found: found.pop(0)), "is not the opening line"
     for count in (1, 2, 5, LINES - 1):
         yield (
             "end removed",
-            with_lines(partial(_cut, count)),
+            with_lines(partial(cut, count)),
             "ended without a closing line (killed?)",
         )
     yield "line added", with_lines(lambda found: found.append(dict(found[3]))), "added, repeated or moved"
@@ -325,12 +166,12 @@ def edited() -> Iterator[tuple[str, Change, str]]:
     for name in ("town-2-00001", "town-1-00002", "pages"):
         yield (
             "file renamed",
-            partial(_rename, decisions_file, f"{name}.decisions.jsonl.gz"),
+            partial(rename, decisions_file, f"{name}.decisions.jsonl.gz"),
             "town",
         )
         yield (
             "file renamed",
-            partial(_rename, warc, f"{name}.warc.gz"),
+            partial(rename, warc, f"{name}.warc.gz"),
             "town",
         )
     yield (
@@ -342,7 +183,7 @@ def edited() -> Iterator[tuple[str, Change, str]]:
     for place in range(1, 5):
         yield (
             "record removed",
-            with_members(partial(_remove, place), sealed=False),
+            with_members(partial(remove, place), sealed=False),
             "its size or digest",
         )
         yield (
@@ -418,7 +259,7 @@ def sealed() -> Iterator[tuple[str, Change, str]]:
     ):
         yield (
             "answer removed",
-            with_members(partial(_remove, place)),
+            with_members(partial(remove, place)),
             name,
         )
     yield "status", with_status(1, "404 Not Found"), "but its status is 404"
@@ -435,49 +276,6 @@ def sealed() -> Iterator[tuple[str, Change, str]]:
         3, True, verdict="unreachable", reason="status", line=None, rule=None, parser=None,
         robots_digest=None, robots_time="2023-11-14T22:13:21.000000Z",
     ), "no answer for"  # fmt: skip
-
-
-def with_header(number: int, old: bytes, new: bytes) -> Change:
-    """Replace bytes in the header of a record, as it is written."""
-
-    def change(found: list[bytes]) -> None:
-        head, end, block = found[number].partition(b"\r\n\r\n")
-        assert old in head
-        found[number] = head.replace(old, new, 1) + end + block
-
-    return with_members(change)
-
-
-def with_kind(number: int, kind: bytes, body: bytes) -> Change:
-    """Make another record of one, with a body of its own."""
-
-    def change(found: list[bytes]) -> None:
-        head = re.sub(
-            rb"(?m)^(?:WARC-\w+-Digest|Content-\w+): .*\r\n",
-            b"",
-            found[number].partition(b"\r\n\r\n")[0] + b"\r\n",
-        )
-        head = re.sub(rb"WARC-Type: \w+", b"WARC-Type: " + kind, head)
-        digest = b32encode(sha1(body).digest())
-        found[number] = head + b"WARC-Block-Digest: sha1:%s\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n" % (
-            digest,
-            len(body),
-            body,
-        )
-
-    return with_members(change)
-
-
-def without_field(number: int, name: bytes, *, also: Change = lambda _: None) -> Change:
-    remove = with_members(
-        lambda found: found.__setitem__(number, re.sub(name + rb": .*\r\n", b"", found[number]))
-    )
-
-    def apply(folder: Path) -> None:
-        also(folder)
-        remove(folder)
-
-    return apply
 
 
 def of_records() -> Iterator[tuple[str, Change, str]]:
@@ -509,7 +307,7 @@ def of_records() -> Iterator[tuple[str, Change, str]]:
         yield "date", with_field(1, "WARC-Date", date), "its WARC-Date is"
     yield "date", with_field(1, "WARC-Date", "2001-01-01T00:00:00.000000Z"), "before the crawl began"
     yield "date", with_field(2, "WARC-Date", "2999-01-01T00:00:00.000000Z"), "before what is of 2999"
-    for code in ("99999999999999999999 Busy", "0503 Busy", "50 Busy", "abc"):
+    for code in ("99999999999999999999 Busy", "0503 Busy", "+50 Busy", "abc"):
         yield "status", with_status(2, code), "its HTTP status is invalid"
     yield "followed by", with_field(2, "Norobots-Followed-By", "lunch"), "is 'lunch'"
     yield "followed by", with_field(1, "Norobots-Followed-By", "redirect"), "no redirect that can be followed"
@@ -517,14 +315,14 @@ def of_records() -> Iterator[tuple[str, Change, str]]:
     unreachable = with_line(10, reason="error")
     for kind, words in ((b"metadata", "no norobots-error"), (b"conversion", "it is a conversion record")):
         change = with_kind(2, kind, b"x: y\r\n")
-        yield "kind", partial(_both, unreachable, change), words
+        yield "kind", partial(both, unreachable, change), words
     decided = with_lines(lambda found: found.__delitem__(slice(1, 10)))
     without = without_field(1, b"Norobots-Body-Digest")
-    yield "file that is not judged", partial(_both, decided, without), "nor an error that explains"
+    yield "file that is not judged", partial(both, decided, without), "nor an error that explains"
     yield "origin removed", without_field(2, b"Norobots-Origin"), "it has no Norobots-Origin"
     name = b"WARC-Filename: town-1-00001.warc.gz"
     yield "name", with_header(0, name, b"WARC-Filename: village-1-00001.warc.gz"), "of the file 'village"
-    yield "repeated", with_members(partial(_repeat, 1)), "WARC-Record-ID of another record"
+    yield "repeated", with_members(partial(repeat, 1)), "WARC-Record-ID of another record"
     yield (
         "setting",
         with_block(0, b"norobots-also-robots: []\r\n", b""),
@@ -539,11 +337,6 @@ def of_records() -> Iterator[tuple[str, Change, str]]:
     )
     hidden = b"norobots-evidence-allowed: False\r\nnorobots-python"
     yield "setting", with_block(0, b"norobots-python", hidden), "did not store allowed requests"
-
-
-def _both(first: Change, second: Change, folder: Path) -> None:
-    first(folder)
-    second(folder)
 
 
 def of_lines() -> Iterator[tuple[str, Change, str]]:
@@ -585,8 +378,8 @@ def of_lines() -> Iterator[tuple[str, Change, str]]:
         }
         yield "bad URL", with_line(11, sealed=True, **bad, **{name: value}), f"which has no {name}"
     digest = digest_of(b"")
-    for cut in ({"url": digest}, {"url": "x"}, {}, {"foo": digest}, {"requested": digest}):
-        yield "shortened", with_line(2, sealed=True, shortened=cut), "shortened is"
+    for value in ({"url": digest}, {"url": "x"}, {}, {"foo": digest}, {"requested": digest}):
+        yield "shortened", with_line(2, sealed=True, shortened=value), "shortened is"
     long = {"url": f"{TOWN}/{1_000 * 'x'}"[:1_000], "shortened": {"url": digest}}
     for name, value in (
         ("origin", str(VILLAGE)), ("robots_time", "2023-11-14T22:13:20.000001Z"), ("robots_digest", digest),
@@ -607,23 +400,23 @@ def second_answer(folder: Path) -> None:
 def of_parts() -> Iterator[tuple[str, Change, str]]:
     """Yield changes of the files of a run that has three of each kind."""
     for number in (1, 2, 3):
-        yield "part removed", partial(_unlink, warc, number), "is missing"
+        yield "part removed", partial(unlink, warc, number), "is missing"
     for number in (1, 2):
         yield (
             "part removed",
-            partial(_unlink, decisions_file, number),
+            partial(unlink, decisions_file, number),
             "is missing",
         )
     yield "part removed", lambda folder: decisions_file(folder, 3).unlink(), "ended without a closing line"
     for kind in (warc, decisions_file):
         yield (
             "parts swapped",
-            partial(_swap_files, kind),
+            partial(swap_files, kind),
             "town-1",
         )
         yield (
             "part repeated",
-            partial(_copy, kind, 4),
+            partial(copy, kind, 4),
             "town-1",
         )
     yield "part changed", recompressed(lambda folder: warc(folder, 1)), "does not follow on"
@@ -741,7 +534,7 @@ def test_a_file_that_was_not_read_needs_an_error(tmp_path: Path) -> None:
     writer.put(Copy(failed, source=""))
     end(writer)
     assert texts(tmp_path) == []
-    with_members(partial(_remove, 2))(tmp_path)
+    with_members(partial(remove, 2))(tmp_path)
     (text,) = texts(tmp_path)
     assert text.endswith("has neither a Norobots-Body-Digest nor an error that explains this")
 
@@ -799,7 +592,6 @@ def test_who_writes_everything_anew_is_noticed_by_the_head_alone(
 
 
 def lines_as_written(folder: Path) -> list[bytes]:
-
     return gzip.decompress(decisions_file(folder).read_bytes()).splitlines()
 
 

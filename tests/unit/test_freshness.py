@@ -61,6 +61,7 @@ def no_spread(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param({"cache-control": "max-age=3600", "age": "999999"}, FLOOR, id="too old"),
         pytest.param({"cache-control": "max-age=" + "9" * 400, "age": "9" * 400}, FLOOR, id="huge and old"),
         pytest.param({"expires": "Sun, 06 Nov 1994 09:49:37 GMT"}, 3600, id="Expires"),
+        pytest.param({"expires": "Sun, 06 Nov 1994 09:49:37 GMT", "age": "1000"}, 2600, id="Expires and age"),
         pytest.param({"expires": "Sun, 06 Nov 1994 07:49:37 GMT"}, FLOOR, id="expired"),
         pytest.param({"expires": "Wed, 06 Nov 2194 07:49:37 GMT"}, CEILING, id="in 200 years"),
         pytest.param({"expires": "0"}, FLOOR, id="Expires 0"),

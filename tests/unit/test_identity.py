@@ -16,7 +16,7 @@ URL = "http://town.example/"
 
 
 def identity(spider: object = None, robot: str | None = None, **settings: Any) -> Identity:
-    crawler = SimpleNamespace(settings=Settings(settings), spider=spider or SimpleNamespace())
+    crawler = SimpleNamespace(settings=Settings(settings), spider=spider or SimpleNamespace(), engine=None)
     return Identity(crawler, robot)  # type: ignore[arg-type]  # as much of a crawler as is asked
 
 
@@ -33,6 +33,7 @@ DEFAULT = {"DEFAULT_REQUEST_HEADERS": {"user-agent": "Default/1"}}
         (SETTING | DEFAULT, SPIDER, {}, b"Default/1"),
         (SETTING | DEFAULT, SPIDER, {"USER-AGENT": "Request/1"}, b"Request/1"),
         (SETTING, SPIDER, {"User-Agent": ""}, b""),
+        (SETTING | DEFAULT, SPIDER, {"User-Agent": None}, b""),
         (SETTING | {"DEFAULT_REQUEST_HEADERS": {"Accept": "*/*"}}, None, {}, b"Setting/1"),
         (SETTING | {"DEFAULT_REQUEST_HEADERS": {"User-Agent": None}}, None, {}, b"Setting/1"),
         (SETTING | {"DEFAULT_REQUEST_HEADERS": None}, None, {}, b"Setting/1"),
@@ -43,13 +44,13 @@ DEFAULT = {"DEFAULT_REQUEST_HEADERS": {"user-agent": "Default/1"}}
         ({"USER_AGENT": "half a pair \ud800"}, None, {}, b"half a pair ?"),
     ],
     ids=[
-        "setting", "spider", "default headers", "request", "empty header", "other default headers",
-        "default header that is None", "no default headers", "spider without one", "bytes", "none",
-        "not ASCII", "not Unicode",
+        "setting", "spider", "default headers", "request", "empty header", "header that is None",
+        "other default headers", "default header that is None", "no default headers",
+        "spider without one", "bytes", "none", "not ASCII", "not Unicode",
     ],
 )  # fmt: skip
 def test_the_user_agent_is_looked_up_in_scrapys_order(
-    settings: dict[str, Any], spider: object, headers: dict[str, str], expected: bytes
+    settings: dict[str, Any], spider: object, headers: dict[str, Any], expected: bytes
 ) -> None:
     assert identity(spider, **settings).user_agent(Request(URL, headers=headers)) == expected
 

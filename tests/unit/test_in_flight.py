@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import weakref
 from contextlib import ExitStack
 from typing import Any
@@ -75,6 +76,14 @@ def test_bytes_of_an_earlier_try_are_not_counted() -> None:
     for _ in range(3):
         assert downloads.receive(request, 400) is None
         request = request.copy()
+
+
+def test_a_copy_of_the_meta_belongs_to_the_same_download() -> None:
+    downloads = Downloads(1000)
+    meta = json.loads(json.dumps(downloads.start().meta))
+    assert isinstance(
+        downloads.receive(Request("http://town.example/robots.txt", meta=meta), 501), NoRoomError
+    )
 
 
 def test_a_finished_download_makes_room() -> None:

@@ -35,6 +35,12 @@ READERS = {
                 response = Response("http://town.example/", headers={"Link": begin + 200_000 * text})
                 assert read_page(response, "FooBot") == ()
     """,
+    "X-Robots-Tag": """
+        from scrapy_norobots.standard.meta import RobotsMeta
+
+        for text in ("a:", "foobot:", "15:", "none:", "a :", " ", ":", "a", "a,", "max-snippet:"):
+            assert RobotsMeta.read("FooBot", headers=["nofollow," + 100_000 * text]).nofollow_by
+    """,
     "META tags": """
         from scrapy_norobots.features.metatag import count_tags
 

@@ -115,6 +115,7 @@ def test_readings_that_differ_say_where() -> None:
         "4": ["ProtegoRobotParser forbids /x.gif"],
     }
     assert listed(body)["differs"] == {}
+    assert listed(b"User-agent: *\nAllow: /caf\xe9\n", also=True)["differs"] == {}
 
 
 def test_another_parser_marks_nothing() -> None:

@@ -159,10 +159,10 @@ def test_a_load_that_begins_between_two_delayed_calls_is_not_forgotten(
         loads = [asyncio.ensure_future(crawl.load(slot)) for _ in range(2)]
         await asyncio.sleep(0)
         second()
-        await loads[0]
+        await asyncio.wait_for(loads[0], 30)
         later.pop()()
         crawl.send_page(slot)
-        await asyncio.wait_for(loads[1], 5)
+        await asyncio.wait_for(loads[1], 30)
         assert crawl.log == ["file", "file", "file", "page", "file"]
 
     run(work)

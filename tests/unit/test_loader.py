@@ -130,6 +130,29 @@ def test_a_file_of_more_than_8_kib_is_examined_in_a_thread(
     assert seen == [is_thread]
 
 
+@pytest.mark.parametrize(("robots", "is_thread"), [(3, False), (4, True)])
+def test_a_small_file_is_read_in_a_thread_if_many_robots_read_it(
+    robots: int, is_thread: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+    original = Access.prepare
+
+    def prepare(access: Access, robot: str) -> None:
+        seen.append(threading.current_thread() is not threading.main_thread())
+        original(access, robot)
+
+    monkeypatch.setattr(Access, "prepare", prepare)
+
+    async def work() -> None:
+        names = [f"bot{number}" for number in range(robots)]
+        async with crawls(tmp_path, 1, NOROBOTS_ALSO_ROBOTS=names) as (crawl,):
+            crawl.fetcher.snapshot = found(SHUT.ljust(8_000, b"#"))
+            await crawl.loader._load(ORIGIN, REQUEST, "FooBot")
+
+    asyncio.run(work())
+    assert seen == [is_thread]
+
+
 def test_one_process_downloads_for_all(tmp_path: Path) -> None:
     async def work() -> None:
         async with crawls(tmp_path, 4) as all_of_them:

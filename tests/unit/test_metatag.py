@@ -160,6 +160,7 @@ UNMARKED: dict[str, str | bytes] = {
     "an ordinary page": "<html><head><meta name=viewport content=x></head><body>name=x</body>",
     "a page about robots": "<html><a href=/robots.txt>robots</a> noindex nofollow",
     "another robot's tag": "<meta name=potto content=noindex>",
+    "a PDF that the site calls HTML": b"%PDF-1.7\n\0\xff" + 5_000 * b"<a \xff>",
 }
 
 
@@ -336,7 +337,13 @@ def test_common_tags_need_no_parsing() -> None:
         b"".join(b'<meta name="x%d">' % number for number in range(1001))
         + b'<meta name=robots content="index">',
         b'<meta name=robots content="' + b"index, " * 2000 + b'">',
+        b'<meta name=robots content="'
+        + b"index, " * 1000
+        + b'"><meta name=tamarin content="'
+        + b"x, " * 2000
+        + b'">',
     ],
+    ids=["many", "a long one", "two"],
 )
 def test_too_many_tags_forbid_everything(tags: bytes) -> None:
     page = read_response(HtmlResponse("http://town.example/", body=b"<html><head>" + tags), "Tamarin")

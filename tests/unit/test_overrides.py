@@ -25,6 +25,9 @@ REDIRECTS = {
     "from another host, then here": ([ELSEWHERE, "http://town.example/"], False),
     "from what has no origin": (["http://town.example:no/"], False),
     "from a file": (["data:,"], False),
+    "from what is no text": ([7], False),
+    "from what has no order": ({HERE}, False),
+    "from what has no first URL": ({"url": HERE}, False),
 }
 
 

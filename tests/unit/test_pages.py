@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scrapy.http import HtmlResponse, Response
 
 from scrapy_norobots.features.usage.pages import PageUsage, read_page
-from scrapy_norobots.features.usage.statements import Statement, read
+from scrapy_norobots.features.usage.statements import TOO_LONG, Statement, read
 
 URL = "http://town.example/a/page"
 
@@ -42,6 +42,16 @@ def page(body: str | bytes = b"", **headers: Any) -> list[tuple[str, str, Any, s
 )  # fmt: skip
 def test_headers(headers: Any, found: tuple[str, Any]) -> None:
     assert page(**headers) == [(found[0], "header", found[1], "")]
+
+
+def test_a_license_among_many_links_is_no_refusal() -> None:
+    links = 100 * "</style.css>; rel=preload, "
+    response = Response(URL, headers={"Link": f"{links}<http://town.example/license>; rel=license"})
+    found = read_page(response, "FooBot")
+    assert [(one.value, one.text) for one in found] == [
+        ("http://town.example/license", "Link: <http://town.example/license>; rel=license")
+    ]
+    assert PageUsage(None, found).refusal("search") is None
 
 
 @pytest.mark.parametrize(
@@ -112,9 +122,16 @@ def test_a_malformed_header_says_why() -> None:
     assert problem.startswith("not a dictionary of RFC 9651")
 
 
+def test_only_the_start_of_a_tag_is_read() -> None:
+    words = 600 * "a "
+    assert page(f'<meta name=robots content="noai {words}">') == [("noai", "meta", None, TOO_LONG)]
+    assert page(f'<meta name=robots content="{words} noai">') == []
+
+
 def test_a_page_without_the_words_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrapy_norobots.features.usage.pages.root_of", lambda response: 1 / 0)
     assert page("<html><head><meta name=robots content=noindex><title>a</title></head>") == []
+    assert page(b"%PDF-1.7\n\0") == []
 
 
 def test_the_object_of_a_page_finds_a_refusal_and_can_be_pickled() -> None:
@@ -125,6 +142,11 @@ def test_the_object_of_a_page_finds_a_refusal_and_can_be_pickled() -> None:
     assert usage.refusal("ai-train") is tag
     assert usage.refusal("ai-input") is None
     assert PageUsage(None, (tag,)).refusal("search") is None
+    for asked in (usage, PageUsage(None, ())):
+        with pytest.raises(ValueError, match="unknown purpose 'train-ai'; choose from search, ai-input, ai-"):
+            asked.refusal("train-ai")
+    with pytest.raises(ValueError, match="unknown purpose 'train-ai'"):
+        line.says("train-ai")
     assert pickle.loads(pickle.dumps(usage)) == usage
 
 

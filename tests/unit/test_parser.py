@@ -55,6 +55,13 @@ def test_a_foreign_parser_gets_the_whole_url() -> None:
     ]
 
 
+def test_a_foreign_parser_decides_about_the_url_that_is_sent() -> None:
+    rules = ForeignRules(Only("/a"), b"")
+    decision = rules.decide("http://user:secret@town.example:8080/a#top", "FooBot")
+    assert decision.allowed
+    assert decision.url.endswith("#top")
+
+
 def test_a_foreign_parser_that_fails_forbids() -> None:
     rules = ForeignRules(Only("/broken"), b"")
     assert rules.forbids(ORIGIN, "/broken", "FooBot")
@@ -69,6 +76,24 @@ def test_a_target_is_forbidden_if_one_reading_forbids_it(order: int) -> None:
     assert rules.forbids(ORIGIN, "/a", "FooBot")
     assert rules.forbids(ORIGIN, "/c", "FooBot")
     assert not rules.forbids(ORIGIN, "/b", "FooBot")
+
+
+def test_no_reading_is_asked_for_a_reason_after_one_that_forbids() -> None:
+    parser = Only("/a")
+    rules = AllRules([RobotsTxt.parse("User-agent: *\nDisallow: /a\n"), ForeignRules(parser, b"")])
+    assert rules.decide("http://town.example:8080/a", "FooBot").rule == (2, "/a")
+    assert parser.asked == []
+    assert rules.decide("http://town.example:8080/b", "FooBot").parser == "Only"
+
+
+def test_the_size_of_several_readings_includes_the_rules_of_each_robot() -> None:
+    body = b"User-agent: *\nDisallow: /a\n" + b"".join(
+        b"\nUser-agent: bot%d\n" % number + b"Disallow: /a%d\n" % number * 100 for number in range(9)
+    )
+    rules = AllRules([RobotsTxt.parse(body)], also_robots=[f"bot{number}" for number in range(9)])
+    size = rules.size
+    rules.prepare(ORIGIN, "FooBot")
+    assert rules.size > size + 9 * 70
 
 
 def test_rules_convert_to_a_parser_and_to_the_strict_reading() -> None:

@@ -57,6 +57,19 @@ def test_a_file_in_place_of_the_last_part_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="another file has replaced it"):
         write(parts, b"1")
     parts.abandon()
+    assert path.read_bytes() == b"another"
+    assert (tmp_path / "other").read_bytes() == b"0 before\n"
+
+
+def test_the_crawl_may_change_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    parts = parts_in(Path())
+    monkeypatch.chdir("elsewhere")
+    for _ in range(3):
+        write(parts, b"12345678\n")
+    parts.close()
+    assert [path.name for path in sorted(tmp_path.iterdir())][1:] == [part.name for part in parts.closed]
 
 
 def test_what_was_not_flushed_is_removed_after_an_error(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ TOWN = Origin("http", "town.example", 80)
 
 
 def asked(url: str, headers: dict[str, str] | None = None, **meta: Any) -> Question | Decision:
-    crawler: Any = SimpleNamespace(settings=Settings({"USER_AGENT": "FooBot/1.0"}), spider=None)
+    crawler: Any = SimpleNamespace(settings=Settings({"USER_AGENT": "FooBot/1.0"}), spider=None, engine=None)
     return question_of(Request(url, headers=headers, meta=meta), Identity(crawler, None))
 
 
@@ -47,7 +47,7 @@ def test_a_url_of_the_meta_that_has_no_origin_is_an_error(url: object) -> None:
 
 def test_a_url_with_an_invalid_port_is_forbidden() -> None:
     request: Any = SimpleNamespace(url="http://town.example:no/", meta={}, headers={})
-    crawler: Any = SimpleNamespace(settings=Settings(), spider=None)
+    crawler: Any = SimpleNamespace(settings=Settings(), spider=None, engine=None)
     decision = question_of(request, Identity(crawler, "FooBot/1.0"))
     assert isinstance(decision, Decision)
     assert (decision.verdict, decision.reason) == (Verdict.FORBIDDEN, Reason.BAD_URL)

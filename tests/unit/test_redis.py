@@ -53,6 +53,27 @@ def test_no_call_of_a_crawl_waits_for_a_connection(redis_server: RedisServer) ->
     assert not failures
 
 
+@pytest.mark.parametrize("kind", ["redis_server", "redis_cluster", "redis_sentinel"])
+def test_as_many_calls_run_at_once_as_the_url_allows_connections(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    """The pools of several servers raise an exception if no connection is left."""
+    pytest.importorskip("redis")
+
+    async def work() -> None:
+        store = open_store(f"{request.getfixturevalue(kind).url}?max_connections=3", MAX_BYTES)
+        places = asyncio.Semaphore(store.concurrent_calls)
+
+        async def lock() -> None:
+            async with places:
+                await store.lock(ORIGIN, 30)
+
+        await asyncio.gather(*(lock() for _ in range(50)))
+        await store.close()
+
+    asyncio.run(work())
+
+
 def test_a_missing_redis_fails() -> None:
     redis = pytest.importorskip("redis")
     store = open_store("redis://127.0.0.1:1/0", MAX_BYTES)

@@ -53,7 +53,7 @@ def test_a_process_that_dies_leaves_no_debt_but_its_turn(redis_server: RedisServ
 
 def test_turns_in_a_cluster(redis_cluster: RedisCluster) -> None:
     async def work() -> None:
-        turns = open_turns(redis_cluster.url)
+        turns = open_turns(f"{redis_cluster.url}?max_connections=3")
         sites = [f"{number}.town" for number in range(50)]
         assert await asyncio.gather(*(turns.take(site, DELAY, 0, 0) for site in sites)) == [0] * 50
         assert min(await asyncio.gather(*(turns.take(site, DELAY, 0, 0) for site in sites))) > 900

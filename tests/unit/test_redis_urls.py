@@ -45,6 +45,14 @@ def test_sentinels_may_have_a_password_of_their_own() -> None:
     assert pool.sentinel_manager.sentinels[0].connection_pool.connection_kwargs["password"] == "other"
 
 
+def test_the_options_of_tls_are_those_of_the_sentinels_too() -> None:
+    pool = pool_of("rediss+sentinel://one/town?ssl_ca_certs=/ours.pem&sentinel_ssl_certfile=/mine.pem")
+    assert pool.connection_kwargs["ssl_ca_certs"] == "/ours.pem"
+    assert pool.connection_kwargs.get("ssl_certfile") is None
+    of_sentinel = pool.sentinel_manager.sentinels[0].connection_pool.connection_kwargs
+    assert (of_sentinel["ssl_ca_certs"], of_sentinel["ssl_certfile"]) == ("/ours.pem", "/mine.pem")
+
+
 def test_a_cluster_url_has_several_hosts() -> None:
     from redis.asyncio import RedisCluster
 

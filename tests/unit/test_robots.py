@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -22,6 +23,16 @@ def on(text: str | bytes, target: str = "/", robot: str = "FooBot") -> list[Any]
 
 
 NO = "Content-Signal: ai-train=no\n"
+
+
+def test_the_groups_of_a_large_file_are_found_when_it_is_prepared() -> None:
+    assert UsageStatements(NO.encode()).is_ready("FooBot")
+    statements = UsageStatements(NO.encode() + b"User-agent: a\nDisallow:\n" * 2_000, ["ai-train"])
+    assert not statements.is_ready("FooBot/1.0")
+    statements.prepare(ORIGIN, "FooBot/1.0")
+    assert statements.is_ready(b"FooBot/2.0")
+    assert not statements.is_ready("BarBot")
+    assert statements.forbids(ORIGIN, "/", "BarBot")  # takes longer
 
 
 def test_statements_have_their_line_text_and_place() -> None:
@@ -145,6 +156,16 @@ def test_too_many_statements_are_a_no_to_every_use() -> None:
     assert len(statements.all) == 1_001
     assert statements.decide("http://town.example/", "FooBot").rule == (1_002, "Content-Signal: search=yes")
     assert not UsageStatements(body[:-30], ["search"]).forbids(ORIGIN, "/", "FooBot")
+    with_paths = b"Content-Usage: / search=y\n" * 1_001
+    assert UsageStatements(with_paths, ["search"]).forbids(ORIGIN, "/", "FooBot")
+
+
+def test_a_path_with_too_many_stars_is_a_no_to_every_use() -> None:
+    few, many = (b"User-agent: *\nContent-Usage: /%s search=y\n" % (b"*a" * count) for count in (20, 21))
+    assert not UsageStatements(few, ["search"]).forbids(ORIGIN, "/", "FooBot")
+    assert UsageStatements(many, ["search"]).forbids(ORIGIN, "/", "FooBot")
+    longer_path = many + b"Content-Usage: / search=y\n"
+    assert UsageStatements(longer_path, ["search"]).forbids(ORIGIN, "/", "FooBot")
 
 
 def test_facts_are_limited() -> None:
@@ -154,6 +175,25 @@ def test_facts_are_limited() -> None:
 def test_a_file_without_statements_takes_little_memory() -> None:
     assert UsageStatements(b"User-agent: *\nDisallow: /a\n" * 1_000).size == 500
     assert UsageStatements(b"User-agent: *\nDisallow: /a\n" * 1_000 + NO.encode()).size > 100_000
+    no_statement = b"# license\n" + b"User-agent: *\nDisallow: /a\n" * 1_000
+    tracemalloc.start()
+    statements = UsageStatements(no_statement)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert statements.size == 500
+    assert taken < 10_000
+
+
+def test_a_file_of_statements_takes_as_much_memory_as_its_size_says() -> None:
+    words = ",".join(f"{a}{b}" for a in "abcdefghijklmn" for b in "abcdefghijklmnopqr")
+    body = f"Content-Usage: {words}\n".encode()
+    size = UsageStatements(body * 10).size  # this also imports the parser
+    tracemalloc.start()
+    statements = UsageStatements(body * 10)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert size / 2 < taken < size * 1.5
+    assert len(statements.all) == 10
 
 
 def test_answers_for_many_robots_are_not_kept() -> None:

@@ -49,6 +49,14 @@ def test_a_site_that_was_open_since_has_all_its_retries_again(in_a_row: int) -> 
     assert is_retried(of, failed(in_a_row))
 
 
+def test_failures_without_room_in_memory_use_up_the_retries() -> None:
+    """The number of failures in a row begins again if memory has forgotten them."""
+    of, site = made(tries=2), _Site(TOWN, "FooBot", None, 0)
+    assert of._count(site, failed(1))
+    site.is_closed = True
+    assert [of._count(site, failed(1)) for _ in range(2)] == [True, False]
+
+
 def test_a_site_that_opens_has_all_its_retries_again() -> None:
     of = made(tries=1)
     assert is_retried(of, failed(1))

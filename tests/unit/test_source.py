@@ -162,6 +162,17 @@ def test_the_stats_of_a_scheduler_without_stats_stay_empty() -> None:
     assert opened.stats() == {}
 
 
+def test_a_request_that_the_scheduler_does_not_take_back_keeps_out_no_other(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    other = MagicMock(spec=["enqueue_request", "next_request"])
+    other.enqueue_request.side_effect = [TypeError("cannot pickle this"), True]
+    Source(Opened().crawler, other).give_back(requests(2))
+    assert other.enqueue_request.call_count == 2
+    assert "http://town.example/page/0" in caplog.text
+    assert "cannot pickle this" in caplog.text
+
+
 @pytest.mark.parametrize("dont_filter", [False, True])
 def test_the_duplicate_filter_lets_requests_go_back(dont_filter: bool) -> None:
     opened = Opened()

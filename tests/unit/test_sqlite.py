@@ -185,6 +185,19 @@ def test_a_deleted_file_is_created_again(tmp_path: Path) -> None:
     use(path)
 
 
+def test_the_crawl_may_change_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        store = SqliteStore("robots.sqlite", MAX_BYTES)
+        await store.save((FOUND,), later())
+        monkeypatch.chdir("elsewhere")
+        assert await store.load(FOUND.origin) == (FOUND,)
+        await store.close()
+
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    asyncio.run(work())
+
+
 def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
 
@@ -330,6 +343,29 @@ def test_a_limit_smaller_than_any_entry_saves_nothing(tmp_path: Path) -> None:
         await store.close()
 
     asyncio.run(work())
+
+
+def test_a_file_far_over_its_limit_becomes_smaller_bit_by_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the limit was lowered, one save must not lock the file for long."""
+    path = tmp_path / "robots.sqlite"
+    use(path, 50)
+    monkeypatch.setattr(sqlite, "_DELETED_MAX", 20)
+
+    async def work() -> list[int]:
+        store, left = SqliteStore(str(path), 50_000), []
+        for _ in range(4):
+            await store.save((LOST,), later())
+            with sqlite3.connect(path) as db:
+                left += db.execute("SELECT count(*) FROM entries").fetchone()
+            db.close()
+        await store.close()
+        return left
+
+    first, second, third, fourth = asyncio.run(work())
+    assert (first, second) == (31, 11)
+    assert 0 < third == fourth <= 11
 
 
 def test_a_cancelled_close_still_closes_the_file(tmp_path: Path) -> None:

@@ -10,13 +10,27 @@ from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
+from unittest.mock import Mock
 
 import pytest
 
+from scrapy_norobots.commands.base import CommandError
+from scrapy_norobots.commands.existing import failures_of
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import FORMS, URLS, BrowsableStore, Store, entries, open_store, without_password
+from scrapy_norobots.stores import (
+    FORMS,
+    URLS,
+    BrowsableStore,
+    Store,
+    entries,
+    error_text,
+    open_store,
+    without_password,
+)
+from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
 from tests.helpers.running.redisserver import RedisCluster, RedisSentinel, RedisServer, running
 from tests.helpers.samples.snapshots import EMPTY, FOUND, LOST, MAX_BYTES, ORIGIN, OTHER, later, noise
 from tests.unit.test_entries import HEADS_OF_OTHERS, WHOLE, both, plain
@@ -338,6 +352,9 @@ def test_the_size_is_limited_and_the_oldest_are_deleted(shelf: Shelf) -> None:
         ("redis+sentinel://host:26379", "the service is missing; expected redis"),
         ("redis+sentinel://host/town/abc", "the Redis database must be a number, not 'abc'"),
         ("redis+sentinel://host/town?decode_responses=True", "decode_responses is not supported"),
+        ("redis+sentinel://host/town?db=2", "invalid option in the Redis URL: "),
+        ("redis+cluster://host?skip_full_coverage_check=1", "invalid option in the Redis URL: "),
+        ("redis+cluster://host?db=2", "invalid option in the Redis URL: "),
         ("redis+cluster://", "invalid Redis URL: the name of a host is missing in ''"),
         ("redis+cluster://host/1", "a Redis Cluster has only the database 0, not '1'"),
         ("unix+cluster:///path", "unsupported store URL"),
@@ -365,10 +382,27 @@ def test_the_error_for_a_store_to_read_does_not_offer_memory() -> None:
         ("unix:///run/redis.sock?db=1&password=secret", "unix:///run/redis.sock?db=1&password=***"),
         ("redis://:sec/r@e:t@[::1", "redis://:***@[::1"),
         ("redis://me@host:6379?password=a@b&db=1", "redis://me@host:6379?password=***&db=1"),
+        ("redis://me@town.example:secret@host/0", "redis://me@town.example:***@host/0"),
     ],
 )
 def test_a_password_is_not_shown(value: str, shown: str) -> None:
     assert without_password(value) == shown
+
+
+def test_a_password_in_an_error_of_redis_py_is_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+    """Version 6 names all options of the Sentinels that it cannot reach."""
+    text = "No master found for 's' : <Connection(db=0,password={},credential_provider=None,port=1)>)>"
+    error = ConnectionError(text.format("sec,r)e t"))
+    assert error_text(error) == text.format("***")
+    with pytest.raises(CommandError, match=r"password=\*\*\*,cred"), failures_of("redis+sentinel://host/s"):
+        raise error
+
+    async def work() -> None:
+        store = SimpleNamespace(concurrent_calls=1, load=Mock(side_effect=error))
+        assert not await CircuitBreaker(store, "the store", lambda: None).load(ORIGIN)
+
+    asyncio.run(work())
+    assert "password=***,cred" in caplog.text
 
 
 async def listed(store: BrowsableStore) -> dict[Origin, tuple[Snapshot, ...]]:

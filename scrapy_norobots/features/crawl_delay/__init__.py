@@ -126,8 +126,8 @@ class SlotDelays:
             name, slot = named_slot_of(self._downloader, event.request, self._crawler.spider)
             self._keep(name, slot, access.snapshot.origin, kept)
             if self._turns is not None and crawl_delay_of(slot):
-                # Another process may have downloaded the file just now.
-                age = time.time() - access.snapshot.time
+                # Another process may have downloaded the file just now, on a machine whose clock is ahead.
+                age = max(0.0, time.time() - access.snapshot.time)
                 self._turns.keep(slot, name, crawl_delay_of(slot), now() + crawl_delay_of(slot) - age)
 
     def ruled(self, event: Ruled) -> None:

@@ -18,7 +18,7 @@ from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import now
 from scrapy_norobots.scrapy_api.log import CrawlLog
 from scrapy_norobots.standard.decision import printable
-from scrapy_norobots.stores import open_turns, without_password
+from scrapy_norobots.stores import error_text, open_turns, without_password
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -35,6 +35,9 @@ _PAUSE = 5.0
 # that is used, it becomes a little smaller again.
 _WINDOW = 0.025
 _SHRINK = 0.98
+# A shorter delay counts as this long, in seconds: the window must not end before Redis answers, and the
+# request is sent.
+_SHORTEST = 1.0
 
 # How long a request may be on its way to the site, as a fraction of the delay: at first, and at least. In
 # between, it is as long as a response has taken recently.
@@ -121,7 +124,8 @@ class FleetTurns:
         asked = now()
         turn.window = self._window
         # A turn must not end before Redis has answered.
-        window = turn.window * turn.delay + min(self._round_trip, turn.delay)
+        base = max(turn.delay, _SHORTEST)
+        window = turn.window * base + min(self._round_trip, base)
         on_the_way = min(max(turn.on_the_way, _LEAST_ON_THE_WAY * turn.delay), turn.delay)
         least = max(0.0, turn.not_before - asked)
         try:
@@ -148,7 +152,7 @@ class FleetTurns:
             "NOROBOTS_CRAWL_DELAY_SHARED has no effect at the moment, so each process keeps the Crawl-delay "
             "of a site by itself: %s failed (%s)",
             self._name,
-            printable(": ".join(filter(None, (type(exc).__name__, str(exc))))),
+            printable(": ".join(filter(None, (type(exc).__name__, error_text(exc))))),
         )
 
     def _recover(self) -> None:

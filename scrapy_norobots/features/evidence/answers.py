@@ -31,11 +31,11 @@ from scrapy_norobots.features.evidence.fields import (
     date_of,
     digest_of,
     shortened,
+    uri_of,
 )
 from scrapy_norobots.load.body import ENCODING_HEADER
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.standard.urls import percent_encode
 
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 
@@ -95,7 +95,7 @@ class Answer(NamedTuple):
             fields[BODY_DIGEST] = digest_of(self.renewed.body)
             fields["WARC-Profile"] = _NOT_MODIFIED
             # Replay tools look for a response there, not for another revisit.
-            fields["WARC-Refers-To-Target-URI"] = _uri(self.renewed.url)
+            fields["WARC-Refers-To-Target-URI"] = uri_of(self.renewed.url)
             fields["WARC-Refers-To-Date"] = date_of(self.renewed.first_time or self.renewed.time)
         _write(writer, kind, response.url, head, body, fields)
 
@@ -146,25 +146,21 @@ def begin(file: Any, name: str, about: Mapping[str, str]) -> None:
 
 
 def _fields(origin: Origin, time: float, judged: bytes | None) -> dict[str, str]:
-    fields = {"WARC-Date": date_of(time), ORIGIN: shortened(str(origin))}
+    fields = {"WARC-Date": date_of(time), ORIGIN: uri_of(shortened(str(origin)))}
     if judged is not None:
         fields[BODY_DIGEST] = digest_of(judged)
     return fields
 
 
 def _requested(url: str, answered: str) -> dict[str, str]:
-    return {REQUESTED: _uri(url)} if url and url != answered else {}
-
-
-def _uri(url: str) -> str:
-    return shortened(percent_encode(url))
+    return {REQUESTED: uri_of(url)} if url and url != answered else {}
 
 
 def _write(
     writer: WARCWriter, kind: str, url: str, head: _Head | None, body: bytes, fields: dict[str, str]
 ) -> None:
     record = writer.create_warc_record(
-        _uri(url),
+        uri_of(url),
         kind,
         payload=BytesIO(body),
         length=len(body),

@@ -93,7 +93,9 @@ class DecisionLines:
             more.append(', "dry_run": true')
         if cut := {name: digest_of_text(text) for name, text in texts.items() if len(text) > fields.TEXT_MAX}:
             more.append(f', "shortened": {json.dumps(cut)}')
-        begin = f'{{"time": "{date_of(made.time)}", "url": {_quoted(shortened(url))}, '
+        # The clock may have been set back since the download, or that of another process may be ahead.
+        when = made.time if made.access is None else max(made.time, made.access.snapshot.time)
+        begin = f'{{"time": "{date_of(when)}", "url": {_quoted(shortened(url))}, '
         verdict, end = self._end(made)
         self.verdicts[verdict] += 1
         return f"{begin}{end}{''.join(more)}}}".encode()

@@ -7,6 +7,8 @@ import re
 from datetime import datetime, timezone
 from functools import lru_cache
 
+from scrapy_norobots.standard.urls import percent_encode
+
 WARC_SUFFIX, DECISIONS_SUFFIX = ".warc.gz", ".decisions.jsonl.gz"
 
 # Fields of WARC records beside the standard's: the origin whose robots.txt was requested, the digest of the
@@ -31,7 +33,8 @@ PYTHON = "norobots-python"
 ALSO_ROBOTS = "norobots-also-robots"  # a JSON list of the other names that must be allowed
 PURPOSES = "norobots-purposes"  # what the crawl is for; null if statements about use are not read
 ALLOWED = "norobots-evidence-allowed"  # whether decisions to allow a request are stored
-SETTINGS = (POLICY, MULTIVALUE, AIOHTTP, DRY_RUN, PARSERS, PYTHON, ALSO_ROBOTS, PURPOSES, ALLOWED)
+ROBOT = "norobots-robot"  # ROBOTSTXT_USER_AGENT, a text; null if parsers get headers, in bytes
+SETTINGS = (POLICY, MULTIVALUE, AIOHTTP, DRY_RUN, PARSERS, PYTHON, ALSO_ROBOTS, PURPOSES, ALLOWED, ROBOT)
 # What readers of WARC files understand: "ignore" for a dry run, else "obey".
 ROBOTS = "robots"
 # And how many answers the files before this one have, and the digest of the last of these files.
@@ -74,6 +77,11 @@ def digest_of_text(text: str) -> str:
 def shortened(text: str) -> str:
     """Return a text as evidence has it."""
     return text if len(text) <= TEXT_MAX else text[:TEXT_KEPT]
+
+
+def uri_of(url: str) -> str:
+    """Return a URL, or an origin, as the fields of a WARC record have it, even if no host has such a name."""
+    return shortened(percent_encode(url))
 
 
 def date_of(time: float) -> str:

@@ -87,7 +87,7 @@ class _Claim:
 
     origin: Origin
     access: Access
-    robot: bytes
+    robot: str | bytes
     stated: Why
     _allowed: Why | None = None
 
@@ -204,7 +204,7 @@ class Judging:
         if origin is None or shortened(str(origin)) != facts["origin"]:
             raise MismatchError(f"does not belong to the origin {facts['origin']}")
         when = facts["robots_time"]
-        outcome = self._outcome(facts["origin"], when)
+        outcome = self._outcome(fields.uri_of(facts["origin"]), when)
         if outcome is None:
             raise MismatchError(
                 f"{facts['verdict']}, but no answer for {facts['origin']} at {when} is stored"
@@ -216,7 +216,9 @@ class Judging:
         for name in (facts["parser"] or "").split(fields.AND):
             if name and name not in self._names and facts["reason"] != _STATEMENT:
                 raise MismatchError(f"judged by {name}, a parser that the crawl did not have")
-        robot = facts["robot"].encode("utf-8", "surrogateescape")
+        robot = facts["robot"]
+        if self._settings.robot is None:
+            robot = robot.encode("utf-8", "surrogateescape")
         return _Claim(origin, self._access(outcome, origin), robot, _stated(facts))
 
     def _check_by_answer(self, facts: Mapping[str, Any], claim: _Claim, target: str) -> None:
@@ -275,7 +277,7 @@ class Judging:
             raise LookupError(
                 "the crawl checked the spelling that aiohttp sends; aiohttp is not installed here"
             )
-        yield from others if self._settings.aiohttp else others[:2]
+        yield from others if self._settings.aiohttp else others[:3]
 
 
 def _no_rules(body: bytes) -> Rules:

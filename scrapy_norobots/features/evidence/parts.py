@@ -40,6 +40,16 @@ class Out:
         """Close it."""
         self._file.close()
 
+    def close_at(self, size: int) -> None:
+        """Close it, and remove what follows on a number of bytes. At its path, there may be another file."""
+        descriptor = os.dup(self._file.fileno())
+        try:
+            with suppress(OSError):
+                self._file.close()
+            os.ftruncate(descriptor, size)
+        finally:
+            os.close(descriptor)
+
     def check(self) -> None:
         """Raise `FileNotFoundError` if the file is not in its folder any more."""
         if not os.path.samestat(_stat(self.path), os.fstat(self._file.fileno())):
@@ -63,7 +73,7 @@ class Parts:
     def __init__(
         self, folder: Path, run: str, suffix: str, size_max: int, begin: Callable[[Out, list[Part]], object]
     ) -> None:
-        self._folder = folder
+        self._folder = folder.absolute()  # the crawl may change the working directory
         self._run = run
         self._suffix = suffix
         self._size_max = size_max
@@ -99,10 +109,8 @@ class Parts:
 
     def abandon(self) -> None:
         """Close the last file after an error, without what was written in part."""
-        with suppress(OSError):
-            self._file.close()
-        with suppress(OSError):
-            os.truncate(self._file.path, self._complete)
+        with suppress(OSError, ValueError):  # a ValueError if it is closed, and thus whole
+            self._file.close_at(self._complete)
 
     def _begin(self) -> None:
         path = self._folder / f"{self._run}-{len(self.closed) + 1:05}{self._suffix}"

@@ -13,6 +13,7 @@ import os
 import re
 import socket
 import time
+import weakref
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -57,9 +58,10 @@ logger = logging.getLogger(__name__)
 # The reason that a spider is closed with if evidence is required and cannot be written.
 FINISH_REASON = "norobots_evidence"
 
-# How long the end of a crawl waits for what is still to be written, and a download for a disk that writes
-# nothing, in seconds: a disk may never answer.
+# How long the end of a crawl waits for what is still to be written, the end of a process after a crawl that
+# did not end, and a download for a disk that writes nothing, in seconds: a disk may never answer.
 _LONGEST_END = 60.0
+_LONGEST_EXIT = 3.0
 _LONGEST_HALT = 20.0
 _PAUSE = 0.05
 
@@ -146,6 +148,8 @@ class Evidence:
         except (OSError, ValueError) as exc:  # a ValueError for a null character
             raise error("NOROBOTS_EVIDENCE", self._config.folder, f"cannot be written: {exc}") from exc
         self._crawler.signals.connect(self._close, signals.spider_closed)
+        # Another component may still keep the crawl from starting, and then no signal says so.
+        weakref.finalize(self, self._writer.end, _LONGEST_EXIT)
 
     def _hold(self, response: Response, request: Request) -> None:
         """Hold an answer that has come, and record the one before it."""
@@ -243,7 +247,12 @@ class Evidence:
             logging.ERROR,
             "NOROBOTS_EVIDENCE: evidence could not be written to %s: %s; %s",
             self._folder,
-            self._writer.error or "the disk is too slow, and the queue is full",
+            self._writer.error
+            or (
+                "it came after the end of the crawl"
+                if self._writer.has_ended
+                else "the disk is too slow, and the queue is full"
+            ),
             "the spider is closed, since NOROBOTS_EVIDENCE_REQUIRED is True"
             if self._config.required
             else "the crawl continues, and its evidence is incomplete",
@@ -259,6 +268,8 @@ class Evidence:
         while not writer.has_ended and waited < _LONGEST_END:
             await compat.sleep(_PAUSE)
             waited += _PAUSE
+        if not writer.has_ended:
+            writer.error = TimeoutError(f"the disk did not take all of it within {_LONGEST_END:g} s")
         self._check_loss()
         if not isinstance(writer.error, FileNotFoundError):
             self._log(
@@ -307,4 +318,5 @@ def _about(config: Config, evidence: EvidenceConfig) -> dict[str, str]:
         fields.ALSO_ROBOTS: json.dumps(config.also_robots),
         fields.PURPOSES: json.dumps(evidence.purposes if evidence.purposes or evidence.usage else None),
         fields.ALLOWED: str(evidence.allowed),
+        fields.ROBOT: json.dumps(config.robot or None),
     }

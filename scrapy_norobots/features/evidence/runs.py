@@ -66,7 +66,8 @@ def runs_of(files: Iterable[Path]) -> tuple[list[RunFiles], list[Path]]:
 class Settings(NamedTuple):
     """The settings of a crawl that its decisions depend on, and what judged.
 
-    `has_allowed` is whether decisions to allow a request are stored.
+    `has_allowed` is whether decisions to allow a request are stored. `robot` is None if decisions are made by
+    the header of each request.
     """
 
     policy: StatusPolicy
@@ -78,6 +79,7 @@ class Settings(NamedTuple):
     also_robots: tuple[str, ...] = ()
     purposes: tuple[str, ...] | None = None
     has_allowed: bool = True
+    robot: str | None = None
 
     @property
     def parser_names(self) -> list[str]:
@@ -102,6 +104,7 @@ class Settings(NamedTuple):
                 tuple(map(str, json.loads(about[fields.ALSO_ROBOTS]))),
                 None if purposes is None else tuple(map(str, purposes)),
                 _flag(about.get(fields.ALLOWED, "True")),
+                json.loads(about.get(fields.ROBOT, "null")),
             )
         except (KeyError, TypeError, AttributeError, RecursionError) as exc:
             raise ValueError("no settings") from exc

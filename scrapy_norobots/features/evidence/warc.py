@@ -25,7 +25,8 @@ from scrapy_norobots.features.evidence.gzip_file import DamagedError
 from scrapy_norobots.load.body import decode
 from scrapy_norobots.load.fetch import redirect_target
 
-_STATUS = re.compile(r"[1-9]\d\d", re.ASCII)
+# Not only those of HTTP: Twisted accepts any number.
+_STATUS = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 _FOLLOWED_BY = ("", fields.REDIRECT, fields.RETRY)
 _LOCATION = re.compile(rb"^location:([^\n]*)", re.IGNORECASE | re.MULTILINE)
 
@@ -149,7 +150,7 @@ def _leads_to(url: str, status: int, data: bytes) -> str:
 def as_requested(url: str) -> str:
     """Return a URL as a request has it; empty if it is none."""
     try:
-        return fields.shortened(safe_url_string(url))
+        return fields.uri_of(safe_url_string(url))
     except ValueError:
         return ""
 

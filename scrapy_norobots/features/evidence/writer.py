@@ -95,8 +95,9 @@ class Writer:
 
     @property
     def lost(self) -> int:
-        """How many records were not written."""
-        return self._refused + self._unwritten
+        """How many records were not written. After an error, and after the end, none that waits will be."""
+        has_stopped = self.error is not None or self.has_ended
+        return self._refused + self._unwritten + (len(self._queue) if has_stopped else 0)
 
     @property
     def is_behind(self) -> bool:
@@ -118,6 +119,12 @@ class Writer:
     def stop(self) -> None:
         """Have the thread write what is in the queue, close the files and end."""
         self._is_closing.set()
+
+    def end(self, longest: float) -> None:
+        """Do the same, and wait until it has ended, but at most some seconds."""
+        self.stop()
+        if threading.current_thread() is not self._thread:  # garbage is collected in any thread
+            self._thread.join(longest)
 
     @property
     def has_ended(self) -> bool:

@@ -242,7 +242,7 @@ class CrawlReport:
             "spider": printable(self._spider_name),
             "started": self._started.isoformat(timespec="seconds"),
             "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            "reason": printable(reason),
+            "reason": printable(str(reason)),  # users give any object to CloseSpider
             "dry_run": self._dry_run,
         }
         facts = facts_of(self.counters, crawl, self._listings)
@@ -259,13 +259,20 @@ class CrawlReport:
         """Return the level of lines about a closed origin: INFO if the line that says why was a WARNING."""
         return logging.INFO if origin in self._without_rules else logging.DEBUG
 
+    def _lets_requests_wait(self) -> bool:
+        """Return whether requests to sites that are closed for now wait: only in `RobotsScheduler`."""
+        if not self._retries_closed:
+            return False
+        scheduler = getattr(compat.engine_slot(self._crawler), "scheduler", None)
+        return getattr(scheduler, "parking", None) is not None
+
     def _log_outcome(self, access: Access, *, is_first: bool) -> None:
         """Log what an origin without fresh rules means for the crawl, and log when it has rules again."""
         level = logging.WARNING
         if access.stale:
             what = "still follow the cached rules"
         elif access.kind is AccessKind.CLOSED:
-            are_retried = self._retries_closed and access.is_closed_for_now
+            are_retried = access.is_closed_for_now and self._lets_requests_wait()
             what = "are not sent" if are_retried else "are dropped"
             what = "would be dropped" if self._dry_run else what
         elif access.kind is AccessKind.OPEN:
@@ -306,7 +313,7 @@ class CrawlReport:
         said = f"Would be {verdict}" if self._dry_run else verdict.capitalize()
         self._log(level, "%s: %s (%s)", said, request, error.decision.why)
         if level == logging.WARNING and self._start_drops == LOGGED_MAX:
-            self._log(logging.WARNING, "Further forbidden start requests are logged at DEBUG level")
+            self._log(logging.WARNING, "Further dropped start requests are logged at DEBUG level")
 
     def _log_ineffective(self, access: Access, ineffective: IneffectiveRules) -> None:
         if not self._with_ineffective.take(access.snapshot.origin):

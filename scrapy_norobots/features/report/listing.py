@@ -21,6 +21,7 @@ from scrapy_norobots.standard.findings import rules_of
 from scrapy_norobots.standard.lines import to_lines, to_text
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.records import Record, find_record, read_records
+from scrapy_norobots.standard.urls import percent_encode
 
 if TYPE_CHECKING:
     from scrapy_norobots.rules.access import Access
@@ -50,7 +51,7 @@ class Listing(TypedDict):
 
     `applies` has the first and last lines of the records that apply to `robot`; `drops` counts requests, for
     every rule of these records; `notes` are severity, message and hint; `differs` says where readings
-    differ; `dropped_by` counts what was dropped without a line. `more` lines are not listed.
+    differ; `dropped_by` counts what no rule is counted for. `more` lines are not listed.
     """
 
     origin: str
@@ -170,7 +171,7 @@ def _differences(
     ]
     differs: dict[str, list[str]] = {}
     for number, path in paths[:_QUESTIONS_MAX]:
-        target = path.removesuffix("$").replace("*", "x")
+        target = percent_encode(path.removesuffix("$").replace("*", "x"))
         first, *others = [reading.forbids(origin, target, robot) for reading in rules.readings]
         verb = "allows" if first else "forbids"
         found = [name for name, forbids in zip(names[1:], others, strict=True) if forbids != first]

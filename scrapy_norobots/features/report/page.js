@@ -76,7 +76,7 @@
     if (file.readers[0] !== "StrictRobotParser") parts.push("That parser does not say which lines apply.");
     else if (!file.applies.length) parts.push("It has no record for this robot and no default record.");
     for (const [why, count] of file.dropped_by) {
-      parts.push(`${dropped} without a line: ${number.format(count)} (${why}).`);
+      parts.push(`${dropped}, but not counted at a line: ${number.format(count)} (${why}).`);
     }
     return parts.join(" ");
   }

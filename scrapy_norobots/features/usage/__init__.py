@@ -18,6 +18,7 @@ from scrapy_norobots.features.usage.pages import PageUsage, read_page
 from scrapy_norobots.features.usage.robots import UsageStatements
 from scrapy_norobots.features.usage.statements import stated
 from scrapy_norobots.features.usage.words import PURPOSES
+from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.rules.parser import Statements, statements_of
 from scrapy_norobots.settings import Section, error, flag, list_of, setting, value_of
 from scrapy_norobots.standard import Decision
@@ -88,8 +89,7 @@ class Usage:
     def open(self, core: Opened) -> None:
         """Read each response of the crawl before its callback gets it."""
         self._core = core
-        # Scrapy keeps no handler alive by itself.
-        self._crawler.signals.connect(self.received, signal=signals.response_received, weak=False)
+        self._crawler.signals.connect(self.received, signal=signals.response_received)
 
     def loaded(self, event: OriginLoaded) -> None:
         """Count what a robots.txt states, unless the origin had one before."""
@@ -104,7 +104,12 @@ class Usage:
 
     def received(self, response: Response, request: Request) -> None:
         """Set ``response.meta["norobots_usage"]`` to the `PageUsage` of a response."""
-        question = self._core.ask(request)
+        if ROBOTS_DOWNLOAD in request.meta:  # a redirect may have led to any URL
+            return
+        try:
+            question = self._core.ask(request)
+        except ValueError:  # its `norobots_url` is invalid, and `dont_obey_robotstxt` overrides that too
+            return
         if isinstance(question, Decision) or question.is_robots_txt:
             return
         statements = _statements_of(self._core.origins.latest(question.origin))

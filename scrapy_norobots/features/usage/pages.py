@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 
 from scrapy.http import HtmlResponse, Response
 
-from scrapy_norobots.features.usage.statements import HEADER, META, Statement, read
+from scrapy_norobots.features.usage.statements import HEADER, LONGEST, META, Statement, read
 from scrapy_norobots.features.usage.words import (
     CONTENT_USAGE,
     LICENSE,
@@ -22,6 +22,7 @@ from scrapy_norobots.features.usage.words import (
     NOIMAGEAI,
     TDM_POLICY,
     TDM_RESERVATION,
+    check_purpose,
 )
 from scrapy_norobots.scrapy_api.html import meta_tags, root_of
 from scrapy_norobots.standard.meta import terms_of
@@ -37,7 +38,7 @@ _TERMS = (NOAI, NOIMAGEAI)
 # The headers that are read, in the form in which Scrapy keeps their names.
 _HEADERS = frozenset({b"Content-Usage", b"Tdm-Reservation", b"Tdm-Policy", b"Link", b"X-Robots-Tag"})
 
-# What a page with one of the tags contains. In UTF-16, it has null bytes.
+# What a page with one of the tags contains; in UTF-16, with null bytes between the characters.
 _TAG = re.compile(rb"<meta[^<]*(?:tdm-|noai|noimageai)", re.IGNORECASE)
 
 _TAGS_MAX = 1_000
@@ -61,7 +62,11 @@ class PageUsage:
     page: tuple[Statement, ...]
 
     def refusal(self, purpose: str) -> Statement | None:
-        """Return the first statement that says no to a purpose, such as ``"ai-train"``; None if none does."""
+        """Return the first statement that says no to a purpose, such as ``"ai-train"``; None if none does.
+
+        Raises `ValueError` for an unknown purpose.
+        """
+        check_purpose(purpose)
         every = (*(self.robots_txt or ()), *self.page)
         return next((statement for statement in every if statement.says(purpose) is False), None)
 
@@ -71,8 +76,10 @@ def read_page(response: Response, robot: str | bytes) -> tuple[Statement, ...]:
     found: tuple[Statement, ...] = ()
     if not _HEADERS.isdisjoint(response.headers):
         found = tuple(_of_headers(response, robot))
-    if isinstance(response, HtmlResponse) and (_TAG.search(response.body) or b"\0" in response.body):
-        found += tuple(_of_tags(list(islice(meta_tags(root_of(response)), _TAGS_MAX)), robot))
+    if isinstance(response, HtmlResponse) and _TAG.search(response.body.replace(b"\0", b"")):
+        tags = islice(meta_tags(root_of(response)), _TAGS_MAX)
+        # To split very long ones into words would block the crawl.
+        found += tuple(_of_tags([(name, content[: LONGEST + 1]) for name, content in tags], robot))
     return found
 
 
@@ -85,10 +92,10 @@ def _of_headers(response: Response, robot: str | bytes) -> Iterator[Statement]:
         for value in _values(response, name):
             yield read(kind, HEADER, f"{name}: {value}", value)
     for value in _values(response, "Link"):
-        for url, parameters in _LINK.findall(value):
-            relations = " ".join("".join(found) for found in _REL.findall(parameters))
-            if "license" in relations.lower().split():
-                yield read(LICENSE, HEADER, f"Link: {value}", _absolute(response.url, url))
+        for link in _LINK.finditer(value):
+            relations = " ".join("".join(found) for found in _REL.findall(link[2]))
+            if "license" in relations.lower().split():  # the other links of the header may be long
+                yield read(LICENSE, HEADER, f"Link: {link[0]}", _absolute(response.url, link[1]))
     yield from _of_terms(HEADER, terms_of(robot, (), _values(response, "X-Robots-Tag")))
 
 

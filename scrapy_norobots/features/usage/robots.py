@@ -13,7 +13,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_norobots.features.usage.statements import ROBOTS_TXT, TOO_MANY, Statement, read, split_path
+from scrapy_norobots.features.usage.statements import (
+    LONGEST,
+    ROBOTS_TXT,
+    STARS,
+    TOO_MANY,
+    TOO_MANY_STARS,
+    Statement,
+    read,
+    split_path,
+)
 from scrapy_norobots.features.usage.words import CONTENT_SIGNAL, CONTENT_USAGE, LICENSE
 from scrapy_norobots.rules.parser import Statements
 from scrapy_norobots.standard import Decision, Finding, Reason, Rule, Severity, Verdict
@@ -21,6 +30,7 @@ from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.lines import BLANKS, is_html, to_lines, to_text
 from scrapy_norobots.standard.names import names_robot, to_name
 from scrapy_norobots.standard.records import DEFAULT_NAME
+from scrapy_norobots.standard.robotstxt import SMALL_BODY
 from scrapy_norobots.standard.urls import is_robots_txt, normal, split
 
 if TYPE_CHECKING:
@@ -95,10 +105,15 @@ class UsageStatements(Statements):
     def __init__(self, body: bytes, purposes: Sequence[str] = ()) -> None:
         self._purposes = purposes
         self._groups: list[list[str]] = []
+        self._is_small = len(body) <= SMALL_BODY
         self._found = list(self._read(to_text(body)))
+        if not self._found:
+            self._groups = []
         self._of_robots: dict[str, _OfRobot] = {}  # by name of the robot
         names = sum(len(group) for group in self._groups)
-        self.size = 500 + 150 * names + 1_000 * len(self._found) if self._found else 500
+        # A word of a value, "a,", takes 25 times its length.
+        values = sum(500 + 25 * len(found.statement.text) for found in self._found)
+        self.size = 500 + 150 * names + values
 
     @property
     def all(self) -> tuple[Statement, ...]:
@@ -109,6 +124,14 @@ class UsageStatements(Statements):
         """Return the statements that apply to a target (a path with its query) and a robot, by line."""
         found = self._for(robot)
         return _applying(found, normal(target)) if found.everywhere is None else found.everywhere
+
+    def is_ready(self, robot: str | bytes) -> bool:
+        """Return whether the file is small, or its groups for `robot` are known."""
+        return self._is_small or to_name(robot) in self._of_robots
+
+    def prepare(self, origin: Origin, robot: str | bytes) -> None:
+        """Find the groups for `robot`."""
+        self._for(robot)
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
         """Return whether a statement says no to one of the purposes for `target`, a path with its query."""
@@ -213,6 +236,9 @@ class UsageStatements(Statements):
         path = ""
         if kind == CONTENT_USAGE:
             path, value = split_path(value)
+        if path.count("*") > STARS:
+            unread = Statement(kind, ROBOTS_TXT, text[:LONGEST], None, TOO_MANY_STARS, line, place)
+            return Found(unread, group, "")
         statement = read(kind, ROBOTS_TXT, text, value, line=line, place=place, path=path[:200])
         return Found(statement, group, normal(path, is_prefix=True) if path else "")
 
@@ -226,12 +252,13 @@ def _applying(found: _OfRobot, target: str) -> list[Statement]:
 def _of_set(found: Sequence[Found], target: str) -> Iterator[Statement]:
     """Yield the statements of a set that apply to a target.
 
-    Of the ``Content-Usage`` lines, these are the ones with the longest path (draft-ietf-aipref-attach, 3.1).
+    Of the ``Content-Usage`` lines, these are the ones with the longest path (draft-ietf-aipref-attach, 3.1),
+    and those that are not read, with whatever path.
     """
     longest = -1
     by_path: list[Statement] = []
     for each in found:
-        if each.statement.kind != CONTENT_USAGE:
+        if each.statement.kind != CONTENT_USAGE or each.statement.problem in (TOO_MANY, TOO_MANY_STARS):
             yield each.statement
         elif len(each.path) >= longest and matches(each.path, target):
             by_path = [each.statement] if len(each.path) > longest else [*by_path, each.statement]

@@ -24,6 +24,7 @@ from scrapy_norobots.features.usage.words import (
     TDM_RESERVATION,
     USES,
     WORDS,
+    check_purpose,
 )
 
 # The sources of statements.
@@ -31,6 +32,9 @@ ROBOTS_TXT, HEADER, META = "robots.txt", "header", "meta"
 
 LONGEST = 1_000
 TOO_LONG = f"has more than {LONGEST:,} characters: not read, and taken as a no to every use"
+# The largest number of ``*`` in a path, so that a question is fast.
+STARS = 20
+TOO_MANY_STARS = f"has a path with more than {STARS} '*': not read, and taken as a no to every use"
 TOO_MANY = "is one of too many: this one and the rest are not read, and taken as a no to every use"
 
 NEEDS_LIBRARY = "needs http-sf: pip install 'scrapy-norobots[usage]'"
@@ -77,8 +81,12 @@ class Statement:
     path: str = ""
 
     def says(self, purpose: str) -> bool | None:
-        """Return whether pages may be used for a purpose, such as ``"ai-train"``; None if it is not said."""
-        if self.problem in (TOO_LONG, TOO_MANY):
+        """Return whether pages may be used for a purpose, such as ``"ai-train"``; None if it is not said.
+
+        Raises `ValueError` for an unknown purpose.
+        """
+        check_purpose(purpose)
+        if self.problem in (TOO_LONG, TOO_MANY, TOO_MANY_STARS):
             return False
         if self.kind in REFUSALS:
             return False if self.value and REFUSALS[self.kind] == purpose else None

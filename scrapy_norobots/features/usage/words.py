@@ -35,5 +35,12 @@ WORDS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType(
 # Kinds whose value says by itself, when it is true, that a page must not be used for this.
 REFUSALS: Mapping[str, str] = MappingProxyType(dict.fromkeys((TDM_RESERVATION, NOAI, NOIMAGEAI), AI_TRAIN))
 
+
+def check_purpose(purpose: object) -> None:
+    """Raise `ValueError` for a word that is not in `PURPOSES`, such as ``"train-ai"`` of Content-Usage."""
+    if purpose not in PURPOSES:
+        raise ValueError(f"unknown purpose {purpose!r}; choose from {', '.join(PURPOSES)}")
+
+
 # The values of the word `use` of Content-Signal: how much of a page may be stored and shown.
 USES = ("immediate", "reference", "full")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from scrapy import Request, Spider
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.http import Response
 
-from scrapy_norobots import NoRobotsMiddleware
+from scrapy_norobots import NoRobotsMiddleware, RobotsMetaMiddleware
 
 
 class OurOwn(NoRobotsMiddleware):
@@ -30,3 +31,11 @@ class IgnoresTheResult(NoRobotsMiddleware):
 
 class ScrapysOwn(RobotsTxtMiddleware):
     """A subclass of Scrapy's robots.txt middleware in a project."""
+
+
+class ExceptOwnPages(RobotsMetaMiddleware):
+    """A user's subclass that does not read some pages."""
+
+    def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:
+        if not response.url.endswith("/own"):
+            super().process_spider_input(response)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlencode, urljoin, urlsplit
 
@@ -9,6 +10,7 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
+from twisted.internet.defer import Deferred
 
 from scrapy_norobots.scrapy_api import compat
 from tests.helpers.spiders.pages import Pages
@@ -46,6 +48,13 @@ class OtherUserAgent:
         request.headers["User-Agent"] = "TurnBot/1.0"
 
 
+class CopiesMeta:
+    """A downloader middleware that writes the meta of each request as JSON, and reads it again."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        request.meta.update(json.loads(json.dumps(request.meta)))
+
+
 class OneSlot:
     """A downloader middleware that gives all pages one download slot."""
 
@@ -60,6 +69,16 @@ class SpreadsOverSlots:
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
         if "norobots_download" not in request.meta:
             request.meta["download_slot"] = request.url
+
+
+class LeavesForAnotherSlot:
+    """A downloader middleware that changes the download slot when a page arrives, for the next try."""
+
+    def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Response:
+        request.meta["download_slot"] = "next"
+        return response
 
 
 class SeesExceptions:
@@ -106,6 +125,14 @@ class ThroughService(OfCrawler):
             meta["norobots_url"] = request.url
         service = self._crawler.settings["SERVICE"]
         return request.replace(url=f"{service}/get?{urlencode({'url': request.url})}", meta=meta)
+
+
+class NamesThePage(OfCrawler):
+    """A downloader middleware that says which page a rendering service will fetch."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if "norobots_download" not in request.meta:
+            request.meta["norobots_url"] = self._crawler.settings["PAGE"]
 
 
 class AsksAnotherFirst(OfCrawler):
@@ -183,9 +210,58 @@ class TakesItsTime(Slow):
         return response
 
 
+class AnswersTogether:
+    """A downloader middleware that keeps pages until four have come."""
+
+    def __init__(self) -> None:
+        self._kept: list[Deferred[None]] = []
+
+    async def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Response:
+        if not request.url.endswith("/robots.txt"):
+            kept: Deferred[None] = Deferred()
+            self._kept.append(kept)
+            if len(self._kept) == 4:
+                for one in self._kept:
+                    one.callback(None)
+            await compat.waiting_for(kept)
+        return response
+
+
+class WaitsForToken:
+    """A downloader middleware that lets pages wait until ``/token`` has come, which is one of them."""
+
+    def __init__(self) -> None:
+        self._has_come = False
+        self._waiting: list[Deferred[None]] = []
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if not (self._has_come or request.url.endswith(("/token", "/robots.txt"))):
+            waiting: Deferred[None] = Deferred()
+            self._waiting.append(waiting)
+            await compat.waiting_for(waiting)
+
+    def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Response:
+        if request.url.endswith("/token"):
+            self._has_come = True
+            for one in self._waiting:
+                one.callback(None)
+        return response
+
+
 class SeesResponses:
     """A spider middleware that records its input."""
 
     def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:
         spider = cast("Any", response.request).callback.__self__
         cast("Pages", spider).notes.setdefault("input", []).append(urlsplit(response.url).path)
+
+
+class NotStarting:
+    """Keeps the crawl from starting, after the plugin is ready."""
+
+    def __init__(self) -> None:
+        raise RuntimeError("not today")

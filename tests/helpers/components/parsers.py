@@ -64,6 +64,21 @@ class TellsTheRobotsType(PythonRobotParser):
         return True
 
 
+class TakesText(PythonRobotParser):
+    """A parser that fails if the robot is bytes, as that of a header is."""
+
+    def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
+        return user_agent.startswith("Foo")  # type: ignore[arg-type]
+
+
+class MakesAnother(PythonRobotParser):
+    """A parser whose `from_crawler` returns one of another class."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> PythonRobotParser:  # type: ignore[override]
+        return PythonRobotParser.from_crawler(crawler, robotstxt_body)
+
+
 class BareParser:
     """A parser that forbids PDF files, and has only what newer versions of Scrapy need: no `from_crawler`."""
 

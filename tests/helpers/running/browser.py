@@ -48,5 +48,6 @@ def as_new(chrome: webdriver.Chrome) -> webdriver.Chrome:
     chrome.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
     chrome.get("about:blank")
+    # A message is returned once, so the next test gets only its own. Selenium has no types for this call.
     chrome.get_log("browser")  # type: ignore[no-untyped-call]
     return chrome

@@ -6,9 +6,11 @@ to standard error.
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import warnings
+import weakref
 from typing import Any
 
 import scrapy.crawler
@@ -73,16 +75,18 @@ def main() -> None:
     if process.bootstrap_failed:
         sys.exit("the crawl did not start")
     spider = crawler.spider
-    json.dump(
-        {
-            "pages": spider.pages,
-            "drops": [vars(drop) for drop in spider.drops],
-            "stats": crawler.stats.get_stats(),
-            "notes": spider.notes,
-        },
-        sys.stdout,
-        default=str,
-    )
+    seen = {
+        "pages": spider.pages,
+        "drops": [vars(drop) for drop in spider.drops],
+        "stats": crawler.stats.get_stats(),
+        "notes": spider.notes,
+    }
+    if job["frees"]:
+        weak = weakref.ref(crawler)
+        del crawler, spider, process
+        gc.collect()
+        seen["notes"]["freed"] = weak() is None
+    json.dump(seen, sys.stdout, default=str)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import subprocess
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 import scrapy
+from scrapy.core.downloader import Downloader
 from scrapy.settings import default_settings
 
 from tests.helpers.running import processes
@@ -39,9 +41,15 @@ IN_ORDER = {
 # Requests to closed sites are dropped at once, except in tests of their retries.
 DROP_AT_ONCE = {"NOROBOTS_RETRY_CLOSED": 0}
 
-# For tests of what waits in the scheduler from the beginning.
+# For tests that need all start requests in the scheduler before the first one is sent.
 START_AT_ONCE = pytest.mark.skipif(
-    not hasattr(scrapy.Spider, "start"), reason="before, not all start requests are scheduled at once"
+    not hasattr(scrapy.Spider, "start"), reason="Scrapy before 2.13 schedules start requests one at a time"
+)
+
+# For tests with CONCURRENT_REQUESTS = 0 or less.
+CAN_HAVE_NO_LIMIT = pytest.mark.skipif(
+    "0 <" not in inspect.getsource(Downloader.needs_backout),
+    reason="without places nothing is downloaded, before 2.18",
 )
 
 MODE_SETTINGS: dict[str, dict[str, object]] = {
@@ -76,6 +84,7 @@ class Job:
     spider: str = "tests.helpers.spiders.pages.Pages"
     arguments: dict[str, Any] = field(default_factory=dict)
     beside: dict[str, Any] | None = None  # changed settings for a second, simultaneous crawl
+    frees: bool = False  # whether to note if the crawler is freed in the end
     deprecated: str = "nothing"  # the start of the only deprecation warning that is allowed
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.http import Response
@@ -43,6 +43,23 @@ class Unruly(Pages):
     """Disables ROBOTSTXT_OBEY in its own settings."""
 
     custom_settings = {"ROBOTSTXT_OBEY": False}  # noqa: RUF012  # as users write it
+
+
+class Renaming(Pages):
+    """Sets its User-Agent when it is opened."""
+
+    listens: ClassVar = {"rename": signals.spider_opened}
+
+    def rename(self) -> None:
+        self.user_agent = "OpenedBot/5.0"
+
+
+class RenamingTooLate(Pages):
+    """Sets its User-Agent when its start requests are asked for, which Scrapy ignores."""
+
+    def first_requests(self) -> Iterator[Request]:
+        self.user_agent = "LateBot/6.0"
+        yield from super().first_requests()
 
 
 class Outdated(Pages):

@@ -63,9 +63,11 @@ class WithoutItsFolder(Pages):
 class OnASlowDisk(Pages):
     """Writes no answer as evidence before the log has one of two texts; its queue for evidence is small."""
 
-    def __init__(self, queue_max: int, longest_halt: float, until: list[str], **kwargs: Any) -> None:
+    def __init__(
+        self, queue_max: int, longest_halt: float, until: list[str], longest_end: float = 60, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
-        recorder._LONGEST_HALT = longest_halt
+        recorder._LONGEST_HALT, recorder._LONGEST_END = longest_halt, longest_end
         writer.Writer = partial(writer.Writer, queue_max=queue_max)  # type: ignore[misc,assignment]
         may_write = threading.Event()
 

@@ -56,6 +56,16 @@ class Listening(Pages):
         self.notes.setdefault("delays", []).append(robotparser.crawl_delay("FooBot"))
 
 
+class DownloadsWhenParsed(Pages):
+    """Downloads a page of each site whose robots.txt is parsed, for example its site map."""
+
+    listens: ClassVar = {"parsed": getattr(signals, "robots_parsed", None)}
+
+    async def parsed(self, request: Request) -> None:
+        response = await compat.download(self.crawler, Request(f"{request.url}sitemap.xml"))
+        self.notes["status"] = response.status
+
+
 class Slots(Pages):
     """Records the download slot of each request that is sent."""
 

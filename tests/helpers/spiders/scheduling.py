@@ -73,6 +73,30 @@ class FeedsWhenIdle(Pages):
         raise DontCloseSpider
 
 
+class DisagreesWhenIdle(Pages):
+    """Has two handlers for an idle crawl: one closes the spider, one keeps it open until a page has come.
+
+    The second one adds a request, if the job has one, or else raises `DontCloseSpider`.
+    """
+
+    listens: ClassVar = {"give_up": signals.spider_idle, "keep_open": signals.spider_idle}
+
+    def __init__(self, then: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._then = then
+
+    def give_up(self) -> None:
+        raise CloseSpider("idle")
+
+    def keep_open(self) -> None:
+        if self.pages:
+            return
+        self.notes["kept open"] = True
+        if not self._then:
+            raise DontCloseSpider
+        self.engine.crawl(self.request(self._then))
+
+
 class StartsLazily(Pages):
     """Yields a start request only if nothing else is left to do, as Scrapy's documentation proposes."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from scrapy import Request, signals
@@ -83,6 +85,22 @@ class Stopping(Pages):
 
     def stop(self) -> None:
         raise StopDownload(fail=self._fail)
+
+
+class SendsAtTheEnd(Pages):
+    """Sends a request when the crawl has ended and all evidence is written. Scrapy sends it, then fails."""
+
+    listens: ClassVar = {"closed_at_last": signals.spider_closed}
+
+    def __init__(self, last: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._last = last
+
+    async def closed_at_last(self) -> None:
+        while any(thread.name == "norobots-evidence" for thread in threading.enumerate()):
+            await pause(0.02)
+        with suppress(Exception):
+            await compat.download(self.crawler, Request(self._last))
 
 
 async def pause(seconds: float) -> None:
