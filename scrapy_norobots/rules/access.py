@@ -253,7 +253,7 @@ class Judge:
         Proxies that fail one after another count as one failure, so that they do not double the back-off.
         """
         failed = previous.proxies if previous is not None else frozenset()
-        is_another = bool(failed) and bool(snapshot.proxy) and snapshot.proxy not in failed
+        is_another = bool(failed) and snapshot.proxy not in failed
         access = self._judge(snapshot, failures - is_another)
         if not access.temporary or not snapshot.proxy:
             return access

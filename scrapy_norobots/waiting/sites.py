@@ -198,15 +198,18 @@ class Sites:
         if not access.is_closed_for_now:
             self._failing.pop(site.origin, None)
             return False
-        in_a_row = access.snapshots[-1].failures
-        failing = self._failing.pop(site.origin, None)
-        is_another = failing is not None and failing.access is not access
-        # While it waits here, a number that does not grow means that memory had no room for the last access.
-        if failing is None or (is_another and not site.is_closed and in_a_row <= failing.in_a_row):
-            failing = _Failing(access, 1, in_a_row)  # the first one, or it has been open since
-        elif is_another:
-            failing = _Failing(access, failing.times + 1, in_a_row)
-        self._failing[site.origin] = failing
+        last = access.snapshots[-1]
+        times, failing = 1, self._failing.pop(site.origin, None)
+        if failing is not None:
+            proxies = failing.access.proxies
+            is_first_without_them = bool(proxies) and last.proxy not in proxies
+            # While it waits, a number that does not grow means that memory had no room for the last access.
+            was_open = not site.is_closed and last.failures <= failing.in_a_row
+            if failing.access is access:
+                times = failing.times
+            elif not is_first_without_them and not was_open:
+                times = failing.times + 1
+        self._failing[site.origin] = _Failing(access, times, last.failures)
         if len(self._failing) > _FAILING_MAX:
             del self._failing[next(iter(self._failing))]
         is_retried = self.is_retried(access)

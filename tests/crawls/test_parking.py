@@ -6,6 +6,7 @@ Every crawl of the tests checks at its end that nothing is left in the scheduler
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from pathlib import Path
@@ -130,11 +131,11 @@ def test_a_lazy_start_keeps_the_order_of_scrapy(mode: str) -> None:
                 spider="tests.helpers.spiders.scheduling.StartsLazily",
                 arguments={"follow": True},
             )
-        return [target for target in site.targets() if target != "/robots.txt"]
+        assert len(site.pages()) == 5 * 4
+        # On a busy machine, Scrapy sends the first link of a page before it has read the others.
+        return [re.sub("-.", "-", target) for target in site.targets() if target != "/robots.txt"]
 
-    ours = asked(ADDON)
-    assert len(ours) == 5 * 4
-    assert ours == asked({})
+    assert asked(ADDON) == asked({})
 
 
 def test_a_request_that_waited_is_checked_by_the_current_rules() -> None:

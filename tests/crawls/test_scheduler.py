@@ -10,6 +10,7 @@ import json
 import signal
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -171,10 +172,19 @@ def test_a_persistent_scheduler_of_the_user_gets_every_request_back(mode: str, t
     assert sorted(first.pages + second.pages) == sorted(urls)
 
 
+def after_some_have_asked(count: int, site: Site) -> None:
+    """Wait until some robots.txt files were requested, and the crawl has had time to close."""
+    deadline = time.monotonic() + 60
+    while len(site.robots_hits()) < count and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1)
+
+
 def test_after_the_crawl_began_to_close_no_page_is_sent(mode: str, tmp_path: Path) -> None:
     """The requests that waited for robots.txt survive in the job."""
     settings = {**ADDON, "JOBDIR": str(tmp_path)}
-    with Site(Answer(RULES, before=lambda: time.sleep(1)), host="0.0.0.0") as site:
+    with Site(host="0.0.0.0") as site:
+        site.answers["/robots.txt"] = Answer(RULES, before=partial(after_some_have_asked, 50, site))
         urls = [f"{url}/page" for url in hosts_of(site, 100)]
         closing: dict[str, Any] = {
             "spider": "tests.helpers.spiders.stopping.StopsAmidRobots",
@@ -191,7 +201,8 @@ def test_after_the_crawl_began_to_close_no_page_is_sent(mode: str, tmp_path: Pat
 
 
 def test_no_page_is_sent_while_the_crawl_is_paused(mode: str) -> None:
-    with Site(Answer(RULES, before=lambda: time.sleep(1)), host="0.0.0.0") as site:
+    with Site(host="0.0.0.0") as site:
+        site.answers["/robots.txt"] = Answer(RULES, before=partial(after_some_have_asked, 40, site))
         urls = [f"{url}/page" for url in hosts_of(site, 50)]
         pausing: dict[str, Any] = {
             "spider": "tests.helpers.spiders.stopping.StopsAmidRobots",

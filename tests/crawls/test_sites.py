@@ -7,6 +7,7 @@ import re
 import time
 from collections import Counter
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -273,6 +274,19 @@ def test_a_dead_proxy_closes_the_site_to_no_request_with_another_proxy(
         assert sorted(done.pages) == urls[1:]
         assert {drop.url for drop in done.drops} == {urls[0]}
         assert set(told_to_wait(done)) <= {"/0"}
+
+
+@pytest.mark.parametrize("seconds", [0, 2], ids=["while it waits", "after it was dropped"])
+def test_a_dead_proxy_uses_up_no_retries_of_a_request_without_a_proxy(mode: str, seconds: int) -> None:
+    settings = {**RETRY, "NOROBOTS_RETRY_CLOSED": 1, "RETRY_TIMES": 0, "CONCURRENT_REQUESTS": 1}
+    with Site(Closed(1)) as site, Site(ROBOTS) as start:
+        direct = f"{site.url}/direct"
+        start.answers["/"] = replace(page(direct), before=lambda: time.sleep(seconds))
+        dead = {"url": f"{site.url}/proxy", "meta": {"proxy": "http://127.0.0.1:1"}, "priority": 1}
+        done = crawl(dead, f"{start.url}/", settings=settings, mode=mode, arguments={"follow": True})
+        assert direct in done.pages
+        assert [drop.url for drop in done.drops] == [dead["url"]]
+        assert len(site.robots_hits()) == 2
 
 
 def test_a_dead_proxy_opens_the_site_to_no_request_with_another_proxy(mode: str) -> None:
