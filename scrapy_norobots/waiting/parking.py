@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
@@ -18,7 +17,9 @@ import scrapy
 
 from scrapy_norobots.events import LeftWaiting, NoRoomToWait, Waits
 from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.waiting.alarm import Alarm
 from scrapy_norobots.waiting.downloader import RobotsDownloader
+from scrapy_norobots.waiting.expired import ExpiredRules
 from scrapy_norobots.waiting.load_turns import Turns
 from scrapy_norobots.waiting.recent import PATIENCE, Recent
 from scrapy_norobots.waiting.sites import Sites
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from scrapy_norobots.middleware import NoRobotsMiddleware
     from scrapy_norobots.question import Question
     from scrapy_norobots.rules.access import Access
-    from scrapy_norobots.standard import Origin
     from scrapy_norobots.waiting.source import Source
 
 logger = logging.getLogger(__name__)
@@ -98,16 +98,13 @@ class Parking:
         self._ahead_max = _AHEAD * (most - 1)
         self._line_max = most
         self._paused_until = 0.0
-        self._alarm: tuple[float, Callable[[], object]] | None = None
+        self._alarm = Alarm(crawler)
         # Requests that the engine has got, and those of them that the middleware has given back.
         self._given: WeakSet[Request] = WeakSet()
         self._given_back: WeakSet[Request] = WeakSet()
         # The slots that requests have reached: a middleware may change the slot in their meta afterwards.
         self._slot_of: WeakKeyDictionary[Request, Any] = WeakKeyDictionary()
-        # Accesses that have expired, by requests that waited for them; and origins where one request has gone
-        # by such an access, and others must not.
-        self._used_up: set[Origin] = set()
-        self._vouched: WeakKeyDictionary[Request, Access] = WeakKeyDictionary()
+        self._expired = ExpiredRules()
 
     def __len__(self) -> int:
         return len(self._parked)
@@ -169,8 +166,7 @@ class Parking:
 
     def clear(self) -> list[Parked]:
         """Let nothing wait any longer, because the crawl closes; return all requests, in order."""
-        if self._alarm is not None:
-            self._alarm[1]()
+        self._alarm.cancel()
         waiting = sorted(self._sites.clear() + self._lines.clear(), key=lambda parked: parked.number)
         for parked in waiting:
             self._leave(parked)
@@ -255,8 +251,8 @@ class Parking:
         return request in self._given_back
 
     def access_of(self, request: Request) -> Access | None:
-        """Return the access, expired or not, by which a request may be judged that has waited for it."""
-        return self._vouched.pop(request, None)
+        """Return the expired access by which a request may be judged that has waited for it, if any."""
+        return self._expired.pop(request)
 
     # Requests that wait
 
@@ -328,7 +324,7 @@ class Parking:
         assert parked.question is not None
         origin = parked.question.origin
         is_new = origin not in self._sites
-        self._used_up.discard(origin)
+        self._expired.has_begun_to_load(origin)
         self._sites.wait(parked)
         since = None if is_new or origin not in self._sites else self._sites.since(origin)
         if since is not None and not self._recent.has_place(parked):
@@ -385,11 +381,9 @@ class Parking:
                 return parked
             origin = parked.question.origin
             latest = None if origin in self._sites else self._middleware.loader.origins.latest(origin)
-            has_reloaded = parked.has_reloaded and origin not in self._used_up
-            if latest is not None and (has_reloaded or latest.lifetime <= 0):
-                # If no request went by expired rules, short-lived ones would be loaded for ever.
-                self._used_up.add(origin)
-                self._vouched[parked.request] = latest
+            if latest is not None and self._expired.lets_go(
+                parked.request, origin, latest, has_reloaded=parked.has_reloaded
+            ):
                 return parked
             self._lines.remove(parked)
             parked.has_reloaded = parked.is_held_up = True
@@ -407,22 +401,9 @@ class Parking:
         """Wake the engine when a request may go on, or more requests may be taken."""
         self._recent.forget_old()
         now = monotonic()
-        times = []
         if seconds := self._lines.seconds_left():  # if it is 0, only a place is missing
-            times.append(now + seconds)
+            self._alarm.set(now + seconds)
         if now < self._paused_until < math.inf:
-            times.append(self._paused_until)
+            self._alarm.set(self._paused_until)
         if self._recent.ends is not None:
-            times.append(self._recent.ends)
-        if not times:
-            return
-        when = min(times)
-        if self._alarm is not None:
-            if self._alarm[0] <= when:
-                return
-            self._alarm[1]()
-        self._alarm = when, compat.call_later(max(0.0, when - now), self._ring)
-
-    def _ring(self) -> None:
-        self._alarm = None
-        compat.look_for_next_request(self._crawler)
+            self._alarm.set(self._recent.ends)

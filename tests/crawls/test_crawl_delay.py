@@ -214,11 +214,15 @@ def test_a_new_request_goes_although_as_many_as_may_wait_do_so_for_a_crawl_delay
 
 
 def test_pages_of_a_site_whose_delay_is_over_take_one_place(tmp_path: Path) -> None:
-    """The rules come from the store, so one page can go at once. The next would keep a place for an hour."""
+    """The rules come from the store, so one page can go at once. The next would keep a place for a day.
+
+    On a machine that has just started, the first page goes at once too.
+    """
     done, waited = threading.Event(), []
     store = f"sqlite:///{tmp_path}/robots.db"
-    settings = {**ADDON, **IN_ORDER, "NOROBOTS_CRAWL_DELAY_MAX": 3600, "NOROBOTS_STORE": store}
-    with Site(SLOW.replace(str(DELAY), "3600")) as slow, Site(host="127.0.0.2") as other:
+    day = 86_400
+    settings = {**ADDON, **IN_ORDER, "NOROBOTS_CRAWL_DELAY_MAX": day, "NOROBOTS_STORE": store}
+    with Site(SLOW.replace(str(DELAY), str(day))) as slow, Site(host="127.0.0.2") as other:
         crawl(f"{slow.url}/back/", settings=settings)
         other.answers["/then"] = Answer(before=lambda: time.sleep(1))
         other.answers["/1"] = Answer(before=lambda: waited.append(done.wait(10)))

@@ -262,6 +262,14 @@ def test_a_delay_is_counted_from_the_previous_response(delays: SlotDelays, downl
     assert slot.lastseen == started, "Scrapy's own delay is always longer"
 
 
+def test_the_first_request_need_not_wait_on_a_machine_that_has_just_started(delays: SlotDelays) -> None:
+    """The clock is younger than the delay."""
+    slot = keep(delays, page(), PLAIN, 2 * now())
+    assert slot.lastseen + slot.download_delay() <= now()
+    keep(delays, page(), OTHER, 4 * now())
+    assert slot.lastseen + slot.download_delay() <= now()
+
+
 def test_a_delay_that_becomes_longer_starts_again(delays: SlotDelays, downloader: SlotsOnly) -> None:
     slot = downloader._get_slot(page())[1]
     slot.lastseen = started = now() - 1

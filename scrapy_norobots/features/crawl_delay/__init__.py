@@ -218,11 +218,14 @@ class SlotDelays:
         self._set(name, slot, longest)
         if not longest:
             del self._slots[name]
-        if longest > before and slot.lastseen:
+        if longest > before and slot.lastseen > 0:
             _count_from_now(slot)
 
     def _set(self, name: str, slot: Any, seconds: float) -> None:
         set_crawl_delay(slot, seconds, self._turns)
+        if slot.lastseen <= 0:
+            # It has sent nothing, and need not wait, even if the machine started less than a delay ago.
+            slot.lastseen = min(0.0, now() - seconds)
         if self._turns is not None and seconds:
             self._turns.keep(slot, name, seconds)
         elif not seconds:

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from protego import Protego
 from scrapy import Request
@@ -166,6 +166,12 @@ def fingerprint(url: str) -> str:
 def origin_of(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.lower()}"
+
+
+def without_dot_segments(url: str) -> str:
+    """Return a URL as httpx sends it: dot segments are resolved, unless they are escaped."""
+    parts = urlsplit(url)
+    return urljoin(origin_of(url), parts.path + (f"?{parts.query}" if parts.query else ""))
 
 
 def resource(url: str) -> str:
@@ -400,15 +406,16 @@ class Judge:
             lost = [time for time in losses if time >= last]
             closed = [ask.state for ask in asks[first:] if ask.state.is_closed_for_now]
             others = [ask.state for ask in asks[first:] if not ask.state.is_closed_for_now]
+            spelt = found.spellings()
+            # A URL is also asked about as httpx and aiohttp send it, whatever handler the crawl has.
+            sent = {*spelt, *map(without_dot_segments, spelt), name}
             if (
                 self._arrived[name] < len(found.urls)
                 and max((len(closed), *(state.failures for state in closed))) + len(lost)
                 <= self._retries(way)
-                # A URL is also asked about as aiohttp sends it, whatever handler the crawl has.
-                and all(self._allows(state, url) for state in others for url in (*found.spellings(), name))
+                and all(self._allows(state, url) for state in others for url in sent)
             ):
-                spelt = ", ".join(found.spellings())
-                yield f"left out, {self._arrived[name]} of {len(found.urls)} requested: {spelt}"
+                yield f"left out, {self._arrived[name]} of {len(found.urls)} requested: {', '.join(spelt)}"
 
     def _doubled(self) -> Iterator[str]:
         for name, arrived in self._arrived.items():
