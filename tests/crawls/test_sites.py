@@ -276,6 +276,15 @@ def test_a_dead_proxy_closes_the_site_to_no_request_with_another_proxy(
         assert set(told_to_wait(done)) <= {"/0"}
 
 
+def test_a_request_whose_proxy_is_dead_is_given_up(mode: str) -> None:
+    with Site(ROBOTS) as site:
+        dead = {"url": f"{site.url}/1", "meta": {"proxy": "http://127.0.0.1:1"}}
+        done = crawl(dead, settings={**RETRY, "RETRY_TIMES": 0}, mode=mode)
+        assert [drop.type for drop in done.drops] == ["RobotsUnreachable"]
+        assert waiting(done) == {"waited": 1, "given_up": 1}
+        assert done.stats["robotstxt/request_count"] == 3
+
+
 @pytest.mark.parametrize("seconds", [0, 2], ids=["while it waits", "after it was dropped"])
 def test_a_dead_proxy_uses_up_no_retries_of_a_request_without_a_proxy(mode: str, seconds: int) -> None:
     settings = {**RETRY, "NOROBOTS_RETRY_CLOSED": 1, "RETRY_TIMES": 0, "CONCURRENT_REQUESTS": 1}
