@@ -285,9 +285,14 @@ def test_a_request_whose_proxy_is_dead_is_given_up(mode: str) -> None:
         assert done.stats["robotstxt/request_count"] == 3
 
 
-@pytest.mark.parametrize("seconds", [0, 2], ids=["while it waits", "after it was dropped"])
-def test_a_dead_proxy_uses_up_no_retries_of_a_request_without_a_proxy(mode: str, seconds: int) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "back_off"), [(0, 3), (2, 0.2)], ids=["while it waits", "after it was dropped"]
+)
+def test_a_dead_proxy_uses_up_no_retries_of_a_request_without_a_proxy(
+    mode: str, seconds: int, back_off: float
+) -> None:
     settings = {**RETRY, "NOROBOTS_RETRY_CLOSED": 1, "RETRY_TIMES": 0, "CONCURRENT_REQUESTS": 1}
+    settings["NOROBOTS_ERROR_TTL"] = back_off
     with Site(Closed(1)) as site, Site(ROBOTS) as start:
         direct = f"{site.url}/direct"
         start.answers["/"] = replace(page(direct), before=lambda: time.sleep(seconds))
