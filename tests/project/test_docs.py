@@ -30,7 +30,7 @@ from tests.helpers.spiders.raising import subscriptions
 DOCS = ROOT / "docs"
 PAGES = [*ROOT.glob("*.md"), *DOCS.glob("*.md")]
 SOURCES = [*(ROOT / "scrapy_norobots").rglob("*.py")]
-LEVELS = {"debug", "info", "warning", "error"}
+LEVELS = {"debug": "DEBUG", "info": "INFO", "warning": "WARNING", "error": "ERROR", "exception": "ERROR"}
 
 
 def names(pages: list[Path]) -> list[str]:
@@ -186,7 +186,7 @@ def templates() -> Iterator[tuple[str, str]]:
                 continue
             name, arguments = node.func.attr, node.args
             if name in LEVELS and ast.unparse(node.func.value) == "logger":
-                yield name.upper(), message(arguments[0])
+                yield LEVELS[name], message(arguments[0])
             elif name in ("log", "_log") and isinstance(arguments[1], ast.Constant):
                 level = arguments[0]
                 yield level.attr if isinstance(level, ast.Attribute) else "any", message(arguments[1])

@@ -45,7 +45,9 @@ forbid.
 Both middlewares had the same limits (a timeout of {timeout} s, {maxsize:,} bytes, no retries), on Scrapy
 {scrapy} and Python {python}. The plugin also had `NOROBOTS_RETRY_CLOSED = 0`, so that it dropped requests at
 once. All other settings had their defaults. With its default limits, Scrapy's own middleware waits up to
-180 s and accepts files of up to 1 GiB. In the log lines, `HOST` replaces the real host. The last column names
+180 s and accepts files of up to 1 GiB. The column "what the plugin logs" has only the lines about the
+download, and not those about dropped requests or about [lines without
+effect](log-lines.md#robotstxt-has-lines-without-effect). `HOST` replaces the real host. The last column names
 the most important stats of each crawl that are not 0. `python -m tests.helpers.running.faulttable` generates
 this page from the hosts in `tests/helpers/sites/faults.py`.
 
