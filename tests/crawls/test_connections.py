@@ -18,7 +18,7 @@ HEAD = b"HTTP/1.0 200 OK\r\n\r\nUser-agent: *\n"
 
 def cut_off_by_reset(exchange: Exchange) -> None:
     exchange.send(HEAD)
-    exchange.lab.closing.wait(0.1)  # a reset drops what the client has not read yet
+    exchange.lab.closing.wait(1)  # a reset drops what the client has not read yet
     exchange.reset()
 
 

@@ -119,7 +119,7 @@ def test_origins_that_share_a_slot_keep_the_largest_delay(first: int) -> None:
             f"{start.url}/",
             spider="tests.helpers.spiders.pages.Pages",
             arguments={"follow": True},
-            settings=OBEY,
+            settings={**OBEY, "CONCURRENT_REQUESTS_PER_DOMAIN": 1},  # until the slow robots.txt is there
         )
         since = slow.robots_hits()[0].time
     assert len(seen.pages) == 7

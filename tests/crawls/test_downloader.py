@@ -252,17 +252,17 @@ def test_a_process_that_may_open_few_files_downloads_fewer_files_at_a_time(mode:
 
 def test_slow_dns_uses_up_no_time_of_a_download(mode: str) -> None:
     """Together, the names take three times as long as one download may."""
-    settings = {**ADDON, "NOROBOTS_TIMEOUT": 1, "NOROBOTS_RETRY_TIMES": 0, "REACTOR_THREADPOOL_MAXSIZE": 2}
+    settings = {**ADDON, "NOROBOTS_TIMEOUT": 2, "NOROBOTS_RETRY_TIMES": 0, "REACTOR_THREADPOOL_MAXSIZE": 2}
     with Site(RULES) as site:
-        urls = [f"{site.url_of(f'host{number}.example')}/page" for number in range(60)]
+        urls = [f"{site.url_of(f'host{number}.example')}/page" for number in range(30)]
         slow: dict[str, Any] = {
             "spider": "tests.helpers.spiders.limited.WithSlowNames",
-            "arguments": {"seconds": 0.1},
+            "arguments": {"seconds": 0.4},
         }
         seen = crawl(*urls, settings=settings, mode=mode, **slow)
     assert not seen.drops
     assert sorted(seen.pages) == sorted(urls)
-    assert len(site.robots_hits()) == 60
+    assert len(site.robots_hits()) == 30
 
 
 WARNS = """

@@ -51,7 +51,7 @@ def test_a_feature_that_raises_lets_nothing_forbidden_pass(feature: str, event: 
     settings: dict[str, Any] = {
         **(FOR_EVER if event == "LeftWaiting" else RETRY),
         **ALL_ON,
-        "CLOSESPIDER_TIMEOUT": 2 if event == "LeftWaiting" else 0,
+        "CLOSESPIDER_TIMEOUT": 5 if event == "LeftWaiting" else 0,
         "NOROBOTS_EVIDENCE": str(tmp_path / "evidence"),
         "NOROBOTS_REPORT": str(tmp_path / "report.html"),
         "NOROBOTS_RETRY_CLOSED_MAX": 1,

@@ -156,7 +156,7 @@ def test_a_host_name_that_twisted_cannot_encode_ends_with_an_error(host: str, mo
         "NOROBOTS_TIMEOUT": 0.5,
         "NOROBOTS_RETRY_TIMES": 0,
     }
-    done = run_crawl(f"http://{host}/", settings=settings, mode=mode, timeout=20)
+    done = run_crawl(f"http://{host}/", settings=settings, mode=mode)
     assert [drop["type"] for drop in json.loads(done.stdout)["drops"]] == ["RobotsUnreachable"]
 
 

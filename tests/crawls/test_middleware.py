@@ -324,8 +324,9 @@ def test_a_request_for_an_origin_in_memory_does_not_wait(mode: str) -> None:
 
 
 def test_cancelling_a_waiter_does_not_affect_others(mode: str) -> None:
-    slow = Answer(ROBOTS, before=lambda: threading.Event().wait(0.3))
-    with Site() as start, Site(slow) as site:
+    cancelled = threading.Event()
+    slow = Answer(ROBOTS, before=lambda: cancelled.wait(10))
+    with Site() as start, Site(slow, {"/cancelled": Answer(before=cancelled.set)}) as site:
         seen = crawl(
             f"{start.url}/",
             mode=mode,
@@ -363,7 +364,6 @@ def test_a_handler_of_robots_parsed_can_download_a_page_of_the_site(mode: str, t
             spider="tests.helpers.spiders.noting.DownloadsWhenParsed",
             settings={**ADDON, "NOROBOTS_TTL": ttl},
             mode=mode,
-            timeout=20,
         )
     assert seen.pages == [f"{site.url}/"]
     assert seen.notes == {"status": 200}

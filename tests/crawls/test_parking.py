@@ -215,7 +215,7 @@ def test_requests_go_on_if_one_before_them_has_changed_its_slot_since() -> None:
         "DOWNLOADER_MIDDLEWARES": {middleware: 543},
     }
     with Site(RULES) as site:
-        seen = crawl(*(f"{site.url}/{page}" for page in range(5)), settings=settings, timeout=20)
+        seen = crawl(*(f"{site.url}/{page}" for page in range(5)), settings=settings)
     assert len(seen.pages) == 5
 
 
@@ -271,7 +271,7 @@ def test_a_response_that_a_middleware_keeps_holds_up_no_others_of_its_slot(mode:
         "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.AnswersTogether": 543},
     }
     with Site(RULES) as site:
-        seen = crawl(*(f"{site.url}/{page}" for page in range(4)), settings=settings, mode=mode, timeout=20)
+        seen = crawl(*(f"{site.url}/{page}" for page in range(4)), settings=settings, mode=mode)
     assert len(seen.pages) == 4
 
 
@@ -286,7 +286,7 @@ def test_a_request_that_a_middleware_keeps_holds_up_no_others_of_its_slot(delay:
     }
     with Site(RULES) as site:
         urls = [f"{site.url}/page", f"{site.url}/token"]
-        seen = crawl(*urls, settings=settings, mode=mode, timeout=20)
+        seen = crawl(*urls, settings=settings, mode=mode)
     assert sorted(seen.pages) == urls
 
 
@@ -296,8 +296,8 @@ def test_cached_pages_wait_for_no_delay(mode: str, tmp_path: Path) -> None:
         urls = [f"{site.url}/{number}" for number in range(40)]
         crawl(*urls, settings=settings, mode=mode)
         site.hits.clear()
-        # With the delays, the crawl would take at least 20 s.
-        delayed = {"DOWNLOAD_DELAY": 1, "CLOSESPIDER_TIMEOUT": 12}
+        # With the delays, the crawl would take at least 60 s.
+        delayed = {"DOWNLOAD_DELAY": 3, "CLOSESPIDER_TIMEOUT": 30}
         seen = crawl(*urls, settings={**settings, **delayed}, mode=mode)
     assert seen.stats["finish_reason"] == "finished"
     assert sorted(seen.pages) == sorted(urls)

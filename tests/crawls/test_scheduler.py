@@ -151,11 +151,20 @@ def test_any_scheduler_of_the_user_works(name: str, mode: str) -> None:
     assert not seen.log_lines("WARNING", "CONCURRENT_REQUESTS")
 
 
+def after_some_have_asked(count: int, site: Site) -> None:
+    """Wait until some robots.txt files were requested, and the crawl has had time to close."""
+    deadline = time.monotonic() + 60
+    while len(site.robots_hits()) < count and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(2)
+
+
 @START_AT_ONCE
 def test_a_persistent_scheduler_of_the_user_gets_every_request_back(mode: str, tmp_path: Path) -> None:
     queue = tmp_path / "queue.json"
     settings = {**ADDON, "SCHEDULER": "tests.helpers.components.schedulers.QueueInFile", "QUEUE": str(queue)}
-    with Site(Answer(RULES, before=lambda: time.sleep(1)), host="0.0.0.0") as site:
+    with Site(host="0.0.0.0") as site:
+        site.answers["/robots.txt"] = Answer(RULES, before=partial(after_some_have_asked, 30, site))
         urls = [f"{url}/{number}" for number in range(2) for url in hosts_of(site, 40)]
         closing: dict[str, Any] = {
             "spider": "tests.helpers.spiders.stopping.StopsAmidRobots",
@@ -170,14 +179,6 @@ def test_a_persistent_scheduler_of_the_user_gets_every_request_back(mode: str, t
         second = crawl(settings=settings, mode=mode)
         assert json.loads(queue.read_text()) == []
     assert sorted(first.pages + second.pages) == sorted(urls)
-
-
-def after_some_have_asked(count: int, site: Site) -> None:
-    """Wait until some robots.txt files were requested, and the crawl has had time to close."""
-    deadline = time.monotonic() + 60
-    while len(site.robots_hits()) < count and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(1)
 
 
 def test_after_the_crawl_began_to_close_no_page_is_sent(mode: str, tmp_path: Path) -> None:

@@ -389,7 +389,8 @@ def test_requests_to_a_closed_site_take_no_place(mode: str, places: int) -> None
 def test_no_more_requests_wait_than_allowed(mode: str) -> None:
     with Site(Closed(9)) as one, Site(Closed(9)) as other:
         urls = [f"{site.url}/{number}" for number in range(5) for site in (one, other)]
-        done = crawl(*urls, settings={**RETRY, "NOROBOTS_RETRY_CLOSED_MAX": 3}, mode=mode)
+        settings = {**RETRY, "NOROBOTS_ERROR_TTL": 1, "NOROBOTS_RETRY_CLOSED_MAX": 3}
+        done = crawl(*urls, settings=settings, mode=mode)
         assert len(done.drops) == 10
         assert waiting(done) == {"waited": 3, "given_up": 3, "no_room": 7}
         assert len(done.log_lines("WARNING", "NOROBOTS_RETRY_CLOSED_MAX")) == 1
@@ -642,7 +643,7 @@ def test_an_idle_handler_that_always_adds_a_request_does_so_now_and_then_while_o
 def test_the_log_says_until_when_requests_wait(mode: str) -> None:
     with Site(Closed(2)) as site:
         urls = [f"{site.url}/{number}" for number in range(5)]
-        done = crawl(*urls, settings=RETRY, mode=mode)
+        done = crawl(*urls, settings={**RETRY, "NOROBOTS_ERROR_TTL": 1}, mode=mode)
         first, second = done.log_lines("INFO: ", "wait until")
         until = r"wait until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d, when"
         assert re.search(rf"INFO: Requests to {site.url} {until}", first)

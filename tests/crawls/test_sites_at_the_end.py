@@ -22,7 +22,7 @@ from tests.helpers.sites import Answer, Hit, Site, page
 
 def test_a_timeout_of_the_spider_ends_the_wait(mode: str) -> None:
     with Site(Closed(9)) as site:
-        done = crawl(f"{site.url}/1", settings={**FOR_EVER, "CLOSESPIDER_TIMEOUT": 1}, mode=mode)
+        done = crawl(f"{site.url}/1", settings={**FOR_EVER, "CLOSESPIDER_TIMEOUT": 4}, mode=mode)
         assert done.stats["finish_reason"] == "closespider_timeout"
         assert waiting(done) == {"waited": 1, "left": 1}
         assert done.drops == []
@@ -183,7 +183,7 @@ def test_processes_that_share_a_queue_retry_requests(redis_server: RedisServer) 
         deprecated = r"Passing a .spider. argument|Spider\.log|scrapy_redis\.|scrapy\.http\.FormRequest"
         work: dict[str, Any] = {"spider": "tests.helpers.spiders.fleet.Worker", "deprecated": deprecated}
         # The first is stopped while requests wait, and they go back to the shared queue.
-        stopped = crawl(settings={**settings, "NOROBOTS_ERROR_TTL": 3600, "CLOSESPIDER_TIMEOUT": 3}, **work)
+        stopped = crawl(settings={**settings, "NOROBOTS_ERROR_TTL": 3600, "CLOSESPIDER_TIMEOUT": 8}, **work)
         left = waiting(stopped)["left"]
         assert left > 0
         assert stopped.drops == []

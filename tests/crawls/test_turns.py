@@ -81,7 +81,7 @@ def test_four_processes_keep_the_delay_of_each_site_together(redis_server: Redis
         gaps = site.gaps()
         assert len(site.hits) == len(HOSTS) * (2 + len(PAGES))
         assert len(site.workers) > 1
-    assert min(min(found) for found in gaps.values()) > 1.5  # the machine may be busy
+    assert min(min(found) for found in gaps.values()) > 1  # the machine may be busy
     assert not any(one.log_lines("WARNING", "NOROBOTS_CRAWL_DELAY_SHARED") for one in seen)
 
 

@@ -239,7 +239,7 @@ def test_a_queued_call_that_is_cancelled_when_it_is_its_turn_keeps_no_slot(
         await running
         with pytest.raises(asyncio.CancelledError):
             await queued
-        assert await asyncio.wait_for(circuit.breaker.load(ORIGIN), 1) == (FOUND,)
+        assert await asyncio.wait_for(circuit.breaker.load(ORIGIN), 30) == (FOUND,)
 
     asyncio.run(work())
 

@@ -27,9 +27,10 @@ def page() -> Request:
 
 
 def slot_with(concurrency: int, delay: float = 0.0, under_way: int = 0) -> Any:
-    """Return a slot that is sending some requests; a `Crawl-delay` is not varied at random."""
+    """Return a slot that is sending some requests; a `Crawl-delay` is not varied at random, and is over."""
     slot: Any = Slot(concurrency, 0.0, 0)
     set_crawl_delay(slot, delay)
+    slot.lastseen = now() - delay - 1
     for request in [page() for _ in range(under_way)]:
         slot.active.add(request)
         slot.transferring.add(request)

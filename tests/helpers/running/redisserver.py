@@ -176,7 +176,7 @@ class RedisSentinel:
 
     SERVICE = "town"
 
-    def __init__(self, folder: Path, patience: float = 0.3) -> None:
+    def __init__(self, folder: Path, patience: float = 1.5) -> None:
         self.master = RedisServer(folder, "--repl-diskless-sync-delay", "0")
         self.replica = RedisServer(folder, "--replicaof", "127.0.0.1", str(self.master.port))
         config = folder / "sentinel.conf"

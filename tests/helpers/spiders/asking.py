@@ -39,7 +39,10 @@ class InMemory(Pages):
 
 
 class Cancelling(Pages):
-    """Cancels the first and the last request that wait for the robots.txt of another site."""
+    """Cancels the first and the last request that wait for the robots.txt of another site.
+
+    Then it requests `/cancelled` there.
+    """
 
     def __init__(self, other: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -49,9 +52,10 @@ class Cancelling(Pages):
         paths = {"first": "/open", "second": "/back/", "third": "/open", "last": "/back/"}
         waiting = {name: compat.spawn(self._ask(name, path)) for name, path in paths.items()}
         # Let the download start.
-        await compat.waiting_for(compat.spawn(self._pause()))
+        await compat.waiting_for(compat.spawn(self._download("data:,")))
         for name in ("first", "last"):
             waiting[name].cancel()
+        await compat.waiting_for(compat.spawn(self._download(f"{self._other}/cancelled")))
         for name, deferred in waiting.items():
             try:
                 await compat.waiting_for(deferred)
@@ -59,8 +63,8 @@ class Cancelling(Pages):
                 self.notes[name] = "CancelledError"
         await compat.waiting_for(compat.spawn(self._ask("later", "/back/")))
 
-    async def _pause(self) -> None:
-        await compat.download(self.crawler, Request("data:,", meta={"dont_obey_robotstxt": True}))
+    async def _download(self, url: str) -> None:
+        await compat.download(self.crawler, Request(url, meta={"dont_obey_robotstxt": True}))
 
     async def _ask(self, name: str, path: str) -> None:
         try:
