@@ -48,7 +48,7 @@ class NoRobotsMiddleware:
         """Raise `NotConfigured` if ``ROBOTSTXT_OBEY`` is false, `ValueError` if a setting is invalid."""
         self.config = config = read_config(crawler, type(self), NoRobotsMiddleware)
         self._crawler = crawler
-        # The spider may set its `user_agent` until it is opened, and an identity remembers the first answer.
+        # An identity remembers Scrapy's middlewares, and there are none yet.
         check_user_agent(crawler, Identity(crawler, config.robot))
         self._identity = Identity(crawler, config.robot)
         self.events = features_of(crawler, config)

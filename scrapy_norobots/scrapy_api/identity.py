@@ -50,19 +50,25 @@ class Identity:
         # A header that is None keeps out the others.
         return request.headers.get(_HEADER, self.default_user_agent) or b""
 
-    @cached_property
+    @property
     def default_user_agent(self) -> bytes:
         """The User-Agent of requests that have none of their own."""
-        settings = self._crawler.settings
-        headers = settings.getdict("DEFAULT_REQUEST_HEADERS") or {}
-        given = {name: value for name, value in headers.items() if value is not None}
-        default = Headers(given).get(_HEADER)
-        if default is not None:
-            return default
-        # When the spider is opened, this middleware takes its `user_agent`; a later one is not sent.
-        scrapys = compat.downloader_middleware(self._crawler, UserAgentMiddleware)
-        source = scrapys if type(scrapys) is UserAgentMiddleware else self._crawler.spider
-        value = getattr(source, "user_agent", settings.get("USER_AGENT"))
+        if self._default_header is not None:
+            return self._default_header
+        # When the spider is opened, this middleware takes its `user_agent`; a later one is not sent. It is
+        # asked each time, because another handler of `spider_opened` may schedule requests before that.
+        source = self._scrapys if type(self._scrapys) is UserAgentMiddleware else self._crawler.spider
+        value = getattr(source, "user_agent", ...)
         if not isinstance(value, (str, bytes, type(None))):  # a mock has every attribute
-            value = settings.get("USER_AGENT")
+            value = self._crawler.settings.get("USER_AGENT")
         return value if isinstance(value, bytes) else str(value or "").encode("utf-8", "replace")
+
+    @cached_property
+    def _default_header(self) -> bytes | None:
+        headers = self._crawler.settings.getdict("DEFAULT_REQUEST_HEADERS") or {}
+        given = {name: value for name, value in headers.items() if value is not None}
+        return Headers(given).get(_HEADER)
+
+    @cached_property
+    def _scrapys(self) -> UserAgentMiddleware | None:
+        return compat.downloader_middleware(self._crawler, UserAgentMiddleware)

@@ -96,6 +96,18 @@ def test_the_user_agent_that_a_spider_sets_when_it_is_opened_selects_the_record(
     assert {hit.headers["user-agent"] for hit in site.hits} == {"OpenedBot/5.0"}
 
 
+def test_a_request_at_the_opening_of_a_spider_does_not_change_the_record() -> None:
+    with Site("User-agent: SpiderBot\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n") as site:
+        crawl(
+            *(f"{site.url}/{name}" for name in "cab"),
+            settings={**ADDON, "USER_AGENT": "FooBot/1.0"},
+            spider="tests.helpers.spiders.configured.SchedulesWhenOpened",
+            deprecated="The 'user_agent' spider attribute",
+        )
+    assert site.pages() == ["/b", "/c", "/c"]
+    assert {hit.headers["user-agent"] for hit in site.hits} == {"SpiderBot/2.0"}
+
+
 def test_a_user_agent_that_a_spider_sets_too_late_selects_no_record() -> None:
     with Site("User-agent: FooBot\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n") as site:
         crawl(

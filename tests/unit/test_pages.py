@@ -122,10 +122,12 @@ def test_a_malformed_header_says_why() -> None:
     assert problem.startswith("not a dictionary of RFC 9651")
 
 
-def test_only_the_start_of_a_tag_is_read() -> None:
+def test_a_word_anywhere_in_a_long_tag_is_a_refusal() -> None:
     words = 600 * "a "
-    assert page(f'<meta name=robots content="noai {words}">') == [("noai", "meta", None, TOO_LONG)]
-    assert page(f'<meta name=robots content="{words} noai">') == []
+    for content in (f"noai {words}", f"{words} NoAI"):
+        assert page(f'<meta name=robots content="{content}">') == [("noai", "meta", None, TOO_LONG)]
+        assert page(f'<meta name=description content="{content}">') == []
+    assert page(f'<meta name=robots content="{words}"><meta name=a content=noai>') == []
 
 
 def test_a_page_without_the_words_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import takewhile
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
@@ -166,6 +167,15 @@ def fingerprint(url: str) -> str:
 def origin_of(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.lower()}"
+
+
+def _in_a_row(asks: list[Ask], last: int) -> int:
+    """Return how many failures in a row a crawl may have counted at an ask that failed.
+
+    A crawl that was resumed counts those of the previous run, or does not: it may have lost a response.
+    """
+    failed = takewhile(lambda ask: ask.state.is_closed_for_now, reversed(asks[: last + 1]))
+    return max(asks[last].state.failures, sum(1 for _ in failed))
 
 
 def without_dot_segments(url: str) -> str:
@@ -404,14 +414,14 @@ class Judge:
             losses = self._lost_files[origin] if has_proxy else []
             last = max((time for time in losses if time < start), default=start)  # it may close the site yet
             lost = [time for time in losses if time >= last]
-            closed = [ask.state for ask in asks[first:] if ask.state.is_closed_for_now]
+            closed = [number for number in range(first, len(asks)) if asks[number].state.is_closed_for_now]
             others = [ask.state for ask in asks[first:] if not ask.state.is_closed_for_now]
             spelt = found.spellings()
             # A URL is also asked about as httpx and aiohttp send it, whatever handler the crawl has.
             sent = {*spelt, *map(without_dot_segments, spelt), name}
             if (
                 self._arrived[name] < len(found.urls)
-                and max((len(closed), *(state.failures for state in closed))) + len(lost)
+                and max((len(closed), *(_in_a_row(asks, number) for number in closed))) + len(lost)
                 <= self._retries(way)
                 and all(self._allows(state, url) for state in others for url in sent)
             ):

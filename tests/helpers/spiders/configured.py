@@ -54,6 +54,19 @@ class Renaming(Pages):
         self.user_agent = "OpenedBot/5.0"
 
 
+class SchedulesWhenOpened(Pages):
+    """Sends its first request before Scrapy has taken note of its User-Agent.
+
+    Without an errback, the request is checked when it is scheduled.
+    """
+
+    listens: ClassVar = {"opened": signals.spider_opened}
+    user_agent = "SpiderBot/2.0"
+
+    def opened(self) -> None:
+        self.engine.crawl(next(self.first_requests()).replace(dont_filter=True, errback=None))
+
+
 class RenamingTooLate(Pages):
     """Sets its User-Agent when its start requests are asked for, which Scrapy ignores."""
 
