@@ -304,9 +304,9 @@ class Items(Pages):
 
     def _note(self, response: Response) -> None:
         if "cached" in response.flags:
-            # The response in the cache may have another spelling of the URL.
+            # The response in the cache may have another spelling of the URL, or another order of its query.
             url = response.request.url if response.request else response.url
-            self.notes.setdefault("cached", []).append([time.monotonic(), url])
+            self.notes.setdefault("cached", []).append([time.monotonic(), url, response.url])
 
     def _pause_or_close(self) -> None:
         """Pause or close the crawl if it has as many pages as the manner says."""

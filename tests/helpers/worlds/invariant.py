@@ -133,10 +133,10 @@ def _crawl_and_judge(
 def _with_cached(played: Played, done: Crawl, log: Sequence[Arrival]) -> list[Arrival]:
     """Return the log of a crawl with the pages that it had in its HTTP cache."""
     cached = []
-    for time, url in done.notes.get("cached", []):
-        origin = origin_of(url)
-        target = url.partition("#")[0].removeprefix(origin)
-        cached.append(played.arrival_of(origin, target)._replace(time=time, is_cached=True))
+    for time, url, of_cache in done.notes.get("cached", []):
+        origin = origin_of(of_cache)
+        page = played.arrival_of(origin, of_cache.partition("#")[0].removeprefix(origin))
+        cached.append(page._replace(time=time, url=url.partition("#")[0], is_cached=True))
     return sorted([*log, *cached], key=lambda arrival: arrival.time) if cached else list(log)
 
 
