@@ -48,7 +48,7 @@ class NoRobotsMiddleware:
         """Raise `NotConfigured` if ``ROBOTSTXT_OBEY`` is false, `ValueError` if a setting is invalid."""
         self.config = config = read_config(crawler, type(self), NoRobotsMiddleware)
         self._crawler = crawler
-        # An identity remembers Scrapy's middlewares, and there are none yet.
+        # An identity looks up Scrapy's middlewares once. It is too early for that, so this one is not kept.
         check_user_agent(crawler, Identity(crawler, config.robot))
         self._identity = Identity(crawler, config.robot)
         self.events = features_of(crawler, config)

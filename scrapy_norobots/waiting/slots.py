@@ -41,7 +41,7 @@ class Slots:
         assert self._crawler.engine is not None  # it has made the scheduler
         try:
             return slot_of(self._crawler.engine.downloader, request, self._crawler.spider)
-        except Exception:  # the URL is invalid, or so is the slot in the meta: this request alone fails
+        except Exception:  # the URL or the slot in the meta is invalid, so Scrapy cannot send it
             return None
 
     def enter(self, slot: Any | None, request: Request) -> None:
