@@ -8,9 +8,9 @@ never lets a request pass. No feature changes a decision.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -23,14 +23,39 @@ if TYPE_CHECKING:
     from scrapy_norobots.rules.snapshot import Snapshot
     from scrapy_norobots.standard import Decision, Origin, Reason
 
-_E = TypeVar("_E")
+P = ParamSpec("P")
 
 
-class Opened(NamedTuple):
-    """The middleware is ready. `ask` returns the question of a request; `drop` drops a request.
+class Event(Generic[P]):
+    """One kind of event. Functions are called in the order in which they subscribe, and must not block."""
 
-    `middleware` is None if it is of a subclass, which may do more with a request than the core knows.
-    """
+    def __init__(self) -> None:
+        self._functions: tuple[Callable[P, Any], ...] = ()
+
+    def connect(self, function: Callable[P, object]) -> None:
+        """Call a function with each event of this kind."""
+        self._functions = (*self._functions, function)
+
+    def send(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Call all functions."""
+        for function in self._functions:
+            function(*args, **kwargs)
+
+    async def tell(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Do the same, and await those that are coroutine functions."""
+        for function in self._functions:
+            result = function(*args, **kwargs)
+            if result is not None:
+                await result
+
+    def ask(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """Return the first result that is not None."""
+        results = (function(*args, **kwargs) for function in self._functions)
+        return next((result for result in results if result is not None), None)
+
+
+class Core(NamedTuple):
+    """What features may ask of the middleware; `middleware` is None if it is of a subclass."""
 
     middleware: object | None
     ask: Callable[[Request], Question | Decision]
@@ -38,139 +63,7 @@ class Opened(NamedTuple):
     drop: Callable[[Request, Question, Decision, Access], None]
 
 
-# Requests
-
-
-class Received(NamedTuple):
-    """A request has come to the middleware, which has not looked at it yet."""
-
-    request: Request
-
-
-class Asked(NamedTuple):
-    """A request asks for a robots.txt itself.
-
-    A subscriber returns a function that makes its response from the access to the origin, which the core
-    loads. If there is none, or if the function returns None, the request is sent.
-    """
-
-    request: Request
-
-
-class Ruled(NamedTuple):
-    """The access by which a request is judged is known, in the middleware."""
-
-    request: Request
-    question: Question
-    access: Access
-
-
-class Passed(NamedTuple):
-    """A request passes."""
-
-    request: Request
-    question: Question
-    access: Access
-
-
-class Exempt(NamedTuple):
-    """A request passes without a robots.txt, for a `reason`; None: `dont_obey_robotstxt` overrides it."""
-
-    request: Request
-    url: str
-    robot: str | bytes
-    reason: Reason | None
-
-
-class Dropped(NamedTuple):
-    """A request is dropped; in a dry run, it would be. `url` is the URL that was checked.
-
-    `access` is None for a URL without an origin.
-    """
-
-    request: Request
-    url: str
-    robot: str | bytes
-    error: RobotsForbidden
-    access: Access | None
-
-
-# Requests that wait for a closed site
-
-
-class Waits(NamedTuple):
-    """A request waits for some seconds. `is_first` is true if no other waits for this origin."""
-
-    request: Request
-    origin: Origin
-    seconds: float
-    is_first: bool
-
-
-class RetryFailed(NamedTuple):
-    """An origin is still closed. Its requests wait for `seconds` more; None: they are dropped."""
-
-    access: Access
-    seconds: float | None
-
-
-class WaitEnded(NamedTuple):
-    """A request has waited: its origin is no longer closed, or the request is given up."""
-
-    request: Request
-    is_given_up: bool
-
-
-class LeftWaiting(NamedTuple):
-    """A request goes back to the scheduler, because the crawl closes."""
-
-    request: Request
-
-
-class NoRoomToWait(NamedTuple):
-    """A request is dropped, because `most` others wait."""
-
-    request: Request
-    most: int
-
-
-# robots.txt
-
-
-class StatementsAsked(NamedTuple):
-    """The core asks, once, what reads statements about the use of pages from a robots.txt.
-
-    A subscriber returns a function from a body to `Statements`, which every decision then asks too. It can
-    forbid what the rules allow, and cannot allow what they forbid.
-    """
-
-
-class Answered(NamedTuple):
-    """A request for a robots.txt was answered.
-
-    `snapshot` is the outcome of the download if this is the last hop; `previous` is the copy that a 304
-    renews.
-    """
-
-    origin: Origin
-    response: Response
-    snapshot: Snapshot | None
-    previous: Snapshot | None
-
-
-class Downloaded(NamedTuple):
-    """A download has ended, and was judged."""
-
-    snapshot: Snapshot
-
-
-class Recalled(NamedTuple):
-    """The store had newer snapshots than the memory."""
-
-    snapshots: Sequence[Snapshot]
-
-
-class OriginLoaded(NamedTuple):
+class Load(NamedTuple):
     """An origin was loaded for a request, and `robot`.
 
     `previous` is the access that it replaces: None for a new origin, and for one that memory had no room for.
@@ -191,60 +84,50 @@ class OriginLoaded(NamedTuple):
         return self.previous is None or self.previous.rules is None
 
 
-class CrawlDelayKept(NamedTuple):
-    """The `Crawl-delay` that is kept for an origin, in seconds; `is_new` as in `OriginLoaded`."""
-
-    origin: Origin
-    seconds: float
-    is_new: bool
-
-
-class UsageStated(NamedTuple):
-    """A robots.txt of an origin that had no rules states something about the use of pages, in few words."""
-
-    origin: Origin
-    stated: frozenset[str]
-
-
-class Closing(NamedTuple):
-    """The crawl has ended. `robot` is that of requests without a User-Agent of their own."""
-
-    reason: str
-    origins: OriginCache
-    robot: str | bytes
-
-
 class Events:
-    """The subscriptions of one crawl. Functions are called in the order in which they subscribe.
-
-    `started` is the start of the crawl, in UTC.
-    """
+    """The events of one crawl. `started` is the start of the crawl, in UTC."""
 
     def __init__(self) -> None:
         self.started = datetime.now(timezone.utc)
-        self._functions: dict[type, tuple[Callable[[Any], Any], ...]] = {}
+        # The middleware is ready.
+        self.opened: Event[[Core]] = Event()
+        # Asked once: what reads statements about the use of pages from a body, which every decision then asks
+        # too. It can forbid what the rules allow, and cannot allow what they forbid.
+        self.statements: Event[[]] = Event()
+        # The crawl has ended: the reason, and the robot of requests without a User-Agent of their own.
+        self.closing: Event[[str, OriginCache, str | bytes]] = Event()
 
-    def on(self, kind: type[_E], function: Callable[[_E], object]) -> None:
-        """Call a function with each event of a kind. It must not block."""
-        self._functions[kind] = (*self._functions.get(kind, ()), function)
+        # A request has come to the middleware; the access by which it is judged is known; it passes.
+        self.received: Event[[Request]] = Event()
+        self.ruled: Event[[Request, Question, Access]] = Event()
+        self.passed: Event[[Request, Question, Access]] = Event()
+        # It passes without a robots.txt: the URL, the robot, and why; None: `dont_obey_robotstxt`.
+        self.exempt: Event[[Request, str, str | bytes, Reason | None]] = Event()
+        # It is dropped (in a dry run, it would be): the URL that was checked, the robot, and the access, if
+        # the URL has an origin.
+        self.dropped: Event[[Request, str, str | bytes, RobotsForbidden, Access | None]] = Event()
+        # A request asks for a robots.txt itself: a function that makes its response from the access.
+        self.asked: Event[[Request]] = Event()
 
-    def on_awaited(self, kind: type[_E], function: Callable[[_E], Awaitable[object]]) -> None:
-        """Await a coroutine function with each event of a kind that `tell` sends."""
-        self.on(kind, function)
+        # A request waits for a closed site for some seconds; whether it is the first one to do so.
+        self.waits: Event[[Request, Origin, float, bool]] = Event()
+        # The site is still closed. Its requests wait for so many seconds more; None: they are dropped.
+        self.retry_failed: Event[[Access, float | None]] = Event()
+        # A request has waited; whether it is given up. It goes back to the scheduler, as the crawl closes. It
+        # is dropped, because so many others wait.
+        self.wait_ended: Event[[Request, bool]] = Event()
+        self.left_waiting: Event[[Request]] = Event()
+        self.no_room: Event[[Request, int]] = Event()
 
-    def send(self, event: object) -> None:
-        """Call all functions that have subscribed to the kind of an event."""
-        for function in self._functions.get(type(event), ()):
-            function(event)
+        # A request for a robots.txt was answered: the outcome of the download if this is the last hop, and
+        # the copy that a 304 renews.
+        self.answered: Event[[Origin, Response, Snapshot | None, Snapshot | None]] = Event()
+        # A download has ended, and was judged. The store had newer snapshots than the memory.
+        self.downloaded: Event[[Snapshot]] = Event()
+        self.recalled: Event[[Sequence[Snapshot]]] = Event()
+        self.loaded: Event[[Load]] = Event()
 
-    async def tell(self, event: object) -> None:
-        """Do the same, and await the coroutine functions: `OriginLoaded` and `Closing` are sent so."""
-        for function in self._functions.get(type(event), ()):
-            result = function(event)
-            if result is not None:
-                await result
-
-    def ask(self, event: object) -> Any:
-        """Return the first result that is not None; `Asked` is sent so."""
-        results = (function(event) for function in self._functions.get(type(event), ()))
-        return next((result for result in results if result is not None), None)
+        # Sent by features: the `Crawl-delay` that is kept for an origin, and whether it had no rules before;
+        # what a robots.txt states about the use of pages, in few words.
+        self.crawl_delay_kept: Event[[Origin, float, bool]] = Event()
+        self.usage_stated: Event[[Origin, frozenset[str]]] = Event()

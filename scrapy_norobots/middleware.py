@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from scrapy_norobots.checks import check_components, check_user_agent, read_config
-from scrapy_norobots.events import Asked, Closing, Dropped, Exempt, Opened, Passed, Received, Ruled
+from scrapy_norobots.events import Core
 from scrapy_norobots.exceptions import error_of
 from scrapy_norobots.features import features_of
 from scrapy_norobots.load.loader import RobotsLoader
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from scrapy_norobots.exceptions import RobotsForbidden
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.waiting.parking import Parking
 
@@ -61,7 +62,7 @@ class NoRobotsMiddleware:
         self._has_warned = False
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
         own = self if type(self) is NoRobotsMiddleware else None
-        self.events.send(Opened(own, self._ask, self._origins, self._forbid))
+        self.events.opened.send(Core(own, self._ask, self._origins, self._forbid))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NoRobotsMiddleware:
@@ -86,25 +87,25 @@ class NoRobotsMiddleware:
         """
         if self._parking is not None:
             self._parking.raise_failure(request)
-        self.events.send(Received(request))
+        self.events.received.send(request)
         if is_overridden(request):
             if not self.loader.is_own(request):
-                self.events.send(Exempt(request, request.url, self._identity.robot(request), None))
+                self.events.exempt.send(request, request.url, self._identity.robot(request), None)
             return None
         question = self._ask(request)
         if isinstance(question, Decision):
             self._decide_without_file(request, question)
             return None
         if question.is_robots_txt:
-            self.events.send(Exempt(request, question.url, question.robot, Reason.ROBOTS_TXT))
+            self.events.exempt.send(request, question.url, question.robot, Reason.ROBOTS_TXT)
             return await self._answer(request, question)
         access = self._origins.get(question.origin)
         if access is None or access.proxies or not access.is_ready(question.robot):
             access = await self._wait(request, question)
-        self.events.send(Ruled(request, question, access))
+        self.events.ruled.send(request, question, access)
         decision = question.forbidden_by(access)
         if decision is None:
-            self.events.send(Passed(request, question, access))
+            self.events.passed.send(request, question, access)
         elif access.is_closed_for_now and self._goes_back(request, access):
             return request
         else:
@@ -125,7 +126,7 @@ class NoRobotsMiddleware:
             question = self._ask(request)
             if isinstance(question, Decision):
                 return None
-            needs_file = not question.is_robots_txt or self.events.ask(Asked(request)) is not None
+            needs_file = not question.is_robots_txt or self.events.asked.ask(request) is not None
         except Exception:  # `process_request` raises it
             return None
         return question if needs_file else None
@@ -154,7 +155,7 @@ class NoRobotsMiddleware:
 
     async def _answer(self, request: Request, question: Question) -> Response | None:
         """Return a response to a request for a robots.txt (always allowed, U7); None to send it."""
-        answer = self.events.ask(Asked(request))
+        answer = self.events.asked.ask(request)
         if answer is None:
             return None
         response: Response | None = answer(await self._wait(request, question))
@@ -167,20 +168,22 @@ class NoRobotsMiddleware:
         """Let a request pass, or drop it, that needs no robots.txt."""
         url, robot = checked_url(request), self._identity.robot(request)
         if decision.allowed:
-            self.events.send(Exempt(request, url, robot, decision.reason))
+            self.events.exempt.send(request, url, robot, decision.reason)
         else:
-            self._drop(Dropped(request, url, robot, error_of(decision), None))
+            self._drop(request, url, robot, error_of(decision), None)
 
     def _forbid(self, request: Request, question: Question, decision: Decision, access: Access) -> None:
         retry_after = self._origins.remaining(question.origin) if access.temporary else None
         error = error_of(decision, retry_after, access.snapshot.exception)
-        self._drop(Dropped(request, question.url, question.robot, error, access))
+        self._drop(request, question.url, question.robot, error, access)
 
-    def _drop(self, dropped: Dropped) -> None:
+    def _drop(
+        self, request: Request, url: str, robot: str | bytes, error: RobotsForbidden, access: Access | None
+    ) -> None:
         """Raise the exception of a forbidden request, unless this is a dry run."""
-        self.events.send(dropped)
+        self.events.dropped.send(request, url, robot, error, access)
         if not self.config.dry_run:
-            raise dropped.error
+            raise error
 
     def _warn_about_places(self) -> None:
         if self._has_warned or self._crawler.engine is None:
@@ -193,4 +196,4 @@ class NoRobotsMiddleware:
         )
 
     async def _spider_closed(self, reason: str) -> None:
-        await self.events.tell(Closing(reason, self._origins, self._identity.default))
+        await self.events.closing.tell(reason, self._origins, self._identity.default)

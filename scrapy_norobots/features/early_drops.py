@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
-from scrapy_norobots.events import Events, Opened
+from scrapy_norobots.events import Core, Events
 from scrapy_norobots.question import is_overridden
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard import Decision
@@ -31,7 +31,7 @@ _ONLY_DROPS = "scrapy.downloadermiddlewares.offsite"
 def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
     """Drop forbidden requests of a crawl when they are scheduled, unless it is a dry run."""
     if not config.dry_run:
-        events.on(Opened, EarlyDrops(crawler).open)
+        events.opened.connect(EarlyDrops(crawler).open)
 
 
 class EarlyDrops:
@@ -40,7 +40,7 @@ class EarlyDrops:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
 
-    def open(self, core: Opened) -> None:
+    def open(self, core: Core) -> None:
         """Look at each request that is scheduled, unless the middleware is of a subclass."""
         self._core = core
         if core.middleware is not None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from scrapy.http import Headers
 from scrapy.responsetypes import responsetypes
 
-from scrapy_norobots.events import Asked, Events
+from scrapy_norobots.events import Events
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -51,11 +51,10 @@ def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
             crawler.stats.inc_value("norobots/shared")
         return response
 
-    def asked(event: Asked) -> Callable[[Access], Response | None] | None:
-        request = event.request
+    def asked(request: Request) -> Callable[[Access], Response | None] | None:
         return partial(make_response, request) if can_be_answered(request, crawler.spider) else None
 
-    events.on(Asked, asked)
+    events.asked.connect(asked)
 
 
 def can_be_answered(request: Request, spider: Spider | None) -> bool:

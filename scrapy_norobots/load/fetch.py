@@ -19,7 +19,7 @@ from scrapy.exceptions import IgnoreRequest, NotSupported, StopDownload
 from scrapy.http.request import NO_CALLBACK
 from w3lib.url import safe_url_string
 
-from scrapy_norobots.events import Answered, Events
+from scrapy_norobots.events import Events
 from scrapy_norobots.load.body import ENCODING_HEADER, decode
 from scrapy_norobots.load.host_names import HostNames
 from scrapy_norobots.load.in_flight import BodiesInFlight, NoRoomError, free_body
@@ -138,9 +138,9 @@ class Fetcher:
             target = redirect_target(response) if hops_left else None
             if target is None:
                 snapshot = _of_response(origin, response, self._config.maxsize)
-                self._events.send(Answered(origin, response, snapshot, previous))
+                self._events.answered.send(origin, response, snapshot, previous)
                 return self._of_proxy(page, snapshot)
-            self._events.send(Answered(origin, response, None, None))
+            self._events.answered.send(origin, response, None, None)
             url, hops_left = target, hops_left - 1
             del response  # frees its body while the next hop is downloaded
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_norobots.events import Downloaded, Events, OriginLoaded, Recalled, StatementsAsked
+from scrapy_norobots.events import Events, Load
 from scrapy_norobots.load.fetch import ClosingError, Fetcher
 from scrapy_norobots.load.origins import OriginCache, SharedLoads
 from scrapy_norobots.rules.access import Access, Judge
@@ -74,7 +74,7 @@ class RobotsLoader:
             multivalue=config.multivalue,
             crawl_delay=bool(config.crawl_delay_max),
             also_robots=config.also_robots,
-            statements=events.ask(StatementsAsked()),
+            statements=events.statements.ask(),
         )
         self.judge = Judge(config.status_policy, config.freshness, reader.read)
         self._fetcher = Fetcher(crawler, config, events)
@@ -132,7 +132,7 @@ class RobotsLoader:
                 extra={"spider": self._crawler.spider},
             )
         else:
-            await self._events.tell(OriginLoaded(access, previous, source, seconds, request, robot))
+            await self._events.loaded.tell(Load(access, previous, source, seconds, request, robot))
         self.origins.put(origin, access)
         if access.rules is not None and (previous is None or access.rules is not previous.rules):
             self._announced[origin] = access
@@ -192,7 +192,7 @@ class RobotsLoader:
         if previous is not None and last.time <= previous.snapshots[-1].time:
             return None
         access = await read_bodies(self._thread, snapshots, partial(self.judge.recall, snapshots, now))
-        self._events.send(Recalled(access.snapshots))  # as judged: a parser may have failed on them
+        self._events.recalled.send(access.snapshots)  # as judged: a parser may have failed on them
         return access
 
     async def _download(
@@ -209,7 +209,7 @@ class RobotsLoader:
             self._stats.inc_value(f"robotstxt/exception_count/{type(snapshot.exception)}")
         access = await read_bodies(self._thread, [snapshot], partial(self.judge.judge, snapshot, previous))
         judged = access.snapshots[-1]
-        self._events.send(Downloaded(judged))
+        self._events.downloaded.send(judged)
         if store is not None and not judged.local_failure:
             until = self.judge.freshness.kept_until(access.lifetime, judged)
             await store.save(access.snapshots, until)

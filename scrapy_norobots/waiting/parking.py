@@ -15,7 +15,6 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import scrapy
 
-from scrapy_norobots.events import LeftWaiting, NoRoomToWait, Waits
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.waiting.alarm import Alarm
 from scrapy_norobots.waiting.downloader import RobotsDownloader
@@ -152,7 +151,7 @@ class Parking:
         if compat.is_closing(self._crawler):
             parked = self._enter(request, question, is_held_up=False)
             parked.is_closed = True
-            self._middleware.events.send(Waits(request, question.origin, 0, is_first=False))
+            self._middleware.events.waits.send(request, question.origin, 0, False)
             self._lines.add(parked, has_place=False)
         else:
             self._park(request, question)
@@ -176,7 +175,7 @@ class Parking:
         """Report those requests to closed sites that have gone back to the scheduler, as the crawl closes."""
         for parked in waiting:
             if parked.is_closed:
-                self._middleware.events.send(LeftWaiting(parked.request))
+                self._middleware.events.left_waiting.send(parked.request)
 
     # For the downloader
 
@@ -235,7 +234,7 @@ class Parking:
                 return False
             if not self._sites.has_room():
                 most = self._middleware.config.retry_closed_max
-                self._middleware.events.send(NoRoomToWait(request, most))
+                self._middleware.events.no_room.send(request, most)
                 return False
         self._given.discard(request)  # if it is sent again at once, other code waits for it after all
         self._given_back.add(request)

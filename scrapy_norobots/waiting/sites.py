@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
 
-from scrapy_norobots.events import Events, RetryFailed, WaitEnded, Waits
+from scrapy_norobots.events import Events
 from scrapy_norobots.rules.access import AccessKind
 from scrapy_norobots.scrapy_api import compat
 
@@ -214,13 +214,13 @@ class Sites:
             del self._failing[next(iter(self._failing))]
         is_retried = self.is_retried(access)
         if site.is_closed and not is_retried:
-            self._tell(RetryFailed(access, None), site.waiting)
+            self._tell(site.waiting, self._events.retry_failed.send, access, None)
         return is_retried
 
     def _close_all(self, site: _Site, access: Access, seconds: float) -> None:
         """Let the requests of a site wait for some seconds, as many as there is room for."""
         if site.is_closed:
-            self._tell(RetryFailed(access, seconds), site.waiting)
+            self._tell(site.waiting, self._events.retry_failed.send, access, seconds)
             return
         site.is_closed = True
         waiting, site.waiting = site.waiting, []
@@ -236,7 +236,7 @@ class Sites:
         parked.is_closed = True
         self._closes(parked)
         seconds = self._loader.origins.remaining(site.origin)
-        self._tell(Waits(parked.request, site.origin, seconds, is_first), [parked])
+        self._tell([parked], self._events.waits.send, parked.request, site.origin, seconds, is_first)
 
     def _end(self, site: _Site) -> None:
         """End the wait of the requests of a site."""
@@ -245,11 +245,11 @@ class Sites:
             if parked.is_closed:
                 parked.is_closed = False
                 self.closed_count -= 1
-                self._tell(WaitEnded(parked.request, is_given_up), [parked])
+                self._tell([parked], self._events.wait_ended.send, parked.request, is_given_up)
 
-    def _tell(self, event: object, about: list[Parked]) -> None:
+    def _tell(self, about: list[Parked], send: Callable[..., None], *event: object) -> None:
         """Send an event about requests. If a feature raises, none of them may be sent."""
         try:
-            self._events.send(event)
+            send(*event)
         except Exception as exc:  # a bug of any kind
             self.failures.update((parked.request, exc) for parked in about)

@@ -49,9 +49,9 @@ def test_every_feature_but_the_spider_middleware_subscribes() -> None:
 @pytest.mark.parametrize(("feature", "event"), subscriptions())
 def test_a_feature_that_raises_lets_nothing_forbidden_pass(feature: str, event: str, tmp_path: Path) -> None:
     settings: dict[str, Any] = {
-        **(FOR_EVER if event == "LeftWaiting" else RETRY),
+        **(FOR_EVER if event == "left_waiting" else RETRY),
         **ALL_ON,
-        "CLOSESPIDER_TIMEOUT": 5 if event == "LeftWaiting" else 0,
+        "CLOSESPIDER_TIMEOUT": 5 if event == "left_waiting" else 0,
         "NOROBOTS_EVIDENCE": str(tmp_path / "evidence"),
         "NOROBOTS_REPORT": str(tmp_path / "report.html"),
         "NOROBOTS_RETRY_CLOSED_MAX": 1,
@@ -61,7 +61,7 @@ def test_a_feature_that_raises_lets_nothing_forbidden_pass(feature: str, event: 
     with Site(RULES, {"/a": page("/back/linked")}) as site, Site(Closed(6)) as closed:
         overridden = {"url": f"{site.url}/c", "meta": {"dont_obey_robotstxt": True}}
         requests: list[Any] = [*(one.url + path for path in PATHS for one in (site, closed)), overridden]
-        for _ in range(2 if event == "Recalled" else 1):
+        for _ in range(2 if event == "recalled" else 1):
             done = run_crawl(
                 *requests,
                 settings=settings,
@@ -72,5 +72,5 @@ def test_a_feature_that_raises_lets_nothing_forbidden_pass(feature: str, event: 
         targets = [*site.targets(), *closed.targets()]
     assert "BugError" in written  # the feature got the event
     assert not [target for target in targets if target.startswith("/back/")]
-    if event not in ("Opened", "StatementsAsked"):  # which the crawl needs to start
+    if event not in ("opened", "statements"):  # which the crawl needs to start
         assert "'finish_reason': '" in written or '"finish_reason": "' in written

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import scrapy
 
-from scrapy_norobots import events
+from scrapy_norobots.events import Event, Events
 from scrapy_norobots.features import FEATURES
 from scrapy_norobots.features.report.counters import Counters
 from scrapy_norobots.features.report.facts import facts_of
@@ -163,15 +163,15 @@ def place(file: Path) -> str:
 def test_the_tables_of_how_it_works_have_every_event_and_every_feature() -> None:
     page = (DOCS / "how-it-works.md").read_text()
     places = {one.__name__.rpartition(".")[2]: place(Path(str(one.__file__))) for one in FEATURES}
-    rows = re.findall(r"^\| (`[A-Z]\w+`.*?) \| .+ \| (.+?) \| (.+?) \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| (`[a-z]\w+`.*?) \| .+ \| (.+?) \| (.+?) \|$", page, re.MULTILINE)
     documented = {
         event: [re.findall(r"`(.+?)`", cell) for cell in cells]
         for names, *cells in rows
         for event in re.findall(r"`(\w+)`", names)
     }
-    assert set(documented) == {name for name, kind in vars(events).items() if hasattr(kind, "_fields")}
+    assert set(documented) == {name for name, event in vars(Events()).items() if isinstance(event, Event)}
     for event, (senders, subscribers) in documented.items():
-        sending = {place(file) for file in SOURCES if re.search(rf"\b{event}\(", file.read_text())}
+        sending = {place(file) for file in SOURCES if re.search(rf"events\.{event}\.(send|tell|ask)\b", file.read_text())}
         assert set(senders) == sending - {"events.py"}, event
         assert set(subscribers) == {places[name] for name, kind in subscriptions() if kind == event}, event
     table = page.partition("| feature |")[2].partition("\n\n")[0]

@@ -17,7 +17,7 @@ from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_norobots import RobotsForbidden, RobotsUnreachable
-from scrapy_norobots.events import OriginLoaded
+from scrapy_norobots.events import Load
 from scrapy_norobots.features.report.crawl import CrawlReport, Examined
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
@@ -61,8 +61,8 @@ def access(
     return Judge(StatusPolicy.of(policy), TIMES, RobotsTxt.parse).judge(snapshot, previous)
 
 
-def event(now: Access, previous: Access | None = None) -> OriginLoaded:
-    return OriginLoaded(now, previous, "network", 0.1, Request(f"{now.snapshot.origin}/"), "FooBot")
+def event(now: Access, previous: Access | None = None) -> Load:
+    return Load(now, previous, "network", 0.1, Request(f"{now.snapshot.origin}/"), "FooBot")
 
 
 def load(

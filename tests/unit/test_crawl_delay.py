@@ -18,7 +18,7 @@ from scrapy.core.downloader import Downloader, Slot
 from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 
-from scrapy_norobots.events import Events, OriginLoaded
+from scrapy_norobots.events import Events, Load
 from scrapy_norobots.features import crawl_delay
 from scrapy_norobots.features.crawl_delay import SlotDelays, turns
 from scrapy_norobots.rules.access import Access
@@ -307,7 +307,7 @@ def test_the_number_of_origins_of_one_slot_is_limited(
 
 
 def load(delays: SlotDelays, now: Access) -> None:
-    delays.loaded(OriginLoaded(now, None, "network", 0.1, page(), "FooBot"))
+    delays.loaded(Load(now, None, "network", 0.1, page(), "FooBot"))
 
 
 @pytest.mark.parametrize(

@@ -1,55 +1,48 @@
-"""`Events`: who gets an event, in which order."""
+"""`Event`: which functions are called, and in which order."""
 
 from __future__ import annotations
 
 import asyncio
-from functools import partial
-from typing import Any
 
 import pytest
 from scrapy import Request
 
-from scrapy_norobots.events import Asked, Events, LeftWaiting, NoRoomToWait, Received
+from scrapy_norobots.events import Events
 
 REQUEST = Request("http://town.example/")
 
 
-def test_subscribers_get_the_events_of_their_kind_in_the_order_of_their_subscriptions() -> None:
+def test_functions_are_called_in_the_order_in_which_they_subscribe() -> None:
     events = Events()
-    seen: list[Any] = []
-
-    def note(number: int, event: object) -> None:
-        seen.append((number, event))
-
+    seen: list[tuple[int, Request]] = []
     for number in range(3):
-        events.on(Received, partial(note, number))
-    events.on(LeftWaiting, seen.append)
-    events.send(Received(REQUEST))
-    events.send(NoRoomToWait(REQUEST, 3))
-    assert seen == [(number, Received(REQUEST)) for number in range(3)]
+        events.received.connect(lambda request, number=number: seen.append((number, request)))
+    events.left_waiting.connect(lambda request: seen.append((3, request)))
+    events.received.send(REQUEST)
+    assert seen == [(number, REQUEST) for number in range(3)]
 
 
 def test_coroutine_functions_are_awaited_one_after_another() -> None:
     events = Events()
     seen: list[str] = []
 
-    async def slow(event: Received) -> None:
+    async def slow(_: Request) -> None:
         await asyncio.sleep(0)
         seen.append("slow")
 
-    events.on_awaited(Received, slow)
-    events.on(Received, lambda _: seen.append("fast"))
-    asyncio.run(events.tell(Received(REQUEST)))
+    events.received.connect(slow)
+    events.received.connect(lambda _: seen.append("fast"))
+    asyncio.run(events.received.tell(REQUEST))
     assert seen == ["slow", "fast"]
 
 
-def test_the_first_answer_counts() -> None:
+def test_the_first_answer_is_returned() -> None:
     events = Events()
     answers = iter([None, 1, 2])
     for _ in range(3):
-        events.on(Asked, lambda _: next(answers))
-    assert events.ask(Asked(REQUEST)) == 1
-    assert Events().ask(Asked(REQUEST)) is None
+        events.asked.connect(lambda _: next(answers))
+    assert events.asked.ask(REQUEST) == 1
+    assert Events().asked.ask(REQUEST) is None
 
 
 def test_an_exception_is_not_caught() -> None:
@@ -59,9 +52,10 @@ def test_an_exception_is_not_caught() -> None:
     def fail(_: object) -> None:
         raise ZeroDivisionError
 
-    events.on(Received, fail)
-    events.on(Received, seen.append)
-    for send in (events.send, lambda event: asyncio.run(events.tell(event)), events.ask):
+    events.received.connect(fail)
+    events.received.connect(seen.append)
+    event = events.received
+    for send in (event.send, lambda request: asyncio.run(event.tell(request)), event.ask):
         with pytest.raises(ZeroDivisionError):
-            send(Received(REQUEST))
+            send(REQUEST)
     assert not seen

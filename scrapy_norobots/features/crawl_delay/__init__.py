@@ -19,7 +19,7 @@ import scrapy
 from scrapy import signals
 from scrapy.core.downloader import Downloader
 
-from scrapy_norobots.events import CrawlDelayKept, Events, OriginLoaded, Received, Ruled
+from scrapy_norobots.events import Events, Load
 from scrapy_norobots.features.crawl_delay.turns import FleetTurns
 from scrapy_norobots.rules.parser import crawl_delay
 from scrapy_norobots.scrapy_api import compat
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from scrapy_norobots.question import Question
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.settings import Config
     from scrapy_norobots.standard import Origin
@@ -111,16 +112,16 @@ class SlotDelays:
         crawler.signals.connect(self._respond, signals.response_downloaded)
         # `RobotsScheduler` needs the slot of a request before the middleware has received it.
         crawler.signals.connect(self.use_slot_of_host, signals.request_scheduled)
-        events.on(Received, lambda event: self.use_slot_of_host(event.request))
-        events.on(OriginLoaded, self.loaded)
-        events.on(Ruled, self.ruled)
+        events.received.connect(self.use_slot_of_host)
+        events.loaded.connect(self.loaded)
+        events.ruled.connect(self.ruled)
 
-    def loaded(self, event: OriginLoaded) -> None:
+    def loaded(self, event: Load) -> None:
         """Make the slot of the request for which an origin was loaded keep its delay from now on."""
         access = event.access
         asked = crawl_delay(access.rules, event.robot) or 0.0
         kept = min(asked, self._longest)
-        self._events.send(CrawlDelayKept(access.snapshot.origin, kept, event.is_new))
+        self._events.crawl_delay_kept.send(access.snapshot.origin, kept, event.is_new)
         self._report(access, asked, kept)
         if self._downloader is not None:
             name, slot = named_slot_of(self._downloader, event.request, self._crawler.spider)
@@ -130,10 +131,10 @@ class SlotDelays:
                 age = max(0.0, time.time() - access.snapshot.time)
                 self._turns.keep(slot, name, crawl_delay_of(slot), now() + crawl_delay_of(slot) - age)
 
-    def ruled(self, event: Ruled) -> None:
+    def ruled(self, request: Request, question: Question, access: Access) -> None:
         """Make the slot in which a request will be sent keep the delay of its origin, once it gets there."""
-        asked = crawl_delay(event.access.rules, event.question.robot) or 0.0
-        self._brought[event.request] = event.question.origin, min(asked, self._longest)
+        asked = crawl_delay(access.rules, question.robot) or 0.0
+        self._brought[request] = question.origin, min(asked, self._longest)
 
     def use_slot_of_host(self, request: Request) -> None:
         """Let a request be sent in the slot of its host, unless the user has chosen another slot.

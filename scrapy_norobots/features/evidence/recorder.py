@@ -22,17 +22,7 @@ from typing import TYPE_CHECKING
 import scrapy
 from scrapy import signals
 
-from scrapy_norobots.events import (
-    Answered,
-    Downloaded,
-    Dropped,
-    Events,
-    Exempt,
-    Opened,
-    OriginLoaded,
-    Passed,
-    Recalled,
-)
+from scrapy_norobots.events import Events, Load
 from scrapy_norobots.features.evidence import fields, judges
 from scrapy_norobots.features.evidence.decisions import Made
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD, redirect_target
@@ -44,14 +34,21 @@ from scrapy_norobots.settings import Section, error, flag, list_of, setting, val
 from scrapy_norobots.standard import Origin
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
     from twisted.internet.defer import Deferred
 
+    from scrapy_norobots.exceptions import RobotsForbidden
     from scrapy_norobots.features.evidence.answers import AnswerRecord
+    from scrapy_norobots.question import Question
+    from scrapy_norobots.rules.access import Access
+    from scrapy_norobots.rules.snapshot import Snapshot
     from scrapy_norobots.settings import Config
+    from scrapy_norobots.standard import Reason
 
 logger = logging.getLogger(__name__)
 
@@ -113,14 +110,14 @@ class Evidence:
 
     def subscribe(self, events: Events) -> None:
         """Record what happens in the crawl. Nothing is opened before the middleware is ready."""
-        events.on(Opened, lambda _: self.open(events.started))
-        events.on(Answered, self._answered)
-        events.on(Downloaded, self._downloaded)
-        events.on(Recalled, self._recalled)
-        events.on_awaited(OriginLoaded, self._wait_for_disk)
-        events.on(Passed, self._passed)
-        events.on(Exempt, self._exempt)
-        events.on(Dropped, self._dropped)
+        events.opened.connect(lambda _: self.open(events.started))
+        events.answered.connect(self._answered)
+        events.downloaded.connect(self._downloaded)
+        events.recalled.connect(self._recalled)
+        events.loaded.connect(self._wait_for_disk)
+        events.passed.connect(self._passed)
+        events.exempt.connect(self._exempt)
+        events.dropped.connect(self._dropped)
         self._crawler.signals.connect(self._hold, signals.response_downloaded)
 
     def open(self, start: datetime) -> None:
@@ -170,8 +167,9 @@ class Evidence:
             url = self._requested.get(key, origin.robots_url)
             self._put(self._answers.Answer(origin, response, when, requested=url, followed_by=fields.RETRY))
 
-    def _answered(self, event: Answered) -> None:
-        origin, response, snapshot, previous = event
+    def _answered(
+        self, origin: Origin, response: Response, snapshot: Snapshot | None, previous: Snapshot | None
+    ) -> None:
         key = str(origin)
         self._release(key, response)
         requested = self._requested.get(key, origin.robots_url)
@@ -187,19 +185,18 @@ class Evidence:
                 judged = snapshot.body
         self._put(self._answers.Answer(origin, response, when, judged, renewed, requested, followed_by))
 
-    def _downloaded(self, event: Downloaded) -> None:
-        snapshot = event.snapshot
+    def _downloaded(self, snapshot: Snapshot) -> None:
         key = str(snapshot.origin)
         self._release(key)
         requested = self._requested.pop(key, snapshot.origin.robots_url)
         if snapshot.status is None:  # it has led to no file
             self._put(self._answers.Copy(snapshot, "", requested))
 
-    def _recalled(self, event: Recalled) -> None:
-        for snapshot in event.snapshots:
+    def _recalled(self, snapshots: Sequence[Snapshot]) -> None:
+        for snapshot in snapshots:
             self._put(self._answers.Copy(snapshot))
 
-    async def _wait_for_disk(self, _: OriginLoaded) -> None:
+    async def _wait_for_disk(self, _: Load) -> None:
         """Let the load of an origin take longer, and so slow down downloads, before evidence is lost."""
         writer, waited = self._writer, 0.0
         while writer.is_behind and self._disk_answers and not compat.is_closing(self._crawler):
@@ -217,17 +214,16 @@ class Evidence:
             if waited >= _LONGEST_HALT:
                 self._disk_answers = False
 
-    def _passed(self, event: Passed) -> None:
-        request, question, access = event
+    def _passed(self, request: Request, question: Question, access: Access) -> None:
         self._decided(Made(time.time(), question.url, question.robot, request.url, access))
 
-    def _exempt(self, event: Exempt) -> None:
-        request, url, robot, reason = event
+    def _exempt(self, request: Request, url: str, robot: str | bytes, reason: Reason | None) -> None:
         self._decided(Made(time.time(), url, robot, request.url, exemption=reason))
 
-    def _dropped(self, event: Dropped) -> None:
-        request, url, robot, forbidden, access = event
-        self._decided(Made(time.time(), url, robot, request.url, access, forbidden.decision))
+    def _dropped(
+        self, request: Request, url: str, robot: str | bytes, error: RobotsForbidden, access: Access | None
+    ) -> None:
+        self._decided(Made(time.time(), url, robot, request.url, access, error.decision))
 
     def _decided(self, made: Made) -> None:
         """Record a decision, unless ``NOROBOTS_EVIDENCE_ALLOWED`` leaves it out."""

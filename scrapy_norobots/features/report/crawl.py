@@ -16,21 +16,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_norobots.events import (
-    Closing,
-    CrawlDelayKept,
-    Dropped,
-    Events,
-    Exempt,
-    LeftWaiting,
-    NoRoomToWait,
-    OriginLoaded,
-    Passed,
-    RetryFailed,
-    UsageStated,
-    WaitEnded,
-    Waits,
-)
+from scrapy_norobots.events import Events, Load
 from scrapy_norobots.exceptions import RobotsUnreachable
 from scrapy_norobots.features.report import files
 from scrapy_norobots.features.report.counters import Counters
@@ -49,9 +35,10 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_norobots.exceptions import RobotsForbidden
+    from scrapy_norobots.load.origins import OriginCache
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.settings import Config
-    from scrapy_norobots.standard import Origin
+    from scrapy_norobots.standard import Origin, Reason
 
 logger = logging.getLogger(__name__)
 
@@ -113,27 +100,28 @@ class CrawlReport:
 
     def subscribe(self, events: Events) -> None:
         """Report what happens in the crawl."""
-        events.on_awaited(OriginLoaded, self._load)
-        events.on(Passed, lambda event: self.counters.add_pass(event.access.snapshot.origin))
-        events.on(Dropped, lambda event: self.dropped(event.request, event.error, event.access))
-        events.on(Exempt, self._exempt)
-        events.on(CrawlDelayKept, lambda event: self.counters.add_crawl_delay(*event))
-        events.on(UsageStated, lambda event: self.counters.usage.update(event.stated))
-        events.on(Waits, self._wait)
-        events.on(RetryFailed, self._retry_failed)
-        events.on(WaitEnded, self._wait_ended)
-        events.on(LeftWaiting, lambda _: self._count("norobots/retry/left"))
-        events.on(NoRoomToWait, self._no_room)
-        events.on_awaited(Closing, self._close)
+        counters = self.counters
+        events.loaded.connect(self._load)
+        events.passed.connect(lambda _request, _question, access: counters.add_pass(access.snapshot.origin))
+        events.dropped.connect(self.dropped)
+        events.exempt.connect(self._exempt)
+        events.crawl_delay_kept.connect(counters.add_crawl_delay)
+        events.usage_stated.connect(lambda _origin, stated: counters.usage.update(stated))
+        events.waits.connect(self._wait)
+        events.retry_failed.connect(self._retry_failed)
+        events.wait_ended.connect(self._wait_ended)
+        events.left_waiting.connect(lambda _: self._count("norobots/retry/left"))
+        events.no_room.connect(self._no_room)
+        events.closing.connect(self._close)
 
-    async def _load(self, event: OriginLoaded) -> None:
+    async def _load(self, event: Load) -> None:
         if len(event.access.snapshot.body) > _SMALL_TO_EXAMINE:
             examined = await compat.in_thread(self._thread, partial(self.examine, event))
         else:
             examined = self.examine(event)
         self.loaded(event, examined)
 
-    def examine(self, event: OriginLoaded) -> Examined:
+    def examine(self, event: Load) -> Examined:
         """Search a file for what the report says of it; this takes time, and may run in a thread."""
         access = event.access
         robots = strict_reading(access.rules)
@@ -147,7 +135,7 @@ class CrawlReport:
         has_pattern = event.is_new and is_only_strict(access.rules) and _has_pattern(body)
         return Examined(ineffective, has_pattern)
 
-    def loaded(self, event: OriginLoaded, examined: Examined) -> None:
+    def loaded(self, event: Load, examined: Examined) -> None:
         """Report the load of an origin."""
         access, previous, ineffective = event.access, event.previous, examined.ineffective
         self._stats.inc_value(f"norobots/origins/{access.kind.value}")
@@ -161,7 +149,9 @@ class CrawlReport:
         if previous is None or (previous.outcome, previous.stale) != (access.outcome, access.stale):
             self._log_outcome(access, is_first=previous is None)
 
-    def dropped(self, request: Request, error: RobotsForbidden, access: Access | None) -> None:
+    def dropped(
+        self, request: Request, _url: str, _robot: str | bytes, error: RobotsForbidden, access: Access | None
+    ) -> None:
         """Report a request that is dropped with `error`; in a dry run, one that would be."""
         decision = error.decision
         self._log_drop(request, error, access)
@@ -182,27 +172,26 @@ class CrawlReport:
         self.counters.requests[stat.rpartition("/")[2]] += 1
         self._stats.inc_value(stat)
 
-    def _exempt(self, event: Exempt) -> None:
-        if event.reason is None:
+    def _exempt(self, _request: Request, _url: str, _robot: str | bytes, reason: Reason | None) -> None:
+        if reason is None:
             self._count("norobots/overridden")
 
-    def _wait_ended(self, event: WaitEnded) -> None:
-        self._count("norobots/retry/given_up" if event.is_given_up else "norobots/retry/came_back")
+    def _wait_ended(self, _request: Request, is_given_up: bool) -> None:
+        self._count("norobots/retry/given_up" if is_given_up else "norobots/retry/came_back")
 
-    def _wait(self, event: Waits) -> None:
+    def _wait(self, request: Request, origin: Origin, seconds: float, is_first: bool) -> None:
         self._count("norobots/retry/waited")
-        if event.is_first:
+        if is_first:
             self._log(
-                self._level(event.origin),
+                self._level(origin),
                 "Requests to %s wait until %s, when its robots.txt is downloaded again "
                 "(NOROBOTS_RETRY_CLOSED limits the retries)",
-                printable(str(event.origin)),
-                _in(event.seconds),
+                printable(str(origin)),
+                _in(seconds),
             )
-        self._log(logging.DEBUG, "Waits for a closed site: %s", event.request)
+        self._log(logging.DEBUG, "Waits for a closed site: %s", request)
 
-    def _retry_failed(self, event: RetryFailed) -> None:
-        access, seconds = event
+    def _retry_failed(self, access: Access, seconds: float | None) -> None:
         what = "no longer wait, but are dropped (NOROBOTS_RETRY_CLOSED)"
         if seconds is not None:
             what = f"wait until {_in(seconds)}, when robots.txt is downloaded again"
@@ -210,27 +199,27 @@ class CrawlReport:
         shown = printable(str(origin))
         self._log(self._level(origin), "%s: requests to %s %s", access.detail, shown, what)
 
-    def _no_room(self, event: NoRoomToWait) -> None:
+    def _no_room(self, _request: Request, most: int) -> None:
         self._count("norobots/retry/no_room")
         if self.counters.requests["no_room"] == 1:
             self._log(
                 logging.WARNING,
                 "The requests that wait for closed sites have reached the limit, %d: further ones are "
                 "dropped (NOROBOTS_RETRY_CLOSED_MAX)",
-                event.most,
+                most,
             )
 
-    async def _close(self, event: Closing) -> None:
+    async def _close(self, reason: str, all_origins: OriginCache, robot: str | bytes) -> None:
         try:
             if self._files:
                 # The files of most interest, while they are in memory.
                 origins = self.counters.of_most_interest()
-                accesses = list(filter(None, map(event.origins.latest, origins)))
-                work = partial(list_files, accesses, event.robot, self.counters.drops())
+                accesses = list(filter(None, map(all_origins.latest, origins)))
+                work = partial(list_files, accesses, robot, self.counters.drops())
                 self._listings = await compat.in_thread(self._thread, work)
         finally:
             self._thread.shutdown(wait=False)
-        self.finish(event.reason)
+        self.finish(reason)
 
     def finish(self, reason: str) -> None:
         """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""

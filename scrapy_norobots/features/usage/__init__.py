@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
-from scrapy_norobots.events import Events, Opened, OriginLoaded, StatementsAsked, UsageStated
+from scrapy_norobots.events import Core, Events, Load
 from scrapy_norobots.features.usage.pages import PageUsage, read_page
 from scrapy_norobots.features.usage.robots import UsageStatements
 from scrapy_norobots.features.usage.statements import stated
@@ -72,9 +72,9 @@ def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
     if reader is None:
         return
     usage = Usage(crawler, events)
-    events.on(StatementsAsked, lambda _: reader)
-    events.on(OriginLoaded, usage.loaded)
-    events.on(Opened, usage.open)
+    events.statements.connect(lambda: reader)
+    events.loaded.connect(usage.loaded)
+    events.opened.connect(usage.open)
 
 
 class Usage:
@@ -86,12 +86,12 @@ class Usage:
         self._stats = crawler.stats
         self._events = events
 
-    def open(self, core: Opened) -> None:
+    def open(self, core: Core) -> None:
         """Read each response of the crawl before its callback gets it."""
         self._core = core
         self._crawler.signals.connect(self.received, signal=signals.response_received)
 
-    def loaded(self, event: OriginLoaded) -> None:
+    def loaded(self, event: Load) -> None:
         """Count what a robots.txt states, unless the origin had one before."""
         statements = _statements_of(event.access)
         if statements is None or not event.is_new:
@@ -100,7 +100,7 @@ class Usage:
         for each in said:
             self._stats.inc_value(f"norobots/usage/{each.replace(' ', '_')}")
         if said:
-            self._events.send(UsageStated(event.access.snapshot.origin, frozenset(said)))
+            self._events.usage_stated.send(event.access.snapshot.origin, frozenset(said))
 
     def received(self, response: Response, request: Request) -> None:
         """Set ``response.meta["norobots_usage"]`` to the `PageUsage` of a response."""

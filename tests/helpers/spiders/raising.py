@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import MagicMock
 
 from scrapy import Spider
 from scrapy.settings import Settings
 
 from scrapy_norobots import features
-from scrapy_norobots.events import Events
+from scrapy_norobots.events import Event, Events
 from scrapy_norobots.settings import Config
 from tests.helpers.spiders.pages import Pages
 
@@ -21,21 +21,39 @@ class BugError(Exception):
     """What a broken feature raises."""
 
 
-def raise_bug(event: object) -> None:
-    raise BugError(type(event).__name__)
+def raise_bug(*_: object) -> None:
+    raise BugError
 
 
-class Recording(Events):
-    """Remembers which events were subscribed to; those named in `broken` raise."""
+class Recording:
+    """The `events` of a crawl, which note who subscribes; those named `broken` raise."""
 
-    def __init__(self, broken: str = "") -> None:
-        super().__init__()
-        self.kinds: list[str] = []
+    def __init__(self, events: Events, broken: str = "") -> None:
+        self.names: set[str] = set()
+        self._events = events
         self._broken = broken
 
-    def on(self, kind: Any, function: Any) -> None:
-        self.kinds.append(kind.__name__)
-        super().on(kind, raise_bug if kind.__name__ == self._broken else function)
+    def __getattr__(self, name: str) -> Any:
+        event = getattr(self._events, name)
+        return Subscribing(self, name, event) if isinstance(event, Event) else event
+
+    def subscribe(self, name: str, event: Event[Any], function: Any) -> None:
+        self.names.add(name)
+        event.connect(raise_bug if name == self._broken else function)
+
+
+class Subscribing(NamedTuple):
+    """One event of `Recording`; a feature that sends it sends the real one."""
+
+    recording: Recording
+    name: str
+    event: Event[Any]
+
+    def connect(self, function: Any) -> None:
+        self.recording.subscribe(self.name, self.event, function)
+
+    def send(self, *args: Any) -> None:
+        self.event.send(*args)
 
 
 def subscriptions() -> list[tuple[str, str]]:
@@ -43,10 +61,10 @@ def subscriptions() -> list[tuple[str, str]]:
     settings = Settings({**ALL_ON, "NOROBOTS_EVIDENCE": "folder"})
     found = []
     for feature in features.FEATURES:
-        events = Recording()
+        events: Any = Recording(Events())
         crawler = MagicMock(settings=settings, spider=Spider("spider"))
         feature.subscribe(crawler, Config.from_settings(settings), events)
-        found += [(feature.__name__.rpartition(".")[2], kind) for kind in sorted(set(events.kinds))]
+        found += [(feature.__name__.rpartition(".")[2], name) for name in sorted(events.names)]
     return found
 
 
@@ -67,9 +85,7 @@ class Raising(Pages):
         subscribe = module.subscribe
 
         def break_one(crawler: Any, config: Any, events: Events) -> None:
-            recording = Recording(event)
-            recording._functions = events._functions
-            recording.started = events.started
+            recording: Any = Recording(events, event)
             subscribe(crawler, config, recording)
 
         module.subscribe = break_one
