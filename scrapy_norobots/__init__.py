@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
     from scrapy_norobots.features.metatag import RobotsMetaMiddleware
     from scrapy_norobots.middleware import NoRobotsMiddleware
-    from scrapy_norobots.rules.parser import StrictRobotParser
+    from scrapy_norobots.rules.parser import Rfc9309RobotParser, StrictRobotParser
     from scrapy_norobots.waiting.downloader import RobotsDownloader
     from scrapy_norobots.waiting.scheduler import RobotsScheduler
 
@@ -25,6 +25,7 @@ __all__ = [
     "Addon",
     "Decision",
     "NoRobotsMiddleware",
+    "Rfc9309RobotParser",
     "RobotsDownloader",
     "RobotsForbidden",
     "RobotsMetaMiddleware",
@@ -39,6 +40,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "Addon": "addon",
     "NoRobotsMiddleware": "middleware",
+    "Rfc9309RobotParser": "rules.parser",
     "RobotsDownloader": "waiting.downloader",
     "RobotsForbidden": "exceptions",
     "RobotsMetaMiddleware": "features.metatag",

@@ -18,13 +18,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
 from scrapy_norobots.rules.access import DEFAULT_PRESET, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
-from scrapy_norobots.rules.parser import StrictRobotParser
+from scrapy_norobots.rules.parser import Rfc9309RobotParser, StrictRobotParser
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.stores import FORMS, LARGEST_FILE, MEMORY, with_home
 
@@ -45,7 +44,7 @@ _SIMILAR_PREFIX = re.compile("NO_?ROBOTS?(?:TXT)?_")
 _FLAGS = ("true", "false", "1", "0")
 
 # The parsers that NOROBOTS_ALSO_OBEY accepts by the name of their standard.
-_PARSERS: Mapping[str, type[RobotParser]] = MappingProxyType({"rfc9309": ProtegoRobotParser})
+_PARSERS: Mapping[str, type[RobotParser]] = MappingProxyType({"rfc9309": Rfc9309RobotParser})
 
 # What is in a list of meta keys only by mistake.
 _NO_META_KEY = re.compile(r"[\s;]|^$")

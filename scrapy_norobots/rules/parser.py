@@ -1,7 +1,7 @@
 """Adapters between this package's parser and Scrapy's `RobotParser` interface, in both directions.
 
-`StrictRobotParser` also works with Scrapy's own middleware alone:
-``ROBOTSTXT_PARSER = "scrapy_norobots.StrictRobotParser"``.
+`StrictRobotParser` and `Rfc9309RobotParser` also work with Scrapy's own middleware alone:
+``ROBOTSTXT_PARSER = "scrapy_norobots.Rfc9309RobotParser"``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.robotstxt import RobotParser
 
-from scrapy_norobots.rules.delay_values import ProtegoDelay, largest
+from scrapy_norobots.rules.delay_values import CrawlDelay, largest
 from scrapy_norobots.scrapy_api.compat import build_parser
 from scrapy_norobots.standard import Decision, Reason, RobotsTxt, Verdict
 from scrapy_norobots.standard.lines import to_text
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from scrapy.crawler import Crawler
+    from typing_extensions import Self
 
     from scrapy_norobots.standard import Origin
 
@@ -39,18 +40,20 @@ class StrictRobotParser(RobotParser):
     `robots` is the `RobotsTxt` that answers.
     """
 
+    reading = "1994"
+
     def __init__(self, robots: RobotsTxt) -> None:
         self.robots = robots
-        self._delay = ProtegoDelay(robots.body)
+        self._delay = CrawlDelay(robots.body)
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> StrictRobotParser:
+    def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> Self:
         """Return the parser of a body, of which any bytes are valid (F1).
 
         Reads ``NOROBOTS_MULTIVALUE`` from the crawler's settings, if there is a crawler.
         """
         multivalue = crawler is not None and crawler.settings.getbool("NOROBOTS_MULTIVALUE")
-        return cls(RobotsTxt.parse(robotstxt_body, multivalue=multivalue))
+        return cls(RobotsTxt.parse(robotstxt_body, reading=cls.reading, multivalue=multivalue))
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         """Return whether `user_agent`, a name or a whole User-Agent header, may fetch `url`.
@@ -60,11 +63,17 @@ class StrictRobotParser(RobotParser):
         return self.robots.allowed(_as_text(url), user_agent)
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
-        """Return the ``Crawl-delay`` of the file for a robot, in seconds, as Protego reads it; or None.
+        """Return the ``Crawl-delay`` of the groups of a robot (RFC 9309, 2.2.4), in seconds; or None.
 
-        The 1994 standard has no such field (F7). Protego reads the file only if this is called.
+        The 1994 standard has no such field (F7). The file is read for it only if this is called.
         """
-        return largest([self._delay.value(user_agent)])
+        return self._delay.value(user_agent)
+
+
+class Rfc9309RobotParser(StrictRobotParser):
+    """The reading of RFC 9309 as a `scrapy.robotstxt.RobotParser`."""
+
+    reading = "rfc9309"
 
 
 class Reader:
@@ -72,9 +81,9 @@ class Reader:
 
     `parser` replaces the strict parser, unless it is None. The parsers of `also_obey` apply in addition.
     `multivalue` selects the dialect of the strict parser. If `crawl_delay` is true, `Crawl-delay` lines are
-    read too: by these parsers, or by Protego if none of them reads such lines. `also_robots` are other names
-    that must be allowed. `statements` reads what a file says about the use of pages. Raises `ValueError`,
-    with the name of the setting, if a parser cannot be used.
+    read too: by the user's parsers, or by `CrawlDelay` if none of them reads such lines. `also_robots` are
+    other names that must be allowed. `statements` reads what a file says about the use of pages. Raises
+    `ValueError`, with the name of the setting, if a parser cannot be used.
     """
 
     def __init__(
@@ -92,16 +101,27 @@ class Reader:
         self._statements = statements
         self._multivalue = multivalue
         self._also_robots = also_robots
-        self._parsers = [StrictRobotParser if parser is None else parser, *also_obey]
+        parsers = [StrictRobotParser if parser is None else parser, *also_obey]
+        own = {each.reading for each in parsers if each in (StrictRobotParser, Rfc9309RobotParser)}
+        # One object for both readings of this package, which reads a file once.
+        self._reading = "both" if len(own) > 1 else next(iter(own), None)
+        self._foreign = [each for each in parsers if each not in (StrictRobotParser, Rfc9309RobotParser)]
+        self._is_own_first = parsers[0] not in self._foreign
         self._keeps_delay = crawl_delay
-        self._lacks_delay = not any(map(_knows_crawl_delay, self._parsers))
+        self._lacks_delay = not any(map(_knows_crawl_delay, self._foreign))
         self._try("ROBOTSTXT_PARSER", [parser] if parser is not None else [])
         self._try("NOROBOTS_ALSO_OBEY", also_obey)
 
     def read(self, body: bytes) -> Rules:
         """Read the body of a robots.txt. Exceptions of the user's parsers propagate."""
-        readings = [self._reading(parser, body) for parser in self._parsers]
-        delay = ProtegoDelay(body) if self._lacks_delay else None
+        readings: list[Rules] = [
+            ForeignRules(build_parser(each, self._crawler, _as_utf8(body)), body, each.__name__)
+            for each in self._foreign
+        ]
+        if self._reading is not None:
+            own = RobotsTxt.parse(body, reading=self._reading, multivalue=self._multivalue)
+            readings.insert(0 if self._is_own_first else 1, own)
+        delay = CrawlDelay(body) if self._lacks_delay else None
         keeps_delay = self._keeps_delay and delay is not None and delay.has_lines
         statements = None if self._statements is None else self._statements(body)
         if len(readings) == 1 and not keeps_delay and not self._also_robots and statements is None:
@@ -113,11 +133,6 @@ class Reader:
             also_robots=self._also_robots,
             statements=statements,
         )
-
-    def _reading(self, parser: type[RobotParser], body: bytes) -> RobotsTxt | ForeignRules:
-        if parser is StrictRobotParser:
-            return RobotsTxt.parse(body, multivalue=self._multivalue)
-        return ForeignRules(build_parser(parser, self._crawler, _as_utf8(body)), body, parser.__name__)
 
     def _try(self, setting: str, parsers: Sequence[type[RobotParser]]) -> None:
         for parser in parsers:
@@ -131,10 +146,7 @@ class Reader:
 
 
 def _knows_crawl_delay(parser: type[RobotParser]) -> bool:
-    """Return whether a parser reads `Crawl-delay`. In newer Scrapy, the base class has the method too.
-
-    `StrictRobotParser` does not read it itself: it asks Protego.
-    """
+    """Return whether a parser reads `Crawl-delay`. In newer Scrapy, the base class has the method too."""
     method = getattr(parser, "crawl_delay", None)
     return method not in (None, getattr(RobotParser, "crawl_delay", None), StrictRobotParser.crawl_delay)
 
@@ -155,7 +167,7 @@ def _as_utf8(body: bytes) -> bytes:
 def as_parser(rules: Rules) -> RobotParser:
     """Return rules as a `RobotParser` of Scrapy: one parser, which answers for all readings."""
     if isinstance(rules, RobotsTxt):
-        return StrictRobotParser(rules)
+        return Rfc9309RobotParser(rules) if rules.reading == "rfc9309" else StrictRobotParser(rules)
     return rules.parser if isinstance(rules, ForeignRules) else rules
 
 
@@ -167,21 +179,24 @@ def _readings_of(rules: Rules | None) -> Sequence[Rules]:
 
 def parser_names(rules: Rules | None) -> list[str]:
     """Return the class names of the parsers whose readings the rules are, the first one first."""
-    return [
-        reading.name if isinstance(reading, ForeignRules) else StrictRobotParser.__name__
-        for reading in _readings_of(rules)
-    ]
+    names: list[str] = []
+    for reading in _readings_of(rules):
+        if isinstance(reading, RobotsTxt):
+            names += [name or StrictRobotParser.__name__ for name in reading.parsers]
+        elif isinstance(reading, ForeignRules):
+            names.append(reading.name)
+    return names
 
 
 def strict_reading(rules: Rules | None) -> RobotsTxt | None:
-    """Return the strict reading among rules; None if the user replaced it."""
-    first = next(iter(_readings_of(rules)), None)
-    return first if isinstance(first, RobotsTxt) else None
+    """Return the file whose first reading is the strict one; None if the user replaced it."""
+    own = (reading for reading in _readings_of(rules) if isinstance(reading, RobotsTxt))
+    return next((reading for reading in own if reading.reading != "rfc9309"), None)
 
 
 def is_only_strict(rules: Rules | None) -> bool:
     """Return whether the strict reading alone decides."""
-    return strict_reading(rules) is not None and len(_readings_of(rules)) == 1
+    return parser_names(rules) == [StrictRobotParser.__name__]
 
 
 def crawl_delay(rules: Rules | None, robot: str | bytes) -> float | None:
@@ -311,7 +326,7 @@ class AllRules(RobotParser):
     def __init__(
         self,
         readings: Sequence[Rules],
-        delay: ProtegoDelay | None = None,
+        delay: CrawlDelay | None = None,
         *,
         keeps_delay: bool = False,
         also_robots: Sequence[str] = (),

@@ -11,6 +11,9 @@ from enum import Enum
 
 from scrapy_norobots.standard.records import Record, Rule
 
+# The name of the parser of RFC 9309 in decisions, stats and evidence.
+RFC9309_PARSER = "Rfc9309RobotParser"
+
 
 class Verdict(Enum):
     """Whether a URL may be fetched."""
@@ -22,7 +25,7 @@ class Verdict(Enum):
 class Reason(Enum):
     """The reason of a decision."""
 
-    #: A ``Disallow`` line forbids the URL (U1).
+    #: A ``Disallow`` line forbids the URL (U1); by RFC 9309, an ``Allow`` line may allow it.
     RULE = "rule"
     #: A record applies to the robot, and no line of it forbids the URL.
     NO_RULE_MATCHES = "no rule matches"
@@ -52,13 +55,13 @@ class Decision:
     - `url`: the URL that was asked about, as given.
     - `robot`: the robot's name, without version (A1).
     - `reason`: a `Reason`, what the verdict rests on.
-    - `rule`: the `Rule` that forbids the URL; None if no line of a file does. The value of
-      a statement is its whole line.
+    - `rule`: the `Rule` that decides; None if no line of a file does. The value of a statement is its whole
+      line.
     - `record`: the `Record` that applies to the robot; None if there is none, or no file was read.
     - `source`: the URL of the robots.txt; None if it is not known.
     - `detail`: what happened, if neither rule nor record says it, such as the status of a failed
       download; else empty.
-    - `parser`: the name of the class that decided, if it is not this package's strict parser; else empty.
+    - `parser`: the name of the class that decided, if it is not the strict parser; else empty.
     - `decided_for`: the name of the robot whose rules forbid the URL, if it is one of
       ``NOROBOTS_ALSO_ROBOTS``; else empty.
 
@@ -98,10 +101,8 @@ class Decision:
     def _why(self) -> str:
         source = printable(self.source or "robots.txt")
         if self.reason is Reason.RULE and self.rule is not None:
-            return (
-                f"line {self.rule.line} of {source}, {quoted('Disallow: ' + self.rule.value)}, "
-                f"{self._record()}"
-            )
+            by = ", by RFC 9309" if self.parser == RFC9309_PARSER else ""
+            return f"line {self.rule.line} of {source}, {quoted(str(self.rule))}, {self._record()}{by}"
         if self.reason is Reason.NO_RULE_MATCHES:
             return f"no line of {source} forbids it, {self._record()}"
         if self.reason is Reason.NO_RECORD:

@@ -1,25 +1,46 @@
-"""Decode a robots.txt, split it into lines, and match the lines of the two fields (clauses F1 to F8).
+"""Decode a robots.txt, split it into lines, and match the lines of fields, for all readings.
 
-Any bytes are accepted, and none raise an exception. Bytes that are not UTF-8 become lone surrogates (PEP
+Any bytes are accepted, and none raise an exception (F1). Bytes that are not UTF-8 become lone surrogates (PEP
 383), and in a path ``%XX`` of the same bytes. The patterns need a text with a line feed before each line,
-including the first.
+including the first. `sections_of` splits a file at its ``User-agent`` lines: records (1994) and groups
+(RFC 9309) are both made of its result, so a file is read once.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
 # F3, F5, F6: the only white space that is removed around fields, values and comments.
 BLANKS = " \t"
 
 # F6, F3: "<field>:<optionalspace><value><optionalspace>", the field in any case, the value up to a comment.
 # There are patterns for the two fields of the standard only (F7); group 1 is the value.
-_VALUE = r"[ \t]*:[ \t]*([^#\n]*[^# \t\n]|)"
-USER_AGENT = re.compile(r"\n[ \t]*user-agent" + _VALUE, re.IGNORECASE | re.ASCII)
-DISALLOW = re.compile(r"\n[ \t]*disallow" + _VALUE, re.IGNORECASE | re.ASCII)
+_VALUE = r"[ \t]*([^#\n]*[^# \t\n]|)"
+USER_AGENT = re.compile(rf"\n[ \t]*user-agent[ \t]*:{_VALUE}", re.IGNORECASE | re.ASCII)
+DISALLOW = re.compile(rf"\n[ \t]*disallow[ \t]*:{_VALUE}", re.IGNORECASE | re.ASCII)
+
+# RFC 9309, 2.2, and the typing errors that Google's open parser reads too: other letters after the name of a
+# field, other spellings of it, a blank in place of the colon, and form feeds or vertical tabs around a value.
+# A line that allows something must be as in the RFC. Group 1 is the value.
+_BLANK = r"[ \t\v\f]*"
+_ODD_BLANKS = " \t\v\f"
+_BLANKS_BETWEEN = re.compile(r"[ \t]+")
+_TYPED_VALUE = r"([^#\n]*[^# \t\v\f\n]|)"
+_UNTYPED = rf"[^\s:#]*[ \t]+(?=[^\s:#]+{_BLANK}(?:[#\n]|\Z))"
+ANY_DISALLOW = re.compile(
+    rf"\n{_BLANK}di(?:ss?all?ow|asllow|sallaw)(?:[^:#\n]*:{_BLANK}|{_UNTYPED}){_TYPED_VALUE}",
+    re.IGNORECASE | re.ASCII,
+)
+ALLOW = re.compile(rf"\n{_BLANK}allow{_BLANK}:{_BLANK}{_TYPED_VALUE}", re.IGNORECASE | re.ASCII)
+# Group 1: the field as written, with its colon; without one, the whole line. Group 2: the value.
+_ANY_USER_AGENT = re.compile(rf"\n({_BLANK}user[- ]?agent[^:#\n]*:?){_VALUE}", re.IGNORECASE | re.ASCII)
+_USER_AGENT_FIELD = re.compile(r"[ \t]*user-agent[ \t]*:", re.IGNORECASE | re.ASCII)
+# The usual ways to write the field, which need no further look.
+_USUAL = frozenset({"User-agent:", "User-Agent:", "user-agent:"})
 
 # F5, F4: an empty line, or one of spaces and tabs only; a line with a comment is not blank.
 BLANK_LINE = re.compile(r"\n[ \t]*(?:\n|\Z)")
@@ -77,6 +98,75 @@ def with_line_feeds(text: str) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text
+
+
+class Sections(NamedTuple):
+    """A file, split at its ``User-agent`` lines: `values` of these lines, and the text `below` each of them.
+
+    `above` is the text above the first one. In each text, a line feed precedes each line.
+    """
+
+    above: str
+    values: list[str]
+    below: list[str]
+
+
+def sections_of(text: str) -> tuple[Sections, Sections]:
+    """Split a text at the ``User-agent`` lines of the standard of 1994, and at those of RFC 9309.
+
+    Both are the same object, unless a line has a typing error that only the reading of RFC 9309 reads.
+    """
+    # With a line feed at the end, a blank line ends the last record too.
+    above, *parts = _ANY_USER_AGENT.split(f"\n{with_line_feeds(text)}\n")
+    fields, values, below = parts[::3], parts[1::3], parts[2::3]
+    same = Sections(above, values, below)
+    if _USUAL.issuperset(fields) and "\f" not in text and "\v" not in text:
+        return same, same
+    return _strict(fields, same), _later(fields, same)
+
+
+def _strict(fields: Sequence[str], sections: Sections) -> Sections:
+    """Leave out the lines that the standard of 1994 does not know: like comments, they end nothing (F7)."""
+    texts, values = [sections.above], []
+    for field, value, below in zip(fields, sections.values, sections.below, strict=True):
+        if _USER_AGENT_FIELD.fullmatch(field):
+            values.append(value)
+            texts.append(below)
+        else:
+            texts[-1] += f"\n#{below}"
+    return Sections(texts[0], values, texts[1:])
+
+
+def _later(fields: Sequence[str], sections: Sections) -> Sections:
+    """Find the values of lines without a colon; such a line has a name if it has two words."""
+    texts, values = [sections.above], []
+    for field, value, below in zip(fields, sections.values, sections.below, strict=True):
+        words = _BLANKS_BETWEEN.split(field.strip(_ODD_BLANKS))
+        if field.endswith(":"):
+            values.append(value.strip(_ODD_BLANKS))
+            texts.append(below)
+        elif len(words) == 2 and words[0].lower() != "user":
+            values.append(words[1].strip(_ODD_BLANKS))
+            texts.append(below)
+        else:
+            texts[-1] += f"\n#{below}"
+    return Sections(texts[0], values, texts[1:])
+
+
+def has_rule(text: str) -> bool:
+    """Return whether a text has a rule of RFC 9309."""
+    return ANY_DISALLOW.search(text) is not None or ALLOW.search(text) is not None
+
+
+def rules_below(text: str, line: int) -> Iterator[tuple[int, str, bool]]:
+    """Yield the rules of RFC 9309 in a text that follows a line: line number, value, whether it allows."""
+    found = [(match.start(), match[1], False) for match in ANY_DISALLOW.finditer(text)]
+    found += [(match.start(), match[1], True) for match in ALLOW.finditer(text)]
+    end = 0
+    for start, value, allows in sorted(found):
+        line += text.count("\n", end, start + 1)
+        end = start + 1
+        yield line, value, allows
 
 
 def numbered(pattern: re.Pattern[str], text: str, line: int) -> Iterator[tuple[int, str]]:

@@ -8,21 +8,24 @@ of the package.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_norobots.standard.lines import (
     BLANK_LINE,
     DISALLOW,
-    USER_AGENT,
+    Sections,
     is_html,
     numbered,
+    sections_of,
     to_text,
     to_values,
-    with_line_feeds,
 )
 from scrapy_norobots.standard.names import names_robot
-from scrapy_norobots.standard.rules import first_of_prefixes
+from scrapy_norobots.standard.rules import RuleSet, first_of_prefixes
 from scrapy_norobots.standard.urls import Origin
+
+if TYPE_CHECKING:
+    from scrapy_norobots.standard.patterns import PatternSet
 
 DEFAULT_NAME = "*"
 
@@ -32,6 +35,29 @@ class Rule(NamedTuple):
 
     line: int
     value: str
+
+    @property
+    def allows(self) -> bool:
+        """Whether it is an `AllowRule`."""
+        return False
+
+    def __str__(self) -> str:
+        return f"{'Allow' if self.allows else 'Disallow'}: {self.value}"
+
+
+class AllowRule(Rule):
+    """An ``Allow`` line, which only RFC 9309 has."""
+
+    __slots__ = ()
+
+    @property
+    def allows(self) -> bool:
+        """True."""
+        return True
+
+
+def _rule(line: int, value: str, allows: bool = False) -> Rule:
+    return AllowRule(line, value) if allows else Rule(line, value)
 
 
 class UserAgent(NamedTuple):
@@ -50,8 +76,10 @@ class Record:
 
     __slots__ = ("_first", "_names", "_rules")
 
-    def __init__(self, user_agents: Iterable[tuple[int, str]], rules: Iterable[tuple[int, str]]) -> None:
-        """Make a record from its lines, each a line number and a value."""
+    def __init__(
+        self, user_agents: Iterable[tuple[int, str]], rules: Iterable[tuple[int, str] | tuple[int, str, bool]]
+    ) -> None:
+        """Make a record from its lines, each a line number and a value; a rule may allow (RFC 9309)."""
         # Plain tuples, which the garbage collector need not traverse: a large file has tens of thousands of
         # rules, and a collection blocks the whole process.
         self._names = list(user_agents)
@@ -66,33 +94,35 @@ class Record:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """The ``Disallow`` lines."""
-        return tuple(map(Rule._make, self._rules))
+        """The ``Disallow`` lines; by RFC 9309, the ``Allow`` lines too."""
+        return tuple(_rule(*rule) for rule in self._rules)
 
     @property
-    def values(self) -> list[str]:
-        """The values of the ``Disallow`` lines."""
-        return [value for _, value in self._rules]
+    def values(self) -> Any:
+        """The values of the rules, as `RuleSet` takes them."""
+        return [rule[1] for rule in self._rules]
 
     def prepare(self, origin: Origin | None) -> None:
-        """Do the work that the first call of `forbidding` with this origin needs."""
+        """Do the work that the first call of `deciding` with this origin needs."""
         if self._first is None or self._first[0] != origin:
             self._first = origin, first_of_prefixes(self.values, origin)
 
-    def forbidding(self, prefix: str, origin: Origin | None) -> Rule:
-        """Return the first rule that forbids targets with `prefix`, which `RuleSet.match` has returned.
+    def deciding(self, rules: RuleSet | PatternSet, origin: Origin | None, target: str) -> Rule | None:
+        """Return the first rule that forbids `target`; None if none does.
 
-        `origin` is the origin of the targets; None for bare paths. Raises `KeyError` if no rule has this
-        prefix.
+        `rules` are those of this record, prepared. `origin` is the origin of the target; None for bare paths.
         """
+        prefix = rules.match(origin, target)
+        if prefix is None:
+            return None
         self.prepare(origin)
         assert self._first is not None
-        return Rule._make(self._rules[self._first[1][prefix]])
+        return _rule(*self._rules[self._first[1][prefix]])
 
     @property
     def size(self) -> int:
         """Approximate memory use, in bytes."""
-        values = [*self.names, *self.values]
+        values = [*self.names, *(rule[1] for rule in self._rules)]
         return 170 * len(values) + sum(map(len, values))
 
     @property
@@ -146,6 +176,10 @@ class RawRecord(NamedTuple):
                 for part in to_values(value) if self.multivalue else (value,):
                     yield line, part
 
+    def record(self) -> Record:
+        """Return the record with the numbers of its lines."""
+        return Record(self.names, self.rules)
+
 
 def read_records(body: bytes | str, *, multivalue: bool = False) -> Iterator[RawRecord]:
     """Yield the records of a file, in file order.
@@ -153,13 +187,14 @@ def read_records(body: bytes | str, *, multivalue: bool = False) -> Iterator[Raw
     With `multivalue`, a line may have several values (D1). An HTML page has no records (F8).
     """
     text = to_text(body)
-    if is_html(text):
-        return
-    # After a line feed at the end, a blank line ends the last record too.
-    above, *agents = USER_AGENT.split(f"\n{with_line_feeds(text)}\n")
-    line = above.count("\n")
+    return iter(()) if is_html(text) else records_in(sections_of(text)[0], multivalue=multivalue)
+
+
+def records_in(sections: Sections, *, multivalue: bool = False) -> Iterator[RawRecord]:
+    """Yield the records in the sections of a file."""
+    line = sections.above.count("\n")
     names: list[tuple[int, str]] = []
-    for value, below in zip(agents[::2], agents[1::2], strict=True):
+    for value, below in zip(sections.values, sections.below, strict=True):
         line += 1
         names += [(line, name) for name in to_values(value)] if multivalue else [(line, value)]
         blank = BLANK_LINE.search(below)

@@ -1,4 +1,4 @@
-"""`RobotsTxt`: a robots.txt file, read by the 1994 standard, that answers what a robot may fetch.
+"""`RobotsTxt`: a robots.txt file that answers what a robot may fetch, by the 1994 standard, RFC 9309 or both.
 
 This module joins the others of the package. It does no input or output, and accepts any bytes without raising
 an exception. A `RobotsTxt` keeps its body, and reads it when it is asked: once for the rules of a robot,
@@ -8,13 +8,18 @@ which it then keeps, and again for records, findings and the reasons of decision
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from scrapy_norobots.standard.decision import Decision, Reason, Verdict
+from scrapy_norobots.standard.decision import RFC9309_PARSER, Decision, Reason, Verdict
 from scrapy_norobots.standard.findings import Finding, find_all
-from scrapy_norobots.standard.names import to_name
-from scrapy_norobots.standard.records import RawRecord, Record, find_record, read_records
+from scrapy_norobots.standard.groups import RawGroup, find_groups, groups_of
+from scrapy_norobots.standard.lines import Sections, is_html, sections_of, to_text
+from scrapy_norobots.standard.names import Robot
+from scrapy_norobots.standard.patterns import PatternSet
+from scrapy_norobots.standard.records import RawRecord, Record, find_record, records_in
 from scrapy_norobots.standard.rules import RuleSet
 from scrapy_norobots.standard.urls import Origin, is_robots_txt, split
 
@@ -26,12 +31,66 @@ SMALL_BODY = 32 * 1024
 # name with each request must not fill the memory.
 _ROBOTS_REMEMBERED = 64
 
+_Rules = tuple[RuleSet | PatternSet, ...]
+
 # Not equal to any robot.
-_NOBODY = object(), RuleSet(())
+_NOBODY: tuple[object, _Rules] = object(), ()
+
+
+class _File(NamedTuple):
+    """A file that is being read, once for all readings: its sections by each standard."""
+
+    text: str
+    strict: Sections
+    later: Sections
+    multivalue: bool
+
+    @classmethod
+    def of(cls, body: bytes | str, multivalue: bool) -> _File:
+        text = to_text(body)
+        return cls(text, *sections_of(text), multivalue)
+
+    def raw_records(self) -> Iterator[RawRecord]:
+        return iter(()) if is_html(self.text) else records_in(self.strict, multivalue=self.multivalue)
+
+
+class _Reading(NamedTuple):
+    """What differs between the standards: how the record of a robot is found, prepared, and all records.
+
+    `prepare` takes the values of a record, and those of the reading that is asked before.
+    """
+
+    parser: str
+    prepare: Callable[[Any, Sequence[str]], RuleSet | PatternSet]
+    find: Callable[[_File, Robot], RawRecord | RawGroup | None]
+    all: Callable[[_File], Iterator[RawRecord | RawGroup]]
+
+
+def _all_groups(file: _File) -> Iterator[RawGroup]:
+    return (RawGroup(file.later, [group]) for group in groups_of(file.later, None))
+
+
+_STRICT = _Reading(
+    "",
+    lambda values, _: RuleSet(values),
+    lambda file, robot: find_record(file.raw_records(), robot.name),
+    _File.raw_records,
+)
+_RFC9309 = _Reading(
+    RFC9309_PARSER,
+    lambda values, forbidden: PatternSet(values[0], values[1], forbidden),
+    lambda file, robot: find_groups(file.later, robot.token),
+    _all_groups,
+)
+
+#: The values of `reading`; of several readings, all must allow a URL.
+READINGS: Mapping[str, tuple[_Reading, ...]] = MappingProxyType(
+    {"1994": (_STRICT,), "rfc9309": (_RFC9309,), "both": (_STRICT, _RFC9309)}
+)
 
 
 class RobotsTxt:
-    r"""A robots.txt file, read by the 1994 standard. It does not change.
+    r"""A robots.txt file, read by the 1994 standard, by RFC 9309, or by both. It does not change.
 
     Make one with `parse`. The robot that a method asks about is a name (``"FooBot"``) or a whole User-Agent
     header (``"FooBot/1.2 (+http://foo.example/)"``), as `str` or `bytes`. A file does not know the origin
@@ -40,31 +99,37 @@ class RobotsTxt:
     >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /tmp/ # soon gone\n")
     >>> robots.allowed("http://foo.example/tmp/a", "FooBot/1.2")
     False
-    >>> robots.decide("http://foo.example/tmp/a", "FooBot/1.2").rule
-    Rule(line=2, value='/tmp/')
+    >>> str(robots.decide("http://foo.example/tmp/a", "FooBot/1.2").rule)
+    'Disallow: /tmp/'
     """
 
-    def __init__(self, body: bytes | str, *, multivalue: bool = False) -> None:
+    def __init__(self, body: bytes | str, *, reading: str = "1994", multivalue: bool = False) -> None:
         """Do the same as `parse`. Raises `TypeError` if `body` is neither `bytes` nor `str`."""
         if not isinstance(body, (bytes, str)):
             raise TypeError(f"a robots.txt body must be bytes or str, not {type(body).__name__}")
+        if reading not in READINGS:
+            raise ValueError(f"unknown reading {reading!r}; choose from {', '.join(READINGS)}")
+        self.reading = reading
         self.multivalue = multivalue
+        self._readings = READINGS[reading]
         self._body = body
-        # By name of the robot: the rules for `allowed`, and the record for the reasons of `decide`.
-        self._rules: dict[str, RuleSet] = {}
-        self._records: dict[str, Record | None] = {}
+        # For each robot, by reading: the rules for `allowed`, and the record for the reasons of `decide`.
+        self._rules: dict[Robot, _Rules] = {}
+        self._records: dict[Robot, tuple[Record | None, ...]] = {}
         # The last robot that was asked about, as given, and its rules: a crawl has one robot, or a few.
-        self._last: tuple[object, RuleSet] = _NOBODY
+        self._last = _NOBODY
 
     @classmethod
-    def parse(cls, body: bytes | str, *, multivalue: bool = False) -> RobotsTxt:
+    def parse(cls, body: bytes | str, *, reading: str = "1994", multivalue: bool = False) -> RobotsTxt:
         """Return the file that has this body: bytes as downloaded, or text that is decoded already.
 
-        If `multivalue` is true, a line may have several values, separated by spaces or tabs (D1). Any bytes
-        and any text are a robots.txt (F1); raises `TypeError` for other types. A file that is empty or has no
-        records restricts no robot (F9). Nothing is read yet: the first question reads the file.
+        `reading` is ``"1994"``, ``"rfc9309"``, or ``"both"``: a URL is then allowed if both standards allow
+        it. If `multivalue` is true, a line may have several values by the standard of 1994, separated by
+        spaces or tabs (D1). Any bytes and any text are a robots.txt (F1); raises `TypeError` for other types,
+        and `ValueError` for another reading. A file that is empty or has no records restricts no robot (F9).
+        Nothing is read yet: the first question reads the file.
         """
-        return cls(body, multivalue=multivalue)
+        return cls(body, reading=reading, multivalue=multivalue)
 
     @property
     def body(self) -> bytes | str:
@@ -73,32 +138,39 @@ class RobotsTxt:
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
-        """All records of the file, a tuple of `Record`, in file order (R1).
+        """All records of the file, a tuple of `Record`, in file order (R1); by the first reading.
 
-        Several of them may be part of the default record (R5).
+        Several of them may be part of the default record (R5), or be for the same robot (RFC 9309, 2.2.1).
         """
-        return tuple(Record(raw.names, raw.rules) for raw in self._read())
+        return tuple(raw.record() for raw in self._readings[0].all(self._read()))
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What in the file does not follow the standard, a tuple of `Finding`, ordered by line number."""
+        """What in the file does not follow the 1994 standard, a tuple of `Finding`, ordered by line."""
         return tuple(find_all(self._body, multivalue=self.multivalue))
 
     @property
     def size(self) -> int:
         """Approximate memory use in bytes, including the cached rules and records of robots."""
-        kept = {id(one): one.size for one in (*self._rules.values(), *self._records.values()) if one}
-        return 1000 + sys.getsizeof(self._body) + sum(kept.values())
+        kept = (*self._rules.values(), *self._records.values())
+        sizes = {id(one): one.size for each in kept for one in each if one is not None}
+        return 1000 + sys.getsizeof(self._body) + sum(sizes.values())
+
+    @property
+    def parsers(self) -> tuple[str, ...]:
+        """The name of the parser of each reading in decisions; empty for that of 1994."""
+        return tuple(reading.parser for reading in self._readings)
 
     def is_ready(self, robot: str | bytes) -> bool:
         """Return whether questions about `robot` are fast: the file is small, or was already read for it."""
-        return len(self._body) <= SMALL_BODY or to_name(robot) in self._records
+        return len(self._body) <= SMALL_BODY or Robot.of(robot) in self._records
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
         """Read the rules for `robot`, and its record if the file is large, so that questions are fast."""
         if len(self._body) > SMALL_BODY:
-            self._record_of(robot, origin)  # before the rules, which are then those of the record
-        self._rules_of(robot).match(origin, "/")
+            self._records_of(robot, origin)
+        for rules in self._rules_of(robot):
+            rules.match(origin, "/")
 
     def allowed(self, url: str, robot: str | bytes) -> bool:
         """Return whether `robot` may fetch `url` (A1 to A4, U1 to U9).
@@ -113,83 +185,105 @@ class RobotsTxt:
         if robot != last:
             rules = self._rules_of(robot)
         origin, target = split(url)
-        return target is None or rules.match(origin, target) is None
+        if target is not None:
+            for each in rules:
+                if each.match(origin, target) is not None:
+                    return False
+        return True
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
         """Return whether `robot` must not fetch `target`, a path with its query, at the file's origin."""
-        return self._rules_of(robot).match(origin, target) is not None
+        for rules in self._rules_of(robot):  # noqa: SIM110  # a generator would take twice the time
+            if rules.match(origin, target) is not None:
+                return True
+        return False
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         """Return whether `robot` may fetch `url`, with the line and the record that decide it.
 
         `url`, `robot` and the errors are those of `allowed`, which is faster. `source` is the URL that the
-        file was downloaded from; the text of the decision names it.
+        file was downloaded from; the text of the decision names it. Of several readings, the decision is that
+        of the first one that forbids the URL, or else of the first one.
         """
-        origin, target = split(url)
-        record = self._record_of(robot, origin)
-        rule = None
-        if target is None:
-            reason = Reason.NOT_WEB
-        elif is_robots_txt(target):
-            reason = Reason.ROBOTS_TXT
-        elif record is None:
-            reason = Reason.NO_RECORD
-        else:
-            prefix = self._rules_of(robot).match(origin, target)
-            rule = None if prefix is None else record.forbidding(prefix, origin)
-            reason = Reason.RULE if rule else Reason.NO_RULE_MATCHES
-        return Decision(
-            verdict=Verdict.FORBIDDEN if rule else Verdict.ALLOWED,
-            url=url,
-            robot=to_name(robot),
-            reason=reason,
-            rule=rule,
-            record=record,
-            source=source,
-        )
+        decisions = self.decisions(url, robot, source)
+        return next((decision for decision in decisions if not decision), decisions[0])
 
-    def _rules_of(self, robot: str | bytes) -> RuleSet:
+    def decisions(self, url: str, robot: str | bytes, source: str | None = None) -> list[Decision]:
+        """Return the same by each reading."""
+        origin, target = split(url)
+        records, rules = self._records_of(robot, origin), self._rules_of(robot)
+        made = []
+        for reading, record, prepared in zip(self._readings, records, rules, strict=True):
+            rule = None
+            if target is None:
+                reason = Reason.NOT_WEB
+            elif is_robots_txt(target):
+                reason = Reason.ROBOTS_TXT
+            elif record is None:
+                reason = Reason.NO_RECORD
+            else:
+                rule = record.deciding(prepared, origin, target)
+                reason = Reason.RULE if rule else Reason.NO_RULE_MATCHES
+            made.append(
+                Decision(
+                    verdict=Verdict.ALLOWED if rule is None or rule.allows else Verdict.FORBIDDEN,
+                    url=url,
+                    robot=Robot.of(robot).name,
+                    reason=reason,
+                    rule=rule,
+                    record=record,
+                    source=source,
+                    parser=reading.parser,
+                )
+            )
+        return made
+
+    def _rules_of(self, robot: str | bytes) -> _Rules:
         last, rules = self._last
         if robot != last:
-            name = to_name(robot)
-            rules = self._rules.get(name) or self._read_rules(name)
+            who = Robot.of(robot)
+            rules = self._rules.get(who) or self._read_rules(who)
             self._last = robot, rules
         return rules
 
-    def _read_rules(self, name: str) -> RuleSet:
-        record: RawRecord | Record | None
-        try:
-            record = self._records[name]
-        except KeyError:
-            record = find_record(self._read(), name)
-        rules = RuleSet(record.values if record else ())
+    def _read_rules(self, robot: Robot) -> _Rules:
+        found = self._records.get(robot) or self._find(robot)
+        made: list[RuleSet | PatternSet] = []
+        before: Any = ()
+        for reading, one in zip(self._readings, found, strict=True):
+            values = None if one is None else one.values
+            made.append(RuleSet(()) if one is None else reading.prepare(values, before))
+            before = values or ()
+        rules = tuple(made)
         if len(self._rules) >= _ROBOTS_REMEMBERED:
             self._rules.clear()
             self._records.clear()
         for same in list(self._rules.values()):  # a list, since threads may ask at once
             if same == rules:  # most names have the rules of the default record
                 rules = same
-        self._rules[name] = rules
+        self._rules[robot] = rules
         return rules
 
-    def _record_of(self, robot: str | bytes, origin: Origin | None) -> Record | None:
-        """Return the record that applies to a robot, cached: a crawl that drops one request drops more."""
-        name = to_name(robot)
-        try:
-            return self._records[name]
-        except KeyError:
-            found = find_record(self._read(), name)
-            record = Record(found.names, found.rules) if found else None
-            record = next((same for same in list(self._records.values()) if same == record), record)
-            if record is not None:
+    def _records_of(self, robot: str | bytes, origin: Origin | None) -> tuple[Record | None, ...]:
+        """Return the records that apply to a robot, cached: a crawl that drops one request drops more."""
+        who = Robot.of(robot)
+        records = self._records.get(who)
+        if records is None:
+            records = tuple(raw and raw.record() for raw in self._find(who))
+            records = next((same for same in list(self._records.values()) if same == records), records)
+            for record in filter(None, records):
                 record.prepare(origin)
             if len(self._records) >= _ROBOTS_REMEMBERED:
                 self._records.clear()
-            self._records[name] = record
-            return record
+            self._records[who] = records
+        return records
 
-    def _read(self) -> Iterator[RawRecord]:
-        return read_records(self._body, multivalue=self.multivalue)
+    def _find(self, robot: Robot) -> list[RawRecord | RawGroup | None]:
+        file = self._read()
+        return [reading.find(file, robot) for reading in self._readings]
+
+    def _read(self) -> _File:
+        return _File.of(self._body, self.multivalue)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {len(self.records)} records>"

@@ -90,7 +90,7 @@ class RuleSet:
         itself may always be fetched (U7).
         """
         if self._is_plain and "%" not in target and "/." not in target:
-            paths = self._paths  # the usual case, as in `_find`, but without a call
+            paths = self._paths  # the usual case, as in `find`, but without a call
             place = bisect_right(paths, target)
             prefix = paths[place - 1] if place and target.startswith(paths[place - 1]) else None
         elif is_normal(target):
@@ -103,12 +103,12 @@ class RuleSet:
         return None if prefix is None or target == "/robots.txt" else prefix
 
     def _match_form(self, origin: Origin | None, target: str) -> str | None:
-        prefix = _find(self._paths, target)
+        prefix = find(self._paths, target)
         if prefix is None and self._whole_urls and origin is not None:
             own = self._of_origin
             if own is None or own[0] != origin:
                 own = self._of_origin = origin, self._whole_urls_of(origin)
-            prefix = _find(own[1], target)
+            prefix = find(own[1], target)
         return prefix
 
     def _whole_urls_of(self, origin: Origin) -> list[str]:
@@ -133,11 +133,16 @@ def _shortest_prefixes(paths: list[str]) -> list[str]:
     """Return both forms of sorted paths, sorted, without those that begin with another one."""
     if not is_normal("".join(paths)):  # each starts with "/": if the joined text is normal, each of them is
         paths = sorted(form for path in paths for form in _forms(path))
+    return without_longer(paths)
+
+
+def without_longer(paths: Iterable[str]) -> list[str]:
+    """Return sorted paths without those that begin with another one."""
     last = "\n"  # a prefix of no path
     return [last := path for path in paths if not path.startswith(last)]
 
 
-def _find(prefixes: list[str], target: str) -> str | None:
+def find(prefixes: list[str], target: str) -> str | None:
     """Return the prefix with which `target` begins, or None. The prefixes are sorted."""
     place = bisect_right(prefixes, target)
     return prefixes[place - 1] if place and target.startswith(prefixes[place - 1]) else None

@@ -149,10 +149,26 @@ def percent_encode(target: str) -> str:
 
 def is_normal(target: str) -> bool:
     """Return whether a target is surely in normal form; False for any ``/.``, which may be a dot segment."""
+    return "/." not in target and has_normal_octets(target)
+
+
+def has_normal_octets(target: str) -> bool:
+    """Return whether a target has no characters or escapes that `octets` would change."""
+    return _ALLOWED.fullmatch(target) is not None and (
+        "%" not in target or _ODD_ESCAPE.search(target) is None
+    )
+
+
+def octets(target: str) -> str:
+    """Return a target in the form in which RFC 9309 compares octets (2.2.2): `normal`, with its dot segments.
+
+    Escapes of unreserved characters are decoded; reserved characters, and their escapes, stay as they are.
+    """
+    if has_normal_octets(target):
+        return target
+    target = _normal_escapes(target)
     return (
-        _ALLOWED.fullmatch(target) is not None
-        and "/." not in target
-        and ("%" not in target or _ODD_ESCAPE.search(target) is None)
+        target if _ALLOWED.fullmatch(target) else "".join([_AS_ALLOWED[byte] for byte in _to_bytes(target)])
     )
 
 
@@ -166,9 +182,7 @@ def normal(target: str, *, is_prefix: bool = False) -> str:
     """
     if is_normal(target):
         return target
-    target = _normal_escapes(target)
-    if not _ALLOWED.fullmatch(target):
-        target = "".join([_AS_ALLOWED[byte] for byte in _to_bytes(target)])
+    target = octets(target)
     path, mark, query = target.partition("?")
     if "/." in path:
         path = _resolve_dots(path, is_prefix=is_prefix and not mark)

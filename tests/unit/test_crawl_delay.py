@@ -22,7 +22,7 @@ from scrapy_norobots.events import Events, Load
 from scrapy_norobots.features import crawl_delay
 from scrapy_norobots.features.crawl_delay import SlotDelays, turns
 from scrapy_norobots.rules.access import Access
-from scrapy_norobots.rules.delay_values import ProtegoDelay
+from scrapy_norobots.rules.delay_values import CrawlDelay
 from scrapy_norobots.rules.parser import AllRules
 from scrapy_norobots.scrapy_api.internals import (
     crawl_delay_of,
@@ -332,7 +332,7 @@ def test_a_crawl_delay_is_counted_and_a_warning_if_it_is_not_kept(
     body = f"User-agent: *\nCrawl-delay: {value}\n".encode()
     found = access(body=body)
     assert isinstance(found.rules, RobotsTxt)
-    now = replace(found, rules=AllRules([found.rules], ProtegoDelay(body)))
+    now = replace(found, rules=AllRules([found.rules], CrawlDelay(body)))
     load(delays, now)
     assert said(caplog) == ([line] if line else [])
     prefix = "norobots/crawl_delay/"
@@ -352,7 +352,7 @@ def test_the_first_turn_does_not_wait_for_the_clock_of_another_machine(delays: S
     found = access(body=body)
     assert isinstance(found.rules, RobotsTxt)
     ahead = replace(found.snapshot, time=time.time() + 240)
-    load(delays, replace(found, snapshot=ahead, rules=AllRules([found.rules], ProtegoDelay(body))))
+    load(delays, replace(found, snapshot=ahead, rules=AllRules([found.rules], CrawlDelay(body))))
     assert 0 < max(shared.waits) <= 2
 
 
@@ -364,5 +364,5 @@ def test_after_20_warnings_about_crawl_delays_further_ones_are_at_debug_level(
     for number in range(21):
         found = access(body=body, number=number)
         assert isinstance(found.rules, RobotsTxt)
-        load(delays, replace(found, rules=AllRules([found.rules], ProtegoDelay(body))))
+        load(delays, replace(found, rules=AllRules([found.rules], CrawlDelay(body))))
     assert [line.partition(":")[0] for line in said(caplog)] == 20 * ["WARNING"] + ["DEBUG"]

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from protego import Protego
 
-from scrapy_norobots.rules.delay_values import ProtegoDelay, largest
+from scrapy_norobots.rules.delay_values import CrawlDelay, largest
 
 FILE = """\
 User-agent: FooBot
@@ -19,6 +18,7 @@ Disallow: /a
 
 User-agent: BarBot
 Crawl-delay: soon # or later
+Disallow:
 
 User-agent: *
 crawl delay 10
@@ -26,7 +26,7 @@ crawl delay 10
 
 
 def value(text: str | bytes, robot: str | bytes = "FooBot") -> Any:
-    return ProtegoDelay(text if isinstance(text, bytes) else text.encode()).value(robot)
+    return CrawlDelay(text if isinstance(text, bytes) else text.encode()).value(robot)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,13 @@ def test_the_largest_valid_value_counts(values: list[object], expected: float | 
     assert largest(values) == expected
 
 
+def test_other_records_end_no_group_and_all_groups_of_a_robot_count() -> None:
+    text = "User-agent: FooBot\n\nCrawl-delay: 2\nUser-agent: *\nDisallow: /a\nCrawl-delay: 3\n"
+    assert value(text) == value(text, "BarBot") == 3.0
+    assert value(f"{text}User-agent: foobot\nCrawl-delay: 4\n") == 4.0
+    assert value(f"{text}User-agent: Foo\nCrawl-delay: 4\n") == 3.0
+
+
 @pytest.mark.parametrize(
     ("robot", "expected"),
     [
@@ -63,7 +70,7 @@ def test_each_robot_has_the_delay_of_its_own_record(robot: str | bytes, expected
         assert value(text, robot) == expected
     for encoding in ("utf-16", "utf-16-be", "utf-32", "utf-32-le"):
         assert value(FILE.encode(encoding), robot) == expected
-    assert ProtegoDelay(FILE).value(robot) == expected
+    assert CrawlDelay(FILE).value(robot) == expected
 
 
 @pytest.mark.parametrize("line", ["soon", "-1", "nan", "inf", "1,5", "5 seconds"])
@@ -82,14 +89,13 @@ def test_a_malformed_value_is_ignored(line: str) -> None:
         "User-agent: *\nCrawl-delay:\n",
     ],
 )
-def test_a_file_without_the_field_is_not_parsed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Protego, "parse", None)
-    assert not ProtegoDelay(text.encode()).has_lines
+def test_a_file_without_the_field_has_no_lines(text: str) -> None:
+    assert not CrawlDelay(text.encode()).has_lines
     assert value(text) is None
 
 
 def test_values_are_remembered_for_a_limited_number_of_robots() -> None:
-    delay = ProtegoDelay(FILE.encode())
+    delay = CrawlDelay(FILE.encode())
     assert not delay.is_ready("FooBot")
     assert delay.value("FooBot") == 2.5
     assert delay.is_ready("FooBot")
@@ -113,7 +119,7 @@ class Forgetful(dict[Any, Any]):
 
 
 def test_a_value_that_another_thread_forgets_is_still_returned() -> None:
-    delay = ProtegoDelay(FILE.encode())
+    delay = CrawlDelay(FILE.encode())
     assert delay.value("FooBot") == 2.5
     delay._values = Forgetful(delay._values)
     assert delay.value("FooBot") == 2.5  # it was remembered when it was looked up

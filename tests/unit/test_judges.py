@@ -9,7 +9,7 @@ from scrapy.settings import Settings
 
 from scrapy_norobots import __version__
 from scrapy_norobots.features.evidence.judges import described_path, description, parsers_of, path_of
-from scrapy_norobots.rules.parser import StrictRobotParser
+from scrapy_norobots.rules.parser import Rfc9309RobotParser, StrictRobotParser
 from scrapy_norobots.settings import Config
 
 
@@ -36,6 +36,6 @@ def test_the_path_is_in_the_description() -> None:
 
 def test_parsers_are_in_the_order_in_which_they_are_asked() -> None:
     settings = Settings({"NOROBOTS_ALSO_OBEY": ["rfc9309", TownParser]})
-    assert parsers_of(Config.from_settings(settings)) == [StrictRobotParser, ProtegoRobotParser, TownParser]
+    assert parsers_of(Config.from_settings(settings)) == [StrictRobotParser, Rfc9309RobotParser, TownParser]
     settings = Settings({"ROBOTSTXT_PARSER": "scrapy.robotstxt.PythonRobotParser"})
     assert parsers_of(Config.from_settings(settings)) == [PythonRobotParser]

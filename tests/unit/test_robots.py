@@ -62,14 +62,16 @@ def test_statements_have_their_line_text_and_place() -> None:
         (f"User-agent: *\n{NO}", [2]),
         (f"User-agent: FooBot\n{NO}", [2]),
         (f"User-agent: foobot/2.0\n{NO}", [2]),
-        (f"User-agent: Foo\n{NO}", [2]),  # a part of the name, as in the strict reading
+        (f"User-agent: Foo\n{NO}", []),  # a part of a product token is another token
+        (f"User-agent: FooBot\nCrawl-delay: 5\nUser-agent: *\n{NO}", [4]),
         (f"User-agent: BarBot\n{NO}", []),
         (f"User-agent: BarBot\nUser-agent: FooBot\n{NO}", [3]),
         (f"User-agent: BarBot\n\nUser-agent: FooBot\n{NO}", [4]),
         (f"User-agent: FooBot\nDisallow: /x\nUser-agent: BarBot\n{NO}", []),
-        (f"User-agent: *\n{NO}\nUser-agent: FooBot\nDisallow:\n", []),
-        (f"User-agent: *\n{NO}User-agent: FooBot\nDisallow:\n", []),
-        (f"User-agent: FooBot\n{NO}\nUser-agent: *\n{NO}User-agent: foo\n{NO}", [2, 7]),
+        # Only a rule ends a group.
+        (f"User-agent: *\n{NO}\nUser-agent: FooBot\nDisallow:\n", [2]),
+        (f"User-agent: *\n{NO}Disallow:\nUser-agent: FooBot\nDisallow:\n", []),
+        (f"User-agent: FooBot\n{NO}\nUser-agent: *\n{NO}User-agent: foo\n{NO}", [2, 5, 7]),
         (f"User-agent: *\nSitemap: http://a/\nUser-agent: BarBot\n{NO}", [4]),
         # Outside any group, and after a blank line, a statement applies to every robot.
         (NO, [1]),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import scrapy_norobots
 from scrapy_norobots.standard import Origin, Record, RobotsTxt, Rule, UserAgent, names, robotstxt, rules
-from scrapy_norobots.standard.records import RawRecord, read_records
 
 HOST = "http://garden.example"
 ORIGIN = Origin("http", "garden.example", 80)
@@ -104,12 +103,13 @@ def test_questions_do_not_change_answers() -> None:
 def count_readings(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Return a list that gets longer by one each time that a file is read."""
     readings: list[object] = []
+    read = RobotsTxt._read
 
-    def read(body: bytes | str, *, multivalue: bool) -> Iterator[RawRecord]:
-        readings.append(body)
-        return read_records(body, multivalue=multivalue)
+    def read_and_note(robots: RobotsTxt) -> Any:
+        readings.append(robots.body)
+        return read(robots)
 
-    monkeypatch.setattr(robotstxt, "read_records", read)
+    monkeypatch.setattr(RobotsTxt, "_read", read_and_note)
     return readings
 
 
@@ -144,7 +144,7 @@ def test_names_with_the_same_rules_share_them() -> None:
     robots = RobotsTxt.parse(BODY)
     for name in ("Potto", "Indri", "Tamarin", "*"):
         robots.allowed("/", name)
-    rules = robots._rules
+    rules = {robot.name: one for robot, one in robots._rules.items()}
     assert rules["Potto"] is rules["Indri"] is rules["*"]
     assert rules["Potto"] is not rules["Tamarin"]
 
@@ -210,13 +210,7 @@ def test_the_package_exports_it() -> None:
 
 
 def test_prepare_reads_a_large_file_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    bodies = []
-
-    def read(body: bytes | str, *, multivalue: bool) -> Iterator[RawRecord]:
-        bodies.append(body)
-        return read_records(body, multivalue=multivalue)
-
-    monkeypatch.setattr(robotstxt, "read_records", read)
+    bodies = count_readings(monkeypatch)
     body = BODY + b"#" * robotstxt.SMALL_BODY
     robots = RobotsTxt.parse(body)
     robots.prepare(ORIGIN, "Tamarin")
@@ -302,7 +296,7 @@ def test_many_robots_take_no_more_memory_than_one() -> None:
             robots.allowed(HOST + "/nest", f"Potto{number}")
             robots.decide(HOST + "/nest", b"Tamarin%d" % number)
 
-        names._to_name.cache_clear()  # which is for all files, and has a bound of its own
+        names._to_robot.cache_clear()  # which is for all files, and has a bound of its own
 
     _, taken = measure(ask)
     assert taken < 50_000

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from scrapy.robotstxt import ProtegoRobotParser, PythonRobotParser
+from scrapy.robotstxt import PythonRobotParser
 from scrapy.settings import Settings
 
 from scrapy_norobots.features.metatag import MetaConfig
 from scrapy_norobots.features.report.files import ReportConfig
 from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.parser import Rfc9309RobotParser
 from scrapy_norobots.settings import _REMOVED, DEFAULTS, Config
 from scrapy_norobots.stores import FORMS
 from tests.helpers.running.processes import ROOT
@@ -169,18 +170,18 @@ def test_a_list_in_invalid_json_is_an_error(name: str, value: str) -> None:
         config(**{name: value})
 
 
-PROTEGO, PYTHON = "scrapy.robotstxt.ProtegoRobotParser", "scrapy.robotstxt.PythonRobotParser"
+RFC9309, PYTHON = "scrapy_norobots.Rfc9309RobotParser", "scrapy.robotstxt.PythonRobotParser"
 
 
 @pytest.mark.parametrize(
     "value",
     [
-        *(["rfc9309", PYTHON], ["RFC9309", PythonRobotParser], (PROTEGO, PYTHON)),
+        *(["rfc9309", PYTHON], ["RFC9309", PythonRobotParser], (RFC9309, PYTHON)),
         *(f"rfc9309, {PYTHON}", f'["Rfc9309", "{PYTHON}"]'),
     ],
 )
 def test_further_parsers_may_be_names_classes_and_import_paths(value: object) -> None:
-    assert config(NOROBOTS_ALSO_OBEY=value).also_obey == (ProtegoRobotParser, PythonRobotParser)
+    assert config(NOROBOTS_ALSO_OBEY=value).also_obey == (Rfc9309RobotParser, PythonRobotParser)
 
 
 @pytest.mark.parametrize("value", ["rfc9039", ["no.such.Parser"], [7], ["rfc9309", "PythonRobotParser"]])

@@ -16,6 +16,7 @@ from scrapy.http import HtmlResponse, Response
 
 from scrapy_norobots.features.usage.statements import HEADER, LONGEST, META, Statement, read
 from scrapy_norobots.features.usage.words import (
+    CONTENT_SIGNAL,
     CONTENT_USAGE,
     LICENSE,
     NOAI,
@@ -27,7 +28,8 @@ from scrapy_norobots.features.usage.words import (
 from scrapy_norobots.scrapy_api.html import meta_tags, root_of
 from scrapy_norobots.standard.meta import terms_of
 
-# The headers with one value, by kind.
+# The headers with a list of words, and those with one value, by kind.
+_LISTS = {CONTENT_USAGE: "Content-Usage", CONTENT_SIGNAL: "Content-Signal"}
 _FIELDS = {
     TDM_RESERVATION: "tdm-reservation",
     TDM_POLICY: "tdm-policy",
@@ -36,7 +38,9 @@ _TAGS = frozenset(_FIELDS.values())
 _TERMS = (NOAI, NOIMAGEAI)
 
 # The headers that are read, in the form in which Scrapy keeps their names.
-_HEADERS = frozenset({b"Content-Usage", b"Tdm-Reservation", b"Tdm-Policy", b"Link", b"X-Robots-Tag"})
+_HEADERS = frozenset(
+    {b"Content-Usage", b"Content-Signal", b"Tdm-Reservation", b"Tdm-Policy", b"Link", b"X-Robots-Tag"}
+)
 
 # What a page with one of the tags contains; in UTF-16, with null bytes between the characters.
 _TAG = re.compile(rb"<meta[^<]*(?:tdm-|noai|noimageai)", re.IGNORECASE)
@@ -83,10 +87,10 @@ def read_page(response: Response, robot: str | bytes) -> tuple[Statement, ...]:
 
 
 def _of_headers(response: Response, robot: str | bytes) -> Iterator[Statement]:
-    usage = _values(response, "Content-Usage")
-    if usage:  # several lines are one value (RFC 9651, 4.2)
-        value = ", ".join(usage)
-        yield read(CONTENT_USAGE, HEADER, f"Content-Usage: {value}", value)
+    for kind, name in _LISTS.items():
+        if values := _values(response, name):  # several lines are one value (RFC 9651, 4.2)
+            value = ", ".join(values)
+            yield read(kind, HEADER, f"{name}: {value}", value)
     for kind, name in _FIELDS.items():
         for value in _values(response, name):
             yield read(kind, HEADER, f"{name}: {value}", value)

@@ -1,9 +1,8 @@
 """`UsageStatements`: the statements of one robots.txt, and which of them apply to a URL and a robot.
 
-Groups are read by RFC 9309, which the drafts extend: a blank line does not end a group, all groups that name
-the robot apply, and else those for ``*``. Names are compared as in the strict reading (A2), so that no
-statement is missed. A line outside any group, or after a blank line, applies to every robot as well: it
-stands in no record of the 1994 standard, and was probably meant for all. In a doubt, a no applies.
+Groups are those of RFC 9309, which the drafts extend. A line outside any group, or after a blank line,
+applies to every robot as well: it stands in no record of the 1994 standard, and was probably meant for all.
+If in doubt, a no applies.
 """
 
 from __future__ import annotations
@@ -27,9 +26,10 @@ from scrapy_norobots.features.usage.words import CONTENT_SIGNAL, CONTENT_USAGE, 
 from scrapy_norobots.rules.parser import Statements
 from scrapy_norobots.standard import Decision, Finding, Reason, Rule, Severity, Verdict
 from scrapy_norobots.standard.decision import printable, quoted
-from scrapy_norobots.standard.lines import BLANKS, is_html, to_lines, to_text
-from scrapy_norobots.standard.names import names_robot, to_name
-from scrapy_norobots.standard.records import DEFAULT_NAME
+from scrapy_norobots.standard.groups import groups_of, named_places
+from scrapy_norobots.standard.lines import BLANK_LINE, BLANKS, is_html, sections_of, to_text
+from scrapy_norobots.standard.names import Robot, to_name
+from scrapy_norobots.standard.patterns import matches
 from scrapy_norobots.standard.robotstxt import SMALL_BODY
 from scrapy_norobots.standard.urls import is_robots_txt, normal, split
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 GROUP, AFTER_BLANK, OUTSIDE = "group", "after a blank line", "outside any group"
 
 _KINDS = frozenset({CONTENT_USAGE, CONTENT_SIGNAL, LICENSE})
-_ANY_KIND = re.compile("|".join(_KINDS), re.IGNORECASE)
+_LINE = re.compile(rf"\n[ \t]*({'|'.join(sorted(_KINDS))})[ \t]*:[ \t]*([^#\n]*)[^\n]*", re.IGNORECASE)
 
 # The largest number of statements of a file that are read, so that a question is fast.
 _MOST = 1_000
@@ -104,16 +104,17 @@ class UsageStatements(Statements):
 
     def __init__(self, body: bytes, purposes: Sequence[str] = ()) -> None:
         self._purposes = purposes
-        self._groups: list[list[str]] = []
+        # The values of the ``User-agent`` lines, each with the number of its group.
+        self._names: list[str] = []
+        self._groups: list[int] = []
         self._is_small = len(body) <= SMALL_BODY
         self._found = list(self._read(to_text(body)))
         if not self._found:
-            self._groups = []
-        self._of_robots: dict[str, _OfRobot] = {}  # by name of the robot
-        names = sum(len(group) for group in self._groups)
+            self._names = self._groups = []
+        self._of_robots: dict[str, _OfRobot] = {}  # by product token
         # A word of a value, "a,", takes 25 times its length.
         values = sum(500 + 25 * len(found.statement.text) for found in self._found)
-        self.size = 500 + 150 * names + values
+        self.size = 500 + 150 * len(self._names) + values
 
     @property
     def all(self) -> tuple[Statement, ...]:
@@ -127,7 +128,7 @@ class UsageStatements(Statements):
 
     def is_ready(self, robot: str | bytes) -> bool:
         """Return whether the file is small, or its groups for `robot` are known."""
-        return self._is_small or to_name(robot) in self._of_robots
+        return self._is_small or Robot.of(robot).token in self._of_robots
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
         """Find the groups for `robot`."""
@@ -178,59 +179,49 @@ class UsageStatements(Statements):
         return next(refusals, None)
 
     def _for(self, robot: str | bytes) -> _OfRobot:
-        name = to_name(robot)
-        found = self._of_robots.get(name)
+        token = Robot.of(robot).token
+        found = self._of_robots.get(token)
         if found is None:
             if len(self._of_robots) >= _ROBOTS_REMEMBERED:
                 self._of_robots.clear()
-            groups = self._groups_of(name)
+            groups = {self._groups[place] for place in named_places(self._names, token)}
             found = _OfRobot(
                 [each for each in self._found if each.group in groups],
                 [each for each in self._found if each.statement.place != GROUP],
             )
             if all(each.statement.kind != CONTENT_USAGE for each in (*found.own, *found.every)):
                 found = found._replace(everywhere=_applying(found, ""))
-            self._of_robots[name] = found
+            self._of_robots[token] = found
         return found
 
-    def _groups_of(self, name: str) -> set[int | None]:
-        folded = name.casefold()
-        own: set[int | None] = {
-            number
-            for number, names in enumerate(self._groups)
-            if any(names_robot(value, folded) for value in names)
-        }
-        return own or {number for number, names in enumerate(self._groups) if DEFAULT_NAME in names}
-
     def _read(self, text: str) -> Iterator[Found]:
-        if _ANY_KIND.search(text) is None or is_html(text):
+        if not any(kind in text.lower() for kind in _KINDS) or is_html(text):
             return
-        is_open = False  # whether a User-agent line would belong to the last group
-        place, count = OUTSIDE, 0
-        for number, line in enumerate(to_lines(text), 1):
-            field, colon, value = line.partition("#")[0].partition(":")
-            kind, value = field.strip(BLANKS).lower(), value.strip(BLANKS)
-            if not colon:
-                if place == GROUP and not line.strip(BLANKS):
-                    place = AFTER_BLANK
-            elif kind == "user-agent":
-                if not is_open:
-                    self._groups.append([])
-                self._groups[-1].append(value)
-                is_open, place = True, GROUP
-            elif kind in _KINDS:
+        sections = sections_of(text)[1]
+        self._names = sections.values
+        self._groups = [number for number, group in enumerate(groups_of(sections, None)) for _ in group]
+        line = count = 0
+        for below, group in zip((sections.above, *sections.below), (None, *self._groups), strict=True):
+            line += group is not None  # the User-agent line above it
+            blank = BLANK_LINE.search(below)
+            end = 0
+            for match in _LINE.finditer(below):
+                line += below.count("\n", end, match.start() + 1)
+                end = match.start() + 1
+                is_after_blank = blank is not None and blank.start() < match.start()
+                place = OUTSIDE if group is None else AFTER_BLANK if is_after_blank else GROUP
                 count += 1
-                yield self._statement(kind, line.strip(BLANKS), value, number, place, count > _MOST)
                 if count > _MOST:
+                    text = match[0].strip()[:200]
+                    yield Found(
+                        Statement(match[1].lower(), ROBOTS_TXT, text, None, TOO_MANY, line, OUTSIDE), None, ""
+                    )
                     return
-                is_open = is_open and kind == LICENSE
-            else:
-                is_open = is_open and kind == "sitemap"  # these are about the whole file
+                yield self._statement(match, line, place, group)
+            line += below.count("\n", end)
 
-    def _statement(self, kind: str, text: str, value: str, line: int, place: str, is_last: bool) -> Found:
-        group = len(self._groups) - 1 if place != OUTSIDE else None
-        if is_last:
-            return Found(Statement(kind, ROBOTS_TXT, text[:200], None, TOO_MANY, line, OUTSIDE), None, "")
+    def _statement(self, match: re.Match[str], line: int, place: str, group: int | None) -> Found:
+        text, kind, value = match[0][1:].strip(BLANKS), match[1].lower(), match[2].rstrip(BLANKS)
         if kind == LICENSE:
             return Found(read(kind, ROBOTS_TXT, text, value, line=line), None, "")
         path = ""
@@ -264,25 +255,3 @@ def _of_set(found: Sequence[Found], target: str) -> Iterator[Statement]:
             by_path = [each.statement] if len(each.path) > longest else [*by_path, each.statement]
             longest = len(each.path)
     yield from by_path
-
-
-def matches(path: str, target: str) -> bool:
-    """Return whether a path applies to a target: a prefix, in which ``*`` and a final ``$`` are special.
-
-    These are the paths of RFC 9309 (2.2.2, 2.2.3). The time is at most proportional to both lengths.
-    """
-    first, *parts = path.removesuffix("$").split("*")
-    if not target.startswith(first):
-        return False
-    place = len(first)
-    last = parts.pop() if parts else None
-    for part in parts:
-        place = target.find(part, place)
-        if place < 0:
-            return False
-        place += len(part)
-    if not path.endswith("$"):
-        return last is None or target.find(last, place) >= 0
-    return (
-        place == len(target) if last is None else target.endswith(last) and len(target) - len(last) >= place
-    )

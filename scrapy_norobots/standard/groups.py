@@ -1,0 +1,103 @@
+"""Groups: the records of RFC 9309, made of the same sections of a file as those of 1994 (section 2.2.1).
+
+A group begins with one or more ``User-agent`` lines and ends where such a line follows a rule. Blank lines
+and other records, such as ``Crawl-delay``, end nothing (2.2.4). All groups of a robot apply together; if none
+names it, those for ``*`` do. `groups_of` is the only place where groups are read: for rules, and for the
+statements and delays in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from scrapy_norobots.standard.lines import ALLOW, ANY_DISALLOW, Sections, has_rule, rules_below
+from scrapy_norobots.standard.names import is_for_all, token_of
+from scrapy_norobots.standard.patterns import Index, pattern_of
+from scrapy_norobots.standard.records import Record, Rule
+from scrapy_norobots.standard.urls import Origin
+
+
+def named_places(values: Sequence[str], token: str) -> list[int]:
+    """Return the places of the values that name a robot; if none does, of those that are for all robots."""
+    starts = [place for place, value in enumerate(values) if value.lower().startswith(token)] if token else []
+    named = [place for place in starts if token_of(values[place]) == token]
+    return named or [place for place, value in enumerate(values) if is_for_all(value)]
+
+
+def groups_of(sections: Sections, token: str | None) -> list[range]:
+    """Return the groups that apply to the robot with a product token, each as a range of sections.
+
+    If the token is None, these are all groups of the file.
+    """
+    values, below = sections.values, sections.below
+    found: list[range] = []
+    end = 0
+    for place in range(len(values)) if token is None else named_places(values, token):
+        if place < end:  # named twice by one group
+            continue
+        first = place
+        while first > end and not has_rule(below[first - 1]):
+            first -= 1
+        end = place + 1
+        while end < len(below) and not has_rule(below[end - 1]):
+            end += 1
+        found.append(range(first, end))
+    return found
+
+
+class Group(Record):
+    """The groups of one robot as one record, with their ``Allow`` and ``Disallow`` lines in file order."""
+
+    __slots__ = ("_index", "_place")
+
+    @property
+    def values(self) -> tuple[list[str], list[str]]:
+        """The values of the ``Allow`` lines and of the ``Disallow`` lines."""
+        allows, disallows = (
+            [rule.value for rule in self.rules if rule.value and rule.allows is kind]
+            for kind in (True, False)
+        )
+        return allows, disallows
+
+    def prepare(self, _origin: Origin | None = None) -> None:
+        """Do the work that the first call of `deciding` needs."""
+        self._index = Index(*self.values)
+        patterns = [pattern_of(rule.value, allows=rule.allows) for rule in self.rules]
+        self._place = {pattern: place for place, pattern in reversed([*enumerate(patterns)])}
+
+    def deciding(self, _rules: object, origin: Origin | None, target: str) -> Rule | None:
+        """Return the rule with the most octets that matches `target` (2.2.2); None if none matches."""
+        pattern = self._index.deciding(origin, target)
+        return None if pattern is None else self.rules[self._place[pattern]]
+
+
+class RawGroup(NamedTuple):
+    """All groups of a robot, as in the file: their sections."""
+
+    sections: Sections
+    groups: list[range]
+
+    @property
+    def values(self) -> tuple[list[str], list[str]]:
+        """The values of the ``Allow`` lines and of the ``Disallow`` lines."""
+        text = "".join([self.sections.below[place] for group in self.groups for place in group])
+        return ALLOW.findall(text), ANY_DISALLOW.findall(text)
+
+    def record(self) -> Group:
+        """Return the names and rules of the groups with the numbers of their lines."""
+        names: list[tuple[int, str]] = []
+        rules: list[tuple[int, str, bool]] = []
+        above = (text.count("\n") + 1 for text in (self.sections.above, *self.sections.below))
+        lines = list(accumulate(above))
+        for place in (place for group in self.groups for place in group):
+            names.append((lines[place], self.sections.values[place]))
+            rules += rules_below(self.sections.below[place], lines[place])
+        return Group(names, rules)
+
+
+def find_groups(sections: Sections, token: str) -> RawGroup | None:
+    """Return all groups of a robot together; None if there are none."""
+    groups = groups_of(sections, token)
+    return RawGroup(sections, groups) if groups else None
