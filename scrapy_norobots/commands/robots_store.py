@@ -18,8 +18,15 @@ from typing import Any
 
 from scrapy.exceptions import UsageError
 
-from scrapy_norobots.commands.base import CommandError, RobotsCommand, span, to_json, write
-from scrapy_norobots.commands.existing import failures_of, open_existing
+from scrapy_norobots.commands.base import (
+    CommandError,
+    RobotsCommand,
+    failures_of,
+    open_existing,
+    span,
+    to_json,
+    write,
+)
 from scrapy_norobots.features.report.counters import Outcome
 from scrapy_norobots.rules.access import Access, Judge
 from scrapy_norobots.rules.snapshot import Snapshot

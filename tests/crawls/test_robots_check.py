@@ -202,6 +202,7 @@ def test_check_writes_json(tmp_path: Path) -> None:
         "record": record,
         "decided_for": None,
         "rfc9309": None,
+        "rfc9309_rule": None,
         "differs": None,
         "age": None,
         "fresh": None,
