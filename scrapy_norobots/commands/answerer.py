@@ -59,7 +59,6 @@ class Answer:
     usage: list[dict[str, object]] | None = None
 
     def line(self) -> str:
-        """Return the answer as a line of text."""
         decision = self.decision
         robot = f" for {quoted(decision.robot)}" if decision.robot else ""
         word = coloured(f"{self.word:<9}", _COLOUR[self.word])

@@ -98,19 +98,15 @@ class RobotsCommand(ScrapyCommand):
     config: Config
 
     def syntax(self) -> str:
-        """Return the arguments of the command."""
         return f"[options] {self.arguments}"
 
     def short_desc(self) -> str:
-        """Return a short description."""
         return self.summary
 
     def long_desc(self) -> str:
-        """Return a description with the exit status."""
         return self.description
 
     def add_options(self, parser: ArgumentParser) -> None:
-        """Add the options that all commands have."""
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
@@ -292,7 +288,6 @@ class Progress:
             self.clear()
 
     def clear(self) -> None:
-        """Clear the line."""
         if not self._is_clear:
             sys.stderr.write(_CLEAR)
             sys.stderr.flush()

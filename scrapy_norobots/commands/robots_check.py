@@ -46,7 +46,6 @@ class RobotsCheck(RobotsCommand):
     )
 
     def add_options(self, parser: ArgumentParser) -> None:
-        """Add the options of the command."""
         super().add_options(parser)
         parser.add_argument(
             "--robot",
@@ -68,7 +67,6 @@ class RobotsCheck(RobotsCommand):
         )
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
-        """Read settings and options. Raises `UsageError` if one is invalid."""
         super().process_options(args, opts)
         for robot in opts.robot:
             if not to_name(robot):
@@ -82,7 +80,6 @@ class RobotsCheck(RobotsCommand):
             raise UsageError("--file and --store cannot be combined")
 
     def run(self, args: list[str], opts: Namespace) -> None:
-        """Write the answers for each URL."""
         try:
             file = None
             if opts.file is not None:

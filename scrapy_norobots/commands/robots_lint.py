@@ -62,7 +62,6 @@ class RobotsLint(RobotsCommand):
     )
 
     def run(self, args: list[str], opts: Namespace) -> None:
-        """Read each file and write its findings."""
         try:
             snapshots = self._download(args)
         except CommandError as exc:

@@ -63,7 +63,6 @@ class RobotsStore(RobotsCommand):
     )
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
-        """Read settings and arguments. Raises `UsageError` if one is invalid."""
         if args:
             super().process_options(args, opts)
         action = args[1] if len(args) > 1 else None
@@ -75,7 +74,6 @@ class RobotsStore(RobotsCommand):
             raise UsageError(f"{action}: expected {f'one {wanted}' if wanted else 'no more arguments'}")
 
     def run(self, args: list[str], opts: Namespace) -> None:
-        """Run the action."""
         value, action, *rest = args
         try:
             argument = _origin(rest[0]) if _ACTIONS[action] == "ORIGIN" else "".join(rest)
