@@ -1,13 +1,15 @@
-"""The crawl of a command: its event loop, and how many downloads run at once."""
+"""The crawl of a command: its event loop, how many downloads run at once, and its end."""
 
 from __future__ import annotations
 
+import signal
 import threading
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.running.commands import ROBOTS, run
+from tests.helpers.running import processes
+from tests.helpers.running.commands import ROBOTS, environment, options_of, run
 from tests.helpers.running.crawling import CAN_HAVE_NO_LIMIT
 from tests.helpers.sites import Answer, Site
 
@@ -39,6 +41,27 @@ def test_as_many_files_are_downloaded_at_once_as_requests(
     assert done.returncode in (0, 1), done.stderr
     assert (len(seen), max(seen)) == (10, most)
     assert [url for url in urls if url not in done.stdout] == []
+
+
+def test_second_interruption_ends_a_command_that_waits_for_a_site(tmp_path: Path, mode: str) -> None:
+    asked, release = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        asked.set()
+        release.wait()
+
+    with Site(Answer(ROBOTS, before=wait)) as site:
+        options = ("-L", "INFO", "-s", "NOROBOTS_TIMEOUT=300", *options_of(mode))
+        arguments = ("scrapy", "robots-check", *options, f"{site.url}/")
+        with processes.Piped(*arguments, cwd=tmp_path, env=environment()) as process:
+            assert asked.wait(60)
+            process.send_signal(signal.SIGINT)
+            assert any("Closing spider" in line for line in process.stderr)
+            process.send_signal(signal.SIGINT)
+            out, log = process.communicate(60)
+            assert process.wait() == 2
+        release.set()
+    assert (out, log.splitlines()[-1]) == ("", "the crawl was stopped before its end")
 
 
 def test_asyncio_runs_whatever_reactor_a_project_has(project: Path) -> None:
