@@ -298,14 +298,14 @@ class Progress:
 def open_existing(value: str, max_bytes: int) -> BrowsableStore:
     """Return the store for a value of `NOROBOTS_STORE`.
 
-    Raises `ValueError` if the value is invalid, or if the store cannot be used.
+    Raises `CommandError` if the value is invalid, or if the store cannot be used.
     """
     if value == MEMORY:
-        raise ValueError(f"memory: cannot be read by a command; expected {URLS}")
+        raise CommandError(f"memory: cannot be read by a command; expected {URLS}")
     try:
         return open_store(with_home(value), max_bytes, must_exist=True)
     except (ImportError, ValueError) as exc:
-        raise ValueError(f"{without_password(value)}: {exc}") from None
+        raise CommandError(f"{without_password(value)}: {exc}") from None
 
 
 @contextmanager

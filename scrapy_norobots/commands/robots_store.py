@@ -78,10 +78,6 @@ class RobotsStore(RobotsCommand):
         try:
             argument = _origin(rest[0]) if _ACTIONS[action] == "ORIGIN" else "".join(rest)
             actions = _Actions(value, self.config, as_json=opts.json)
-        except ValueError as exc:
-            self.fail(printable(str(exc)))
-            return
-        try:
             self.exitcode = asyncio.run(actions.run(action, argument))
         except CommandError as exc:
             self.fail(str(exc))
@@ -91,7 +87,7 @@ class _Actions:
     """The actions on a store, whose entries are judged with the settings. Each returns the exit status."""
 
     def __init__(self, value: str, config: Config, *, as_json: bool) -> None:
-        """Raise `ValueError` if the value is invalid, or if the store cannot be used."""
+        """Raise `CommandError` if the value is invalid, or if the store cannot be used."""
         self._value = value
         self._store = open_existing(value, config.store_max)
         self._as_json = as_json
@@ -235,11 +231,13 @@ def file_name(origin: Origin) -> str:
 
 
 def _origin(text: str) -> Origin:
-    """Return the origin of a URL. Raises `ValueError` if it has none."""
+    """Return the origin of a URL. Raises `CommandError` if it has none."""
     try:
         origin = Origin.of(text)
     except ValueError:
         origin = None
     if origin is None:
-        raise ValueError(f"{text}: not an origin; expected a scheme and a host, such as http://town.example")
+        raise CommandError(
+            f"{text}: not an origin; expected a scheme and a host, such as http://town.example"
+        )
     return origin

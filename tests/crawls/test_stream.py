@@ -40,7 +40,7 @@ def test_answers_come_while_standard_input_is_open(tmp_path: Path, mode: str) ->
     assert (one.targets(), two.targets(), talk.errors) == (["/robots.txt"], ["/robots.txt"], "")
 
 
-@pytest.mark.parametrize("options", [["--json"], ["--json", "--compare"], ["--json", "--file", "robots.txt"]])
+@pytest.mark.parametrize("options", [["--json", "--compare"], ["--json", "--file", "robots.txt"]])
 def test_programs_can_ask_one_question_after_another(tmp_path: Path, options: list[str]) -> None:
     (tmp_path / "robots.txt").write_text(ROBOTS)
     with Site(ROBOTS) as site, conversation(tmp_path, *options) as talk:
