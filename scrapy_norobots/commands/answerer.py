@@ -43,21 +43,22 @@ _NAME_LENGTH_MAX = 200
 class Answer:
     """The answer for one URL and robot: one word, and the decision.
 
-    `rfc9309` is the word of an RFC 9309 parser. In an answer from a store, `age` is the age of robots.txt in
-    seconds, and `fresh` says whether a crawl would use it without downloading it again. `usage` are the
-    statements about the use of the URL, if ``NOROBOTS_USAGE`` or ``NOROBOTS_PURPOSES`` is set.
+    `rfc9309` is the word by RFC 9309, and `other` the decision, which may name a rule. In an answer from a
+    store, `age` is the age of robots.txt in seconds, and `fresh` says whether a crawl would use it without
+    downloading it again. `usage` are the statements about the use of the URL, if ``NOROBOTS_USAGE`` or
+    ``NOROBOTS_PURPOSES`` is set.
     """
 
     url: str
     word: str
     decision: Decision
     rfc9309: str | None = None
+    other: Decision | None = None
     age: float | None = None
     fresh: bool | None = None
     usage: list[dict[str, object]] | None = None
 
     def line(self) -> str:
-        """Return the answer as a line of text."""
         decision = self.decision
         robot = f" for {quoted(decision.robot)}" if decision.robot else ""
         word = coloured(f"{self.word:<9}", _COLOUR[self.word])
@@ -71,11 +72,13 @@ class Answer:
             return line
         if self.rfc9309 == self.word:
             return f"{line} [RFC 9309: the same]"
-        return f"{line} {coloured(f'[RFC 9309 differs: {self.rfc9309}]', YELLOW)}"
+        why = f"; {self.other.why}" if self.other is not None and self.other.rule is not None else ""
+        return f"{line} {coloured(f'[RFC 9309 differs: {self.rfc9309}{why}]', YELLOW)}"
 
     def facts(self) -> dict[str, object]:
         """Return the answer as data for JSON."""
         decision, record = self.decision, self.decision.record
+        rule = None if self.other is None else self.other.rule
         names = record and [name[:_NAME_LENGTH_MAX] for name in record.names[:_NAMES_MAX]]
         return {
             "url": self.url,
@@ -88,6 +91,7 @@ class Answer:
             "rule": decision.rule and decision.rule._asdict(),
             "record": record and {"line": record.line, "names": names},
             "rfc9309": self.rfc9309,
+            "rfc9309_rule": rule and rule._asdict(),
             "differs": None if self.rfc9309 is None else self.rfc9309 != self.word,
             "age": None if self.age is None else round(self.age, 1),
             "fresh": self.fresh,
@@ -146,15 +150,14 @@ def _answer(url: str, sent: str, found: Found, robot: str | bytes) -> Answer:
     access, other, fresh_for = found
     decision = _decide(access, sent, robot)
     word = _word(decision, access)
-    rfc9309 = age = fresh = None
+    rfc9309 = second = age = fresh = None
     if fresh_for is not None:
         age, fresh = max(time.time() - access.snapshot.time, 0.0), fresh_for > 0
     if other is not None:
-        # RFC 9309, 2.2.2, also allows robots.txt itself, but its parser does not implement that.
-        is_robots_txt = decision.reason is Reason.ROBOTS_TXT
-        rfc9309 = word if is_robots_txt else _word(_decide(other, sent, robot), other)
+        second = _decide(other, sent, robot)
+        rfc9309 = _word(second, other)
     usage = statements_on(access.rules, sent, robot)
-    return Answer(url, word, decision, rfc9309, age, fresh, usage)
+    return Answer(url, word, decision, rfc9309, second, age, fresh, usage)
 
 
 def _decide(access: Access, url: str, robot: str | bytes) -> Decision:

@@ -1,4 +1,4 @@
-"""Common parts of the commands: settings, options, input and output.
+"""Common parts of the commands: settings, options, input, output, progress, and stores that they read.
 
 Standard output has answers only. Text from sites and users is escaped, in JSON too. Exit status 2 means that
 something could not be read or downloaded, or that the command crashed; it takes precedence over 0 and 1.
@@ -9,10 +9,13 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import sys
+import time
 from argparse import ArgumentParser, Namespace
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
@@ -24,15 +27,30 @@ from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_norobots.settings import Config
 from scrapy_norobots.standard.decision import printable
+from scrapy_norobots.stores import (
+    MEMORY,
+    URLS,
+    BrowsableStore,
+    error_text,
+    open_store,
+    with_home,
+    without_password,
+)
 
 STDIN = "-"
 
 # Colours on a terminal (ECMA-48).
 GREEN, YELLOW, RED, BLUE = "32", "33", "31", "36"
 
+# The progress bar: its width in characters, and the time between two updates in seconds.
+_WIDTH = 20
+_INTERVAL = 0.1
+_CLEAR = "\r\x1b[K"
+
 # Settings that override those of the project and the command line: robots.txt is obeyed; the answers come
 # from the site and not from the store of a crawl, for every URL; no request waits for a closed site; nothing
-# but the answers goes to standard output; and no file of a crawl is overwritten.
+# but the answers goes to standard output; no file of a crawl is overwritten; and asyncio runs, with its
+# reactor or, if TWISTED_REACTOR_ENABLED is false, without a reactor.
 _FORCED: dict[str, Any] = {
     "CLOSESPIDER_ERRORCOUNT": 0,
     "CLOSESPIDER_ITEMCOUNT": 0,
@@ -59,6 +77,7 @@ _FORCED: dict[str, Any] = {
     "SPIDER_MIDDLEWARES": {},  # they could send requests
     "SPIDER_MODULES": [],  # no spider is needed, so a broken one does no harm
     "TELNETCONSOLE_ENABLED": False,
+    "TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor",
 }
 
 
@@ -79,19 +98,15 @@ class RobotsCommand(ScrapyCommand):
     config: Config
 
     def syntax(self) -> str:
-        """Return the arguments of the command."""
         return f"[options] {self.arguments}"
 
     def short_desc(self) -> str:
-        """Return a short description."""
         return self.summary
 
     def long_desc(self) -> str:
-        """Return a description with the exit status."""
         return self.description
 
     def add_options(self, parser: ArgumentParser) -> None:
-        """Add the options that all commands have."""
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
@@ -240,3 +255,64 @@ def write(lines: Iterable[str]) -> bool:
         deque(lines, maxlen=0)  # the exit status depends on all lines
         return False
     return True
+
+
+class Progress:
+    """A bar and a few words on standard error, in one line that is overwritten.
+
+    Nothing is shown if `is_wanted` is false or standard error is no terminal.
+    """
+
+    def __init__(self, *, is_wanted: bool = True) -> None:
+        self._is_shown = is_wanted and sys.stderr is not None and is_terminal(sys.stderr)
+        self._shares_terminal = self._is_shown and is_terminal(sys.stdout)
+        self._is_clear = True
+        self._next = 0.0
+
+    def show(self, words: str, fraction: float | None = None) -> None:
+        """Show some words, and a bar if `fraction`, the finished part from 0 to 1, is known."""
+        if not self._is_shown or time.monotonic() < self._next:
+            return
+        bar = ""
+        if fraction is not None:
+            bar = f"[{'#' * round(fraction * _WIDTH):-<{_WIDTH}}] {fraction:4.0%}  "
+        columns = shutil.get_terminal_size().columns - 1  # a line that is wrapped could not be cleared
+        sys.stderr.write(_CLEAR + f"{bar}{words}"[:columns])
+        sys.stderr.flush()
+        self._is_clear = False
+        self._next = time.monotonic() + _INTERVAL
+
+    def make_way(self) -> None:
+        """Clear the line before answers are written, if they go to the same terminal."""
+        if self._shares_terminal:
+            self.clear()
+
+    def clear(self) -> None:
+        if not self._is_clear:
+            sys.stderr.write(_CLEAR)
+            sys.stderr.flush()
+            self._is_clear = True
+            self._next = 0.0
+
+
+def open_existing(value: str, max_bytes: int) -> BrowsableStore:
+    """Return the store for a value of `NOROBOTS_STORE`.
+
+    Raises `CommandError` if the value is invalid, or if the store cannot be used.
+    """
+    if value == MEMORY:
+        raise CommandError(f"memory: cannot be read by a command; expected {URLS}")
+    try:
+        return open_store(with_home(value), max_bytes, must_exist=True)
+    except (ImportError, ValueError) as exc:
+        raise CommandError(f"{without_password(value)}: {exc}") from None
+
+
+@contextmanager
+def failures_of(value: str) -> Iterator[None]:
+    """Raise `CommandError`, which names the store, for an exception of the store inside the ``with``."""
+    try:
+        yield
+    except Exception as exc:  # each library has its own errors
+        problem = getattr(exc, "strerror", None) or error_text(exc) or type(exc).__name__
+        raise CommandError(f"{without_password(value)}: {problem}") from exc

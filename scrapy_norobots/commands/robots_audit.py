@@ -26,11 +26,11 @@ from scrapy_norobots.commands.base import (
     RED,
     YELLOW,
     InputError,
+    Progress,
     RobotsCommand,
     coloured,
     to_json,
 )
-from scrapy_norobots.commands.progress import Progress
 from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, WARC_SUFFIX
 from scrapy_norobots.features.evidence.folders import Folders
 from scrapy_norobots.features.evidence.judges import described_path, description, path_of

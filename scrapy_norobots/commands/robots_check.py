@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from scrapy import Request
@@ -22,16 +21,14 @@ from scrapy_norobots.commands.answerer import Answerer
 from scrapy_norobots.commands.base import (
     STDIN,
     CommandError,
+    Progress,
     RobotsCommand,
     display_name,
     read_input,
-    write,
 )
-from scrapy_norobots.commands.progress import Progress
-from scrapy_norobots.commands.sources import ComparingSource, FileSource, SiteSource, Source, StoreSource
+from scrapy_norobots.commands.sources import from_file, from_sites, from_store, with_rfc9309
 from scrapy_norobots.commands.spider import run_spider
-from scrapy_norobots.commands.stream import Stream
-from scrapy_norobots.commands.url_reader import UrlReader
+from scrapy_norobots.commands.stream import Stream, UrlReader
 from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.settings import Config
 from scrapy_norobots.standard.names import to_name
@@ -49,7 +46,6 @@ class RobotsCheck(RobotsCommand):
     )
 
     def add_options(self, parser: ArgumentParser) -> None:
-        """Add the options of the command."""
         super().add_options(parser)
         parser.add_argument(
             "--robot",
@@ -67,11 +63,10 @@ class RobotsCheck(RobotsCommand):
             help="answer from this store, a value of NOROBOTS_STORE; nothing is downloaded",
         )
         parser.add_argument(
-            "--compare", action="store_true", help="also show what an RFC 9309 parser answers"
+            "--compare", action="store_true", help="also show the answer by RFC 9309"
         )
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
-        """Read settings and options. Raises `UsageError` if one is invalid."""
         super().process_options(args, opts)
         for robot in opts.robot:
             if not to_name(robot):
@@ -85,39 +80,32 @@ class RobotsCheck(RobotsCommand):
             raise UsageError("--file and --store cannot be combined")
 
     def run(self, args: list[str], opts: Namespace) -> None:
-        """Write the answers for each URL."""
-        self._opts = opts
         try:
-            self._file = None
+            file = None
             if opts.file is not None:
-                self._file = display_name(opts.file), read_input(opts.file, self.config.maxsize)
-            self._reader = UrlReader(args)
-            run_spider(self.crawler_process, self._prepare)
+                file = display_name(opts.file), read_input(opts.file, self.config.maxsize)
+            reader = UrlReader(args)
+            run_spider(self.crawler_process, lambda crawler: self._prepare(crawler, opts, reader, file))
         except CommandError as exc:
             self.fail(str(exc))
         else:
             self.exitcode = self._answerer.status
 
-    def _prepare(self, crawler: Crawler) -> Coroutine[Any, Any, None]:
+    def _prepare(
+        self, crawler: Crawler, opts: Namespace, reader: UrlReader, file: tuple[str, bytes] | None
+    ) -> Coroutine[Any, Any, None]:
         """Return the work, by the settings of a crawler. Raises `ValueError` if one is invalid."""
-        opts, config = self._opts, Config.from_settings(crawler.settings)
+        config = Config.from_settings(crawler.settings)
         robots = opts.robot or [Identity(crawler, config.robot).robot(Request("http://localhost/"))]
-        thread = ThreadPoolExecutor(1, "norobots-answers")
-        source: Source
-        if self._file is not None:
-            source = FileSource(crawler, config, *self._file)
+        if file is not None:
+            source = from_file(crawler, config, *file)
         elif opts.store is not None:
-            source = StoreSource(crawler, config, opts.store, thread)
+            source = from_store(crawler, config, opts.store)
         else:
-            source = SiteSource(crawler, config, robots[0])
+            source = from_sites(crawler, config, robots[0])
         if opts.compare:
-            source = ComparingSource(source, crawler, config, thread)
+            source = with_rfc9309(source, crawler, config)
         # Someone who types URLs needs no progress bar.
-        progress = Progress(is_wanted=not (self._reader.has_stdin and sys.stdin.isatty()))
-
-        def write_answers(answers: list[str]) -> None:
-            progress.make_way()
-            write(answers)
-
+        progress = Progress(is_wanted=not (reader.has_stdin and sys.stdin.isatty()))
         self._answerer = Answerer(robots, as_json=opts.json)
-        return Stream(crawler, self._reader, source, self._answerer, write_answers, progress, thread).run()
+        return Stream(crawler, reader, source, self._answerer, progress).run()

@@ -8,11 +8,13 @@ error, else 0.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from scrapy import Request
@@ -24,14 +26,14 @@ from scrapy_norobots.commands.base import (
     YELLOW,
     CommandError,
     InputError,
+    Progress,
     RobotsCommand,
     coloured,
     display_name,
     read_input,
     to_json,
 )
-from scrapy_norobots.commands.progress import Progress
-from scrapy_norobots.commands.spider import Pool, run_spider
+from scrapy_norobots.commands.spider import Places, run_spider
 from scrapy_norobots.events import Events
 from scrapy_norobots.features.usage.robots import malformed_statements
 from scrapy_norobots.load.fetch import Fetcher
@@ -60,7 +62,6 @@ class RobotsLint(RobotsCommand):
     )
 
     def run(self, args: list[str], opts: Namespace) -> None:
-        """Read each file and write its findings."""
         try:
             snapshots = self._download(args)
         except CommandError as exc:
@@ -115,6 +116,7 @@ class RobotsLint(RobotsCommand):
 
         def prepare(crawler: Crawler) -> Coroutine[Any, Any, None]:
             fetcher = Fetcher(crawler, Config.from_settings(crawler.settings), Events())
+            places = Places(crawler)
 
             async def fetch(url: str) -> None:
                 origin = split(url)[0]
@@ -123,10 +125,10 @@ class RobotsLint(RobotsCommand):
                 done = len(snapshots)
                 progress.show(f"{done:,} of {len(urls):,} files downloaded", done / len(urls))
 
-            downloads = Pool(crawler, fetch)
-            for url in urls:
-                downloads.add(url)
-            return downloads.join()
+            async def fetch_all() -> None:
+                await asyncio.gather(*(places.run(partial(fetch, url)) for url in urls))
+
+            return fetch_all()
 
         if urls:
             run_spider(self.crawler_process, prepare)

@@ -18,8 +18,15 @@ from typing import Any
 
 from scrapy.exceptions import UsageError
 
-from scrapy_norobots.commands.base import CommandError, RobotsCommand, span, to_json, write
-from scrapy_norobots.commands.existing import failures_of, open_existing
+from scrapy_norobots.commands.base import (
+    CommandError,
+    RobotsCommand,
+    failures_of,
+    open_existing,
+    span,
+    to_json,
+    write,
+)
 from scrapy_norobots.features.report.counters import Outcome
 from scrapy_norobots.rules.access import Access, Judge
 from scrapy_norobots.rules.snapshot import Snapshot
@@ -56,7 +63,6 @@ class RobotsStore(RobotsCommand):
     )
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
-        """Read settings and arguments. Raises `UsageError` if one is invalid."""
         if args:
             super().process_options(args, opts)
         action = args[1] if len(args) > 1 else None
@@ -68,15 +74,10 @@ class RobotsStore(RobotsCommand):
             raise UsageError(f"{action}: expected {f'one {wanted}' if wanted else 'no more arguments'}")
 
     def run(self, args: list[str], opts: Namespace) -> None:
-        """Run the action."""
         value, action, *rest = args
         try:
             argument = _origin(rest[0]) if _ACTIONS[action] == "ORIGIN" else "".join(rest)
             actions = _Actions(value, self.config, as_json=opts.json)
-        except ValueError as exc:
-            self.fail(printable(str(exc)))
-            return
-        try:
             self.exitcode = asyncio.run(actions.run(action, argument))
         except CommandError as exc:
             self.fail(str(exc))
@@ -86,7 +87,7 @@ class _Actions:
     """The actions on a store, whose entries are judged with the settings. Each returns the exit status."""
 
     def __init__(self, value: str, config: Config, *, as_json: bool) -> None:
-        """Raise `ValueError` if the value is invalid, or if the store cannot be used."""
+        """Raise `CommandError` if the value is invalid, or if the store cannot be used."""
         self._value = value
         self._store = open_existing(value, config.store_max)
         self._as_json = as_json
@@ -230,11 +231,13 @@ def file_name(origin: Origin) -> str:
 
 
 def _origin(text: str) -> Origin:
-    """Return the origin of a URL. Raises `ValueError` if it has none."""
+    """Return the origin of a URL. Raises `CommandError` if it has none."""
     try:
         origin = Origin.of(text)
     except ValueError:
         origin = None
     if origin is None:
-        raise ValueError(f"{text}: not an origin; expected a scheme and a host, such as http://town.example")
+        raise CommandError(
+            f"{text}: not an origin; expected a scheme and a host, such as http://town.example"
+        )
     return origin

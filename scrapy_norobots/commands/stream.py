@@ -1,35 +1,39 @@
-"""`Stream`: answer questions about URLs, in their order, while more are read.
+"""`Stream`: answer questions about URLs, in their order, while more are read by a `UrlReader`.
 
-If the origin of a question is in memory, it is answered at once. Otherwise the origin is loaded, at most
-`CONCURRENT_REQUESTS` origins at once. Answers wait for those before them. The questions that were read and
-whose answers are not written yet are the window; it has at most `WINDOW` answers, so memory does not grow
-with the number of questions. A slow site delays the answers after it, but the origins of all questions in
-the window are loaded meanwhile. The event loop never waits for input or output.
+`_ask_all` reads URLs and queues a question for each, some at a time. If the origin is in memory, the question
+is answered at once, else by the task that loads the origin. At most `CONCURRENT_REQUESTS` origins are loaded
+at once. `_write_all` takes the questions from the queue, waits for the answer of each, and writes it. The
+questions whose answers are not written yet have at most `WINDOW` answers, so memory does not grow with the
+number of questions. A slow site delays the answers after it, but the origins of all questions in the queue
+are loaded meanwhile. The event loop never waits for input or output.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+import asyncio
+import os
+import stat
+import sys
+import time
+from codecs import BOM_UTF8
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from threading import Thread
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from twisted.internet.defer import Deferred
 
 from scrapy_norobots.commands.answerer import Answerer, address
-from scrapy_norobots.commands.base import CommandError
-from scrapy_norobots.commands.progress import Progress
-from scrapy_norobots.commands.sources import Found, Source
-from scrapy_norobots.commands.spider import Bell, Pool
-from scrapy_norobots.commands.url_reader import LINE_MAX, DaemonThreads, LongLine, UrlReader
-from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.commands.base import STDIN, CommandError, InputError, Progress, display_name, write
+from scrapy_norobots.commands.sources import Source
+from scrapy_norobots.commands.spider import Places
 from scrapy_norobots.standard import Origin, Reason
+from scrapy_norobots.standard.decision import printable
 
-# The limits of the window: answers, and characters of answers and questions.
+# The limits of what is not written yet: answers, and characters of answers and questions.
 WINDOW = 10_000
 _WINDOW_SIZE = 64 * 1024 * 1024
 
@@ -39,51 +43,45 @@ _AT_ONCE = 100
 # How long to wait for loads when the crawl is stopped, in seconds; their downloads have ended by then.
 _CLOSING_LIMIT = 2.0
 
+# How many bytes a line can have.
+LINE_MAX = 64 * 1024
+
+# How many bytes are read at a time, and how many of a line that is too long are shown.
+_READ_SIZE = 64 * 1024
+_SHOWN = 200
+
 
 @dataclass(slots=True, eq=False)
 class _Question:
     url: str
     sent: str = ""
     answer: str | None = None
+    load: asyncio.Task[None] | None = None  # answers it, unless it fails or the crawl is stopped
 
 
 class Stream:
     """Answers the questions of `reader` with `answerer`, by the robots.txt files of `source`.
 
-    `write` writes answers of one or more lines, and is called in a thread. `thread` is for work that would
-    block the event loop, and is shut down at the end.
+    When nobody reads the answers any more, no more is read from an input that may have no end.
     """
 
     def __init__(
-        self,
-        crawler: Crawler,
-        reader: UrlReader,
-        source: Source,
-        answerer: Answerer,
-        write: Callable[[list[str]], None],
-        progress: Progress,
-        thread: Executor,
+        self, crawler: Crawler, reader: UrlReader, source: Source, answerer: Answerer, progress: Progress
     ) -> None:
         self._reader = reader
         self._source = source
         self._answerer = answerer
-        self._write = write
         self._progress = progress
-        self._thread = thread
+        self._places = Places(crawler)
         self._most = max(WINDOW // len(answerer.robots), 1)
-        self._window: deque[_Question] = deque()
+        self._queue: asyncio.Queue[list[_Question] | None] = asyncio.Queue()  # None is the end
         self._waiting: dict[Origin, list[_Question]] = {}  # questions whose origin is being loaded
-        self._loads = Pool(crawler, self._load)
-        # The size of the window, in questions and in characters. What is being written is still in it.
-        self._unwritten = 0
-        self._size = 0
+        # What is not written yet, in questions and in characters.
+        self._unwritten = self._size = 0
         self._written = 0
-        self._input_has_ended = False
-        self._has_failed = False  # the source or the output
-        self._has_finished = False
-        self._failure: Exception | None = None
-        self._change = Bell()
-        self._reading: Deferred[None] | None = None
+        self._has_room = asyncio.Event()
+        self._was_stopped = False
+        self._has_finished = asyncio.Event()
         crawler.signals.connect(self._stop, signals.spider_closed)
 
     async def run(self) -> None:
@@ -92,146 +90,228 @@ class Stream:
         Raises `InputError` if they cannot be read, and `CommandError` if the source or the output fails, or
         if the crawl is stopped before all questions are read.
         """
-        self._reading = compat.spawn(self._read())
-        writer = ThreadPoolExecutor(1, "norobots-output")
+        self._asking = asyncio.ensure_future(self._ask_all())
         try:
-            await self._write_all(writer)
-            if self._failure is not None:
-                raise self._failure
+            await self._write_all()
+            if self._was_stopped:
+                raise CommandError("the crawl was stopped before all URLs were read")
+            with suppress(asyncio.CancelledError):  # nobody reads the answers
+                await self._asking
         finally:
-            self._stop_reading()
-            self._loads.clear()
-            writer.shutdown(wait=False)
-            self._thread.shutdown(wait=False)
+            tasks = [self._asking, *self._loads()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             self._progress.clear()
-            self._has_finished = True
-            self._change.ring()
+            self._has_finished.set()
 
-    async def _read(self) -> None:
-        batches, threads = self._reader.batches(), DaemonThreads()
+    async def _ask_all(self) -> None:
+        step = min(_AT_ONCE, self._most)
         try:
-            while (batch := await compat.in_thread(threads, partial(next, batches, None))) is not None:
-                for number, url in enumerate(batch, 1):
-                    while self._is_full():
-                        self._change.ring()  # some answers may be ready
-                        await self._change.wait()
-                    self._ask(url)
-                    if number % _AT_ONCE == 0:
-                        self._change.ring()
-                        await compat.sleep(0)
-                self._change.ring()
-        except Exception as exc:
-            if self._input_has_ended:
-                return  # it was cancelled
-            self._failure = exc
-        self._input_has_ended = True
-        self._change.ring()
+            async for batch in self._reader.batches():
+                for start in range(0, len(batch), step):
+                    while self._unwritten >= self._most or self._size >= _WINDOW_SIZE:
+                        self._has_room.clear()
+                        await self._has_room.wait()
+                    self._queue.put_nowait([self._ask(url) for url in batch[start : start + step]])
+                    await asyncio.sleep(0)
+        finally:
+            self._queue.put_nowait(None)
 
-    def _stop_reading(self) -> None:
-        if not self._input_has_ended and self._reading is not None:
-            self._input_has_ended = True
-            compat.cancel(self._reading)
-
-    def _is_full(self) -> bool:
-        return self._unwritten >= self._most or self._size >= _WINDOW_SIZE
-
-    def _ask(self, url: str) -> None:
-        """Answer a question, or load its origin."""
+    def _ask(self, url: str) -> _Question:
+        """Return a question that is answered, or whose origin is being loaded."""
         question = _Question(url)
-        self._window.append(question)
         self._unwritten += 1
         self._size += len(url)
         if isinstance(url, LongLine):
-            self._refuse(question, f"the line has more than {LINE_MAX:,} bytes, too many for a URL")
-            return
+            return self._refuse(question, f"the line has more than {LINE_MAX:,} bytes, too many for a URL")
         try:
             origin, question.sent = address(url)
         except ValueError as exc:
-            self._refuse(question, f"the URL is invalid ({exc})")
-            return
+            return self._refuse(question, f"the URL is invalid ({exc})")
         if origin is None:
-            self._refuse(question, "", Reason.NOT_WEB)
-            return
+            return self._refuse(question, "", Reason.NOT_WEB)
         found = self._source.get(origin)
         if found is not None and self._answerer.is_ready(found):
-            self._set(question, self._answerer.answer(url, question.sent, found))
-        elif origin in self._waiting:
+            return self._set(question, self._answerer.answer(url, question.sent, found))
+        if origin in self._waiting:
+            question.load = self._waiting[origin][0].load
             self._waiting[origin].append(question)
         else:
+            load = self._places.run(partial(self._load, origin, Request(url)))
+            question.load = asyncio.ensure_future(load)
             self._waiting[origin] = [question]
-            self._loads.add(origin)
+        return question
 
-    def _refuse(self, question: _Question, detail: str, reason: Reason = Reason.BAD_URL) -> None:
+    def _refuse(self, question: _Question, detail: str, reason: Reason = Reason.BAD_URL) -> _Question:
         """Answer a question that no robots.txt answers."""
-        self._set(question, self._answerer.unknown(question.url, reason, detail))
+        return self._set(question, self._answerer.unknown(question.url, reason, detail))
 
-    def _set(self, question: _Question, answer: str) -> None:
+    def _set(self, question: _Question, answer: str) -> _Question:
         question.answer = answer
         self._size += len(answer)
+        return question
 
-    async def _load(self, origin: Origin) -> None:
+    async def _load(self, origin: Origin, request: Request) -> None:
         """Load an origin, and answer the questions that wait for it."""
-        try:
-            found = await self._source.load(origin, Request(self._waiting[origin][0].url))
-            for number, question in enumerate(self._waiting.pop(origin), 1):
-                await self._answer(question, origin, found)
-                if number % _AT_ONCE == 0:
-                    await compat.sleep(0)
-        except Exception as exc:
-            self._failure = exc
-            self._has_failed = True
-        self._change.ring()
+        found = await self._source.load(origin, request)
+        for number, question in enumerate(self._waiting[origin], 1):  # meanwhile, there may be more
+            if found is None:
+                self._refuse(question, f"{origin} is not in the store", Reason.ERROR)
+            elif self._answerer.is_ready(found):
+                self._set(question, self._answerer.answer(question.url, question.sent, found))
+            else:
+                answer = partial(self._answerer.answer, question.url, question.sent, found)
+                self._set(question, await asyncio.to_thread(answer))
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+        del self._waiting[origin]
 
-    async def _answer(self, question: _Question, origin: Origin, found: Found | None) -> None:
-        if found is None:
-            self._refuse(question, f"{origin} is not in the store", Reason.ERROR)
+    def _loads(self) -> list[asyncio.Task[None]]:
+        return [load for questions in self._waiting.values() if (load := questions[0].load) is not None]
+
+    async def _write_all(self) -> None:
+        """Write the answers in order, as many as there are at a time."""
+        ready: list[_Question] = []
+        while (questions := await self._queue.get()) is not None:
+            for question in questions:
+                if question.answer is None:
+                    await self._flush(ready)
+                    await self._wait_for(question)
+                ready.append(question)
+            if self._queue.empty():
+                await self._flush(ready)
+        await self._flush(ready)
+
+    async def _wait_for(self, question: _Question) -> None:
+        """Wait until a question is answered. Exceptions of its load propagate."""
+        assert question.load is not None
+        started = time.monotonic()
+        while question.answer is None and not question.load.done():
+            origin = printable(str(Origin.of(question.sent)), 60)
+            self._show_progress(f", waiting {time.monotonic() - started:.0f} s for {origin}")
+            await asyncio.wait([question.load], timeout=1)
+        if question.answer is None:
+            if not question.load.cancelled():
+                question.load.result()
+            self._refuse(question, "the crawl was stopped before robots.txt was downloaded", Reason.ERROR)
+
+    async def _flush(self, ready: list[_Question]) -> None:
+        """Write the answers of questions, and empty the list."""
+        if not ready:
             return
-        answer = partial(self._answerer.answer, question.url, question.sent, found)
-        is_ready = self._answerer.is_ready(found)
-        self._set(question, answer() if is_ready else await compat.in_thread(self._thread, answer))
+        answers = [question.answer or "" for question in ready]
+        self._progress.make_way()
+        is_read = await asyncio.to_thread(write, answers)
+        self._written += len(ready)
+        self._unwritten -= len(ready)
+        self._size -= sum(len(question.url) for question in ready) + sum(map(len, answers))
+        ready.clear()
+        self._has_room.set()
+        if self._unwritten:
+            self._show_progress()
+        if not is_read and not self._reader.has_end:
+            self._asking.cancel()
 
-    async def _write_all(self, writer: Executor) -> None:
-        """Write the answers in order, until all are written, or the source fails."""
-        while not self._has_failed and (self._window or not self._input_has_ended):
-            answers, size = self._take_ready()
-            if self._window or answers:
-                self._show_progress()
-            if not answers:
-                await self._change.wait()
-                continue
-            await compat.in_thread(writer, partial(self._write, answers))
-            self._written += len(answers)
-            self._unwritten -= len(answers)
-            self._size -= size
-            self._change.ring()
-
-    def _take_ready(self) -> tuple[list[str], int]:
-        """Remove the answers to write next from the window; return them and the size that is freed."""
-        answers, size = [], 0
-        while self._window and (answer := self._window[0].answer) is not None:
-            size += len(self._window.popleft().url) + len(answer)
-            answers.append(answer)
-        return answers, size
-
-    def _show_progress(self) -> None:
+    def _show_progress(self, wait: str = "") -> None:
         loads = len(self._waiting)
         sites = f", {loads:,} site{'s' * (loads != 1)} left" if loads else ""
         answers = f"{self._written:,} answer{'s' * (self._written != 1)}"
-        self._progress.show(answers + sites, self._reader.fraction(self._written))
+        self._progress.show(answers + wait + sites, self._reader.fraction(self._written))
 
     async def _stop(self) -> None:
         """Answer the questions that were read, if the crawl is stopped before that."""
-        if self._has_finished:
+        if self._has_finished.is_set():
             return
-        if not self._input_has_ended:
-            self._failure = self._failure or CommandError("the crawl was stopped before all URLs were read")
-            self._stop_reading()
-        self._loads.clear()
-        with suppress(TimeoutError):
-            await compat.within(_CLOSING_LIMIT, self._loads.join())
-        for question in self._window:
-            if question.answer is None:
-                self._refuse(question, "the crawl was stopped before robots.txt was downloaded", Reason.ERROR)
-        self._change.ring()
-        while not self._has_finished:
-            await self._change.wait()
+        self._was_stopped = self._asking.cancel()
+        if loads := self._loads():
+            await asyncio.wait(loads, timeout=_CLOSING_LIMIT)
+        for load in loads:
+            load.cancel()
+        await self._has_finished.wait()
+
+
+class LongLine(str):
+    """The beginning of a line that has more than `LINE_MAX` bytes. It is not a URL."""
+
+    __slots__ = ()
+
+
+class UrlReader:
+    """The URLs of a command, in batches, as soon as they can be read.
+
+    They come from the arguments, and, for ``-``, from standard input, one per line. A batch from standard
+    input has what can be read at once, about a thousand URLs at most. So a program can write a URL, read the
+    answer and write the next URL. `has_end` is false if standard input is, for example, a pipe, which may
+    have no end.
+    """
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        """Raise `InputError` if standard input is needed and closed."""
+        self.has_stdin = STDIN in arguments
+        if self.has_stdin and sys.stdin is None:  # closed by the parent process
+            raise InputError(display_name(STDIN), "is closed")
+        self._arguments = arguments
+        self._bytes_read = 0
+        self._size = _stdin_size() if self.has_stdin else 0
+        self.has_end = not self.has_stdin or self._size > 0
+
+    def fraction(self, answered: int) -> float | None:
+        """Return the finished part, from 0 to 1, after `answered` answers; None if the input is a pipe."""
+        if not self.has_stdin:
+            return answered / len(self._arguments)
+        return min(self._bytes_read / self._size, 1.0) if self._size else None
+
+    async def batches(self) -> AsyncIterator[list[str]]:
+        """Yield the URLs in batches; blank lines are skipped.
+
+        A line that is too long is yielded as `LongLine`. Raises `InputError` if the input cannot be read.
+        """
+        at = self._arguments.index(STDIN) if self.has_stdin else len(self._arguments)
+        yield list(self._arguments[:at])
+        data, rest, mark = b"-", b"", BOM_UTF8
+        while self.has_stdin and data:
+            try:
+                data = await _read_stdin()
+            except OSError as exc:
+                raise InputError(display_name(STDIN), exc.strerror or exc) from exc
+            self._bytes_read += len(data)
+            *lines, rest = (rest + data).split(b"\n") if data else (rest, b"")
+            rest = rest[: len(mark) + LINE_MAX + 1]  # which is enough to see that the line is too long
+            if lines:
+                lines[0] = lines[0].removeprefix(mark)
+                mark = b""  # only the first line can have one
+            yield list(filter(None, map(_url, lines)))
+        yield list(self._arguments[at + 1 :])
+
+
+def _url(line: bytes) -> str:
+    """Return the URL in a line; empty if it is blank."""
+    if len(line) > LINE_MAX:
+        return LongLine(line[:_SHOWN].decode("utf-8", "surrogateescape"))
+    return line.decode("utf-8", "surrogateescape").strip()
+
+
+def _stdin_size() -> int:
+    """Return the size of standard input if it is a file, else 0."""
+    try:
+        facts = os.fstat(sys.stdin.fileno())
+    except (OSError, ValueError):
+        return 0
+    return facts.st_size if stat.S_ISREG(facts.st_mode) else 0
+
+
+async def _read_stdin() -> bytes:
+    """Read what there is. A daemon thread waits for it, which does not keep the process from ending."""
+    future: Future[bytes] = Future()
+    future.set_running_or_notify_cancel()
+
+    def read() -> None:
+        try:
+            # Not with `sys.stdin.buffer`, which cannot be closed while a thread waits for it.
+            future.set_result(os.read(sys.stdin.fileno(), _READ_SIZE))
+        except BaseException as exc:
+            future.set_exception(exc)
+
+    Thread(target=read, name="norobots-input", daemon=True).start()
+    return await asyncio.wrap_future(future)

@@ -64,11 +64,9 @@ class CircuitBreaker:
         return sys.maxsize
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
-        """Return the snapshots of an origin, oldest first."""
         return await self._try("load", lambda: self._store.load(origin), ())
 
     async def lock(self, origin: Origin, seconds: float) -> Locked:
-        """Acquire the lock of an origin, or extend it, and load its snapshots."""
         return await self._try("lock", lambda: self._store.lock(origin, seconds), Locked(True, ()))
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
@@ -76,7 +74,6 @@ class CircuitBreaker:
         await self._try("save", lambda: self._store.save(snapshots, until), None)
 
     async def unlock(self, origin: Origin) -> None:
-        """Release the lock of an origin."""
         await self._try("unlock", lambda: self._store.unlock(origin), None)
 
     async def close(self) -> None:

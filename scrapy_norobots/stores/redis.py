@@ -66,19 +66,16 @@ class RedisStore:
         return self._connections
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
-        """Return the snapshots of an origin, oldest first."""
         # Another program may have stored a value that is not a string: GET would raise an error.
         await find_servers(self._redis)
         (entry,) = await self._redis.mget(self._keys(origin)[1])
         return await self._decode(entry, origin)
 
     async def lock(self, origin: Origin, seconds: float) -> Locked:
-        """Acquire the lock of an origin, or extend it, and load its snapshots."""
         is_held, entry = await self._run(_LOCK_SCRIPT, origin, int(seconds * 1000))
         return Locked(bool(is_held), await self._decode(entry, origin))
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        """Save the snapshots of one origin, and release its lock."""
         milliseconds = int((until - time.time()) * 1000)
         if milliseconds <= 0:
             await self.unlock(snapshots[0].origin)
@@ -86,7 +83,6 @@ class RedisStore:
             await self._run(_SAVE_SCRIPT, snapshots[0].origin, await _encode(snapshots), milliseconds)
 
     async def unlock(self, origin: Origin) -> None:
-        """Release the lock of an origin."""
         await self._run(_UNLOCK_SCRIPT, origin)
 
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
@@ -99,12 +95,10 @@ class RedisStore:
                     yield origin, await self._decode(entry, origin)
 
     async def delete(self, origin: Origin) -> bool:
-        """Delete the entry of an origin."""
         await find_servers(self._redis)
         return bool(await self._redis.delete(self._keys(origin)[1]))
 
     async def close(self) -> None:
-        """Close all connections."""
         await close_client(self._redis)
 
     async def _run(self, script: str, origin: Origin, *values: bytes | int) -> Any:

@@ -60,5 +60,4 @@ class RedisTurns:
         return float(milliseconds) / 1000
 
     async def close(self) -> None:
-        """Close all connections."""
         await close_client(self._redis)

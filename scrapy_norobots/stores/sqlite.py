@@ -99,11 +99,9 @@ class SqliteStore:
         return 32
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
-        """Return the snapshots of an origin, oldest first."""
         return await self._run(lambda db: self._load(db, origin))
 
     async def lock(self, origin: Origin, seconds: float) -> Locked:
-        """Acquire the lock of an origin, or extend it, and load its snapshots."""
 
         def lock(db: sqlite3.Connection) -> Locked:
             # A lock that expires more than a day ahead was acquired with a wrong clock.
@@ -119,7 +117,6 @@ class SqliteStore:
         return await self._run(lock)
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        """Save the snapshots of one origin, and release its lock."""
         origin = snapshots[0].origin
 
         def save(db: sqlite3.Connection) -> None:
@@ -135,7 +132,6 @@ class SqliteStore:
         await self._run(save)
 
     async def unlock(self, origin: Origin) -> None:
-        """Release the lock of an origin."""
         await self._run(lambda db: self._unlock(db, origin))
 
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
@@ -158,12 +154,10 @@ class SqliteStore:
             last = page[-1][0]
 
     async def delete(self, origin: Origin) -> bool:
-        """Delete the entry of an origin."""
         statement = "DELETE FROM entries WHERE origin = ?"
         return await self._run(lambda db: db.execute(statement, (str(origin),)).rowcount > 0)
 
     async def close(self) -> None:
-        """Close the file and end the thread."""
         self._thread.submit(self._close_file)  # runs even if the caller stops waiting
         try:
             await compat.in_thread(self._thread, lambda: None)

@@ -10,6 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -158,7 +159,6 @@ BROKEN = {
     "an add-on that fails": "ADDONS = {'town.broken.Addon': 1}\n",
     "a level of the log that is none": "LOG_LEVEL = 'NONSENSE'\n",
     "statistics that are not there": "STATS_CLASS = 'no.such.Stats'\n",
-    "a reactor that is not there": "TWISTED_REACTOR = 'no.such.Reactor'\n",
     "a middleware that is not there": "DOWNLOADER_MIDDLEWARES = {'no.such.Middleware': 1}\n",
 }
 
@@ -246,9 +246,17 @@ def test_a_closed_pipe_is_not_an_error(tmp_path: Path, name: str) -> None:
 
 
 def on_terminal(
-    cwd: Path, *arguments: str, urls: str = os.devnull, answers: str = "", **variables: str
+    cwd: Path,
+    *arguments: str,
+    urls: str = os.devnull,
+    answers: str = "",
+    awaited: tuple[str, threading.Event] | None = None,
+    **variables: str,
 ) -> str:
-    """Run a command on a terminal, and return what it wrote; its answers may go to a file."""
+    """Run a command on a terminal, and return what it wrote; its answers may go to a file.
+
+    The event of `awaited` is set when the text has appeared.
+    """
     ours, terminal = pty.openpty()
     with contextlib.ExitStack() as files:
         theirs = files.enter_context(os.fdopen(terminal, "wb", 0))
@@ -273,6 +281,8 @@ def on_terminal(
             if not data:
                 break
             seen += data
+            if awaited and awaited[0].encode() in seen:
+                awaited[1].set()
     os.close(ours)
     return seen.decode()
 
@@ -292,8 +302,8 @@ def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
         ("31", "forbidden"),
         ("33", "unknown"),
     ]
-    assert "[------------------------------]   0%  0 answers, 2 sites left" in seen
-    assert re.search(r"\[[#-]{30}\] +\d+%  [\d,]+ answers", bulk)
+    assert re.search(r"\[-{20}\]   0%  0 answers, waiting 0 s for http://127\.0\.0\.1:\d+", seen)
+    assert re.search(r"\[[#-]{20}\] +\d+%  [\d,]+ answers", bulk)
     assert bulk.endswith("\r\x1b[K")
     assert len((tmp_path / "answers").read_text().splitlines()) == 5000
     assert "\x1b[3" not in plain + no_ansi
@@ -301,6 +311,19 @@ def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
     lint = ("robots-lint", "robots.txt")
     assert ": \x1b[31merror\x1b[0m: " in on_terminal(tmp_path, *lint)
     assert "\x1b" not in on_terminal(tmp_path, *lint, NO_COLOR="1")
+
+
+def test_a_terminal_shows_which_site_does_not_respond(tmp_path: Path) -> None:
+    shown = threading.Event()
+    with Site(Answer(ROBOTS, before=lambda: shown.wait(60))) as slow, Site(ROBOTS) as site:
+        awaited = f"1 answer, waiting 2 s for {slow.url}, 1 site left", shown
+        urls = [f"{site.url}/", f"{slow.url}/staff/"]
+        seen = on_terminal(tmp_path, "robots-check", *urls, COLUMNS="100", awaited=awaited)
+        narrow = on_terminal(tmp_path, "robots-check", *urls, COLUMNS="30")
+    assert shown.is_set()
+    assert "forbidden" in seen
+    lines = narrow.replace("\r", "\n").splitlines()
+    assert max(len(line) for line in lines if "[--" in line) <= 29 + len("\x1b[K")
 
 
 HOSTILE = (

@@ -76,8 +76,6 @@ def test_store_that_fails_ends_a_check_while_standard_input_is_open(
     tmp_path: Path, redis_server: RedisServer, mode: str
 ) -> None:
     pytest.importorskip("redis")
-    if mode == "select":
-        pytest.skip("Redis needs asyncio")
     fill(redis_server.url, snapshots(time.time()))
     with conversation(tmp_path, "--store", redis_server.url, mode=mode) as talk:
         assert talk.ask(f"{TOWN}/").startswith("allowed ")

@@ -120,8 +120,8 @@ def test_check_reads_urls_from_standard_input_and_keeps_their_order(tmp_path: Pa
     with Site(ROBOTS) as one, Site("User-agent: *\nDisallow: /a") as two:
         urls = [f"{site.url}/{path}" for path in ("a", "staff/", "\udce9") for site in (one, two)]
         listed = "\ufeff" + "\r\n\n  ".join(urls[1:]) + "\n"
-        done = run(tmp_path, "robots-check", urls[0], "-", stdin=listed)
-    assert words(done) == ["allowed", "forbidden", "forbidden", "allowed", "unknown", "unknown"]
+        done = run(tmp_path, "robots-check", urls[0], "-", urls[2], stdin=listed)
+    assert words(done) == ["allowed", "forbidden", "forbidden", "allowed", "unknown", "unknown", "forbidden"]
     assert [line.split()[1] for line in done.stdout.splitlines()[:4]] == urls[:4]
     assert one.targets() == two.targets() == ["/robots.txt"]
 
@@ -202,6 +202,7 @@ def test_check_writes_json(tmp_path: Path) -> None:
         "record": record,
         "decided_for": None,
         "rfc9309": None,
+        "rfc9309_rule": None,
         "differs": None,
         "age": None,
         "fresh": None,

@@ -6,8 +6,6 @@ import json
 import time
 from pathlib import Path
 
-import pytest
-
 from scrapy_norobots.standard import Origin
 from tests.helpers.running.commands import conversation, run, words
 from tests.helpers.running.crawling import crawl
@@ -16,8 +14,6 @@ from tests.helpers.sites import Answer, Site
 
 
 def test_urls_are_checked_with_a_store(tmp_path: Path, store: str, mode: str) -> None:
-    if mode == "select" and store.startswith("redis"):
-        pytest.skip("Redis needs asyncio")
     urls = [
         f"{origin}/staff/" for origin in (TOWN, CITY, VILLAGE, SOCKET, Origin("http", "other.example", 80))
     ]

@@ -5,15 +5,25 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.running.commands import ROBOTS, command, conversation, environment, run, words
+from tests.helpers.running.commands import (
+    ROBOTS,
+    command,
+    conversation,
+    environment,
+    run,
+    run_in_shell,
+    words,
+)
 from tests.helpers.sites import Answer, Site
 
 
@@ -30,7 +40,7 @@ def test_answers_come_while_standard_input_is_open(tmp_path: Path, mode: str) ->
     assert (one.targets(), two.targets(), talk.errors) == (["/robots.txt"], ["/robots.txt"], "")
 
 
-@pytest.mark.parametrize("options", [["--json"], ["--json", "--compare"], ["--json", "--file", "robots.txt"]])
+@pytest.mark.parametrize("options", [["--json", "--compare"], ["--json", "--file", "robots.txt"]])
 def test_programs_can_ask_one_question_after_another(tmp_path: Path, options: list[str]) -> None:
     (tmp_path / "robots.txt").write_text(ROBOTS)
     with Site(ROBOTS) as site, conversation(tmp_path, *options) as talk:
@@ -142,30 +152,31 @@ def test_memory_does_not_grow_with_the_number_of_urls(tmp_path: Path) -> None:
     assert peaks[1] - peaks[0] < 9, peaks  # the answers alone are 13 MB
 
 
-def test_lines_can_be_written_in_pieces(tmp_path: Path) -> None:
-    (tmp_path / "robots.txt").write_text(ROBOTS)
-    with conversation(tmp_path, "--file", "robots.txt") as talk:
-        for piece in (
-            "\ufeffhttp://town.exa",
-            "mple/staff/\r\n\n  http://",
-            "town.example/\nhttp://town.example/x",
-        ):
-            talk.write(piece)
-        assert talk.end() == 1
-        answers = [line.split()[:2] for line in talk.answers]
-    assert answers == [
-        ["forbidden", "http://town.example/staff/"],
-        ["allowed", "http://town.example/"],
-        ["allowed", "http://town.example/x"],
-    ]
-
-
-def test_arguments_before_and_after_standard_input_keep_their_places(tmp_path: Path) -> None:
-    (tmp_path / "robots.txt").write_text(ROBOTS)
-    urls = [f"http://town.example/{n}" for n in range(4)]
-    args = ["--file", "robots.txt", urls[0], "-", urls[3]]
-    done = run(tmp_path, "robots-check", *args, stdin="\n".join(urls[1:3]))
-    assert [line.split()[1] for line in done.stdout.splitlines()] == urls
+def test_no_more_is_read_than_the_window_holds(tmp_path: Path, mode: str) -> None:
+    release = threading.Event()
+    lines: list[str] = []
+    with Site(Answer(ROBOTS, before=release.wait)) as slow:
+        urls = [f"{slow.url}/a/path/of/some/length/{n}" for n in range(100_000)]
+        rest = "\n".join(urls).encode()
+        with conversation(tmp_path, "-s", "NOROBOTS_TIMEOUT=300", mode=mode) as talk:
+            pipe, refusals = talk.questions.fileno(), 0
+            os.set_blocking(pipe, False)
+            while rest and refusals < 10:
+                try:
+                    rest = rest[os.write(pipe, rest) :]
+                    refusals = 0
+                except BlockingIOError:
+                    refusals += 1
+                    time.sleep(0.1)
+            assert rest.count(b"\n") > 80_000
+            os.set_blocking(pipe, True)
+            release.set()
+            reader = threading.Thread(target=lambda: lines.extend(talk.answers))
+            reader.start()
+            talk.write(rest.decode())
+            assert talk.end() == 0
+            reader.join()
+    assert [line.split()[:2] for line in lines] == [["allowed", url] for url in urls]
 
 
 def test_unreadable_standard_input_is_an_error(tmp_path: Path) -> None:
@@ -195,6 +206,15 @@ def test_a_full_disk_ends_a_check(tmp_path: Path) -> None:
             cwd=tmp_path, env=environment(), stdout=full, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert (done.returncode, done.stderr) == (2, "standard output: No space left on device\n")
+
+
+def test_endless_input_is_read_no_further_when_the_answers_are_not(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    check = shlex.join(command("robots-check", "--file", "robots.txt", "-"))
+    line = f'yes http://town.example/staff/ | {check} | head -1; echo "${{PIPESTATUS[1]}}"'
+    answer, status = run_in_shell(tmp_path, line).stdout.splitlines()
+    assert answer.startswith("forbidden http://town.example/staff/ ")
+    assert status == "1"
 
 
 def test_line_that_is_too_long_is_unknown_and_the_next_is_answered(tmp_path: Path, mode: str) -> None:

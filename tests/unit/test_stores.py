@@ -16,8 +16,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from scrapy_norobots.commands.base import CommandError
-from scrapy_norobots.commands.existing import failures_of
+from scrapy_norobots.commands.base import CommandError, failures_of
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import (

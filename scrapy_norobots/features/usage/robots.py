@@ -110,7 +110,7 @@ class UsageStatements(Statements):
         self._is_small = len(body) <= SMALL_BODY
         self._found = list(self._read(to_text(body)))
         if not self._found:
-            self._names = self._groups = []
+            self._names, self._groups = [], []
         self._of_robots: dict[str, _OfRobot] = {}  # by product token
         # A word of a value, "a,", takes 25 times its length.
         values = sum(500 + 25 * len(found.statement.text) for found in self._found)

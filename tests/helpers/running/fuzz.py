@@ -60,7 +60,7 @@ TARGETS = {
         "test_delay_values.test_no_file_raises",
         "test_delay_values.test_no_values_of_parsers_raise",
     ),
-    "URL list": ("test_url_reader.test_any_lines_in_any_pieces_are_read",),
+    "URL list": ("test_stream.test_any_lines_in_any_pieces_are_read",),
     "statements about use": (
         "test_statements.test_any_text_is_read_without_an_exception",
         "test_pages.test_any_response_is_read_without_an_exception",
