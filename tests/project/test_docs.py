@@ -13,8 +13,7 @@ import scrapy
 
 from scrapy_norobots.events import Event, Events
 from scrapy_norobots.features import FEATURES
-from scrapy_norobots.features.report.counters import Counters
-from scrapy_norobots.features.report.facts import facts_of
+from scrapy_norobots.features.report.counters import Counters, facts_of
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.rules.access import NOT_NOW, PRESETS, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness

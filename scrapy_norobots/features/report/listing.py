@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from itertools import islice
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Container, Iterable, Mapping
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from scrapy_norobots.features.report.ineffective import errors_of
+from scrapy_norobots.features.report.ineffective import HARMLESS, MISPLACED, errors_of
 from scrapy_norobots.rules.parser import AllRules, Rules, parser_names, strict_reading
-from scrapy_norobots.standard import RobotsTxt, Severity
+from scrapy_norobots.standard import KINDS, RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.findings import rules_of
 from scrapy_norobots.standard.lines import to_lines, to_text
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # How many files are listed, and how many characters they may have together in the page.
 FILES_MAX = 200
-TEXT_MAX = 2 * 1024 * 1024
+TEXT_MAX = 1024 * 1024
 
 # How much of one file is listed: characters of its lines, and notes.
 _FILE_MAX = 256 * 1024
@@ -42,29 +42,19 @@ _PATH_LINE = re.compile(r"[ \t]*(?:dis)?allow[ \t]*:[ \t]*(/[^#\s]*)", re.IGNORE
 
 _MISPLACED = "Does not apply to the robots that it was meant for, because of a User-agent line above it."
 
+# Severity, kind, message and hint.
+Note: TypeAlias = tuple[str, str, str, str]
+
 # Of an origin, how many requests each line has dropped: line 0 is that of a parser that gives no line.
 Drops = Mapping[tuple[int, str], int]
 
 
-class Listing(TypedDict):
-    """A file to show. Keys of mappings are line numbers, as JSON wants them, from 1.
-
-    `applies` has the first and last lines of the records that apply to `robot`; `drops` counts requests, for
-    every rule of these records; `notes` are severity, message and hint; `differs` says where readings
-    differ; `dropped_by` counts what no rule is counted for. `more` lines are not listed.
-    """
-
-    origin: str
-    url: str
-    robot: str
-    readers: list[str]
-    lines: list[str]
-    more: int
-    applies: list[list[int]]
-    drops: dict[str, int]
-    dropped_by: list[tuple[str, int]]
-    notes: dict[str, list[tuple[str, str, str]]]
-    differs: dict[str, list[str]]
+# A file to show: its `origin` and `url`, the `robot`, the parsers (`readers`), the `lines`, and
+# how many `more` are not listed; `applies`, the first and last lines of the records that apply to the robot;
+# and by line number, as text from 1: `drops` counts requests, for every rule of these records, and for other
+# lines that dropped some; `notes`; `differs` says where readings differ. `dropped_by` counts what no line is
+# counted for.
+Listing: TypeAlias = dict[str, Any]
 
 
 def list_files(accesses: Iterable[Access], robot: str | bytes, drops: Mapping[str, Drops]) -> list[Listing]:
@@ -112,10 +102,11 @@ def _list_file(access: Access, rules: Rules, robot: str | bytes, drops: Drops) -
         listing["applies"] = [
             [one.line, max(line for line, _ in (*one.user_agents, *one.rules))] for one in records
         ]
-        listing["drops"] = _drops_of(shown, records, drops)
-        listing["notes"] = _notes_of(shown)
+        listing["drops"] = _drops_of(lines, records, drops)
         if isinstance(rules, AllRules):
             listing["differs"] = _differences(access, rules, robot, lines)
+        obeyed = {line for line, count in listing["drops"].items() if count} | listing["differs"].keys()
+        listing["notes"] = _notes_of(shown, obeyed)
     return listing
 
 
@@ -129,32 +120,34 @@ def _first_lines(lines: list[str]) -> tuple[list[str], int]:
     return (lines[:-1], 0) if lines[-1] == "" else (lines, 0)
 
 
-def _drops_of(robots: RobotsTxt, applying: list[Record], drops: Drops) -> dict[str, int]:
-    """Return the counts of the rules of the records that apply, and of others that dropped something.
+def _drops_of(lines: list[str], applying: list[Record], drops: Drops) -> dict[str, int]:
+    """Return the counts of the rules of the records that apply, and of other lines that dropped something.
 
-    A file may have changed during the crawl: counts of rules that do not stand in it any more are left out.
+    A file may have changed during the crawl: counts of lines that do not stand in it any more are left out.
     """
     counts = {line: 0 for record in applying for line, value in record.rules if value}
-    for record in robots.records:
-        for line, value in record.rules:
-            count = drops.get((line, value[:200]), 0)
-            if count:
-                counts[line] = counts.get(line, 0) + count
-    return {str(line): count for line, count in counts.items()}
+    for (line, text), count in drops.items():
+        if line and line <= len(lines) and text in lines[line - 1]:
+            counts[line] = counts.get(line, 0) + count
+    return {str(line): count for line, count in sorted(counts.items())}
 
 
-def _notes_of(robots: RobotsTxt) -> dict[str, list[tuple[str, str, str]]]:
-    notes: dict[str, list[tuple[str, str, str]]] = {}
+def _notes_of(robots: RobotsTxt, obeyed: Container[str]) -> dict[str, list[Note]]:
+    """Return the notes on lines; lines that another reading obeys have an effect."""
+    notes: dict[str, list[Note]] = {}
     findings = robots.findings
     errors = errors_of(findings)
     _, idle = rules_of(errors, robots.records)
     faulty = {finding.line for finding in errors}
-    for finding in islice(findings, _NOTES_MAX):
-        is_harmless = finding.severity is Severity.ERROR and finding.line not in faulty
-        severity = Severity.INFO if is_harmless else finding.severity
-        notes.setdefault(str(finding.line), []).append((severity.value, finding.message, finding.hint))
-    for line in islice((line for line in idle if line not in faulty), _NOTES_MAX):
-        notes.setdefault(str(line), []).append((Severity.ERROR.value, _MISPLACED, ""))
+    lost = [(line, MISPLACED, _MISPLACED, "") for line in idle if line not in faulty]
+    found = [(one.line, one.kind, one.message, one.hint) for one in findings]
+    for line, kind, meaning, hint in chain(found[:_NOTES_MAX], lost[:_NOTES_MAX]):
+        severity, message = Severity.ERROR if kind == MISPLACED else KINDS[kind].severity, meaning
+        if severity is Severity.ERROR and kind in HARMLESS:
+            severity = Severity.INFO
+        elif severity is Severity.ERROR and str(line) in obeyed:
+            severity, message = Severity.WARNING, f"In the strict reading: {meaning}"
+        notes.setdefault(str(line), []).append((severity.value, kind, message, hint))
     return notes
 
 
