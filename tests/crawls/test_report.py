@@ -72,7 +72,7 @@ def test_a_crawl_logs_and_reports_what_it_met(mode: str, tmp_path: Path) -> None
         f"  1 dropped at {shut.url}: closed (5xx)\n"
         "  origins: 3 ("
     )
-    assert "\n  to do: 1 site answered 5xx to the end (1 request dropped): crawl them later, " in summary
+    assert "\n  to do: 1 site answered with an error such as 503 to the end (1 request dropped): " in summary
     assert seen.log_lines(f"INFO: The robots.txt report was written to {page}")
     assert page.read_text("utf-8").startswith("<!doctype html>")
 

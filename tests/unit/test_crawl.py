@@ -19,7 +19,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy_norobots import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.events import Load
 from scrapy_norobots.features.report.crawl import CrawlReport
-from scrapy_norobots.features.report.ineffective import NOTHING, Examined
+from scrapy_norobots.features.report.listing import NOTHING, Examined
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.snapshot import Snapshot

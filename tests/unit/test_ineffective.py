@@ -9,7 +9,7 @@ from scrapy import Spider
 from scrapy.robotstxt import ProtegoRobotParser, RobotParser
 from scrapy.utils.test import get_crawler
 
-from scrapy_norobots.features.report.ineffective import NOTHING, PATTERNS, TYPOS, Examined
+from scrapy_norobots.features.report.listing import NOTHING, PATTERNS, TYPOS, Examined
 from scrapy_norobots.rules.access import Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.parser import Reader

@@ -18,8 +18,7 @@ from scrapy.settings import Settings
 from scrapy_norobots.features.report import crawl as crawl_module
 from scrapy_norobots.features.report import listing
 from scrapy_norobots.features.report.crawl import CrawlReport
-from scrapy_norobots.features.report.ineffective import Examined
-from scrapy_norobots.features.report.listing import Drops, Listing, list_files
+from scrapy_norobots.features.report.listing import Drops, Examined, Listing, list_files
 from scrapy_norobots.features.report.page import _json_block
 from scrapy_norobots.load.origins import OriginCache
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy

@@ -20,7 +20,7 @@ from twisted.internet.defer import Deferred
 from scrapy_norobots import stores
 from scrapy_norobots.events import Events
 from scrapy_norobots.features.report.crawl import CrawlReport
-from scrapy_norobots.features.report.ineffective import Examined
+from scrapy_norobots.features.report.listing import Examined
 from scrapy_norobots.load import loader
 from scrapy_norobots.load.loader import RobotsLoader
 from scrapy_norobots.rules.access import Access

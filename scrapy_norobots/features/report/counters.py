@@ -9,12 +9,13 @@ safe on a terminal. This module reads no clock.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from scrapy_norobots.features.report.ineffective import NOTHING, PATTERNS, Examined
-from scrapy_norobots.features.report.summary import REFUSALS, to_do
+from scrapy_norobots.features.report.listing import NOTHING, PATTERNS, Examined
+from scrapy_norobots.features.report.summary import DIFFER, FAILED, REFUSALS, REFUSED, UNANSWERED, to_do
+from scrapy_norobots.rules.access import NOT_NOW
 from scrapy_norobots.standard import Decision, Origin, Reason
 from scrapy_norobots.standard.decision import printable
 
@@ -80,6 +81,15 @@ class Outcome(NamedTuple):
         """Return the outcome of an access."""
         return cls(access.kind.value, access.outcome, access.stale)
 
+    @property
+    def mark(self) -> str:
+        """What the origin is marked with; empty if nothing is to be done."""
+        if self.key == "error":
+            return UNANSWERED
+        if self.kind != "closed":
+            return ""
+        return REFUSED if self.key.startswith("4") and self.key not in NOT_NOW else FAILED
+
     def __str__(self) -> str:
         if self.stale:
             return "rules (stale)"
@@ -134,7 +144,7 @@ class Counters:
         self.longest_crawl_delay: tuple[Origin, float] | None = None
         self.usage: Counter[str] = Counter()
         self.causes: Counter[Cause] = Counter()
-        self.dropped_without_rules: Counter[str] = Counter()
+        self.dropped: Counter[str] = Counter()
         self.rows: dict[Origin, OriginRow] = {}
         self._rows_max = rows_max
 
@@ -195,7 +205,7 @@ class Counters:
         if access is None:
             return
         if access.rules is None:
-            self.dropped_without_rules[cause.text] += 1
+            self.dropped[Outcome.of(access).mark] += 1
         row = self.rows.get(access.snapshot.origin) or self._new_row(access)
         row.dropped += 1
         row.requests += 1
@@ -232,20 +242,21 @@ class Counters:
 def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing] = ()) -> Facts:
     """Return the report of a crawl as plain data, with the listings of robots.txt files."""
     causes = counters.most_common_causes()
-    facts = Facts(
+    differing = {file["origin"] for file in files if file["differs"]}
+    rows = [_row(*item, differing) for item in counters.rows.items()]
+    marks = counters.marks + Counter({DIFFER: len(differing)})
+    for outcome, count in counters.outcomes.items():
+        marks[outcome.mark] += count
+    return Facts(
         crawl=crawl,
+        to_do=to_do(rows, marks, counters.dropped),
         requests={
             name: counters.requests[name]
             for name in ("passed", "dropped", "overridden", "waited", "came_back", "given_up", "left")
         },
         origins=counters.origins,
         outcomes=[
-            {
-                **outcome._asdict(),
-                "text": str(outcome),
-                "origins": count,
-                "dropped": counters.dropped_without_rules[str(outcome)],
-            }
+            {**outcome._asdict(), "text": str(outcome), "origins": count}
             for outcome, count in counters.outcomes.most_common()
             if count
         ],
@@ -254,15 +265,14 @@ def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing]
         crawl_delays={"files": counters.crawl_delays, "longest": _longest(counters.longest_crawl_delay)},
         usage=dict(sorted(counters.usage.items())),
         patterns={"files": counters.marks[PATTERNS], "first": printable(counters.first_pattern) or None},
-        causes=len(causes),
         rules=_rules(causes)[:_IN_REPORT],
+        causes=len(causes),
         dropped_most=[_cause(*item) for item in causes[:_IN_REPORT]],
         dropped_other=counters.requests["dropped"] - counters.causes.total(),
-        rows=[_row(*item) for item in sorted(counters.rows.items(), key=lambda item: -item[1].dropped)],
-        rows_left_out=max(0, counters.origins - len(counters.rows)),
+        rows=sorted(rows, key=lambda row: -row["dropped"]),
+        rows_left_out=max(0, counters.origins - len(rows)),
         files=list(files),
     )
-    return facts | {"to_do": to_do(facts, counters.marks)}
 
 
 def _rules(causes: Iterable[tuple[Cause, int]]) -> list[dict[str, Any]]:
@@ -270,23 +280,23 @@ def _rules(causes: Iterable[tuple[Cause, int]]) -> list[dict[str, Any]]:
 
     `line` is the number of the line if the rule dropped requests at one origin only.
     """
-    groups: dict[tuple[str, str], Counter[str]] = {}
-    lines: dict[tuple[str, str], int] = {}
+    groups: dict[tuple[str, str], Counter[Cause]] = {}
     for cause, count in causes:
-        key = cause.shown, cause.robot
-        groups.setdefault(key, Counter())[printable(cause.origin)] += count
-        lines.setdefault(key, cause.line)
-    rules = [
-        {
-            "text": printable(key[0]),
-            "robot": printable(key[1]) or None,
-            "is_line": lines[key] > 0,
-            "line": (lines[key] or None) if len(origins) == 1 else None,
-            "requests": origins.total(),
-            "origins": list(origins),
-        }
-        for key, origins in groups.items()
-    ]
+        groups.setdefault((cause.shown, cause.robot), Counter())[cause] = count
+    rules = []
+    for group in groups.values():
+        first = next(iter(group))
+        origins = list(dict.fromkeys(printable(cause.origin) for cause in group))
+        rules.append(
+            {
+                "text": printable(first.shown),
+                "robot": printable(first.robot) or None,
+                "is_line": first.line > 0,
+                "line": (first.line or None) if len(origins) == 1 else None,
+                "requests": group.total(),
+                "origins": origins,
+            }
+        )
     return sorted(rules, key=lambda rule: (-rule["requests"], rule["text"]))
 
 
@@ -295,19 +305,15 @@ def _longest(found: tuple[Origin, float] | None) -> dict[str, Any] | None:
 
 
 def _cause(cause: Cause, count: int) -> dict[str, Any]:
-    return {
-        "origin": printable(cause.origin),
-        "reason": cause.reason,
-        "line": cause.line or None,
-        "text": printable(cause.text),
-        "robot": printable(cause.robot) or None,
-        "count": count,
-    }
+    texts = {name: printable(str(value)) or None for name, value in cause._asdict().items()}
+    return {**texts, "origin": printable(cause.origin), "line": cause.line or None, "count": count}
 
 
-def _row(origin: Origin, row: OriginRow) -> dict[str, Any]:
+def _row(origin: Origin, row: OriginRow, differing: Container[str]) -> dict[str, Any]:
+    name = printable(str(origin))
+    marks = row.marks | {row.outcome.mark, DIFFER if name in differing else ""}
     return {
-        "origin": printable(str(origin)),
+        "origin": name,
         "outcome": str(row.outcome),
         "source": row.source,
         "seconds": round(row.seconds, 3),
@@ -316,6 +322,6 @@ def _row(origin: Origin, row: OriginRow) -> dict[str, Any]:
         "crawl_delay": round(row.crawl_delay, 3),
         "ignored_lines": row.ignored_lines,
         "findings": row.findings,
-        "marks": sorted(row.marks),
+        "marks": sorted(marks - {""}),
         "detail": printable(row.detail),
     }

@@ -12,21 +12,20 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_norobots.events import Events, Load
 from scrapy_norobots.exceptions import RobotsUnreachable
 from scrapy_norobots.features.report.counters import Counters, facts_of
-from scrapy_norobots.features.report.ineffective import Examined
-from scrapy_norobots.features.report.listing import Listing, list_files
+from scrapy_norobots.features.report.listing import Examined, Listing, list_files
 from scrapy_norobots.features.report.page import RENDERERS
 from scrapy_norobots.features.report.summary import log_text, setup_of
 from scrapy_norobots.placeholders import expand
@@ -91,7 +90,6 @@ class CrawlReport:
         self._dry_run = config.dry_run
         self._purposes = list_of(crawler.settings, "NOROBOTS_PURPOSES") or ()
         self._retries_closed = config.retry_closed > 0 and compat.is_own_crawl(crawler)
-        self._spider_name = spider_name(crawler)
         self._log = CrawlLog(crawler, logger)
         self._started = started
         # Each file with its renderer. The path in the setting selects it, since a symbolic link may lead to a
@@ -105,7 +103,6 @@ class CrawlReport:
         self._with_ineffective = Named()
         self._thread = ThreadPoolExecutor(1, "norobots-report")  # starts when it is used
         self._start_drops = 0
-        self._listings: list[Listing] = []
         self.counters = Counters(_ROWS_MAX if self._files else 0)
 
     def subscribe(self, events: Events) -> None:
@@ -204,32 +201,33 @@ class CrawlReport:
             )
 
     async def _close(self, reason: str, all_origins: OriginCache, robot: str | bytes) -> None:
+        listings: list[Listing] = []
         try:
             if self._files:
                 # The files of most interest, while they are in memory.
                 origins = self.counters.of_most_interest()
                 accesses = list(filter(None, map(all_origins.latest, origins)))
                 work = partial(list_files, accesses, robot, self.counters.drops())
-                self._listings = await compat.in_thread(self._thread, work)
+                listings = await compat.in_thread(self._thread, work)
         finally:
             self._thread.shutdown(wait=False)
-        self.finish(reason, robot)
+        self.finish(reason, robot, listings)
 
-    def finish(self, reason: str, robot: str | bytes) -> None:
+    def finish(self, reason: str, robot: str | bytes, listings: Sequence[Listing] = ()) -> None:
         """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""
         from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
 
         self._stats.set_value("norobots/passed", self.counters.requests["passed"])
         crawl = {
             "generator": f"scrapy-norobots {__version__}",
-            "spider": printable(self._spider_name),
+            "spider": printable(spider_name(self._crawler)),
             "started": self._started.isoformat(timespec="seconds"),
             "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "reason": printable(str(reason)),  # users give any object to CloseSpider
             "dry_run": self._dry_run,
             **setup_of(self._crawler.settings, self._config, robot),
         }
-        facts = facts_of(self.counters, crawl, self._listings)
+        facts = facts_of(self.counters, crawl, listings)
         self._log(logging.INFO, "%s", log_text(facts))
         for path, render in self._files:
             try:
@@ -332,20 +330,23 @@ def _prepare(template: str, spider: Spider, start: datetime) -> Path:
     return path
 
 
+def _check_writable(path: Path) -> None:
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} is {'a directory' if path.is_dir() else 'not a regular file'}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _temporary_file(path, b""):
+        pass
+
+
 def _write(path: Path, data: bytes, started: datetime) -> Path:
     """Write the report of a crawl and return its path; raises `OSError`, and then writes nothing.
 
     An older file is replaced. A file that was written after `started` is the report of another crawl, which
     stays; a number is then added to the name of this one.
     """
+    names = chain([path], (path.with_stem(f"{path.stem}-{number}") for number in count(2)))
     with _temporary_file(path, data) as temporary:
-        return temporary.replace(next(name for name in _names(path) if _reserve(name, started)))
-
-
-def _names(path: Path) -> Iterator[Path]:
-    yield path
-    for number in count(2):
-        yield path.with_stem(f"{path.stem}-{number}")
+        return temporary.replace(next(name for name in names if _reserve(name, started)))
 
 
 def _reserve(path: Path, started: datetime) -> bool:
@@ -355,14 +356,6 @@ def _reserve(path: Path, started: datetime) -> bool:
     except FileExistsError:
         return path.stat().st_mtime < started.timestamp()
     return True
-
-
-def _check_writable(path: Path) -> None:
-    if path.exists() and not path.is_file():
-        raise OSError(f"{path} is {'a directory' if path.is_dir() else 'not a regular file'}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with _temporary_file(path, b""):
-        pass
 
 
 @contextmanager

@@ -46,7 +46,7 @@
       else add(cell, "span", "site", value);
     } else if (name === "outcome") {
       add(cell, "span", `outcome ${value.includes("stale") ? "stale" : value.split(" ")[0]}`, value);
-      if (data[at.detail]) add(cell, "span", "detail site", data[at.detail]);
+      if (data[at.detail] && value !== "rules") add(cell, "span", "detail site", data[at.detail]);
     } else if (name === "seconds") cell.textContent = `${value.toFixed(value < 10 ? 2 : 1)} s`;
     else if (name === "source") cell.textContent = value;
     else cell.textContent = value || name === "requests" || name === "dropped" ? number.format(value) : "";

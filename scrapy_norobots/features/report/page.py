@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from html import escape
@@ -21,7 +20,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from scrapy_norobots.features.report.counters import Facts
-from scrapy_norobots.features.report.ineffective import MISPLACED
 from scrapy_norobots.features.report.summary import (
     DOCS,
     details,
@@ -45,22 +43,6 @@ _COLUMNS = {
 }
 _DETAILS = ("detail", "findings")
 _CLASSES = dict.fromkeys(("seconds", "requests", "dropped", "crawl_delay"), ' class="number"')
-
-# Findings in the table: what is wrong with a line, in few words; the file behind the row says more.
-_FINDINGS = {
-    "misspelt-field": "misspelt field",
-    "nul": "NUL characters",
-    "no-colon": "neither a field nor a comment",
-    "html-page": "HTML page",
-    "stray-disallow": "Disallow outside of a record",
-    "name-taken": "second record for a robot",
-    "empty-name": "User-agent without a name",
-    "star-in-name": "'*' within a name",
-    "foreign-url": "URL that no robots.txt applies to",
-    "several-paths": "several paths in a line",
-    MISPLACED: "rule below such a line",
-}
-_FINDING = re.compile(r"[a-z-]+(?= \()")
 
 
 def to_json(facts: Facts) -> str:
@@ -89,7 +71,7 @@ def to_html(facts: Facts) -> str:
     entries = [_entry(one, dropped) for one in facts["to_do"]]
     data = {
         "columns": [*columns, *_DETAILS],
-        "rows": [_row(row, columns) for row in facts["rows"]],
+        "rows": [[row[name] for name in (*columns, *_DETAILS)] for row in facts["rows"]],
         "groups": {key: places for key, _, places in groups},
         "files": facts["files"],
         "dropped": dropped,
@@ -145,13 +127,6 @@ def _json_block(data: Any) -> str:
     """Return JSON that is safe inside a script element: ASCII without markup characters."""
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _row(row: dict[str, Any], columns: Sequence[str]) -> list[Any]:
-    """Return the cells of an origin, with its findings in words."""
-    findings = _FINDING.sub(lambda kind: _FINDINGS[kind[0]], row["findings"])
-    detail = row["detail"] if row["outcome"] != "rules" else ""
-    return [*(row[name] for name in columns), detail, findings]
 
 
 def _groups(facts: Facts) -> list[tuple[str, str, list[int]]]:

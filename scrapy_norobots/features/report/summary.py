@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import scrapy
 import twisted
 
-from scrapy_norobots.features.report.ineffective import PATTERNS, TYPOS
-from scrapy_norobots.rules.access import NOT_NOW
+from scrapy_norobots.features.report.listing import PATTERNS, TYPOS
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.settings import DEFAULTS, value_of
 from scrapy_norobots.standard.decision import printable, quoted
@@ -29,8 +28,9 @@ if TYPE_CHECKING:
 
 DOCS = "https://scrapy-norobots.readthedocs.io/en/latest/"
 
-# What is marked in the row of an origin, beside the marks of `Examined`: statements that are not obeyed.
-REFUSALS = "refusals"
+# Marks of origins, beside those of `Examined`: the robots.txt is refused, fails or is not answered; it has
+# statements that are not obeyed, or lines that the readings see differently.
+REFUSED, FAILED, UNANSWERED, REFUSALS, DIFFER = "refused", "failed", "unanswered", "refusals", "differ"
 
 # The user and password of a URL, which may contain anything, and its query, which may have a password too.
 _SECRETS = ((re.compile("(?<=//).*@", re.DOTALL), "***@"), (re.compile(r"(?<=\?).*", re.DOTALL), "***"))
@@ -48,17 +48,17 @@ class _Advice(NamedTuple):
 
 
 _ADVICE = {
-    "refused": _Advice(
-        "answered {keys}, so nothing was fetched there",
+    REFUSED: _Advice(
+        "answered with a refusal such as 403, so nothing was fetched",
         "ask their owners, or set NOROBOTS_STATUS_POLICY",
         "download-failures.html#example-allow-one-status",
     ),
-    "failed": _Advice(
-        "answered {keys} to the end",
+    FAILED: _Advice(
+        "answered with an error such as 503 to the end",
         "crawl them later, or raise NOROBOTS_RETRY_CLOSED",
         "download-failures.html#requests-to-temporarily-closed-sites",
     ),
-    "unanswered": _Advice(
+    UNANSWERED: _Advice(
         "never gave a usable answer",
         "check hosts and network, or raise NOROBOTS_TIMEOUT",
         "download-failures.html#temporary-failures",
@@ -78,7 +78,7 @@ _ADVICE = {
         'set NOROBOTS_ALSO_OBEY = ["rfc9309"]',
         "readings.html#which-should-i-choose",
     ),
-    "differ": _Advice(
+    DIFFER: _Advice(
         "had rules that the readings see differently, and all were obeyed",
         "compare the marked lines",
         "readings.html#what-differs",
@@ -113,53 +113,26 @@ def _shown(value: object) -> str:
     return printable(text)
 
 
-def to_do(facts: dict[str, Any], marks: Mapping[str, int]) -> list[dict[str, Any]]:
+def to_do(
+    rows: Sequence[dict[str, Any]], sites: Mapping[str, int], dropped: Mapping[str, int]
+) -> list[dict[str, Any]]:
     """Return what to do after a crawl, with the sites behind each entry, as far as they have a row.
 
-    `marks` counts the marked files.
+    `sites` and `dropped` are the numbers of sites, and of requests that they had dropped, for each mark.
     """
-    entries = []
-    kinds = {outcome["text"]: _kind_of(outcome) for outcome in facts["outcomes"]}
-    for kind in ("refused", "failed", "unanswered"):
-        outcomes = [outcome for outcome in facts["outcomes"] if _kind_of(outcome) == kind]
-        if outcomes:
-            entry = _entry(
-                kind,
-                sum(outcome["origins"] for outcome in outcomes),
-                [row["origin"] for row in facts["rows"] if kinds.get(row["outcome"]) == kind],
-                [outcome["key"] for outcome in outcomes],
-            )
-            entries.append(entry | {"requests": sum(outcome["dropped"] for outcome in outcomes)})
-    for kind in (TYPOS, REFUSALS, PATTERNS):
-        if count := marks.get(kind):
-            marked = [row["origin"] for row in facts["rows"] if kind in row["marks"]]
-            entries.append(_entry(kind, count, marked))
-    differing = [file["origin"] for file in facts["files"] if file["differs"]]
-    if differing:
-        entries.append(_entry("differ", len(differing), differing))
-    return entries
-
-
-def _kind_of(outcome: dict[str, Any]) -> str:
-    key = outcome["key"]
-    if key == "error":
-        return "unanswered"
-    if outcome["kind"] != "closed":
-        return ""
-    return "refused" if key.startswith("4") and key not in NOT_NOW else "failed"
-
-
-def _entry(kind: str, sites: int, origins: list[str], keys: list[str] | None = None) -> dict[str, Any]:
-    what, do, page = _ADVICE[kind]
-    return {
-        "kind": kind,
-        "sites": sites,
-        "requests": None,
-        "what": what.format(keys=" or ".join(sorted(keys or ()))),
-        "do": do,
-        "docs": DOCS + page,
-        "origins": origins,
-    }
+    return [
+        {
+            "kind": mark,
+            "sites": sites[mark],
+            "requests": dropped.get(mark),
+            "what": advice.what,
+            "do": advice.do,
+            "docs": DOCS + advice.page,
+            "origins": [row["origin"] for row in rows if mark in row["marks"]],
+        }
+        for mark, advice in _ADVICE.items()
+        if sites.get(mark)
+    ]
 
 
 def log_text(facts: dict[str, Any]) -> str:
