@@ -199,7 +199,7 @@ def _setup(facts: Facts) -> str:
         for name, text in lines.items()
     ]
     rows += [
-        f'<tr><td colspan="2" class="site">{escape(text[0].upper() + text[1:])}</td></tr>'
+        f'<tr><td colspan="2" class="site">{escape(text)}</td></tr>'
         for text in details(facts)
     ]
     return "".join(rows)
