@@ -198,10 +198,7 @@ def _setup(facts: Facts) -> str:
         f'<tr><th scope="row">{name}</th><td class="site">{escape(text)}</td></tr>'
         for name, text in lines.items()
     ]
-    rows += [
-        f'<tr><td colspan="2" class="site">{escape(text)}</td></tr>'
-        for text in details(facts)
-    ]
+    rows += [f'<tr><td colspan="2" class="site">{escape(text)}</td></tr>' for text in details(facts)]
     return "".join(rows)
 
 
