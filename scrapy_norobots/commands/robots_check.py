@@ -62,9 +62,7 @@ class RobotsCheck(RobotsCommand):
             metavar="STORE",
             help="answer from this store, a value of NOROBOTS_STORE; nothing is downloaded",
         )
-        parser.add_argument(
-            "--compare", action="store_true", help="also show the answer by RFC 9309"
-        )
+        parser.add_argument("--compare", action="store_true", help="also show the answer by RFC 9309")
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         super().process_options(args, opts)

@@ -277,7 +277,7 @@ def test_a_long_delay_is_limited_and_reported(tmp_path: Path) -> None:
     facts = json.loads(report.read_text())
     assert facts["crawl_delays"] == {"files": 1, "longest": {"origin": slow.url, "seconds": 0.2}}
     assert {row["origin"]: row["crawl_delay"] for row in facts["rows"]} == {slow.url: 0.2, other.url: 0.0}
-    assert "Origins with a Crawl-delay: 1. Longest: 0.2 s" in (tmp_path / "robots.html").read_text()
+    assert "origins with a Crawl-delay: 1; longest: 0.2 s" in (tmp_path / "robots.html").read_text()
 
 
 @pytest.mark.parametrize("invalid", ["soon", "-3", "nan", "inf"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -9,15 +10,19 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from scrapy import Request
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
 
-from scrapy_norobots.features.report.ineffective import MISPLACED
+from scrapy_norobots.events import Load
+from scrapy_norobots.features.report.counters import Counters, facts_of
+from scrapy_norobots.features.report.listing import Examined
 from scrapy_norobots.features.report.page import to_html
-from scrapy_norobots.standard import KINDS, Severity
 from tests.helpers.running.crawling import Crawl, crawl, with_report
 from tests.helpers.sites import Answer, Site
+from tests.unit.test_counters import access
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -28,28 +33,61 @@ HOSTILE = (
     "\u202egnp.exe\u2066\x1b[31m\x07\x00",
     "'\"&lt;&amp;\\u003c${pwned}$spider",
 )
+ROBOTS = """\
+# of a town
+User-agent: *
+Disallow: /staff/
+Allow: /staff/open
+Disallow: /*.gif$
+
+Disalow: /attic/
+"""
+SHOWN = (
+    "Disallow: /</script><script>window.pwned=1</script>",
+    "Disallow: /<img/src=x/onerror=window.pwned=1>",
+    r"Disallow: /\u2028\u2029</title></style><svg/onload=window.pwned=1>",
+    r"Disallow: /\u202egnp.exe\u2066\x1b[31m\x07\x00",
+    "Disallow: /'\"&lt;&amp;\\u003c${pwned}$spider",
+)
+
+
+SAFE = "/&;$'=()!*+,:@"  # in paths
+
+
+class Report:
+    """The report of a crawl, in a browser; `sites` are a town, a hostile site, and one of each failure."""
+
+    def __init__(self, file: Path, seen: Crawl, sites: dict[str, str]) -> None:
+        self.file, self.seen, self.sites = file, seen, sites
+
+    def open(self, browser: webdriver.Chrome, fragment: str = "", width: int = 1300) -> None:
+        metrics = {"width": width, "height": 850, "deviceScaleFactor": 1, "mobile": width < 500}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        browser.get("about:blank")
+        browser.get(self.file.as_uri() + fragment)
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Crawl, Path]:
-    """The report of a crawl of a site with harmful text in its robots.txt."""
-    file = tmp_path_factory.mktemp("hostile") / "report.html"
-    lines = [
-        "User-agent: *",
-        *(f"Disallow: /{text}" for text in HOSTILE),
-        "",
-        "<script>window.pwned=1</script>",
-    ]
-    bad_name = Answer(status=302, headers={"Location": "/<script>window.pwned=1</script>"})
-    with Site("\n".join(lines)) as site, Site(bad_name) as other:
-        paths = (quote(text, safe="/&;$'=()!*+,:@") for text in HOSTILE)
+def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    file = tmp_path_factory.mktemp("report") / "report.html"
+    lines = ["User-agent: *", *(f"Disallow: /{text}" for text in HOSTILE), "", *HOSTILE, "x" * 5_000]
+    moved = Answer(status=302, headers={"Location": "/<script>window.pwned=1</script>"})
+    with (
+        Site(ROBOTS) as town,
+        Site("\n".join(lines)) as hostile,
+        Site(moved) as other,
+        Site(Answer(status=403)) as shut,
+        Site("User-agent: *\nDisallow: /staff/\nDisalloww: /cellar/\n") as village,
+    ):
+        sites = {"town": town, "hostile": hostile, "moved": other, "shut": shut, "village": village}
         seen = crawl(
-            *(f"{site.url}/{path}" for path in paths),
-            f"{other.url}/",
-            settings=with_report(file, file.with_suffix(".json")),
+            *(f"{town.url}/{path}" for path in ("staff/1", "staff/2", "a.gif", "a")),
+            *(f"{hostile.url}/{quote(text, safe=SAFE)}" for text in HOSTILE),
+            *(f"{site.url}/staff/" for site in (other, shut, village)),
+            settings=with_report(file, file.with_suffix(".json"), NOROBOTS_ALSO_OBEY=["rfc9309"]),
             arguments={"name": "</title><script>window.pwned=1</script>"},
         )
-    return seen, file
+    return Report(file, seen, {name: site.url for name, site in sites.items()})
 
 
 def complaints(browser: webdriver.Chrome) -> list[str]:
@@ -57,32 +95,45 @@ def complaints(browser: webdriver.Chrome) -> list[str]:
     return [entry["message"] for entry in browser.get_log("browser")]  # type: ignore[no-untyped-call]
 
 
-def test_a_hostile_site_shows_as_text(hostile: tuple[Crawl, Path], browser: webdriver.Chrome) -> None:
-    _, file = hostile
-    browser.get(file.as_uri())
-    assert browser.title == "robots.txt in the crawl of </title><script>window.pwned=1</script>"
-    assert browser.execute_script("return window.pwned") is None
-    assert browser.execute_script("return [document.scripts.length, document.images.length]") == [3, 0]
-    text = browser.find_element(By.TAG_NAME, "body").text
-    assert text.replace("\n", "").isprintable()
-    for shown in (
-        "Disallow: /</script><script>window.pwned=1</script>",
-        "Disallow: /<img/src=x/onerror=window.pwned=1>",
-        r"Disallow: /\u2028\u2029</title></style><svg/onload=window.pwned=1>",
-        r"Disallow: /\u202egnp.exe\u2066\x1b[31m\x07\x00",
-        "Disallow: /'\"&lt;&amp;\\u003c${pwned}$spider",
-    ):
-        assert shown in text
-    assert browser.execute_script('return performance.getEntriesByType("resource").length') == 0
-    assert complaints(browser) == []  # no error, and nothing blocked by the policy
+def column(browser: webdriver.Chrome, number: int) -> list[str]:
+    """The texts in a column of the table, from top to bottom."""
+    script = "return [...document.querySelectorAll(arguments[0])].map(c => c.firstChild?.textContent ?? '')"
+    return list(browser.execute_script(script, f"#rows tbody td:nth-child({number})"))
 
 
-def test_the_content_security_policy_blocks_scripts(
-    hostile: tuple[Crawl, Path], browser: webdriver.Chrome
-) -> None:
-    _, file = hostile
-    text = file.read_text("utf-8")
-    broken = file.with_name("broken.html")
+def status(browser: webdriver.Chrome) -> str:
+    return browser.find_element(By.ID, "status").text
+
+
+def fragment(browser: webdriver.Chrome) -> str:
+    return browser.current_url.partition("#")[2]
+
+
+def click(browser: webdriver.Chrome, selector: str) -> None:
+    browser.find_element(By.CSS_SELECTOR, selector).click()
+
+
+# Hostile sites
+
+
+def test_a_hostile_site_shows_as_text(report: Report, browser: webdriver.Chrome) -> None:
+    for part in ("", f"#file={report.sites['hostile']}"):
+        report.open(browser, part)
+        assert browser.title == "robots.txt in the crawl of </title><script>window.pwned=1</script>"
+        assert browser.execute_script("return window.pwned") is None
+        assert browser.execute_script("return [document.scripts.length, document.images.length]") == [2, 0]
+        browser.execute_script("document.querySelectorAll('details').forEach(one => { one.open = true })")
+        text = browser.find_element(By.TAG_NAME, "body").text
+        assert text.replace("\n", "").isprintable()
+        for shown in SHOWN:
+            assert shown in text
+        assert browser.execute_script('return performance.getEntriesByType("resource").length') == 0
+        assert complaints(browser) == []  # no error, and nothing blocked by the policy
+
+
+def test_the_content_security_policy_blocks_scripts(report: Report, browser: webdriver.Chrome) -> None:
+    broken = report.file.with_name("broken.html")
+    text = report.file.read_text("utf-8")
     broken.write_text(text.replace("<main>", "<main><script>window.pwned=1</script>"), "utf-8")
     browser.get(broken.as_uri())
     assert browser.execute_script("return window.pwned") is None
@@ -90,215 +141,314 @@ def test_the_content_security_policy_blocks_scripts(
     assert "Content Security Policy" in complaint
 
 
-def test_a_hostile_site_is_text_in_json_and_log_too(hostile: tuple[Crawl, Path]) -> None:
-    seen, file = hostile
-    data = file.with_suffix(".json").read_bytes()
+def test_a_hostile_site_is_text_in_json_and_log_too(report: Report) -> None:
+    data = report.file.with_suffix(".json").read_bytes()
     assert data.isascii()
-    causes = {cause["text"] for cause in json.loads(data)["dropped_most"]}
-    assert r"/\u202egnp.exe\u2066\x1b[31m\x07\x00" in causes
-    summary = seen.log.partition("INFO: robots.txt in this crawl (")[2].partition(
-        "INFO: The robots.txt report"
-    )[0]
-    assert summary.count("Disallow: ") == len(HOSTILE)
+    assert {rule["text"] for rule in json.loads(data)["rules"]} >= set(SHOWN)
+    summary = report.seen.log.partition("INFO: robots.txt in this crawl (")[2].partition("INFO: The robots")[
+        0
+    ]
+    assert "to do: 1 site answered with a refusal" in summary
     assert summary.replace("\n", "").isprintable()
+
+
+# What to do, why requests were dropped, how the crawl was set
+
+
+def test_each_entry_leads_to_its_sites(report: Report, browser: webdriver.Chrome) -> None:
+    report.open(browser)
+    entries = browser.find_elements(By.CSS_SELECTOR, "[aria-labelledby=to-do] li")
+    said = [entry.text for entry in entries]
+    assert [text.partition(":")[0] for text in said] == [
+        "1 site answered with a refusal such as 403, so nothing was fetched (1 request dropped)",
+        "1 site meant to forbid more to this robot, but made a mistake",
+        "1 site had rules that the readings see differently, and all were obeyed",
+    ]
+    for entry, name in zip(entries, ("shut", "village", "town"), strict=True):
+        sites, docs = entry.find_elements(By.TAG_NAME, "a")
+        assert (docs.get_attribute("href") or "").startswith("https://scrapy-norobots.readthedocs.io/")
+        sites.click()
+        expected = [report.sites[name]]
+        WebDriverWait(browser, 60).until(lambda _: column(browser, 1) == expected)  # noqa: B023
+    browser.back()
+    browser.back()
+    WebDriverWait(browser, 60).until(lambda _: column(browser, 1) == [report.sites["shut"]])
+    assert browser.find_element(By.ID, "show").get_property("value") == "refused"
+    click(browser, ".outcomes a")
+    WebDriverWait(browser, 60).until(lambda _: status(browser) == "1–4 of 4")
+    assert set(column(browser, 2)) == {"rules"}
+
+
+def test_causes_are_counted_over_sites_and_five_are_shown(report: Report, browser: webdriver.Chrome) -> None:
+    report.open(browser)
+    rows = browser.find_elements(By.CSS_SELECTOR, ".pair table tr")
+    assert [row.is_displayed() for row in rows] == 5 * [True] + (len(rows) - 5) * [False]
+    assert rows[0].text == "3 Disallow: /staff/ 2 sites"
+    click(browser, ".pair details details summary")
+    assert all(row.is_displayed() for row in rows)
+    rows[0].find_element(By.TAG_NAME, "a").click()
+    WebDriverWait(browser, 60).until(lambda _: len(column(browser, 1)) == 2)
+    assert set(column(browser, 1)) == {report.sites["town"], report.sites["village"]}
+
+
+def test_the_page_says_how_the_crawl_was_set(report: Report, browser: webdriver.Chrome) -> None:
+    report.open(browser)
+    click(browser, "#setup summary")
+    said = browser.find_element(By.ID, "setup").text
+    for part in (
+        "rules are chosen for Scrapy",
+        "StrictRobotParser and ",
+        "koster1996",
+        "NOROBOTS_RETRY_CLOSED 0",
+    ):
+        assert part in said
+
+
+def test_a_crawl_with_nothing_to_do_says_so(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    with Site("User-agent: *\nDisallow: /a\n") as site:
+        seen = crawl(f"{site.url}/", settings=with_report(file))
+    Report(file, seen, {}).open(browser)
+    assert browser.find_element(By.CSS_SELECTOR, "[aria-labelledby=to-do] ul").text == "Nothing."
+    assert "None were." in browser.find_element(By.CSS_SELECTOR, ".pair").text
+
+
+def test_a_dry_run_never_says_that_requests_were_dropped(tmp_path: Path) -> None:
+    with Site("User-agent: *\nDisallow: /a\n") as site, Site(Answer(status=403)) as shut:
+        settings = with_report(tmp_path / "report.html", NOROBOTS_DRY_RUN=True)
+        crawl(f"{site.url}/a", f"{shut.url}/", settings=settings)
+    page = (tmp_path / "report.html").read_text().partition("<script")[0]
+    said = re.sub(r"<[^>]*>", "\n", page.partition("<body>")[2])
+    assert [line.strip() for line in re.findall(r".*drop.*", said, re.IGNORECASE)] == [
+        "A dry run: nothing was dropped.",
+        "requests would be dropped",
+        "answered with a refusal such as 403, so nothing was fetched (1 request would be dropped):",
+        "Why requests would be dropped",
+        "Would be dropped",
+        "Would be dropped",
+    ]
+
+
+# The table
 
 
 def many(count: int) -> dict[str, Any]:
     """Facts of an invented crawl of many origins; the last one has the most drops."""
-    row = {"source": "network", "ignored_lines": 0, "findings": "", "detail": ""}
-    return {
-        "crawl": {
-            "generator": "", "spider": "town", "reason": "finished", "dry_run": False,
-            "started": "2030-01-02T03:04:05+00:00", "finished": "2030-01-02T03:04:05+00:00",
-        },
-        "requests": dict.fromkeys(
-            ("passed", "dropped", "overridden", "waited", "came_back", "given_up", "left"), 0
-        ),
-        "origins": count + 5,
-        "outcomes": [],
-        "sources": {},
-        "slowest": None,
-        "causes": 0,
-        "dropped_most": [],
-        "dropped_most_short_by": 0,
-        "rows": [
-            {
-                "origin": f"http://town{number:06}.example", "outcome": ("rules", "open (4xx)")[number % 2],
-                "seconds": number % 1000 / 100, "requests": number, "dropped": number,
-                "crawl_delay": 0.0, **row,
-            }
-            for number in range(count)
-        ],
-        "rows_left_out": 5,
-        "files": [],
-    }  # fmt: skip
+    counters = Counters(count)
+    for number in range(count):
+        at = access(number, (200, 404, 503)[number % 3])
+        event = Load(at, None, "network", number % 1000 / 100, Request(at.snapshot.url), "FooBot")
+        counters.load(event, Examined(3, "nul (line 7)"))
+        counters.rows[at.snapshot.origin].dropped = number
+    crawl = dict.fromkeys(("generator", "spider", "reason", "robot", "token", "status_policy"), "x")
+    times = dict.fromkeys(("started", "finished"), "2030-01-02T03:04:05+00:00")
+    setup = {"dry_run": False, "readings": ["x"], "settings": {}, "versions": {}}
+    return {**facts_of(counters, {**crawl, **times, **setup}), "rows_left_out": 5}
 
 
 @pytest.fixture(scope="module")
-def long_list(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def long_list(tmp_path_factory: pytest.TempPathFactory) -> Report:
     file = tmp_path_factory.mktemp("long") / "report.html"
-    file.write_text(to_html(many(100_000)), "utf-8")
-
-    return file
-
-
-def column(browser: webdriver.Chrome, number: int) -> list[str]:
-    """The texts in a column of the table, from top to bottom."""
-    script = "return [...document.querySelectorAll(arguments[0])].map(cell => cell.firstChild.textContent)"
-    return list(browser.execute_script(script, f"#rows-table tbody td:nth-child({number})"))
+    file.write_text(to_html(many(10_000)), "utf-8")
+    return Report(file, Crawl([], [], {}, {}, ""), {})
 
 
-def status(browser: webdriver.Chrome) -> str:
-    return browser.find_element(By.ID, "status").text
-
-
-def test_100000_origins_are_shown_a_hundred_at_a_time(browser: webdriver.Chrome, long_list: Path) -> None:
-    browser.get(long_list.as_uri())
-    assert status(browser) == "1–100 of 100,000"
-    assert column(browser, 1)[:2] == ["http://town099999.example", "http://town099998.example"]
+def test_10000_sites_are_shown_a_hundred_at_a_time(browser: webdriver.Chrome, long_list: Report) -> None:
+    assert long_list.file.stat().st_size < 2_000_000  # to which 1 MiB of robots.txt files may come
+    long_list.open(browser)
+    assert status(browser) == "1–100 of 10,000"
+    assert column(browser, 1)[:2] == ["http://town9999.example", "http://town9998.example"]
     assert len(column(browser, 1)) == 100
-    assert "5 more are counted above, but not listed" in browser.find_element(By.TAG_NAME, "body").text
-    browser.find_element(By.ID, "next").click()
-    assert status(browser) == "101–200 of 100,000"
-    assert column(browser, 6)[0] == "99,899"
-    browser.find_element(By.ID, "previous").click()
-    assert status(browser) == "1–100 of 100,000"
+    assert browser.find_element(By.CSS_SELECTOR, "#rows td:last-child").text == "3\nnul (line 7)"
+    assert "5 more are only counted" in browser.find_element(By.TAG_NAME, "main").text
+    click(browser, "#next")
+    assert status(browser) == "101–200 of 10,000"
+    assert column(browser, 5)[0] == "9,899"
+    click(browser, "#previous")
+    assert status(browser) == "1–100 of 10,000"
     assert not browser.find_element(By.ID, "previous").is_enabled()
 
 
-def test_the_table_has_a_column_for_crawl_delay_only_if_there_is_one(
-    browser: webdriver.Chrome, tmp_path: Path
-) -> None:
-    facts = many(3)
-    headers: list[list[str]] = []
-    for delay in (0.0, 2.5):
-        facts["rows"][1]["crawl_delay"] = delay
-        file = tmp_path / "report.html"
+def test_columns_in_which_all_sites_are_alike_are_left_out(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    facts, file = many(3), tmp_path / "report.html"
+    optional = ["Source", "Crawl-delay", "Lines without effect"]
+    for row in facts["rows"]:
+        row["ignored_lines"] = 0
+    wanted: list[str]
+    for wanted in ([], optional):
         file.write_text(to_html(facts), "utf-8")
         browser.get(file.as_uri())
-        headers.append([head.text for head in browser.find_elements(By.CSS_SELECTOR, "#rows-table th")])
-        assert column(browser, 7) == (["", "2.5 s", ""] if delay else [""] * 3)
-        assert column(browser, 8) == ([""] * 3 if delay else [])
-        assert complaints(browser) == []
-    assert headers[0] == [name for name in headers[1] if name != "Crawl-delay"]
-    assert headers[1][6] == "Crawl-delay"
+        headers = [head.text for head in browser.find_elements(By.CSS_SELECTOR, "#rows th")]
+        assert [head for head in headers if head in optional] == wanted
+        facts["rows"][1] |= {"source": "store", "crawl_delay": 2.5, "ignored_lines": 2}
+    assert (
+        column(browser, 7) == ["0.00", "2.5 s", "0.00"] or "2.5 s" in browser.find_element(By.ID, "rows").text
+    )
+    assert complaints(browser) == []
 
 
-def test_the_list_is_sorted_by_click_and_by_key(browser: webdriver.Chrome, long_list: Path) -> None:
-    browser.get(long_list.as_uri())
-    by_origin, *_, by_seconds = browser.find_elements(By.CSS_SELECTOR, "thead button")[:4]
+def test_the_list_is_sorted_by_click_and_by_key(browser: webdriver.Chrome, long_list: Report) -> None:
+    long_list.open(browser)
+    by_origin, _, by_seconds = browser.find_elements(By.CSS_SELECTOR, "#rows th button")[:3]
     by_seconds.click()
-    assert set(column(browser, 4)) == {"9.99 s"}
+    assert column(browser, 3)[0] == "9.99 s"
     by_seconds.send_keys(Keys.ENTER)
-    assert set(column(browser, 4)) == {"0.00 s"}
+    assert column(browser, 3)[0] == "0.00 s"
     by_origin.send_keys(Keys.SPACE)
-    assert column(browser, 1)[0] == "http://town000000.example"
+    assert column(browser, 1)[0] == "http://town0.example"
     sorted_by = browser.find_elements(By.CSS_SELECTOR, "th[aria-sort]")
     assert [(header.text.split()[0], header.get_attribute("aria-sort")) for header in sorted_by] == [
-        ("Origin", "ascending")
+        ("Site", "ascending")
     ]
 
 
-def test_the_list_is_filtered_by_text_and_by_outcome(browser: webdriver.Chrome, long_list: Path) -> None:
-    browser.get(long_list.as_uri())
-    field = browser.find_element(By.ID, "filter")
-    field.send_keys("TOWN0123")
-    assert status(browser) == "1–100 of 100"
-    choice = browser.find_element(By.ID, "outcome")
-    choice.send_keys("open")
-    assert status(browser) == "1–50 of 50"
+def test_the_fragment_keeps_what_is_shown(browser: webdriver.Chrome, long_list: Report) -> None:
+    long_list.open(browser)
+    browser.find_element(By.ID, "filter").send_keys("TOWN12")
+    assert status(browser) == "1–100 of 111"
+    browser.find_element(By.ID, "show").send_keys("open")
+    assert status(browser) == "1–36 of 36"
     assert set(column(browser, 2)) == {"open (4xx)"}
-    field.send_keys("no such")
+    click(browser, "#rows th button")
+    shown = fragment(browser)
+    assert shown == "q=TOWN12&show=open+%284xx%29&sort=origin"
+    first = column(browser, 1)
+    long_list.open(browser, f"#{shown}")
+    assert column(browser, 1) == first
+    assert browser.find_element(By.ID, "filter").get_property("value") == "TOWN12"
+    browser.find_element(By.ID, "filter").send_keys("no such")
     assert status(browser) == "none"
+    long_list.open(browser, "#show=nonsense&page=999&sort=-nonsense&file=no")
+    assert status(browser) == "9,901–10,000 of 10,000"
 
 
-def test_the_pages_of_the_list_can_be_turned_below_it_too(
-    browser: webdriver.Chrome, long_list: Path, tmp_path: Path
+def test_the_csv_has_what_the_table_shows(
+    browser: webdriver.Chrome, long_list: Report, tmp_path: Path
 ) -> None:
-    browser.get(long_list.as_uri())
-    said, previous, following = browser.find_elements(By.CSS_SELECTOR, "#below .pager > *")
-    following.click()
-    assert said.text == status(browser) == "101–200 of 100,000"
-    previous.click()
-    assert said.text == "1–100 of 100,000"
-    assert not previous.is_enabled()
-    file = tmp_path / "report.html"
-    file.write_text(to_html(many(100)), "utf-8")
-    browser.get(file.as_uri())
-    assert not browser.find_element(By.CSS_SELECTOR, "#below .pager").is_displayed()
+    where = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", where)
+    long_list.open(browser, "#q=town12&sort=origin")
+    click(browser, "#csv")
+    file = tmp_path / "robots.csv"
+    WebDriverWait(browser, 60).until(lambda _: file.exists())
+    with file.open(newline="") as lines:
+        head, *rows = csv.reader(lines)
+    assert " ".join(head) == "origin outcome seconds requests dropped ignored_lines detail findings"
+    assert len(rows) == 111
+    assert [row[0] for row in rows[:100]] == column(browser, 1)
+    assert rows[0][1:6] == ["rules", "0.12", "0", "12", "3"]
+    assert rows[0][7] == "nul (line 7)"
 
 
-def test_findings_are_in_words(browser: webdriver.Chrome, tmp_path: Path) -> None:
-    kinds = [kind for kind, (severity, *_) in KINDS.items() if severity is Severity.ERROR]
-    facts = many(1)
-    facts["rows"][0]["findings"] = ", ".join(
-        f"{kind} (line {line})" for line, kind in enumerate((*kinds, MISPLACED)) if kind != "robots-txt"
+def test_a_row_can_be_copied(report: Report, browser: webdriver.Chrome) -> None:
+    report.open(browser, "#sort=origin&show=rules")
+    copied = browser.execute_script(
+        "getSelection().selectAllChildren(document.querySelector('#rows tbody tr'));"
+        "return getSelection().toString()"
     )
-    file = tmp_path / "report.html"
-    file.write_text(to_html(facts), "utf-8")
-    browser.get(file.as_uri())
-    text = browser.find_element(By.CSS_SELECTOR, "#rows-table tbody td:last-child").text
-    assert text.startswith("misspelt field (line 0), NUL characters (line 1), neither a field nor a ")
+    origin, outcome, *_ = re.split(r"[\t\n]+", copied)
+    assert (origin, outcome) == (column(browser, 1)[0], "rules")
 
 
-def test_a_dry_run_never_says_that_requests_were_dropped(tmp_path: Path) -> None:
-    with Site("User-agent: *\nDisallow: /a\n") as site:
-        settings = with_report(tmp_path / "report.html", NOROBOTS_DRY_RUN=True)
-        crawl(f"{site.url}/a", settings=settings)
-    page = (tmp_path / "report.html").read_text().partition("<script")[0]
-    said = re.sub(r"<[^>]*>", "", page.partition("<body>")[2])
-    assert re.findall(r".*drop.*", said, re.IGNORECASE) == [
-        "A dry run: nothing was dropped.",
-        "requests would be dropped1",
-        "Most frequent causes of would-be drops",
-        "Would be dropped",
-        "Would dropLineText",
-    ]
+# The file behind a site
 
 
-def test_causes_that_are_not_shown_are_counted(tmp_path: Path) -> None:
-    facts = many(0)
-    facts["requests"]["dropped"] = 1_150
-    facts["causes"] = 150
-    cause = {"origin": "http://town.example", "line": 1, "text": "/", "robot": None}
-    facts["dropped_most"] = [{**cause, "count": 50 if number < 12 else 6} for number in range(100)]
-    assert "and 138 other causes: 550 requests" in to_html(facts)
-    facts["causes"] = 12
-    assert "other cause" not in to_html(facts)
+def line(browser: webdriver.Chrome, number: int) -> tuple[str, str, set[str]]:
+    """Return what stands before and in a line, and its classes."""
+    row = browser.find_element(By.ID, f"line-{number}")
+    drops, _, text = row.find_elements(By.XPATH, "*")
+    return drops.text, text.text, set((row.get_attribute("class") or "").split())
+
+
+def test_a_row_opens_the_file_as_its_reader_saw_it(report: Report, browser: webdriver.Chrome) -> None:
+    facts = json.loads(report.file.with_suffix(".json").read_text())
+    (town,) = (file for file in facts["files"] if file["origin"] == report.sites["town"])
+    assert (town["lines"], town["drops"]) == (ROBOTS.splitlines(), {"3": 2, "5": 0})
+    report.open(browser)
+    browser.find_element(By.LINK_TEXT, report.sites["town"]).click()
+    WebDriverWait(browser, 60).until(lambda _: browser.find_element(By.ID, "file").is_displayed())
+    assert browser.find_element(By.ID, "file-title").text == f"{report.sites['town']}/robots.txt"
+    about = browser.find_element(By.ID, "file-about").text
+    assert about.startswith(
+        "As read for Scrapy by StrictRobotParser and ProtegoRobotParser. 1 dropped, but not "
+    )
+    assert line(browser, 1) == ("", "# of a town", set())
+    drops, text, classes = line(browser, 2)
+    assert (drops, classes) == ("", {"applies"})
+    assert "the record for Scrapy" in text
+    assert line(browser, 3) == ("2", "Disallow: /staff/", {"applies", "dropped"})
+    assert "Another reading: ProtegoRobotParser allows /staff/open." in line(browser, 4)[1]
+    drops, text, classes = line(browser, 5)
+    assert drops == "0"
+    assert "Another reading: ProtegoRobotParser forbids /x.gif." in text
+    drops, text, classes = line(browser, 7)
+    assert (drops, classes) == ("", {"idle"})
+    assert "No effect: " in text
+    assert "Write 'Disallow: /attic/'." in text
+    docs = browser.find_element(By.CSS_SELECTOR, "#line-7 a").get_attribute("href") or ""
+    assert docs.endswith("/standard.html#findings:~:text=misspelt-field")
+    assert complaints(browser) == []
+
+
+def test_a_site_without_a_file_opens_nothing(report: Report, browser: webdriver.Chrome) -> None:
+    report.open(browser)
+    links = {link.text for link in browser.find_elements(By.CSS_SELECTOR, "#rows a")}
+    assert links == {url for name, url in report.sites.items() if name != "shut"}
+
+
+def test_a_file_is_opened_and_closed_by_keys_and_has_a_link(
+    report: Report, browser: webdriver.Chrome
+) -> None:
+    report.open(browser, "#sort=origin")
+    link = browser.find_element(By.LINK_TEXT, report.sites["town"])
+    link.send_keys(Keys.ENTER)
+    dialog = browser.find_element(By.ID, "file")
+    WebDriverWait(browser, 60).until(lambda _: dialog.is_displayed())
+    active = browser.switch_to.active_element
+    assert active.get_attribute("id") == "close"
+    active.send_keys(Keys.TAB)
+    assert "file-scroll" in (browser.switch_to.active_element.get_attribute("class") or "")
+    shown = fragment(browser)
+    browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+    WebDriverWait(browser, 60).until(lambda _: fragment(browser) == "sort=origin")
+    assert not dialog.is_displayed()
+    assert browser.switch_to.active_element == link
+    report.open(browser, f"#{shown}")
+    assert browser.find_element(By.ID, "file-title").text == f"{report.sites['town']}/robots.txt"
+    click(browser, "#close")
+    WebDriverWait(browser, 60).until(lambda _: fragment(browser) == "sort=origin")
+
+
+# The looks
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_the_page_fits_and_can_be_read(
-    browser: webdriver.Chrome, hostile: tuple[Crawl, Path], scheme: str, width: int
+@pytest.mark.parametrize("width", [400, 1300])
+def test_the_page_and_its_files_fit_and_can_be_read(
+    browser: webdriver.Chrome, report: Report, scheme: str, width: int
 ) -> None:
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    browser.get(hostile[1].as_uri())
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-    wide = "return [...document.querySelectorAll('main *')].filter(e => e.scrollWidth > e.clientWidth + 1"
-    assert browser.execute_script(f"{wide} && getComputedStyle(e).overflowX == 'auto').map(e => e.id)") == []
-    assert browser.find_element(By.CSS_SELECTOR, "th[data-column=dropped]").is_displayed()
-    colours = browser.execute_script(
-        "const style = getComputedStyle(document.body); return [style.color, style.backgroundColor]"
-    )
-    ink, paper = (sum(map(int, re.findall(r"\d+", colour))) for colour in colours)
-    assert (ink > paper) == (scheme == "dark")
-    assert abs(ink - paper) > 400
-
-
-def test_the_log_has_ten_causes_and_bars_match_their_counts(tmp_path: Path) -> None:
-    paths = [f"/{letter}/" for letter in "abcdefghijkl"]
-    robots = "User-agent: *\n" + "".join(f"Disallow: {path}\n" for path in paths)
-    with Site(robots) as site:
-        urls = [f"{site.url}{path}{n}" for count, path in enumerate(paths, 1) for n in range(count)]
-        seen = crawl(*urls, settings=with_report(tmp_path / "report.html"))
-    summary = [
-        path for path in paths if f"'Disallow: {path}'" in seen.log.partition("robots.txt in this crawl")[2]
-    ]
-    assert summary == paths[2:]
-    page = (tmp_path / "report.html").read_text()
-    widths = [float(width) for width in re.findall(r'<rect[^>]* width="([\d.]+)%"', page)]
-    assert {round(100 * count / 12) for count in range(3, 13)} <= {round(width) for width in widths}
+    for part in ("", f"#file={report.sites['hostile']}", f"#file={report.sites['town']}"):
+        report.open(browser, part, width)
+        name = "file" if part else "list"
+        left, top, right, bottom, wide = browser.execute_script(
+            "const box = document.getElementById(arguments[0]).getBoundingClientRect();"
+            "const wide = [...document.querySelectorAll('*')].filter(e => e.scrollWidth > e.clientWidth + 1"
+            " && getComputedStyle(e).overflowX == 'auto').map(e => e.className);"
+            "return [box.left, box.top, box.right, box.bottom, wide]",
+            name,
+        )
+        assert left >= 0
+        assert right <= width
+        assert top < 750  # the table begins on the first screen
+        assert bottom <= 850 or not part
+        assert wide == []
+        ink, paper = browser.execute_script(
+            "const style = getComputedStyle(document.getElementById(arguments[0]).closest('dialog, body'));"
+            "return [style.color, style.backgroundColor].map(colour =>"
+            " colour.match(/[0-9]+/g).reduce((sum, part) => sum + Number(part), 0))",
+            name,
+        )
+        assert (ink > paper) == (scheme == "dark")
+        assert abs(ink - paper) > 400

@@ -161,7 +161,7 @@ def test_a_request_is_dropped_if_a_statement_says_no_to_a_purpose(mode: str) -> 
     )
     assert drops["/diary"].text.endswith(why)
     assert seen.log_lines("Forbidden by robots.txt", "/diary", why)
-    assert seen.log_lines(f"1 dropped at {site.url}: {why}")
+    assert seen.log_lines(f"1 dropped at {site.url}: line 11, 'Content-Usage: /diary ai-use=n'")
     assert seen.stats["norobots/forbidden_by/UsageStatements"] == 1
     assert seen.stats["norobots/forbidden_by/StrictRobotParser"] == 1
     assert lines(seen.notes["/"]) == [1, 4]  # they are read, too

@@ -1,79 +1,184 @@
-"""The counts of a crawl: exact totals, and bounded memory for any number of origins and rules."""
+"""The counts of a crawl: exact totals, bounded memory for any number of origins and rules, and plain data."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from scrapy import Request
 
-from scrapy_norobots.features.report.counters import Cause, Counters, Outcome
-from scrapy_norobots.features.report.facts import facts_of
+from scrapy_norobots.events import Load
+from scrapy_norobots.features.report import counters as counters_module
+from scrapy_norobots.features.report.counters import Counters, Facts, Outcome, facts_of
+from scrapy_norobots.features.report.listing import NOTHING, PATTERNS, TYPOS, Examined
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.snapshot import Snapshot
-from scrapy_norobots.standard import Origin, RobotsTxt
+from scrapy_norobots.standard import Decision, Origin, Reason, RobotsTxt, Rule, Verdict
 
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
-RULES = b"User-agent: *\nDisallow: /back/\n"
+RULES = "User-agent: *\nDisallow: /back/\n"
+CRAWL = {"spider": "town", "dry_run": False}
 
 
 def origin(number: int) -> Origin:
     return Origin("http", f"town{number}.example", 80)
 
 
-def access(number: int, status: int | None = 200, previous: Access | None = None) -> Access:
-    snapshot = Snapshot(origin(number), origin(number).robots_url, 0.0, status, body=RULES)
+def access(
+    number: int = 0, status: int | None = 200, previous: Access | None = None, *, body: str = RULES
+) -> Access:
+    snapshot = Snapshot(origin(number), origin(number).robots_url, 0.0, status, body=body.encode())
     return JUDGE.judge(snapshot, previous)
 
 
-def load(counters: Counters, now: Access, previous: Access | None = None, seconds: float = 0.1) -> None:
-    counters.load(now, previous, "network", seconds, None)
+def load(
+    counters: Counters,
+    now: Access,
+    previous: Access | None = None,
+    seconds: float = 0.1,
+    examined: Examined = NOTHING,
+    source: str = "network",
+) -> None:
+    request = Request(now.snapshot.origin.robots_url)
+    counters.load(Load(now, previous, source, seconds, request, "FooBot"), examined)
 
 
-def drop(counters: Counters, at: Access, path: str = "/back/") -> None:
-    counters.drop(at.decide(f"{at.snapshot.origin}{path}", "FooBot"), at)
+def drop(counters: Counters, at: Access, path: str = "/back/", times: int = 1) -> None:
+    for _ in range(times):
+        counters.drop(at.decide(f"{at.snapshot.origin}{path}", "FooBot"), at)
 
 
-def count_causes(stream: Iterable[int], size: int) -> Counters:
-    counters = Counters(0, causes_max=size)
-    for line in stream:
-        counters.add_cause(Cause("http://town.example", line, "/"))
-        assert len(counters.causes) <= size
+def busy() -> Counters:
+    """Return the counts of a crawl that met some of everything."""
+    counters = Counters(10)
+    town, shut = access(), access(1, 503)
+    faulty = Examined(3, "no-colon (line 1)", "", frozenset({TYPOS, PATTERNS}))
+    load(counters, town, seconds=0.25, examined=faulty)
+    load(counters, shut, seconds=1.23412)
+    load(counters, access(2, 404), source="store")
+    load(counters, access(3, 404))
+    for _ in range(5):
+        counters.add_pass(origin(0))
+    drop(counters, town, times=2)
+    drop(counters, shut, "/", 3)
+    counters.add_crawl_delay(origin(0), 2.5, is_new=True)
+    counters.add_usage(origin(0), {"content-signal", "no to ai-train", "no to search"}, ["search"])
+    counters.requests["overridden"] = 1
     return counters
 
 
-@given(st.lists(st.integers(0, 30)), st.integers(1, 12))
-def test_errors_of_counts_of_causes_are_within_short_by(stream: list[int], size: int) -> None:
-    counters = count_causes(stream, size)
-    kept = {cause.line: count for cause, count in counters.causes.items()}
-    for line, count in Counter(stream).items():
-        assert count - counters.short_by <= kept.get(line, 0) <= count
-    assert counters.short_by * size <= 2 * len(stream)
+def test_all_that_was_counted_is_in_the_data() -> None:
+    said = facts_of(busy(), CRAWL)
+    waited = dict.fromkeys(("waited", "came_back", "given_up", "left"), 0)
+    assert said["requests"] == {"passed": 5, "dropped": 5, "overridden": 1, **waited}
+    assert (said["origins"], said["rows_left_out"]) == (4, 0)
+    assert said["outcomes"] == [
+        {"kind": "open", "key": "4xx", "stale": False, "text": "open (4xx)", "origins": 2},
+        {"kind": "rules", "key": "rules", "stale": False, "text": "rules", "origins": 1},
+        {"kind": "closed", "key": "5xx", "stale": False, "text": "closed (5xx)", "origins": 1},
+    ]
+    assert list(said["sources"].items()) == [("network", 3), ("store", 1)]
+    assert said["slowest"] == {"origin": "http://town1.example", "seconds": 1.234}
+    assert said["patterns"] == {"files": 1, "first": "http://town0.example/robots.txt"}
+    assert said["usage"] == {"content-signal": 1, "no to ai-train": 1, "no to search": 1}
+    assert said["crawl_delays"] == {
+        "files": 1,
+        "longest": {"origin": "http://town0.example", "seconds": 2.5},
+    }
+    assert [tuple(cause.values()) for cause in said["dropped_most"]] == [
+        ("http://town1.example", "status", None, "closed (5xx)", None, 3),
+        ("http://town0.example", "rule", 2, "/back/", None, 2),
+    ]
+    assert [row["origin"] for row in said["rows"]][:2] == ["http://town1.example", "http://town0.example"]
+    assert said["rows"][1] == {
+        "origin": "http://town0.example",
+        "outcome": "rules",
+        "source": "network",
+        "seconds": 0.25,
+        "requests": 7,
+        "dropped": 2,
+        "crawl_delay": 2.5,
+        "ignored_lines": 3,
+        "findings": "no-colon (line 1)",
+        "marks": ["patterns", "refusals", "typos"],
+        "detail": "http://town0.example/robots.txt answered 200",
+    }
+    assert json.loads(json.dumps(said)) == said
 
 
-def test_counts_of_causes_that_fit_are_exact_and_in_order() -> None:
-    counters = count_causes((3, 1, 2, 2, 1, 3), 3)
-    assert [(cause.line, count) for cause, count in counters.most_common_causes()] == [(1, 2), (2, 2), (3, 2)]
-    assert counters.short_by == 0
+def test_rules_are_counted_over_sites() -> None:
+    counters = Counters(10)
+    for number in range(4):
+        now = access(number, body=RULES + "Disallow: /a/\n", status=503 if number == 3 else 200)
+        load(counters, now)
+        drop(counters, now, "/back/1", number + 1)
+        drop(counters, now, "/a/")
+    sites = [f"http://town{number}.example" for number in range(4)]
+    rule = {"robot": None, "is_line": True, "line": None}
+    closed = {**rule, "is_line": False, "text": "closed (5xx)"}
+    assert facts_of(counters, CRAWL)["rules"] == [
+        {**rule, "text": "Disallow: /back/", "requests": 6, "origins": [sites[2], sites[1], sites[0]]},
+        {**closed, "requests": 5, "origins": [sites[3]]},
+        {**rule, "text": "Disallow: /a/", "requests": 3, "origins": sites[:3]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reason", "parser", "value", "shown"),
+    [
+        (Reason.RULE, "Rfc9309RobotParser", "/*.gif$", "Disallow: /*.gif$"),
+        (Reason.STATEMENT, "UsageStatements", "Content-Signal: search=no", "Content-Signal: search=no"),
+    ],
+)
+def test_each_decision_with_a_line_counts_there(reason: Reason, parser: str, value: str, shown: str) -> None:
+    counters = Counters(10)
+    rule = Rule(7, value)
+    decision = Decision(Verdict.FORBIDDEN, "http://x/", "FooBot", reason, rule, detail="why", parser=parser)
+    counters.drop(decision, access())
+    (cause,) = facts_of(counters, CRAWL)["rules"]
+    assert (cause["text"], cause["line"], cause["is_line"]) == (shown, 7, True)
+    assert counters.drops() == {"http://town0.example": {rule: 1}}
+
+
+def test_a_parser_without_lines_is_one_cause_for_all_sites() -> None:
+    counters = Counters(10)
+    for number in range(2):
+        decision = Decision(
+            Verdict.FORBIDDEN, "http://x/", "FooBot", Reason.PARSER, detail=f"{number}", parser="Other"
+        )
+        counters.drop(decision, access(number))
+    (cause,) = facts_of(counters, CRAWL)["rules"]
+    assert (cause["text"], cause["line"], len(cause["origins"])) == ("as read by Other", None, 2)
+
+
+def test_causes_beyond_the_first_5000_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counters_module, "_CAUSES_MAX", 2)
+    counters = Counters(0)
+    for number in (0, 1, 2, 2, 0, 3):
+        drop(counters, access(number))
+    said = facts_of(counters, CRAWL)
+    assert [(cause["origin"], cause["count"]) for cause in said["dropped_most"]] == [
+        ("http://town0.example", 2),
+        ("http://town1.example", 1),
+    ]
+    assert (said["causes"], said["dropped_other"], said["requests"]["dropped"]) == (2, 3, 6)
 
 
 @pytest.mark.parametrize("rows_max", [0, 1, 1_000])
 def test_20000_origins_keep_at_most_rows_max_rows(rows_max: int) -> None:
-    counters = Counters(rows_max, causes_max=500)
+    counters = Counters(rows_max)
     most = 0
     for number in range(20_000):
         now = access(number, (200, 404, 503, None)[number % 4])
         load(counters, now, seconds=number % 7)
         if now.forbids(now.snapshot.origin, "/back/", "FooBot"):
-            for _ in range(3 if number % 2_000 == 0 else 1):
-                drop(counters, now)
-        most = max(most, len(counters.rows), len(counters.causes))
-    assert most == max(rows_max, 500)
-    assert counters.origins == 20_000 == len(counters.rows) + counters.left_out
+            drop(counters, now, times=3 if number % 2_000 == 0 else 1)
+        most = max(most, len(counters.rows))
+    assert most == rows_max
+    assert len(counters.causes) == 5_000
     assert counters.outcomes == {
         Outcome("rules", "rules", False): 5_000,
         Outcome("open", "4xx", False): 5_000,
@@ -83,25 +188,28 @@ def test_20000_origins_keep_at_most_rows_max_rows(rows_max: int) -> None:
     assert counters.requests["dropped"] == 15_020
     # Rows without a drop are newer than the last eviction.
     assert all(row.dropped or int(at.host[4:-8]) > 19_000 for at, row in counters.rows.items())
+    said = facts_of(counters, CRAWL)
+    assert said["origins"] == 20_000 == len(said["rows"]) + said["rows_left_out"]
+    assert {entry["kind"]: entry["requests"] for entry in said["to_do"]} == {
+        "failed": 5_000,
+        "unanswered": 5_000,
+    }
     if rows_max == 1_000:
-        busiest = {origin(number) for number in range(0, 20_000, 2_000)}
-        assert busiest <= counters.rows.keys()
-        facts = facts_of(counters, {})
-        assert len(facts["rows"]) + facts["rows_left_out"] == 20_000
+        assert {origin(number) for number in range(0, 20_000, 2_000)} <= counters.rows.keys()
 
 
 def test_a_refresh_moves_an_origin_from_one_outcome_to_another() -> None:
     for rows_max in (0, 10):
         counters = Counters(rows_max)
         first = access(1)
-        stale = access(1, 503, first)
-        load(counters, first, seconds=2.0)
-        load(counters, stale, first)
+        load(counters, first, seconds=2.0, examined=Examined(marks=frozenset({TYPOS})))
+        load(counters, access(1, 503, first), first, examined=Examined(marks=frozenset({TYPOS})))
         load(counters, access(2, 404))
         assert counters.origins == 2
         assert +counters.outcomes == {Outcome("rules", "rules", True): 1, Outcome("open", "4xx", False): 1}
         assert counters.sources == {"network": 3}
         assert counters.slowest == (origin(1), 2.0)
+        assert counters.marks == {TYPOS: 1}
 
 
 def test_an_origin_with_a_row_is_counted_once() -> None:
@@ -109,7 +217,8 @@ def test_an_origin_with_a_row_is_counted_once() -> None:
     load(counters, access(1))
     load(counters, access(1, 404))  # it was evicted from memory
     assert counters.origins == 1
-    assert +counters.outcomes == {Outcome("open", "4xx", False): 1}
+    said: Facts = facts_of(counters, CRAWL)
+    assert [outcome["text"] for outcome in said["outcomes"]] == ["open (4xx)"]
 
 
 def test_the_first_drop_gives_an_origin_a_row() -> None:
@@ -118,8 +227,7 @@ def test_the_first_drop_gives_an_origin_a_row() -> None:
     load(counters, first)
     load(counters, second)
     assert list(counters.rows) == [origin(2)]
-    drop(counters, first)
-    drop(counters, first)
+    drop(counters, first, times=2)
     assert {place: row.dropped for place, row in counters.rows.items()} == {origin(1): 2}
     for _ in range(3):
         counters.add_pass(origin(1))
@@ -128,14 +236,19 @@ def test_the_first_drop_gives_an_origin_a_row() -> None:
     assert counters.requests["passed"] == 4
 
 
-def test_long_texts_of_sites_are_shortened() -> None:
+def test_text_of_a_site_is_shortened_and_escaped() -> None:
     counters = Counters(10)
-    long = "/" + 50_000 * "x"
-    now = access(1)
-    body = f"User-agent: *\nDisallow: {long}\n".encode()
-    now = replace(now, rules=RobotsTxt.parse(body), note=50_000 * "x")
-    load(counters, now)
-    drop(counters, now, long)
-    ((cause, count),) = counters.most_common_causes()
-    assert (len(cause.text), count) == (200, 1)
-    assert len(counters.rows[origin(1)].detail) == 200
+    long = "/\x1b[31m\u202e" + 50_000 * "x"
+    body = f"User-agent: *\nDisallow: {long}\n"
+    now = replace(access(body=body), note=50_000 * "\u202e")
+    load(counters, now, examined=Examined(marks=frozenset({PATTERNS})))
+    drop(counters, now, "/%1B[31m%E2%80%AE" + 50_000 * "x")
+    said = facts_of(counters, CRAWL)
+
+    def texts(of: Any) -> list[str]:
+        if isinstance(of, (dict, list)):
+            return [text for part in (of.values() if isinstance(of, dict) else of) for text in texts(part)]
+        return [str(of)]
+
+    assert all(text.isprintable() and len(text) < 2_000 for text in texts(said))
+    assert said["dropped_most"][0]["text"].startswith(r"/\x1b[31m\u202exxx")

@@ -18,10 +18,10 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_norobots import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.events import Load
-from scrapy_norobots.features.report.crawl import CrawlReport, Examined
+from scrapy_norobots.features.report.crawl import CrawlReport
+from scrapy_norobots.features.report.listing import NOTHING, Examined
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
-from scrapy_norobots.rules.parser import AllRules
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api.log import spider_name
 from scrapy_norobots.settings import Config
@@ -30,7 +30,6 @@ from scrapy_norobots.standard import Decision, Origin, Reason, RobotsTxt, Verdic
 TIMES = Freshness(600, 86_400, 60, 7 * 86_400)
 RULES = b"User-agent: *\nDisallow: /back/\n"
 INEFFECTIVE = b"Disalow: /attic/\n"
-NOTHING = Examined()
 
 
 TOWN = SimpleNamespace(name="town")
@@ -168,64 +167,16 @@ def test_each_load_is_counted_by_what_it_came_to() -> None:
     assert stats(report) == {"norobots/origins/rules": 2, "norobots/origins/open": 1, "norobots/stale": 1}
 
 
-# What is found in a file
-
-
-@pytest.mark.parametrize(
-    ("line", "is_pattern"),
-    [
-        (b"Disallow: /*.pdf", True),
-        (b"\tdisallow :/a$ # the page alone", True),
-        (b"Disallow: /a # *", False),
-        (b"# Disallow: /*", False),
-        (b"Allow: /*", False),
-        (b"Disallow: /a\rUser-agent: *", False),
-        (b"Disallow:\n/*", False),
-        (b"* Disallow: /*", False),
-        (b"Disallow: /a # *\nDisallow: /b*", True),
-        (b"Sitemap: /*\rAllow: /$\rDisallow: /$", True),
-    ],
-)
-def test_a_pattern_is_a_star_or_dollar_in_a_disallow_line(line: bytes, is_pattern: bool) -> None:
-    body = b"User-agent: *\n" + line
-    assert crawl_report().examine(event(access(body=body))).has_pattern is is_pattern
-
-
-def test_patterns_are_counted_when_a_file_is_new_and_no_other_reading_knows_them() -> None:
-    report = crawl_report()
-    now = access(body=b"User-agent: *\nDisallow: /*\n")
-    assert now.rules is not None
-    both = replace(now, rules=AllRules((now.rules, now.rules)))
-    found = [report.examine(event(now, previous)).has_pattern for previous in (None, access(503), access())]
-    assert found == [True, True, False]
-    assert not report.examine(event(both)).has_pattern
-    load(report, now, None, report.examine(event(now)))
-    assert (report.counters.patterns, report.counters.first_pattern) == (1, URL)
-
-
-def test_a_site_without_rules_has_nothing_to_examine() -> None:
-    assert crawl_report().examine(event(access(503, body=INEFFECTIVE))) == NOTHING
+# Lines without effect
 
 
 def test_a_file_with_lines_without_effect_is_a_warning_once(caplog: pytest.LogCaptureFixture) -> None:
     report = crawl_report()
     now = access(body=INEFFECTIVE)
-    examined = report.examine(event(now))
     for previous in (None, now):
-        load(report, now, previous, examined)
+        load(report, now, previous, Examined.of(now, "FooBot"))
     (line,) = said(caplog)
     assert line.startswith(f"WARNING: {URL} has lines without effect: 1 of 1 Disallow line, ")
-
-
-@pytest.mark.parametrize("has_report", [False, True])
-def test_after_20_such_files_only_a_report_has_more_searched(has_report: bool, tmp_path: Path) -> None:
-    report = crawl_report(NOROBOTS_REPORT=str(tmp_path / "report.json") if has_report else "")
-    for number in range(20):
-        now = access(number=number, body=INEFFECTIVE)
-        examined = report.examine(event(now))
-        assert examined.ineffective is not None
-        load(report, now, None, examined)
-    assert (report.examine(event(access(number=20, body=INEFFECTIVE))).ineffective is not None) is has_report
 
 
 # Drops
@@ -249,7 +200,7 @@ def by_rule(parser: str = "") -> RobotsForbidden:
 )
 def test_a_drop_is_counted_by_what_forbids_it(error: RobotsForbidden, expected: dict[str, int]) -> None:
     report = crawl_report()
-    report.dropped(Request(error.decision.url), error, access())
+    report.dropped(Request(error.decision.url), error.decision.url, "FooBot", error, access())
     assert stats(report) == expected
     assert report.counters.requests["dropped"] == 1
 
@@ -262,7 +213,8 @@ def test_a_dry_run_counts_what_would_be_dropped(
     error: RobotsForbidden, verdict: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     report = crawl_report(NOROBOTS_DRY_RUN=True)
-    report.dropped(Request("http://town0.example/back/", meta={"depth": 1}), error, access())
+    request = Request("http://town0.example/back/", meta={"depth": 1})
+    report.dropped(request, request.url, "FooBot", error, access())
     assert stats(report) == {"norobots/would_drop": 1}
     assert said(caplog)[0].startswith(f"DEBUG: {verdict}: <GET ")
 
@@ -289,7 +241,7 @@ def test_a_drop_is_a_warning_if_the_user_would_see_nothing_else(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     request = Request(error.decision.url, meta=meta)
-    crawl_report().dropped(request, error, access() if has_origin else None)
+    crawl_report().dropped(request, request.url, "FooBot", error, access() if has_origin else None)
     (line,) = said(caplog)
     verdict = "Dropped" if isinstance(error, RobotsUnreachable) else "Forbidden by robots.txt"
     assert line == f"{level}: {verdict}: {request} ({error.decision.why})"
@@ -302,7 +254,7 @@ def test_the_end_says_all_that_was_counted(tmp_path: Path, caplog: pytest.LogCap
     path = tmp_path / "report.json"
     report = crawl_report(SimpleNamespace(name="to\x1bwn"), NOROBOTS_REPORT=str(path), NOROBOTS_DRY_RUN=True)
     report.counters.requests["passed"] = 3
-    report.finish("fini\x1bshed")
+    report.finish("fini\x1bshed", "FooBot")
     assert stats(report) == {"norobots/passed": 3}
     crawl = json.loads(path.read_text())["crawl"]
     assert (crawl["spider"], crawl["reason"], crawl["dry_run"]) == (r"to\x1bwn", r"fini\x1bshed", True)
@@ -316,7 +268,7 @@ def test_the_end_says_all_that_was_counted(tmp_path: Path, caplog: pytest.LogCap
 def test_the_reason_may_be_any_object(tmp_path: Path) -> None:
     """As with `CloseSpider(response.status)`."""
     path = tmp_path / "report.json"
-    crawl_report(NOROBOTS_REPORT=str(path)).finish(404)  # type: ignore[arg-type]
+    crawl_report(NOROBOTS_REPORT=str(path)).finish(404, "FooBot")  # type: ignore[arg-type]
     assert json.loads(path.read_text())["crawl"]["reason"] == "404"
 
 
@@ -326,7 +278,7 @@ def test_a_file_that_cannot_be_written_at_the_end_is_an_error_and_the_others_are
     gone, there = tmp_path / "gone" / "report.json", tmp_path / "report.json"
     report = crawl_report(NOROBOTS_REPORT=[str(gone), str(there)])
     gone.parent.rmdir()
-    report.finish("finished")
+    report.finish("finished", "FooBot")
     _, error, written = said(caplog)
     assert error.startswith(f"ERROR: NOROBOTS_REPORT: the report {gone} could not be written: ")
     assert written == f"INFO: The robots.txt report was written to {there}"
@@ -334,7 +286,7 @@ def test_a_file_that_cannot_be_written_at_the_end_is_an_error_and_the_others_are
 
 def test_without_a_spider_there_is_no_crawl_to_report(tmp_path: Path) -> None:
     """As in the shell."""
-    crawl_report(None, NOROBOTS_REPORT=f"{tmp_path}/%(name)s.json").finish("shutdown")
+    crawl_report(None, NOROBOTS_REPORT=f"{tmp_path}/%(name)s.json").finish("shutdown", "FooBot")
     assert list(tmp_path.iterdir()) == []
 
 

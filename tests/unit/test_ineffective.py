@@ -1,10 +1,35 @@
-"""Lines of a robots.txt without effect: found at its start, and said in a sentence."""
+"""What is found in a robots.txt: lines without effect, said in a sentence, and what concerns the robot."""
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Sequence
 
-from scrapy_norobots.features.report.ineffective import IneffectiveRules
+import pytest
+from scrapy import Spider
+from scrapy.robotstxt import ProtegoRobotParser, RobotParser
+from scrapy.utils.test import get_crawler
+
+from scrapy_norobots.features.report.listing import NOTHING, PATTERNS, TYPOS, Examined
+from scrapy_norobots.rules.access import Judge, StatusPolicy
+from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.parser import Reader
+from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.standard import Origin
+
+TOWN = Origin("http", "town.example", 80)
+
+
+def examined(
+    body: bytes,
+    *,
+    multivalue: bool = False,
+    also: Sequence[type[RobotParser]] = (),
+    status: int = 200,
+    parser: type[RobotParser] | None = None,
+) -> Examined:
+    reader = Reader(get_crawler(Spider), parser, also, multivalue=multivalue)
+    judge = Judge(StatusPolicy.of("koster1996"), Freshness(0, 0, 0, 0), reader.read)
+    return Examined.of(judge.judge(Snapshot(TOWN, TOWN.robots_url, 0.0, status, body=body)), "FooBot/1.0")
 
 
 def test_ineffective_lines_are_the_findings_of_severity_error() -> None:
@@ -12,53 +37,48 @@ def test_ineffective_lines_are_the_findings_of_severity_error() -> None:
         b"User-agent: *\nDisallow: /a\nCrawl-delay: 3\nDisalow: /attic/\n\n"
         b"Disallow: /cellar/\nDisallow: /loft/\n"
     )
-    ineffective = IneffectiveRules.of(body)
-    assert ineffective is not None
-    assert ineffective.lines == 3
-    assert ineffective.kinds == "misspelt-field (line 4), stray-disallow (line 6 and 1 more)"
-    assert ineffective.text.partition(" (")[2].startswith("line 4, 'Disalow: /attic/': The field is unknown")
-    assert "; line 6 and 1 more, 'Disallow: /cellar/': The line is in no record" in ineffective.text
-    assert IneffectiveRules.of(b"User-agent: *\nDisallow: /a\nAllow: /b\nSitemap: x\n") is None
-    assert IneffectiveRules.of(b"") is None
+    found = examined(body)
+    assert found.lines == 3
+    assert found.kinds == "misspelt-field (line 4), stray-disallow (line 6 and 1 more)"
+    assert found.text.partition(" (")[2].startswith("line 4, 'Disalow: /attic/': The field is unknown")
+    assert "; line 6 and 1 more, 'Disallow: /cellar/': The line is in no record" in found.text
+    assert examined(b"User-agent: *\nDisallow: /a\nAllow: /b\nSitemap: x\n") == NOTHING
+    assert examined(b"") == NOTHING
 
 
 @pytest.mark.parametrize("line_end", [b"\n", b"\r", b"\r\n"])
 def test_only_the_start_of_a_long_file_is_searched(line_end: bytes) -> None:
     fine = line_end.join([b"User-agent: *", *([b"Disallow: /a"] * 6_000)])
     assert len(fine) > 2 * 32 * 1024
-    assert IneffectiveRules.of(fine) is None  # no line was cut in two
-    assert IneffectiveRules.of(fine + line_end + b"Disalow: /b" + line_end) is None
-    ineffective = IneffectiveRules.of(b"Disalow: /b" + line_end + fine)
-    assert ineffective is not None
-    assert ineffective.lines == 1
+    assert examined(fine) == NOTHING  # no line was cut in two
+    assert examined(fine + line_end + b"Disalow: /b" + line_end) == NOTHING
+    found = examined(b"Disalow: /b" + line_end + fine)
+    assert found.lines == 1
 
 
 def test_a_file_of_one_long_line_is_not_searched() -> None:
-    assert IneffectiveRules.of(b"Disalow: /" + 100_000 * b"x") is None
+    assert examined(b"Disalow: /" + 100_000 * b"x") == NOTHING
 
 
 def test_the_start_of_a_file_in_utf_16_is_text() -> None:
-    ineffective = IneffectiveRules.of(("\ufeffDisalow: /b\n" + 50_000 * "# x\n").encode("utf-16-le"))
-    assert ineffective is not None
-    assert ineffective.kinds == "misspelt-field (line 1)"
+    found = examined(("\ufeffDisalow: /b\n" + 50_000 * "# x\n").encode("utf-16-le"))
+    assert found.kinds == "misspelt-field (line 1)"
 
 
 def test_a_line_in_another_encoding_has_no_effect() -> None:
-    ineffective = IneffectiveRules.of(b"User-agent: *\nDisallow: /a\n" + "Disallow: /b\n".encode("utf-16-be"))
-    assert ineffective is not None
-    assert ineffective.kinds == "nul (line 3)"
+    found = examined(b"User-agent: *\nDisallow: /a\n" + "Disallow: /b\n".encode("utf-16-be"))
+    assert found.kinds == "nul (line 3)"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-32-be"])
 @pytest.mark.parametrize("marks", [0, 1, 2])
 def test_the_rules_of_a_file_in_any_encoding_have_effect(encoding: str, marks: int) -> None:
     body = ("\ufeff" * marks + "User-agent: *\nDisallow: /a\n").encode(encoding)
-    assert IneffectiveRules.of(body) is None
+    assert examined(body) == NOTHING
 
 
 def text_of(body: bytes, *, multivalue: bool = False) -> str:
-    ineffective = IneffectiveRules.of(body, multivalue=multivalue)
-    return "None" if ineffective is None else ineffective.text
+    return examined(body, multivalue=multivalue).text or "None"
 
 
 def said(body: str, *, multivalue: bool = False) -> str:
@@ -94,11 +114,10 @@ def test_the_sentence_ends_with_the_first_line_of_each_kind() -> None:
 
 
 def test_a_line_with_two_findings_is_one_line() -> None:
-    ineffective = IneffectiveRules.of(b"Disallow: ftp://x/\n")
-    assert ineffective is not None
-    assert ineffective.kinds == "foreign-url (line 1), stray-disallow (line 1)"
-    assert ineffective.lines == 1
-    assert ineffective.text.startswith("1 of 1 Disallow line, ")
+    found = examined(b"Disallow: ftp://x/\n")
+    assert found.kinds == "foreign-url (line 1), stray-disallow (line 1)"
+    assert found.lines == 1
+    assert found.text.startswith("1 of 1 Disallow line, ")
 
 
 @pytest.mark.parametrize(("lines", "is_truncated"), [(2_000, False), (2_001, True)])
@@ -109,7 +128,7 @@ def test_a_file_that_is_longer_than_the_search_says_so(lines: int, is_truncated:
 
 def test_only_the_first_2000_lines_are_searched() -> None:
     for lines, found in ((1_999, True), (2_000, False)):
-        assert (IneffectiveRules.of(b"#\n" * lines + b"Disalow: /b\n") is not None) is found
+        assert (examined(b"#\n" * lines + b"Disalow: /b\n").lines > 0) is found
 
 
 def test_several_values_in_a_line_have_their_effect_where_the_setting_allows_them() -> None:
@@ -124,8 +143,63 @@ def test_text_of_a_site_is_escaped() -> None:
 
 def test_a_rule_that_a_line_above_takes_from_its_robots_has_no_effect_either() -> None:
     body = b"User-agent: a\nDisallow: /a\n\nUser-agent: A\nDisallow: /b\nDisallow: /c\n"
-    ineffective = IneffectiveRules.of(body)
-    assert ineffective is not None
-    assert ineffective.lines == 3
-    assert ineffective.kinds == "name-taken (line 4), misplaced-rule (line 5 and 1 more)"
-    assert ineffective.text.startswith("2 of 3 Disallow lines, ")
+    found = examined(body)
+    assert found.lines == 3
+    assert found.kinds == "name-taken (line 4), misplaced-rule (line 5 and 1 more)"
+    assert found.text.startswith("2 of 3 Disallow lines, ")
+
+
+def test_a_site_without_rules_and_the_users_parser_have_nothing_to_examine() -> None:
+    assert examined(b"Disalow: /b\n", status=503) == NOTHING
+    assert examined(b"Disalow: /b\nDisallow: /*\n", parser=ProtegoRobotParser) == NOTHING
+
+
+# What concerns the robot
+
+
+@pytest.mark.parametrize(
+    ("body", "is_meant"),
+    [
+        ("User-agent: *\nDisalow: /b\n", True),
+        ("User-agent: *\nDisallow: /a\n\nDisallow: /b\n", True),
+        ("User-agent: foobot\nDisallow: /a\n\nUser-agent: FooBot\nDisallow: /b\n", True),
+        ("User-agnet: foobot\nDisallow: /b\n", True),
+        ("User-agent: Foo*\nDisallow: /b\n", True),
+        ("User-agent: *\nDisallow: /a /b\n", True),
+        ("Disallow: /b\nUser-agent: *\nDisallow: /a\n", True),
+        ("User-agent: *\nDisalow: cellar\n", True),
+        # For another robot, or forbidden by another line.
+        ("User-agent: Rex\nDisalow: /b\n", False),
+        ("User-agent: Rex\nDisallow: /a\n\nUser-agent: Rex\nDisallow: /b\n", False),
+        ("User-agent: foobot\nDisallow: /a\n\nUser-agent: *\nDisalow: /b\n", False),
+        ("User-agent: *\nDisallow: /\nDisalow: /b\n", False),
+        ("User-agent: *\nDisallow: /a\nhello\n", False),
+        ("User-agent: *\nDisallow: /robots.txt\n", False),
+    ],
+)
+def test_a_mistake_matters_if_it_may_change_a_decision_for_the_robot(body: str, is_meant: bool) -> None:
+    found = examined(body.encode())
+    assert (TYPOS in found.marks) is is_meant
+
+
+def test_a_mistake_does_not_matter_if_another_reading_obeys_the_line() -> None:
+    body = b"User-agent: *\nDisallow: /a\n\nDisallow: /b\n"
+    assert TYPOS in examined(body).marks
+    found = examined(body, also=[ProtegoRobotParser])
+    assert (found.lines, found.marks) == (1, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("body", "is_pattern"),
+    [
+        ("User-agent: *\nDisallow: /*.pdf\n", True),
+        ("User-agent: *\n\tdisallow :/a$ # the page alone\n", True),
+        ("User-agent: *\nDisallow: /a # *\nAllow: /*\n", False),
+        ("User-agent: Rex\nDisallow: /*\n", False),
+        ("User-agent: foobot\nDisallow: /\n\nUser-agent: *\nDisallow: /*\n", False),
+        ("Disallow: /*\n", False),
+    ],
+)
+def test_a_file_is_marked_if_rules_for_the_robot_have_patterns(body: str, is_pattern: bool) -> None:
+    assert (PATTERNS in examined(body.encode()).marks) is is_pattern
+    assert PATTERNS not in examined(body.encode(), also=[ProtegoRobotParser]).marks

@@ -15,12 +15,10 @@ import pytest
 from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.settings import Settings
 
-from scrapy_norobots.events import Closing
 from scrapy_norobots.features.report import crawl as crawl_module
 from scrapy_norobots.features.report import listing
 from scrapy_norobots.features.report.crawl import CrawlReport
-from scrapy_norobots.features.report.ineffective import IneffectiveRules
-from scrapy_norobots.features.report.listing import Drops, Listing, list_files
+from scrapy_norobots.features.report.listing import Drops, Examined, Listing, list_files
 from scrapy_norobots.features.report.page import _json_block
 from scrapy_norobots.load.origins import OriginCache
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
@@ -85,16 +83,16 @@ def test_a_file_without_a_record_for_the_robot() -> None:
 
 def test_lines_without_effect_say_what_was_meant() -> None:
     notes = listed(FILE)["notes"]
-    assert notes["10"][0][0] == "error"
-    assert notes["10"][0][2] == "Write 'Disallow: /cellar/'."
-    assert notes["11"][0][0] == "error"
-    assert notes["12"][0][0] == "error"
+    assert notes["10"][0][:2] == ("error", "misspelt-field")
+    assert notes["10"][0][3] == "Write 'Disallow: /cellar/'."
+    assert notes["11"][0][:2] == ("error", "misspelt-field")
+    assert notes["12"][0][:2] == ("error", "stray-disallow")
     assert "3" not in notes
 
 
 def test_a_line_that_a_misspelt_name_takes_from_its_robot_has_a_note() -> None:
     notes = listed(b"User-agent: Rex\nUser-agnet: foobot\nDisallow: /a\n")["notes"]
-    assert notes["3"] == [("error", listing._MISPLACED, "")]
+    assert notes["3"] == [("error", "misplaced-rule", listing._MISPLACED, "")]
 
 
 def test_a_line_that_changes_nothing_for_any_robot_is_not_one_without_effect() -> None:
@@ -103,9 +101,18 @@ def test_a_line_that_changes_nothing_for_any_robot_is_not_one_without_effect() -
 
 
 def test_counts_of_lines_that_a_newer_file_does_not_have_are_left_out() -> None:
-    """And a robot of another name has its counts where they belong."""
-    made = listed(FILE, {(3, "/old/"): 7, (8, "/"): 4})
-    assert made["drops"] == {"3": 0, "5": 0, "8": 4}
+    """And lines of other records have their counts where they belong, whichever reading obeys them."""
+    made = listed(FILE, {(3, "/old/"): 7, (8, "/"): 4, (99, "/"): 1, (12, "/dungeon/"): 2})
+    assert made["drops"] == {"3": 0, "5": 0, "8": 4, "12": 2}
+
+
+def test_a_line_that_another_reading_obeys_has_an_effect() -> None:
+    body = b"User-agent: *\nDisallow: /a\n\nDisallow: /b\n"
+    for made in (listed(body, also=True), listed(body, {(4, "/b"): 1})):
+        ((severity, kind, message, _),) = made["notes"]["4"]
+        assert (severity, kind) == ("warning", "stray-disallow")
+        assert message.startswith("In the strict reading: The line is in no record")
+    assert listed(body)["notes"]["4"][0][0] == "error"
 
 
 def test_readings_that_differ_say_where() -> None:
@@ -173,7 +180,7 @@ def test_files_are_listed_in_a_thread(monkeypatch: pytest.MonkeyPatch, tmp_path:
     crawler, started = MagicMock(settings=settings), datetime.now(timezone.utc)
     report = CrawlReport(crawler, Config.from_settings(settings), started)
     origins = OriginCache(memory_max=1)
-    asyncio.run(report._close(Closing("finished", origins, "FooBot")))
+    asyncio.run(report._close("finished", origins, "FooBot"))
     assert len(threads) == 1
     assert threads[0].startswith("norobots-report")
 
@@ -212,7 +219,5 @@ def test_any_file_can_be_listed(seed: int) -> None:
     assert json.dumps(made).isascii()
     assert all(line.isprintable() for line in made["lines"])
     assert all(1 <= int(line) <= max(len(made["lines"]), 1) for line in made["notes"])
-    found = IneffectiveRules.of(body)
-    assert sum(any("error" in note for note in notes) for notes in made["notes"].values()) == (
-        found.lines if found else 0
-    )
+    idle = sum(any("error" in note for note in notes) for notes in listed(body)["notes"].values())
+    assert idle == Examined.of(access(body), "FooBot").lines

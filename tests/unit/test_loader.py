@@ -19,7 +19,8 @@ from twisted.internet.defer import Deferred
 
 from scrapy_norobots import stores
 from scrapy_norobots.events import Events
-from scrapy_norobots.features.report.crawl import CrawlReport, Examined
+from scrapy_norobots.features.report.crawl import CrawlReport
+from scrapy_norobots.features.report.listing import Examined
 from scrapy_norobots.load import loader
 from scrapy_norobots.load.loader import RobotsLoader
 from scrapy_norobots.rules.access import Access
@@ -113,13 +114,13 @@ def test_a_file_of_more_than_8_kib_is_examined_in_a_thread(
     size: int, is_thread: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[bool] = []
-    original = CrawlReport.examine
+    original = Examined.of
 
     def examine(*arguments: Any) -> Examined:
         seen.append(threading.current_thread() is not threading.main_thread())
         return original(*arguments)
 
-    monkeypatch.setattr(CrawlReport, "examine", examine)
+    monkeypatch.setattr(Examined, "of", examine)
 
     async def work() -> None:
         async with crawls(tmp_path, 1) as (crawl,):

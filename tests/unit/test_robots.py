@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_norobots.features.usage.robots import UsageStatements, matches
+from scrapy_norobots.features.usage.robots import UsageStatements
 from scrapy_norobots.standard import Origin, Reason
+from scrapy_norobots.standard.patterns import matches
 
 ORIGIN = Origin("http", "town.example", 80)
 

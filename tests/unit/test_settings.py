@@ -15,7 +15,7 @@ from scrapy.robotstxt import PythonRobotParser
 from scrapy.settings import Settings
 
 from scrapy_norobots.features.metatag import MetaConfig
-from scrapy_norobots.features.report.files import ReportConfig
+from scrapy_norobots.features.report.crawl import ReportConfig
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.parser import Rfc9309RobotParser
 from scrapy_norobots.settings import _REMOVED, DEFAULTS, Config

@@ -1,8 +1,8 @@
 """What a crawl reports: log lines and stats while it runs, a summary and report files at its end.
 
-`CrawlReport` counts in `Counters`, in bounded memory. At the end, `facts` makes plain data of the counts,
-`listing` lists robots.txt files, and `page` renders the report files. Imports run one way: ineffective <-
-counters <- listing <- facts <- page <- files <- crawl.
+`CrawlReport` counts in `Counters`, in bounded memory. At the end, `counters` makes plain data of the counts,
+`listing` lists robots.txt files, `summary` says in words what to do, and `page` renders the report. Imports
+run one way: ineffective <- summary, listing <- counters <- page <- crawl.
 """
 
 from __future__ import annotations

@@ -1,38 +1,45 @@
 """`CrawlReport`: everything that a crawl reports about robots.txt: log lines, stats and report files.
 
 The report logs and counts each origin that is loaded, and each request that is dropped. It writes a summary
-when the crawl ends. A failure here does not affect the crawl: a path
-that cannot be written is found before the first request, and a file that cannot be written at the end is an
-ERROR in the log.
+and the report files when the crawl ends. A failure here does not affect the crawl: a path that cannot be
+written is found before the first request, and a file that cannot be written at the end is an ERROR in the
+log. A file is written to a temporary file and then moved to its path, so that readers never see half a
+report. It never replaces the report of a crawl that ran at the same time.
 """
 
 from __future__ import annotations
 
 import logging
-import re
+import os
+import uuid
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import partial
-from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain, count
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scrapy_norobots.events import Events, Load
 from scrapy_norobots.exceptions import RobotsUnreachable
-from scrapy_norobots.features.report import files
-from scrapy_norobots.features.report.counters import Counters
-from scrapy_norobots.features.report.facts import facts_of, log_text
-from scrapy_norobots.features.report.ineffective import IneffectiveRules
-from scrapy_norobots.features.report.listing import Listing, list_files
+from scrapy_norobots.features.report.counters import Counters, facts_of
+from scrapy_norobots.features.report.listing import Examined, Listing, list_files
 from scrapy_norobots.features.report.page import RENDERERS
+from scrapy_norobots.features.report.summary import log_text, setup_of
+from scrapy_norobots.placeholders import expand
 from scrapy_norobots.rules.access import AccessKind
-from scrapy_norobots.rules.parser import StrictRobotParser, is_only_strict, strict_reading
+from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import LOGGED_MAX, CrawlLog, Named, spider_name
+from scrapy_norobots.settings import Section, error, list_of, setting, value_of
 from scrapy_norobots.standard.decision import printable
 
 if TYPE_CHECKING:
-    from scrapy import Request
+    from scrapy import Request, Spider
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
     from scrapy_norobots.exceptions import RobotsForbidden
     from scrapy_norobots.load.origins import OriginCache
@@ -49,26 +56,26 @@ _SMALL_TO_EXAMINE = 8 * 1024
 # How many origins a report lists: each takes about 0.7 kB of memory while the crawl runs.
 _ROWS_MAX = 10_000
 
-# The first `*` or `$` of a line, with the rest of it; and what precedes it in a Disallow line, unless it
-# is in a comment. Such patterns are the most common cause of different readings.
-_STARS = re.compile(rb"\*[^\n]*"), re.compile(rb"\$[^\n]*")
-_BEFORE_STAR = re.compile(rb"(?i)[ \t]*disallow[ \t]*:[^#]*")
+
+def _report_paths(settings: BaseSettings, name: str) -> tuple[str, ...]:
+    value = value_of(settings, name)
+    parts = [value] if isinstance(value, os.PathLike) else list_of(settings, name)
+    if parts is None or not all(isinstance(part, (str, os.PathLike)) for part in parts):
+        raise error(name, value, "must be a path or a list of paths")
+    paths = tuple(os.fspath(part) for part in parts)
+    for path in paths:
+        if "://" in path:
+            raise error(name, value, f"{path!r} is a URL; expected a file path")
+        if Path(path).suffix.lower() not in RENDERERS:
+            raise error(name, value, f"{path!r} must end in {', '.join(RENDERERS)}")
+    return paths
 
 
-class Examined(NamedTuple):
-    """What a report says of one file: its rules without effect, and whether it has patterns (`*` or `$`)."""
+@dataclass(frozen=True, slots=True)
+class ReportConfig(Section):
+    """The paths of the report files, with placeholders."""
 
-    ineffective: IneffectiveRules | None = None
-    has_pattern: bool = False
-
-
-def _has_pattern(body: bytes) -> bool:
-    body = body.replace(b"\r", b"\n")
-    return any(
-        _BEFORE_STAR.fullmatch(body, body.rfind(b"\n", 0, star.start()) + 1, star.start())
-        for stars in _STARS
-        for star in stars.finditer(body)
-    )
+    paths: tuple[str, ...] = setting(_report_paths, "NOROBOTS_REPORT")
 
 
 class CrawlReport:
@@ -79,23 +86,23 @@ class CrawlReport:
         assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
         self._stats = crawler.stats
+        self._config = config
         self._dry_run = config.dry_run
+        self._purposes = list_of(crawler.settings, "NOROBOTS_PURPOSES") or ()
         self._retries_closed = config.retry_closed > 0 and compat.is_own_crawl(crawler)
-        self._spider_name = spider_name(crawler)
         self._log = CrawlLog(crawler, logger)
         self._started = started
         # Each file with its renderer. The path in the setting selects it, since a symbolic link may lead to a
         # file with another extension. The shell has no spider at this point, and no crawl to report.
         self._files = [
-            (files.prepare(path, crawler.spider, self._started), RENDERERS[PurePath(path).suffix.lower()])
-            for path in files.ReportConfig.from_settings(crawler.settings).paths
+            (_prepare(path, crawler.spider, started), RENDERERS[Path(path).suffix.lower()])
+            for path in ReportConfig.from_settings(crawler.settings).paths
             if crawler.spider is not None
         ]
         self._without_rules = Named()
         self._with_ineffective = Named()
         self._thread = ThreadPoolExecutor(1, "norobots-report")  # starts when it is used
         self._start_drops = 0
-        self._listings: list[Listing] = []
         self.counters = Counters(_ROWS_MAX if self._files else 0)
 
     def subscribe(self, events: Events) -> None:
@@ -106,7 +113,7 @@ class CrawlReport:
         events.dropped.connect(self.dropped)
         events.exempt.connect(self._exempt)
         events.crawl_delay_kept.connect(counters.add_crawl_delay)
-        events.usage_stated.connect(lambda _origin, stated: counters.usage.update(stated))
+        events.usage_stated.connect(lambda origin, stated: counters.add_usage(origin, stated, self._purposes))
         events.waits.connect(self._wait)
         events.retry_failed.connect(self._retry_failed)
         events.wait_ended.connect(self._wait_ended)
@@ -115,37 +122,21 @@ class CrawlReport:
         events.closing.connect(self._close)
 
     async def _load(self, event: Load) -> None:
+        examine = partial(Examined.of, event.access, event.robot)
         if len(event.access.snapshot.body) > _SMALL_TO_EXAMINE:
-            examined = await compat.in_thread(self._thread, partial(self.examine, event))
+            self.loaded(event, await compat.in_thread(self._thread, examine))
         else:
-            examined = self.examine(event)
-        self.loaded(event, examined)
-
-    def examine(self, event: Load) -> Examined:
-        """Search a file for what the report says of it; this takes time, and may run in a thread."""
-        access = event.access
-        robots = strict_reading(access.rules)
-        if robots is None:
-            return Examined()
-        body = access.snapshot.body
-        ineffective = None
-        # The search is slow, so it is skipped if its result would not be shown.
-        if self._files or not self._with_ineffective.is_full:
-            ineffective = IneffectiveRules.of(body, multivalue=robots.multivalue)
-        has_pattern = event.is_new and is_only_strict(access.rules) and _has_pattern(body)
-        return Examined(ineffective, has_pattern)
+            self.loaded(event, examine())
 
     def loaded(self, event: Load, examined: Examined) -> None:
         """Report the load of an origin."""
-        access, previous, ineffective = event.access, event.previous, examined.ineffective
+        access, previous = event.access, event.previous
         self._stats.inc_value(f"norobots/origins/{access.kind.value}")
         if access.stale:
             self._stats.inc_value("norobots/stale")
-        if ineffective is not None:
-            self._log_ineffective(access, ineffective)
-        if examined.has_pattern:
-            self.counters.add_pattern(access.snapshot.url)
-        self.counters.load(access, previous, event.source, event.seconds, ineffective)
+        if examined.lines:
+            self._log_ineffective(access, examined)
+        self.counters.load(event, examined)
         if previous is None or (previous.outcome, previous.stale) != (access.outcome, access.stale):
             self._log_outcome(access, is_first=previous is None)
 
@@ -210,35 +201,37 @@ class CrawlReport:
             )
 
     async def _close(self, reason: str, all_origins: OriginCache, robot: str | bytes) -> None:
+        listings: list[Listing] = []
         try:
             if self._files:
                 # The files of most interest, while they are in memory.
                 origins = self.counters.of_most_interest()
                 accesses = list(filter(None, map(all_origins.latest, origins)))
                 work = partial(list_files, accesses, robot, self.counters.drops())
-                self._listings = await compat.in_thread(self._thread, work)
+                listings = await compat.in_thread(self._thread, work)
         finally:
             self._thread.shutdown(wait=False)
-        self.finish(reason)
+        self.finish(reason, robot, listings)
 
-    def finish(self, reason: str) -> None:
+    def finish(self, reason: str, robot: str | bytes, listings: Sequence[Listing] = ()) -> None:
         """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""
         from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
 
         self._stats.set_value("norobots/passed", self.counters.requests["passed"])
         crawl = {
             "generator": f"scrapy-norobots {__version__}",
-            "spider": printable(self._spider_name),
+            "spider": printable(spider_name(self._crawler)),
             "started": self._started.isoformat(timespec="seconds"),
             "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "reason": printable(str(reason)),  # users give any object to CloseSpider
             "dry_run": self._dry_run,
+            **setup_of(self._crawler.settings, self._config, robot),
         }
-        facts = facts_of(self.counters, crawl, self._listings)
+        facts = facts_of(self.counters, crawl, listings)
         self._log(logging.INFO, "%s", log_text(facts))
         for path, render in self._files:
             try:
-                written = files.write(path, render(facts).encode(), self._started)
+                written = _write(path, render(facts).encode(), self._started)
             except OSError as exc:
                 self._log(logging.ERROR, "NOROBOTS_REPORT: the report %s could not be written: %s", path, exc)
             else:
@@ -304,11 +297,11 @@ class CrawlReport:
         if level == logging.WARNING and self._start_drops == LOGGED_MAX:
             self._log(logging.WARNING, "Further dropped start requests are logged at DEBUG level")
 
-    def _log_ineffective(self, access: Access, ineffective: IneffectiveRules) -> None:
+    def _log_ineffective(self, access: Access, examined: Examined) -> None:
         if not self._with_ineffective.take(access.snapshot.origin):
             return
         url = printable(access.snapshot.url)
-        self._log(logging.WARNING, "%s has lines without effect: %s.", url, ineffective.text)
+        self._log(logging.WARNING, "%s has lines without effect: %s.", url, examined.text)
         if self._with_ineffective.is_full:
             self._log(
                 logging.WARNING,
@@ -320,3 +313,61 @@ class CrawlReport:
 def _in(seconds: float) -> str:
     """Return the local time in some seconds, for the log."""
     return f"{datetime.now() + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S}"
+
+
+def _prepare(template: str, spider: Spider, start: datetime) -> Path:
+    """Return the path that a template names, and create its directory.
+
+    Raises `ValueError`, with `NOROBOTS_REPORT` and its value, if a placeholder is unknown or a report cannot
+    be written there.
+    """
+    name = expand("NOROBOTS_REPORT", template, spider, start)
+    try:
+        path = Path(os.path.realpath(name))  # write through symbolic links
+        _check_writable(path)
+    except (OSError, ValueError) as exc:  # ValueError: a null character
+        raise error("NOROBOTS_REPORT", template, f"cannot be written: {exc}") from exc
+    return path
+
+
+def _check_writable(path: Path) -> None:
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} is {'a directory' if path.is_dir() else 'not a regular file'}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _temporary_file(path, b""):
+        pass
+
+
+def _write(path: Path, data: bytes, started: datetime) -> Path:
+    """Write the report of a crawl and return its path; raises `OSError`, and then writes nothing.
+
+    An older file is replaced. A file that was written after `started` is the report of another crawl, which
+    stays; a number is then added to the name of this one.
+    """
+    names = chain([path], (path.with_stem(f"{path.stem}-{number}") for number in count(2)))
+    with _temporary_file(path, data) as temporary:
+        return temporary.replace(next(name for name in names if _reserve(name, started)))
+
+
+def _reserve(path: Path, started: datetime) -> bool:
+    """Create a file to reserve the path; return False if a report of another crawl is there."""
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        return path.stat().st_mtime < started.timestamp()
+    return True
+
+
+@contextmanager
+def _temporary_file(path: Path, data: bytes) -> Iterator[Path]:
+    """Write a temporary file in the directory of a path, and delete it afterwards unless it was moved."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        temporary.write_bytes(data)
+        yield temporary
+    except OSError as exc:
+        if exc.filename == str(temporary):
+            exc.filename = str(path)  # the user knows no other
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)

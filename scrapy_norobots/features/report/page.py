@@ -1,8 +1,9 @@
 """Render a report as JSON, or as one HTML page that loads nothing from the network.
 
-Text from sites can never become markup or code in the page: it is escaped for HTML; the rows of the table
-are in a JSON block without a ``<``, and the script inserts them as text; a Content-Security-Policy allows
-only the page's own script and style, by their hashes.
+Everything is grouped and counted here; the script of the page only sorts, filters and shows. Text from sites
+can never become markup or code in the page: it is escaped for HTML; the rows of the table are in a JSON block
+without a ``<``, and the script inserts them as text; a Content-Security-Policy allows only the page's own
+script and style, by their hashes.
 """
 
 from __future__ import annotations
@@ -10,39 +11,38 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Sequence
+from datetime import datetime
 from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Any
+from urllib.parse import urlencode
 
-from scrapy_norobots.features.report.facts import Facts, for_robot, usage_text, waiting_text
-from scrapy_norobots.features.report.ineffective import MISPLACED
-
-_COLUMNS = (
-    "origin", "outcome", "source", "seconds", "requests", "dropped", "crawl_delay", "ignored_lines",
-    "findings", "detail",
-)  # fmt: skip
-_RULES_SHOWN = 12
-# Findings in the table: what is wrong with a line, in few words; the file behind the row says more.
-_FINDINGS = {
-    "misspelt-field": "misspelt field",
-    "nul": "NUL characters",
-    "no-colon": "neither a field nor a comment",
-    "html-page": "HTML page",
-    "stray-disallow": "Disallow outside of a record",
-    "name-taken": "second record for a robot",
-    "empty-name": "User-agent without a name",
-    "star-in-name": "'*' within a name",
-    "foreign-url": "URL that no robots.txt applies to",
-    "several-paths": "several paths in a line",
-    MISPLACED: "rule below such a line",
-}
-_FINDING = re.compile(r"[a-z-]+(?= \()")
-_DELAY_HEADER = (
-    '<th scope="col" data-column="crawl_delay" class="number"><button type="button">Crawl-delay</button></th>'
+from scrapy_norobots.features.report.counters import Facts
+from scrapy_norobots.features.report.summary import (
+    DOCS,
+    details,
+    for_robot,
+    sites_text,
+    waiting_text,
+    what_text,
 )
+
+# The columns of the table, each with its header, and the value that all rows have if it is left out. The last
+# two are shown below the outcome and below the number of lines.
+_COLUMNS = {
+    "origin": ("Site", None),
+    "outcome": ("Outcome", None),
+    "source": ("Source", "network"),
+    "seconds": ("Slowest load", None),
+    "requests": ("Checked", None),
+    "dropped": ("Dropped", None),
+    "crawl_delay": ("Crawl-delay", 0),
+    "ignored_lines": ("Lines without effect", 0),
+}
+_DETAILS = ("detail", "findings")
+_CLASSES = dict.fromkeys(("seconds", "requests", "dropped", "crawl_delay"), ' class="number"')
 
 
 def to_json(facts: Facts) -> str:
@@ -58,34 +58,56 @@ def to_html(facts: Facts) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     crawl, requests = facts["crawl"], facts["requests"]
-    dry_run = crawl["dry_run"]
-    dropped = "would be dropped" if dry_run else "dropped"
+    dropped = "would be dropped" if crawl["dry_run"] else "dropped"
+    figures = [("sites", facts["origins"]), ("requests passed", requests["passed"])]
+    figures += [(f"requests {dropped}", requests["dropped"])]
+    figures += [("requests not checked", requests["overridden"])] if requests["overridden"] else []
+    columns = [
+        name
+        for name, (_, usual) in _COLUMNS.items()
+        if usual is None or any(row[name] != usual for row in facts["rows"])
+    ]
+    groups = _groups(facts)
+    entries = [_entry(one, dropped) for one in facts["to_do"]]
+    data = {
+        "columns": [*columns, *_DETAILS],
+        "rows": [[row[name] for name in (*columns, *_DETAILS)] for row in facts["rows"]],
+        "groups": {key: places for key, _, places in groups},
+        "files": facts["files"],
+        "dropped": dropped,
+        "docs": DOCS,
+    }
     return Template(_resource("page.html")).substitute(
         policy=escape(policy),
         style=style,
         script=script,
-        rows=_json_block({"columns": _COLUMNS, "rows": [_row(row) for row in facts["rows"]]}),
+        data=_json_block(data),
         spider=escape(crawl["spider"]),
         generator=escape(crawl["generator"]),
-        times=f"{_time(crawl['started'])} to {_time(crawl['finished'])}",
-        reason=escape(crawl["reason"]),
-        dry_run='<p class="note">A dry run: nothing was dropped.</p>' if dry_run else "",
-        dropped_label=dropped,
-        dropped_header=dropped.capitalize(),
-        drops_header="Would drop" if dry_run else "Drops",
-        causes_heading=f"Most frequent causes of {'would-be ' if dry_run else ''}drops",
-        origins=f"{facts['origins']:,}",
-        passed=f"{requests['passed']:,}",
-        dropped=f"{requests['dropped']:,}",
-        overridden=f"{requests['overridden']:,}",
-        waiting=_waiting(requests),
-        outcomes=_outcomes(facts),
-        sources=_sources(facts),
-        rules=_rules(facts),
-        listed=_listed(facts),
-        hint="To see the robots.txt of an origin, click the origin." if facts["files"] else "",
-        delay_header=_DELAY_HEADER if any(row["crawl_delay"] for row in facts["rows"]) else "",
-        files=_json_block(facts["files"]),
+        about=escape(_about(crawl)),
+        dry_run='<p class="note">A dry run: nothing was dropped.</p>' if crawl["dry_run"] else "",
+        waiting=f'<p class="muted">{waiting_text(requests).capitalize()}.</p>' if requests["waited"] else "",
+        outcomes=" ".join(
+            f'<span class="outcome {"stale" if one["stale"] else one["kind"]}">'
+            f"{_link(one['text'], '{text}: {origins:,}'.format(**one))}</span>"
+            for one in facts["outcomes"]
+        ),
+        figures="".join(f"<div><dt>{name}</dt><dd>{count:,}</dd></div>" for name, count in figures),
+        to_do=_folded("ul", entries or ["<li>Nothing.</li>"], 3, " open"),
+        causes_heading=f"Why requests {'would be' if crawl['dry_run'] else 'were'} dropped",
+        causes=_causes(facts),
+        setup=_setup(facts),
+        options="".join(
+            f'<option value="{escape(key)}">{escape(label[:50])} ({len(places):,})</option>'
+            for key, label, places in groups
+        ),
+        left_out=_left_out(facts),
+        headers="".join(
+            f'<th scope="col" data-column="{name}"{_CLASSES.get(name, "")}><button type="button">'
+            f"{dropped.capitalize() if name == 'dropped' else _COLUMNS[name][0]}</button></th>"
+            for name in columns
+        ),
+        drops_header=dropped.capitalize(),
     )
 
 
@@ -107,97 +129,83 @@ def _json_block(data: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _row(row: dict[str, Any]) -> list[Any]:
-    """Return the cells of an origin, with its findings in words."""
-    findings = _FINDING.sub(lambda kind: _FINDINGS[kind[0]], row["findings"])
-    return [{**row, "findings": findings}[name] for name in _COLUMNS]
-
-
-def _time(iso: str) -> str:
-    return f'<time datetime="{escape(iso)}">{escape(iso[:19].replace("T", " "))}</time>'
-
-
-def _bars(rows: Sequence[tuple[str, str, int]], if_empty: str) -> str:
-    """Return HTML table rows from tuples of a label (HTML), the CSS class of the bar, and a count."""
-    if not rows:
-        return _empty(if_empty)
-    most = max(count for *_, count in rows)
-    return "\n".join(
-        f'<tr><th scope="row">{label}</th><td class="bar"><svg aria-hidden="true">'
-        f'<rect class="{kind}" width="{100 * count / most:.2f}%" height="100%" rx="3"/></svg></td>'
-        f'<td class="number">{count:,}</td></tr>'
-        for label, kind, count in rows
-    )
-
-
-def _waiting(requests: dict[str, int]) -> str:
-    if not requests["waited"]:
-        return ""
-    return f'<p class="muted waiting">{waiting_text(requests).capitalize()}.</p>'
-
-
-def _outcomes(facts: Facts) -> str:
-    bars = [
-        (escape(outcome["text"]), "stale" if outcome["stale"] else outcome["kind"], outcome["origins"])
-        for outcome in facts["outcomes"]
+def _groups(facts: Facts) -> list[tuple[str, str, list[int]]]:
+    """Return the groups of rows that the page can show: key for links, label, and numbers of the rows."""
+    places: dict[str, int] = {}
+    outcomes: dict[str, list[str]] = {}
+    for number, row in enumerate(facts["rows"]):
+        places[row["origin"]] = number
+        outcomes.setdefault(row["outcome"], []).append(row["origin"])
+    groups = [(text, text, origins) for text, origins in outcomes.items()]
+    groups += [(one["kind"], f"to do: {one['what']}", one["origins"]) for one in facts["to_do"]]
+    groups += [(f"cause-{number}", one["text"], one["origins"]) for number, one in enumerate(facts["rules"])]
+    return [
+        (key, label, [places[each] for each in origins if each in places]) for key, label, origins in groups
     ]
-    return _bars(bars, "No robots.txt was loaded.")
 
 
-def _sources(facts: Facts) -> str:
-    if facts["slowest"] is None:
-        return ""
-    loaded = ", ".join(f"{count:,} from {escape(name)}" for name, count in facts["sources"].items())
-    slowest = facts["slowest"]
-    text = (
-        f'robots.txt loaded: {loaded}. Slowest: <span class="site">{escape(slowest["origin"])}</span> '
-        f"in {slowest['seconds']:.2f} s."
+def _about(crawl: dict[str, Any]) -> str:
+    started, finished = (datetime.fromisoformat(crawl[name]) for name in ("started", "finished"))
+    return f"{started:%Y-%m-%d %H:%M:%S} UTC, took {finished - started}, ended: {crawl['reason']}"
+
+
+def _link(key: str, text: str) -> str:
+    """Return a link that shows the rows of a group."""
+    return f'<a href="#{escape(urlencode({"show": key}))}">{escape(text)}</a>'
+
+
+def _entry(entry: dict[str, Any], dropped: str) -> str:
+    return (
+        f"<li>{_link(entry['kind'], sites_text(entry['sites']))} {escape(what_text(entry, dropped))}: "
+        f'<a href="{escape(entry["docs"])}">{escape(entry["do"])}</a>.</li>'
     )
-    longest = facts["crawl_delays"]["longest"]
-    if longest is not None:
-        text += (
-            f"<br>Origins with a Crawl-delay: {facts['crawl_delays']['files']:,}. Longest: "
-            f'{longest["seconds"]:g} s at <span class="site">{escape(longest["origin"])}</span>.'
-        )
-    if facts["usage"]:
-        text += f"<br>{usage_text(facts['usage']).capitalize()}."
-    return text
 
 
-def _rules(facts: Facts) -> str:
-    causes = facts["dropped_most"][:_RULES_SHOWN]
-    bars = [(_cause(cause), "rule" if cause["line"] else "closed", cause["count"]) for cause in causes]
-    rows = _bars(bars, "None.")
-    if others := facts["causes"] - len(causes):
-        rest = facts["requests"]["dropped"] - sum(cause["count"] for cause in causes)
-        what = "other cause" if others == 1 else "other causes"
-        rows += "\n" + _empty(f"and {others:,} {what}: {rest:,} requests")
-    short_by = facts["dropped_most_short_by"]
-    if short_by:
-        rows += "\n" + _empty(
-            "There were too many different rules to count each from the start of the crawl: a count may be "
-            f"too low by up to {short_by:,}, and rules with lower counts than that may be missing."
-        )
-    return rows
+def _causes(facts: Facts) -> str:
+    if not facts["rules"]:
+        return "<p>None were.</p>"
+    rows = [
+        f'<tr><td class="number">{rule["requests"]:,}</td>'
+        f'<td class="site">{"<code>" if rule["is_line"] else ""}{escape(rule["text"])}'
+        f"{'</code>' if rule['is_line'] else ''}{escape(for_robot(rule))}</td>"
+        f"<td>{_link(f'cause-{number}', sites_text(len(rule['origins'])))}</td></tr>"
+        for number, rule in enumerate(facts["rules"])
+    ]
+    if rest := facts["requests"]["dropped"] - sum(rule["requests"] for rule in facts["rules"]):
+        rows.append(f'<tr><td class="number">{rest:,}</td><td colspan="2">for other reasons</td></tr>')
+    return _folded("table", rows, 5)
 
 
-def _cause(cause: dict[str, Any]) -> str:
-    line = f", line {cause['line']}{for_robot(cause)}" if cause["line"] else ""
-    where = f'<span class="where site">{escape(cause["origin"] or "no origin")}{escape(line)}</span>'
-    if cause["line"]:
-        return f'<code class="site">Disallow: {escape(cause["text"])}</code>{where}'
-    return f'<span class="site">{escape(cause["text"])}</span>{where}'
+def _folded(tag: str, parts: Sequence[str], count: int, is_open: str = "") -> str:
+    """Return an element with some parts, and one that is opened with the rest."""
+    first, more = ("".join(some) for some in (parts[:count], parts[count:]))
+    if not more:
+        return f"<{tag}>{first}</{tag}>"
+    rest = f"<details{is_open}><summary>{len(parts) - count:,} more</summary><{tag}>{more}</{tag}></details>"
+    return f"<{tag}>{first}</{tag}>{rest}"
 
 
-def _empty(text: str) -> str:
-    return f'<tr><td colspan="3" class="empty">{text}</td></tr>'
+def _setup(facts: Facts) -> str:
+    crawl = facts["crawl"]
+    lines = {
+        "Robot": f"{crawl['robot']}; rules are chosen for {crawl['token'] or 'a robot without a name'}",
+        "Readings": " and ".join(crawl["readings"]),
+        "Status policy": crawl["status_policy"],
+        **crawl["settings"],
+        "Versions": ", ".join([crawl["generator"], *map(" ".join, crawl["versions"].items())]),
+    }
+    rows = [
+        f'<tr><th scope="row">{name}</th><td class="site">{escape(text)}</td></tr>'
+        for name, text in lines.items()
+    ]
+    rows += [f'<tr><td colspan="2" class="site">{escape(text)}</td></tr>' for text in details(facts)]
+    return "".join(rows)
 
 
-def _listed(facts: Facts) -> str:
+def _left_out(facts: Facts) -> str:
     if not facts["rows_left_out"]:
         return ""
     return (
-        f"Origins in the table: {len(facts['rows']):,}. First those with errors, lines without "
-        f"effect or forbidden requests, then the slowest. {facts['rows_left_out']:,} more are counted above, "
-        "but not listed."
+        f"<p>The table has {len(facts['rows']):,} sites: first those with errors, lines without effect or "
+        f"dropped requests, then the slowest. {facts['rows_left_out']:,} more are only counted.</p>"
     )
