@@ -66,7 +66,7 @@ class Addon:
             # Put it first: among equal orders Scrapy's own comes before the user's, and so must this one.
             order = next((order for order in orders if order is not None), _DEFAULT_ORDER)
             middlewares = {_PATH: order, **middlewares}
-        # Use the same key as Scrapy: until 2.14, a class and its import path are two components.
+        # Use the same key as Scrapy: in 2.13, a class and its import path are two components.
         middlewares.update(dict.fromkeys(builtin))
         settings.set(_SETTING, middlewares, priority=settings.getpriority(_SETTING) or 0)
 

@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.helpers.running import processes
 from tests.helpers.running.crawling import crawl
 from tests.helpers.running.processes import ROOT
@@ -79,9 +77,3 @@ def test_the_badges_and_the_versions_are_those_of_the_matrix() -> None:
 def test_it_is_short() -> None:
     prose = re.sub(r"```.*?```|<!-- badges -->.*?<!-- after the badges -->", "", README, flags=re.DOTALL)
     assert len(prose.split()) <= 650
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
-def test_the_newest_w3lib_for_old_scrapy_is_the_one_of_the_test_matrix(page: str) -> None:
-    (limit,) = re.findall(r"scrapy212: (w3lib<\S+)", (ROOT / "setup.cfg").read_text())
-    assert f'"{limit}"' in (ROOT / page).read_text()

@@ -293,7 +293,7 @@ class CrawlReport:
         # For a site without rules, the log already has a line.
         is_news = access is None or not has_no_rules
         level = logging.DEBUG
-        if is_news and compat.is_start_request(request):
+        if is_news and request.meta.get("is_start_request"):
             # The user asked for this URL, and the crawl may do nothing else.
             self._start_drops += 1
             if self._start_drops <= LOGGED_MAX:
