@@ -26,7 +26,7 @@ from scrapy_norobots.rules.access import DEFAULT_PRESET, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.scrapy_api.setting_error import SettingError
-from scrapy_norobots.stores import LARGEST_FILE, MEMORY
+from scrapy_norobots.stores import LARGEST_FILE, MEMORY, without_password
 
 if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
@@ -202,8 +202,11 @@ DEFAULTS: Mapping[str, object] = MappingProxyType({name: one.default for name, o
 
 
 def error(name: str, value: object, problem: str) -> SettingError:
-    """Return the error for an invalid value."""
-    return SettingError(f"{name} = {value!r}: {problem}")
+    """Return the error for an invalid value, without the password of a store."""
+    shown = repr(value)
+    if name == "NOROBOTS_STORE":
+        shown = repr(without_password(value)) if isinstance(value, str) else without_password(shown)
+    return SettingError(f"{name} = {shown}: {problem}")
 
 
 def read(settings: BaseSettings, name: str, reader: Callable[[Any], Any] | None = None) -> Any:

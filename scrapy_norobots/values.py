@@ -19,7 +19,8 @@ from scrapy.utils.misc import load_object
 
 from scrapy_norobots.rules.access import StatusPolicy
 from scrapy_norobots.standard.names import to_name
-from scrapy_norobots.stores import FORMS, with_home
+from scrapy_norobots.stores import with_home
+from scrapy_norobots.stores.opening import FORMS
 
 if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser

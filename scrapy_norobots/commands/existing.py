@@ -6,15 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from scrapy_norobots.commands.base import CommandError
-from scrapy_norobots.stores import (
-    MEMORY,
-    URLS,
-    BrowsableStore,
-    error_text,
-    open_store,
-    with_home,
-    without_password,
-)
+from scrapy_norobots.stores import MEMORY, BrowsableStore, error_text, with_home, without_password
+from scrapy_norobots.stores.opening import URLS, open_store
 
 
 def open_existing(value: str, max_bytes: int, *, has_asyncio: bool = True) -> BrowsableStore:

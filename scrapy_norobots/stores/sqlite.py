@@ -37,11 +37,10 @@ _APPLICATION_ID = 0x6E6F726F  # "noro"
 _VERSION = 1
 
 _SCHEMA = (
-    # The table of locks is called "claims" as in version 0.1, whose processes may share the file.
     """CREATE TABLE IF NOT EXISTS entries
         (origin TEXT PRIMARY KEY, entry BLOB NOT NULL, saved REAL NOT NULL, until REAL NOT NULL)""",
     "CREATE INDEX IF NOT EXISTS entries_by_age ON entries (saved)",
-    "CREATE TABLE IF NOT EXISTS claims (origin TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS locks (origin TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL)",
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_VERSION}",
 )
@@ -108,7 +107,7 @@ class SqliteStore:
         def lock(db: sqlite3.Connection) -> Locked:
             # A lock that expires more than a day ahead was acquired with a wrong clock.
             statement = """
-                INSERT INTO claims VALUES (:origin, :owner, :now + :seconds) ON CONFLICT (origin)
+                INSERT INTO locks VALUES (:origin, :owner, :now + :seconds) ON CONFLICT (origin)
                 DO UPDATE SET owner = :owner, until = :now + :seconds
                 WHERE until <= :now OR until > :now + 86400 OR owner = :owner
             """
@@ -182,7 +181,7 @@ class SqliteStore:
         return entries.decode(row[0], origin, self._maxsize) if row else ()
 
     def _unlock(self, db: sqlite3.Connection, origin: Origin) -> None:
-        db.execute("DELETE FROM claims WHERE origin = ? AND owner = ?", (str(origin), self._owner))
+        db.execute("DELETE FROM locks WHERE origin = ? AND owner = ?", (str(origin), self._owner))
 
     def _with_file(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         for _ in range(3):
@@ -252,7 +251,7 @@ class SqliteStore:
         self._check(db)
         for statement in _SCHEMA:
             db.execute(statement)
-        db.execute("DELETE FROM claims WHERE until <= ?", (time.time(),))
+        db.execute("DELETE FROM locks WHERE until <= ?", (time.time(),))
         db.execute("COMMIT")
         _use_wal(db)
         # A killed process loses nothing; a power failure may lose the last transactions.

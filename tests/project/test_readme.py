@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from scrapy_norobots import __version__
 from tests.helpers.running import processes
 from tests.helpers.running.crawling import crawl
 from tests.helpers.running.processes import ROOT
@@ -72,6 +73,15 @@ def test_the_badges_and_the_versions_are_those_of_the_matrix() -> None:
     for text in (pythons, newest, f"Coverage: at least {covered} %", "Licence: BSD-3-Clause"):
         assert f"[![{text}]" in README
     assert README.count(f"{newest} and {pythons}") == 1
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    citation, project, changes = (
+        (ROOT / name).read_text() for name in ("CITATION.cff", "pyproject.toml", "CHANGELOG.md")
+    )
+    assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [__version__]
+    assert re.findall(r'^current_version = "(.+)"$', project, re.MULTILINE) == [__version__]
+    assert re.findall(r"^## (\S+)", changes, re.MULTILINE)[0] == __version__
 
 
 def test_it_is_short() -> None:

@@ -18,7 +18,7 @@ from scrapy_norobots.features.metatag import MetaConfig
 from scrapy_norobots.features.report.files import ReportConfig
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.settings import DEFAULTS, Config
-from scrapy_norobots.stores import FORMS
+from scrapy_norobots.stores.opening import FORMS
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.settings import NUMBERS, SECTIONS, read_all, upper_end
 

@@ -275,7 +275,7 @@ def test_a_lock_is_respected_unless_its_clock_was_wrong(tmp_path: Path, ahead: i
     path = tmp_path / "robots.sqlite"
     use(path)
     with sqlite3.connect(path) as db:
-        db.execute("INSERT INTO claims VALUES (?, 'other', ?)", (str(ORIGIN), time.time() + ahead))
+        db.execute("INSERT INTO locks VALUES (?, 'other', ?)", (str(ORIGIN), time.time() + ahead))
     db.close()
 
     async def work() -> None:
@@ -459,7 +459,7 @@ def test_a_file_that_another_process_has_locked_is_an_error(
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("PRAGMA locking_mode = EXCLUSIVE")
     db.execute("BEGIN EXCLUSIVE")
-    db.execute("DELETE FROM claims")
+    db.execute("DELETE FROM locks")
     with pytest.raises(sqlite3.OperationalError, match="database is locked"):
         look(path)
     db.execute("ROLLBACK")

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import scrapy
 from scrapy import signals
 
+from scrapy_norobots._version import __version__
 from scrapy_norobots.events import Events, Load
 from scrapy_norobots.features.evidence import fields, judges
 from scrapy_norobots.features.evidence.decisions import Made
@@ -286,8 +287,6 @@ def _run_name(crawler: Crawler) -> str:
 
 def _about(config: Config, evidence: EvidenceConfig) -> dict[str, str]:
     """Return what a `warcinfo` record says about a crawl; the audit needs those of `fields.SETTINGS`."""
-    from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
-
     return {
         "software": f"scrapy-norobots {__version__} (Scrapy {scrapy.__version__})",
         "format": "WARC File Format 1.1",

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy_norobots._version import __version__
 from scrapy_norobots.events import Events, Load
 from scrapy_norobots.exceptions import RobotsUnreachable
 from scrapy_norobots.features.report import files
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_norobots.events import Origins
     from scrapy_norobots.exceptions import RobotsForbidden
-    from scrapy_norobots.load.origins import OriginCache
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.settings import Config
     from scrapy_norobots.standard import Origin, Reason
@@ -209,7 +210,7 @@ class CrawlReport:
                 most,
             )
 
-    async def _close(self, reason: str, all_origins: OriginCache, robot: str | bytes) -> None:
+    async def _close(self, reason: str, all_origins: Origins, robot: str | bytes) -> None:
         try:
             if self._files:
                 # The files of most interest, while they are in memory.
@@ -223,8 +224,6 @@ class CrawlReport:
 
     def finish(self, reason: str) -> None:
         """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""
-        from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
-
         self._stats.set_value("norobots/passed", self.counters.requests["passed"])
         crawl = {
             "generator": f"scrapy-norobots {__version__}",
