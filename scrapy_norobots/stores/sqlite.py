@@ -17,7 +17,8 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
@@ -147,7 +148,10 @@ class SqliteStore:
         last = b""
 
         def read(db: sqlite3.Connection) -> list[tuple[bytes, bytes]]:
-            return db.execute(statement, (last, time.time(), _PAGE)).fetchall()
+            page = db.execute(statement, (last, time.time(), _PAGE)).fetchall()
+            if page and page[-1][0] <= last:  # it would never end
+                raise UnusableFileError("is damaged (its entries are not in order)")
+            return page
 
         while page := await self._run(read):
             for key, entry in page:
@@ -245,12 +249,14 @@ class SqliteStore:
     def _prepare(self, db: sqlite3.Connection) -> None:
         if self._must_exist:
             self._check(db)  # without a lock, so that it need not wait for a writer
+            _check_schema(db)
             return
         # Several processes may be creating the same file.
         db.execute("BEGIN IMMEDIATE")
         self._check(db)
         for statement in _SCHEMA:
             db.execute(statement)
+        _check_schema(db)
         db.execute("DELETE FROM locks WHERE until <= ?", (time.time(),))
         db.execute("COMMIT")
         _use_wal(db)
@@ -261,9 +267,10 @@ class SqliteStore:
         [application_id] = db.execute("PRAGMA application_id").fetchone()
         [version] = db.execute("PRAGMA user_version").fetchone()
         if application_id != _APPLICATION_ID:
-            if db.execute("SELECT * FROM sqlite_master").fetchone():
+            schema = _schema_of(db)
+            if schema and not _own_schema() <= schema:
                 raise NotAStoreError(f"{self._path} is the database of another program")
-            if self._must_exist:
+            if self._must_exist and not schema:
                 raise NotAStoreError(f"{self._path} is not a store: it is empty")
         if version > _VERSION:
             raise UnusableFileError(f"was written by a newer version (format {version}, not {_VERSION})")
@@ -326,6 +333,27 @@ class SqliteStore:
             )
             if not gone.rowcount:
                 return  # nothing is left
+
+
+def _check_schema(db: sqlite3.Connection) -> None:
+    """Raise `UnusableFileError` if a table is not as `_SCHEMA` makes it. SQLite accepts most changes."""
+    if not _own_schema() <= _schema_of(db):
+        raise UnusableFileError("is damaged (its schema is not that of a store)")
+
+
+@cache
+def _own_schema() -> set[tuple[bytes, bytes]]:
+    with closing(sqlite3.connect(":memory:")) as db:
+        for statement in _SCHEMA:
+            db.execute(statement)
+        return _schema_of(db)
+
+
+def _schema_of(db: sqlite3.Connection) -> set[tuple[bytes, bytes]]:
+    """Return the names and texts of all tables; as bytes, because a damaged one may not be UTF-8."""
+    return set(
+        db.execute("SELECT CAST(name AS BLOB), CAST(sql AS BLOB) FROM sqlite_master WHERE sql IS NOT NULL")
+    )
 
 
 def _use_wal(db: sqlite3.Connection) -> None:
