@@ -44,7 +44,7 @@ test-no-reactor: $(READY) ## Run the crawl tests without a reactor
 
 test-oldest: $(READY) ## Run the crawl tests on the oldest Scrapy and the oldest installed Python
 	@echo "Testing the oldest Scrapy on Python 3.$(OLDEST), the oldest that is installed; 3.10 is the oldest supported."
-	$(TOX) -e py3$(OLDEST)-scrapy211 -- $(XDIST) $(ARGS) tests/crawls
+	$(TOX) -e py3$(OLDEST)-scrapy213 -- $(XDIST) $(ARGS) tests/crawls
 
 coverage: $(READY) ## Run all tests, and fail if they cover less of the package than before
 	$(BIN)/coverage erase

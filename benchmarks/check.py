@@ -21,7 +21,7 @@ from benchmarks.report import progress, table
 from benchmarks.server import ROBOTS
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import open_store
+from scrapy_norobots.stores.opening import open_store
 
 URLS = 1_000_000
 ORIGINS = 1_000

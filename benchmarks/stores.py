@@ -13,8 +13,9 @@ from statistics import median
 from benchmarks.report import progress, table
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import Store, open_store
+from scrapy_norobots.stores import Store
 from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
+from scrapy_norobots.stores.opening import open_store
 from tests.helpers.running.redisserver import NoRedisError, RedisServer
 
 ENTRIES = 5_000

@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from scrapy_norobots._version import __version__ as __version__
 from scrapy_norobots.standard import Decision, RobotsTxt
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ __all__ = [
     "RobotsUnreachable",
     "StrictRobotParser",
 ]
-
-__version__ = "0.1.0"
 
 _LAZY = {
     "Addon": "addon",

@@ -6,7 +6,7 @@ The add-on replaces Scrapy's own robots.txt middleware by `NoRobotsMiddleware`, 
 itself unless `NOROBOTS_META` is on; it is always listed, because another add-on may still set
 `NOROBOTS_META` after this one. The user's settings win: the order of a middleware, `None` for one of the
 plugin's middlewares, `ROBOTSTXT_OBEY = False`. To apply the add-on twice has the same effect as to apply it
-once.
+once. It registers the defaults of the plugin's settings, as those of Scrapy's own settings are.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy_norobots.features.metatag import RobotsMetaMiddleware
 from scrapy_norobots.middleware import NoRobotsMiddleware
 from scrapy_norobots.scrapy_api.components import check_place, keys_of
+from scrapy_norobots.settings import DEFAULTS, read
 from scrapy_norobots.waiting.scheduler import RobotsScheduler
 
 if TYPE_CHECKING:
@@ -43,17 +44,28 @@ class Addon:
         check_place(crawler.settings, cls, "ADDONS")
         return cls()
 
+    @classmethod
+    def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
+        """Register the defaults of the plugin's settings, so that ``scrapy settings --get`` prints them."""
+        for name, default in DEFAULTS.items():
+            if settings.getpriority(name) is None:
+                settings.set(name, default, priority="default")
+
     def update_settings(self, settings: BaseSettings) -> None:
         """Enable the plugin's middlewares, its downloader and its scheduler in a crawler's settings.
 
         Scrapy's own robots.txt middleware is disabled, and ``ROBOTSTXT_OBEY`` becomes True. Settings of the
-        project and the spider take precedence.
+        project and the spider take precedence. Raises `SettingError` if one of the plugin's is invalid.
         """
+        self.update_pre_crawler_settings(settings)
         _list_meta(settings)
         middlewares = dict(settings.getdict(_SETTING))
         ours = keys_of(NoRobotsMiddleware, middlewares)
         if ours and all(middlewares[key] is None for key in ours):
             return  # the user switched the plugin off, so Scrapy's own middleware stays
+        for name in DEFAULTS:
+            if name != "NOROBOTS_ALSO_OBEY":  # the user's parsers must not be imported before the reactor
+                read(settings, name)  # an error now, before the engine has opened anything
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         if (settings.getpriority("DOWNLOADER") or 0) <= SETTINGS_PRIORITIES["default"]:
             settings.set("DOWNLOADER", _DOWNLOADER, priority="addon")
@@ -66,7 +78,7 @@ class Addon:
             # Put it first: among equal orders Scrapy's own comes before the user's, and so must this one.
             order = next((order for order in orders if order is not None), _DEFAULT_ORDER)
             middlewares = {_PATH: order, **middlewares}
-        # Use the same key as Scrapy: until 2.14, a class and its import path are two components.
+        # Use the same key as Scrapy: in 2.13, a class and its import path are two components.
         middlewares.update(dict.fromkeys(builtin))
         settings.set(_SETTING, middlewares, priority=settings.getpriority(_SETTING) or 0)
 

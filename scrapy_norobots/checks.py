@@ -18,7 +18,7 @@ from scrapy.utils.python import global_object_name
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.components import check_place, enabled_keys, keys_of, unused_overrides
 from scrapy_norobots.scrapy_api.log import spider_name
-from scrapy_norobots.settings import Config
+from scrapy_norobots.settings import Config, read
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -52,7 +52,7 @@ def read_config(crawler: Crawler, cls: type, base: type) -> Config:
     if not config.obey:
         logger.info("Spider %s does not obey robots.txt: ROBOTSTXT_OBEY is False", spider_name(crawler))
         for name in ("NOROBOTS_EVIDENCE", "NOROBOTS_PURPOSES", "NOROBOTS_REPORT", "NOROBOTS_USAGE"):
-            if crawler.settings.get(name):
+            if read(crawler.settings, name):
                 logger.warning("%s has no effect: ROBOTSTXT_OBEY is False", name)
         raise NotConfigured
     _warn_about_incomplete_setup(crawler.settings)

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, Protocol
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
     from scrapy_norobots.exceptions import RobotsForbidden
-    from scrapy_norobots.load.origins import OriginCache
     from scrapy_norobots.question import Question
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.rules.snapshot import Snapshot
@@ -54,12 +53,22 @@ class Event(Generic[P]):
         return next((result for result in results if result is not None), None)
 
 
+class Origins(Protocol):
+    """The accesses of the origins that are in memory."""
+
+    def peek(self, origin: Origin) -> Access | None:
+        """Return an access that has not expired."""
+
+    def latest(self, origin: Origin) -> Access | None:
+        """Return an access, also if it has expired."""
+
+
 class Core(NamedTuple):
     """What features may ask of the middleware; `middleware` is None if it is of a subclass."""
 
     middleware: object | None
     ask: Callable[[Request], Question | Decision]
-    origins: OriginCache
+    origins: Origins
     drop: Callable[[Request, Question, Decision, Access], None]
 
 
@@ -95,7 +104,7 @@ class Events:
         # too. It can forbid what the rules allow, and cannot allow what they forbid.
         self.statements: Event[[]] = Event()
         # The crawl has ended: the reason, and the robot of requests without a User-Agent of their own.
-        self.closing: Event[[str, OriginCache, str | bytes]] = Event()
+        self.closing: Event[[str, Origins, str | bytes]] = Event()
 
         # A request has come to the middleware; the access by which it is judged is known; it passes.
         self.received: Event[[Request]] = Event()

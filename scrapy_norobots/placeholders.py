@@ -10,6 +10,8 @@ import os
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from scrapy_norobots.scrapy_api.setting_error import SettingError
+
 if TYPE_CHECKING:
     from scrapy import Spider
 
@@ -22,7 +24,7 @@ def expand(setting: str, template: str, spider: Spider | None, start: datetime) 
     try:
         name = template % _Values(spider, start)
     except (KeyError, TypeError, ValueError) as exc:
-        raise ValueError(
+        raise SettingError(
             f"{setting} = {template!r}: unknown placeholder ({exc}); use %(time)s, an attribute of "
             "the spider such as %(name)s, or '%%' for a '%'"
         ) from exc

@@ -27,15 +27,8 @@ from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_norobots.settings import Config
 from scrapy_norobots.standard.decision import printable
-from scrapy_norobots.stores import (
-    MEMORY,
-    URLS,
-    BrowsableStore,
-    error_text,
-    open_store,
-    with_home,
-    without_password,
-)
+from scrapy_norobots.stores import MEMORY, BrowsableStore, error_text, with_home, without_password
+from scrapy_norobots.stores.opening import URLS, open_store
 
 STDIN = "-"
 

@@ -20,13 +20,14 @@ from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
 
+from scrapy_norobots import values
 from scrapy_norobots.checks import check_components
 from scrapy_norobots.question import is_overridden
 from scrapy_norobots.scrapy_api.components import enabled_keys
 from scrapy_norobots.scrapy_api.html import meta_tags, root_of
 from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.scrapy_api.log import CrawlLog
-from scrapy_norobots.settings import Section, flag, setting, text
+from scrapy_norobots.settings import Section, setting
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.meta import RobotsMeta, fold, wanted
 
@@ -35,15 +36,11 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from scrapy.settings import BaseSettings
 
     from scrapy_norobots.events import Events
     from scrapy_norobots.settings import Config
 
 logger = logging.getLogger(__name__)
-
-# The values of NOROBOTS_META that obey only one word of a page.
-_META_WORDS = ("nofollow", "noindex")
 
 # A META tag in lower case. The group has it if it is in plain form: a few attributes, and quotes only around
 # values. It is looked ahead for, since another tag may begin in what looks like a value; so that this takes
@@ -61,27 +58,23 @@ _TOO_MANY = f"more than {_TAGS_MAX} META tags, or more than {_CONTENT_MAX} chara
 _CUT_OFF = "META tags in a page that the HTML parser did not read to its end"
 
 
-def _obeys(settings: BaseSettings, name: str, word: str) -> bool:
-    """Return whether the crawl obeys a word of META tags."""
-    value = settings.get(name)
-    if isinstance(value, str) and value.lower() in _META_WORDS:
-        return value.lower() == word
-    return flag(settings, name, 'True, False, "nofollow" or "noindex"')
-
-
 @dataclass(frozen=True, slots=True)
 class MetaConfig(Section):
-    """The settings of one crawl for robots META tags: which of their words are obeyed."""
+    """The settings of one crawl for robots META tags. `obey` may be the only word of them that is obeyed."""
 
-    nofollow: bool = setting(_obeys, "NOROBOTS_META", "nofollow")
-    noindex: bool = setting(_obeys, "NOROBOTS_META", "noindex")
-    dry_run: bool = setting(flag, "NOROBOTS_DRY_RUN")
-    robot: str | None = setting(text, "ROBOTSTXT_USER_AGENT")
+    obey: bool | str = setting("NOROBOTS_META")
+    dry_run: bool = setting("NOROBOTS_DRY_RUN")
+    robot: str | None = setting("ROBOTSTXT_USER_AGENT", values.robot)
 
     @property
-    def obey(self) -> bool:
-        """Whether any of them is obeyed."""
-        return self.nofollow or self.noindex
+    def nofollow(self) -> bool:
+        """Whether nofollow is obeyed."""
+        return self.obey in (True, "nofollow")
+
+    @property
+    def noindex(self) -> bool:
+        """Whether noindex is obeyed."""
+        return self.obey in (True, "noindex")
 
 
 def subscribe(crawler: Crawler, config: Config, events: Events) -> None:

@@ -24,9 +24,11 @@ from scrapy_norobots.load.origins import OriginCache, SharedLoads
 from scrapy_norobots.rules.access import Access, Judge
 from scrapy_norobots.rules.parser import Reader, Rules, as_parser
 from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.settings import error
 from scrapy_norobots.standard.robotstxt import SMALL_BODY
-from scrapy_norobots.stores import MEMORY, HeldLock, Store, open_store, without_password
+from scrapy_norobots.stores import MEMORY, HeldLock, Store, without_password
 from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
+from scrapy_norobots.stores.opening import open_store
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -228,7 +230,7 @@ class RobotsLoader:
                 has_asyncio=compat.has_asyncio(self._crawler),
             )
         except (ImportError, ValueError) as exc:
-            raise ValueError(f"NOROBOTS_STORE = {shown!r}: {exc}") from None
+            raise error("NOROBOTS_STORE", value, str(exc)) from None
         logger.info("Storing robots.txt files in %s (NOROBOTS_STORE)", shown)
         breaker = CircuitBreaker(
             store, f"NOROBOTS_STORE {shown}", lambda: self._stats.inc_value("norobots/store/failures")

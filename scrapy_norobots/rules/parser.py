@@ -17,6 +17,7 @@ from scrapy.robotstxt import RobotParser
 
 from scrapy_norobots.rules.delay_values import CrawlDelay, largest
 from scrapy_norobots.scrapy_api.compat import build_parser
+from scrapy_norobots.scrapy_api.setting_error import SettingError
 from scrapy_norobots.standard import Decision, Reason, RobotsTxt, Verdict
 from scrapy_norobots.standard.lines import to_text
 from scrapy_norobots.standard.names import to_name
@@ -142,7 +143,8 @@ class Reader:
                 build_parser(parser, self._crawler, b"").allowed("http://town.example/", robot)
             except Exception as exc:  # a user's parser may raise anything
                 value = self._crawler.settings.get(setting)
-                raise ValueError(f"{setting} = {value!r}: {parser.__name__} cannot be used: {exc}") from exc
+                problem = f"{parser.__name__} cannot be used: {exc}"
+                raise SettingError(f"{setting} = {value!r}: {problem}") from exc
 
 
 def _knows_crawl_delay(parser: type[RobotParser]) -> bool:

@@ -11,12 +11,10 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
-from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from scrapy import Spider, signals
-from scrapy.http.request import NO_CALLBACK
+from scrapy import signals
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 from twisted.internet.defer import CancelledError, Deferred
@@ -216,10 +214,8 @@ def is_own_crawl(crawler: Crawler) -> bool:
     The shell creates no spider before its engine; the other commands replace the start of theirs.
     """
     spider = crawler.spider
-    starts = (getattr(spider, name, None) for name in ("start", "start_requests"))
-    return spider is not None and not any(
-        str(getattr(start, "__module__", "")).startswith("scrapy.commands.") for start in starts
-    )
+    start = getattr(spider, "start", None)
+    return spider is not None and not str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
 
 
 def close_spider(crawler: Crawler, reason: str) -> Deferred[None]:
@@ -243,7 +239,7 @@ async def send_robots_parsed(crawler: Crawler, parser: RobotParser, request: Req
 def components(settings: BaseSettings, name: str) -> Mapping[Any, Any]:
     """Return the component setting `name`, joined with its ``_BASE`` part as this version of Scrapy joins it.
 
-    Until 2.14, a class and its import path are two components.
+    In Scrapy 2.13, a class and its import path are two components.
     """
     join = getattr(settings, "get_component_priority_dict_with_base", settings.getwithbase)
     joined: Mapping[Any, Any] = join(name)
@@ -270,14 +266,6 @@ def downloader_middleware(crawler: Crawler, cls: type[_T]) -> _T | None:
     return next((one for one in downloader_middlewares(crawler) if isinstance(one, cls)), None)
 
 
-def build(cls: type, crawler: Crawler) -> Any:
-    """Return a component of a crawler, made as Scrapy makes one."""
-    for name, source in (("from_crawler", crawler), ("from_settings", crawler.settings)):
-        if hasattr(cls, name):
-            return getattr(cls, name)(source)
-    return cls()
-
-
 def build_parser(cls: Any, crawler: Crawler, body: bytes) -> RobotParser:
     """Return the parser of a robots.txt, made as Scrapy makes one.
 
@@ -288,13 +276,7 @@ def build_parser(cls: Any, crawler: Crawler, body: bytes) -> RobotParser:
 
 
 def dupefilter(crawler: Crawler) -> BaseDupeFilter | None:
-    """Return the filter for duplicate requests of a running crawl, or None if there is none.
-
-    None too before Scrapy 2.11.2, where handlers of the signal `request_scheduled` cannot drop requests. That
-    version added a downloader middleware that does so.
-    """
-    if find_spec("scrapy.downloadermiddlewares.offsite") is None:
-        return None
+    """Return the filter for duplicate requests of a running crawl, or None if there is none."""
     found = getattr(getattr(engine_slot(crawler), "scheduler", None), "df", None)
     return found if hasattr(found, "request_seen") else None
 
@@ -308,15 +290,4 @@ def look_for_next_request(crawler: Crawler) -> None:
 
 def engine_slot(crawler: Crawler) -> Any | None:
     """Return what the engine keeps of a running crawl; None without a crawl."""
-    return getattr(crawler.engine, "_slot", None) or getattr(crawler.engine, "slot", None)  # before 2.13
-
-
-def is_start_request(request: Request) -> bool:
-    """Return whether a request is a start request of the spider.
-
-    Scrapy 2.13 marks start requests. In older versions, requests that the depth middleware has not seen are
-    start requests, except those of pipelines and other components, which have the callback `NO_CALLBACK`.
-    """
-    if hasattr(Spider, "start"):
-        return bool(request.meta.get("is_start_request"))
-    return "depth" not in request.meta and request.callback is not NO_CALLBACK
+    return getattr(crawler.engine, "_slot", None)

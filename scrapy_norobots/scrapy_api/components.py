@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.utils.misc import load_object
 
 from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.scrapy_api.setting_error import SettingError
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -56,7 +57,7 @@ def check_place(settings: BaseSettings, cls: type, place: str) -> None:
         components = settings.getdict(name)
         for key in keys_of(cls, components):
             if name != place and components[key] is not None:
-                raise ValueError(f"{name} = {dict(components)!r}: {key!r} belongs in {place}")
+                raise SettingError(f"{name} = {dict(components)!r}: {key!r} belongs in {place}")
 
 
 def _load(key: Any) -> Any:

@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 INTERNALS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "engine": ("downloader",),
-        "engine._slot": (  # `engine.slot` before Scrapy 2.13
-            "closing",
-            "nextcall.schedule",
-        ),
+        "engine._slot": ("closing", "nextcall.schedule"),
         "downloader": (
             "active",  # requests that have entered and not left
             "handlers._get_handler",

@@ -3,7 +3,7 @@
 `Store` is the contract. For each origin, a store keeps the snapshots that the access was judged from, and a
 lock: of all processes that share the store, one downloads a robots.txt and the others wait for it. A store
 knows nothing of rules or freshness, and is used only for origins that are not in memory. `BrowsableStore`
-adds what ``scrapy robots-store`` needs. `open_store` opens the store that `NOROBOTS_STORE` names; `HeldLock`
+adds what ``scrapy robots-store`` needs. `opening` opens the store that `NOROBOTS_STORE` names; `HeldLock`
 holds a lock during a download.
 """
 
@@ -28,16 +28,14 @@ FILE_SCHEMES = ("sqlite",)
 REDIS_SCHEMES = (
     "redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel",
 )  # fmt: skip
-# A user and a password may contain an "@", although they should not; the password ends at the last one.
-_PASSWORD = re.compile(r"(?<=://)([^:@/]*|[^:/]*(?=:[^/?]*@)):.*@")
-_PASSWORD_IN_QUERY = re.compile(r"((?:[?&]|sentinel_)password=)[^&]*")
+# A store URL: its scheme, all before the last "@", and the rest.
+_STORE_URL = re.compile(r"([\w+]*://|[\w+]*$|)(.*@)?(.*)", re.DOTALL)
+# Where a store is: hosts with ports, and a service or a database, or a path. In a misspelt URL, a password
+# may be in its place.
+_HOST = r"(?:[\w.-]+|\[[\w:.]+\])(?::\d+)?"
+_PLACE = re.compile(rf"(?:{_HOST}(?:,{_HOST})*)?(?:/[\w./-]*)?")
 # As redis-py 6 lists the options of a connection in some errors.
 _PASSWORD_IN_ERROR = re.compile(r"(\bpassword=).*?(?=, ?\w+=|\)>|$)", re.DOTALL)
-
-URLS = "sqlite:///path, redis://host:port/db, redis+sentinel://… or redis+cluster://…"
-FORMS = f"memory, {URLS}"
-
-_MISSING_EXTRA = "needs redis-py: pip install 'scrapy-norobots[redis]' ({})"
 
 # The largest robots.txt that any crawl accepts, in bytes.
 LARGEST_FILE = 256 * 1024 * 1024
@@ -120,58 +118,6 @@ class Turns(Protocol):
         """Free all resources."""
 
 
-def open_store(
-    value: str,
-    max_bytes: int,
-    maxsize: int = LARGEST_FILE,
-    *,
-    has_asyncio: bool = True,
-    must_exist: bool = False,
-) -> BrowsableStore:
-    """Return the store for a value of `NOROBOTS_STORE` other than ``memory``.
-
-    Nothing is opened or connected yet. `max_bytes` limits the size of a store that has no limit of its own;
-    `maxsize` is the size of the largest robots.txt, in bytes: an entry with a larger one is a miss.
-    `has_asyncio` says whether an asyncio event loop will run. With `must_exist`, the methods of the store
-    raise an exception if it is missing or damaged, and it is neither created nor repaired. Raises
-    `ValueError` if the value is invalid, and `ImportError`, with the package to install, if one is missing.
-    """
-    scheme, colon, rest = value.partition("://")
-    if scheme == "sqlite" and colon:
-        path = rest.removeprefix("/")
-        if not rest.startswith("/") or not path:
-            raise ValueError("has no file name; expected sqlite:///relative/path or sqlite:////absolute/path")
-        from scrapy_norobots.stores.sqlite import SqliteStore  # noqa: PLC0415  # needed for this store only
-
-        return SqliteStore(path, max_bytes, maxsize, must_exist=must_exist)
-    if scheme in REDIS_SCHEMES and colon:
-        if not has_asyncio:
-            raise ValueError("needs asyncio: use the asyncio reactor (TWISTED_REACTOR), or sqlite:///path")
-        try:
-            from scrapy_norobots.stores.redis import RedisStore  # noqa: PLC0415  # an optional dependency
-        except ImportError as exc:
-            raise ImportError(_MISSING_EXTRA.format(exc)) from exc
-        return RedisStore(value, maxsize)
-    raise ValueError(f"unsupported store URL; expected {URLS if must_exist else FORMS}")
-
-
-def open_turns(value: str) -> Turns:
-    """Return the turns of the processes that share a store, for a value of `NOROBOTS_STORE`.
-
-    Nothing is connected yet. Raises `ValueError` if the store is not in Redis, and `ImportError` as
-    `open_store` does.
-    """
-    if value.partition("://")[0] not in REDIS_SCHEMES:
-        raise ValueError(
-            "is not a Redis store; expected redis://host:port/db, redis+sentinel://… or the like"
-        )
-    try:
-        from scrapy_norobots.stores.redis_turns import RedisTurns  # noqa: PLC0415  # an optional dependency
-    except ImportError as exc:
-        raise ImportError(_MISSING_EXTRA.format(exc)) from exc
-    return RedisTurns(value)
-
-
 class HeldLock:
     """The lock of an origin inside ``async with``, where it is extended, if it was free.
 
@@ -222,10 +168,16 @@ def with_home(value: str) -> str:
 
 
 def without_password(value: str) -> str:
-    """Return a value of `NOROBOTS_STORE` with its password replaced by ``***``."""
+    """Return a value of `NOROBOTS_STORE`, also a misspelt one, with ``***`` for what may be a password."""
     if value.partition(":")[0] in FILE_SCHEMES:
         return value
-    return _PASSWORD_IN_QUERY.sub(r"\1***", _PASSWORD.sub(r"\1:***@", value))
+    url = _STORE_URL.fullmatch(value)
+    assert url  # it matches any text
+    scheme, user, rest = url[1], url[2] or "", url[3]
+    place, mark, _ = rest.partition("?")
+    if (rest and not scheme) or "?" in user or not _PLACE.fullmatch(place):
+        return f"{scheme if scheme.removesuffix('://') in REDIS_SCHEMES else ''}***"
+    return f"{scheme}{'***@' if user else ''}{place}{'?***' if mark else ''}"
 
 
 def error_text(exc: Exception) -> str:

@@ -4,7 +4,7 @@ An entry has a line with format and checksum, then compressed: a line of JSON, a
 when it expires: each store keeps that beside it. It contains no code, unlike a pickle. `decode` refuses
 everything that `encode` would not have written in exactly this form, so that half an entry cannot look like a
 shorter robots.txt. It needs little more memory than the largest robots.txt of the crawl, whatever the entry
-contains. Entries of version 0.1, which are not compressed, are read too.
+contains.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from typing import Any
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 
-# Name and version of the format, and those of version 0.1. Entries of other versions are misses.
+# Name and version of the format. Entries of other versions are misses.
 _MAGIC = b"norobots 2 "
-_PLAIN_MAGIC = b"norobots 1 "
 _DIGEST_SIZE = 16
 
 # Level 6 would save 4 % more, in half as much time again.
@@ -77,12 +76,10 @@ def decode(entry: bytes, origin: Origin, maxsize: int) -> tuple[Snapshot, ...]:
     `maxsize` is the size of the largest robots.txt, in bytes; larger entries are not decompressed.
     """
     seal, _, content = entry.partition(b"\n")
-    digest = _digest(content)
     try:
-        if seal == _MAGIC + digest:
-            content = _decompress(content, maxsize + _MOST_HEAD)
-        elif seal != _PLAIN_MAGIC + digest:
+        if seal != _MAGIC + _digest(content):
             return ()
+        content = _decompress(content, maxsize + _MOST_HEAD)
         # The checksum is right, but any program can compute it: accept only what `encode` would write.
         found = _snapshots(content, origin)
         return tuple(found) if found and _content(found) == content else ()

@@ -21,7 +21,7 @@ from scrapy_norobots.stores import LARGEST_FILE, Locked, entries
 from scrapy_norobots.stores.redis_urls import close_client, connections_of, find_servers, open_client
 
 _SNAPSHOTS = "norobots:snapshots:"
-_LOCK = "norobots:claim:"  # not "lock": processes of version 0.1 may use the same database
+_LOCK = "norobots:lock:"
 
 # Scripts, because each of them is one round trip. The keys are those of the lock and of the entry; the values
 # begin with the owner of the lock. MGET returns nothing for a value of another type.

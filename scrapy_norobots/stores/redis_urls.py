@@ -7,6 +7,7 @@ The forms are those of ``redis.Redis.from_url``, and those that other libraries 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -21,6 +22,14 @@ from redis.exceptions import ConnectionError, RedisClusterException  # noqa: A00
 from scrapy_norobots.stores.circuit_breaker import TIMEOUT
 
 _PORT, _SENTINEL_PORT = 6379, 26379
+
+# No part of the URL is shown: with special characters in a password, any may be a part of it.
+_INVALID = (
+    "invalid Redis URL: hosts must have names, the port must be a number, and special characters in the "
+    "password must be escaped as %XX"
+)
+# An option whose value may contain an "@".
+_PASSWORD_OPTION = re.compile(r"(?:^|(?<=&))(?:sentinel_)?(?:username|password)=[^&]*")
 
 # A Sentinel that does not answer must leave time to ask the next one.
 _SENTINEL_TIMEOUT = TIMEOUT / 5
@@ -42,17 +51,17 @@ def open_client(url: str) -> Redis | RedisCluster:
         one = f"{scheme}://{user}{at}localhost?{parts.query}" if kind else url
         options: dict[str, Any] = dict(parse_url(one))
         addresses = _addresses(hosts, _SENTINEL_PORT if kind == "sentinel" else _PORT) if kind else []
-    except ValueError as exc:
-        # With special characters in a password, the message of redis-py would show a part of it.
-        safe = "the port must be a number, and special characters in the password must be escaped as %XX"
-        raise ValueError(f"invalid Redis URL: {safe if '@' in url else exc}") from None
+    except ValueError:
+        raise ValueError(_INVALID) from None
+    if "@" in _PASSWORD_OPTION.sub("", parts.query) + parts.fragment:  # the end of a password
+        raise ValueError(_INVALID)
     if options.get("decode_responses"):
         raise ValueError("decode_responses is not supported: entries are bytes")
     database = parts.path.strip("/")
     try:
         if kind == "cluster":
             if database not in ("", "0"):
-                raise ValueError(f"a Redis Cluster has only the database 0, not {database!r}")
+                raise ValueError("a Redis Cluster has only the database 0")
             return _cluster(addresses, _of_several(options))
         if kind == "sentinel":
             service, _, database = database.partition("/")
@@ -133,7 +142,7 @@ def _pool(url: str) -> BlockingConnectionPool:
 
 def _database(text: str) -> int:
     if text and not (text.isascii() and text.isdigit()):
-        raise ValueError(f"the Redis database must be a number, not {text!r}")
+        raise ValueError("the Redis database must be a number")
     return int(text or 0)
 
 
@@ -143,6 +152,6 @@ def _addresses(hosts: str, default_port: int) -> list[tuple[str, int]]:
     for one in hosts.split(","):
         parts = urlsplit(f"//{one}")
         if not parts.hostname:
-            raise ValueError(f"the name of a host is missing in {hosts!r}")
+            raise ValueError
         found.append((parts.hostname, parts.port or default_port))
     return found

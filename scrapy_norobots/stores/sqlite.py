@@ -17,7 +17,8 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
@@ -37,11 +38,10 @@ _APPLICATION_ID = 0x6E6F726F  # "noro"
 _VERSION = 1
 
 _SCHEMA = (
-    # The table of locks is called "claims" as in version 0.1, whose processes may share the file.
     """CREATE TABLE IF NOT EXISTS entries
         (origin TEXT PRIMARY KEY, entry BLOB NOT NULL, saved REAL NOT NULL, until REAL NOT NULL)""",
     "CREATE INDEX IF NOT EXISTS entries_by_age ON entries (saved)",
-    "CREATE TABLE IF NOT EXISTS claims (origin TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS locks (origin TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL)",
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_VERSION}",
 )
@@ -106,7 +106,7 @@ class SqliteStore:
         def lock(db: sqlite3.Connection) -> Locked:
             # A lock that expires more than a day ahead was acquired with a wrong clock.
             statement = """
-                INSERT INTO claims VALUES (:origin, :owner, :now + :seconds) ON CONFLICT (origin)
+                INSERT INTO locks VALUES (:origin, :owner, :now + :seconds) ON CONFLICT (origin)
                 DO UPDATE SET owner = :owner, until = :now + :seconds
                 WHERE until <= :now OR until > :now + 86400 OR owner = :owner
             """
@@ -144,7 +144,10 @@ class SqliteStore:
         last = b""
 
         def read(db: sqlite3.Connection) -> list[tuple[bytes, bytes]]:
-            return db.execute(statement, (last, time.time(), _PAGE)).fetchall()
+            page = db.execute(statement, (last, time.time(), _PAGE)).fetchall()
+            if page and page[-1][0] <= last:  # it would never end
+                raise UnusableFileError("is damaged (its entries are not in order)")
+            return page
 
         while page := await self._run(read):
             for key, entry in page:
@@ -176,7 +179,7 @@ class SqliteStore:
         return entries.decode(row[0], origin, self._maxsize) if row else ()
 
     def _unlock(self, db: sqlite3.Connection, origin: Origin) -> None:
-        db.execute("DELETE FROM claims WHERE origin = ? AND owner = ?", (str(origin), self._owner))
+        db.execute("DELETE FROM locks WHERE origin = ? AND owner = ?", (str(origin), self._owner))
 
     def _with_file(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         for _ in range(3):
@@ -240,13 +243,15 @@ class SqliteStore:
     def _prepare(self, db: sqlite3.Connection) -> None:
         if self._must_exist:
             self._check(db)  # without a lock, so that it need not wait for a writer
+            _check_schema(db)
             return
         # Several processes may be creating the same file.
         db.execute("BEGIN IMMEDIATE")
         self._check(db)
         for statement in _SCHEMA:
             db.execute(statement)
-        db.execute("DELETE FROM claims WHERE until <= ?", (time.time(),))
+        _check_schema(db)
+        db.execute("DELETE FROM locks WHERE until <= ?", (time.time(),))
         db.execute("COMMIT")
         _use_wal(db)
         # A killed process loses nothing; a power failure may lose the last transactions.
@@ -256,9 +261,10 @@ class SqliteStore:
         [application_id] = db.execute("PRAGMA application_id").fetchone()
         [version] = db.execute("PRAGMA user_version").fetchone()
         if application_id != _APPLICATION_ID:
-            if db.execute("SELECT * FROM sqlite_master").fetchone():
+            schema = _schema_of(db)
+            if schema and not _own_schema() <= schema:
                 raise NotAStoreError(f"{self._path} is the database of another program")
-            if self._must_exist:
+            if self._must_exist and not schema:
                 raise NotAStoreError(f"{self._path} is not a store: it is empty")
         if version > _VERSION:
             raise UnusableFileError(f"was written by a newer version (format {version}, not {_VERSION})")
@@ -321,6 +327,27 @@ class SqliteStore:
             )
             if not gone.rowcount:
                 return  # nothing is left
+
+
+def _check_schema(db: sqlite3.Connection) -> None:
+    """Raise `UnusableFileError` if a table is not as `_SCHEMA` makes it. SQLite accepts most changes."""
+    if not _own_schema() <= _schema_of(db):
+        raise UnusableFileError("is damaged (its schema is not that of a store)")
+
+
+@cache
+def _own_schema() -> set[tuple[bytes, bytes]]:
+    with closing(sqlite3.connect(":memory:")) as db:
+        for statement in _SCHEMA:
+            db.execute(statement)
+        return _schema_of(db)
+
+
+def _schema_of(db: sqlite3.Connection) -> set[tuple[bytes, bytes]]:
+    """Return the names and texts of all tables; as bytes, because a damaged one may not be UTF-8."""
+    return set(
+        db.execute("SELECT CAST(name AS BLOB), CAST(sql AS BLOB) FROM sqlite_master WHERE sql IS NOT NULL")
+    )
 
 
 def _use_wal(db: sqlite3.Connection) -> None:

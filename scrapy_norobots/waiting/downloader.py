@@ -16,7 +16,7 @@ from scrapy.exceptions import IgnoreRequest
 
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.scrapy_api.internals import open_files_max, widen_pool
-from scrapy_norobots.settings import WaitingConfig
+from scrapy_norobots.settings import read
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -110,7 +110,7 @@ class RobotsDownloader(Downloader):
     @staticmethod
     def _free_max(crawler: Crawler) -> int:
         """Return `NOROBOTS_CONCURRENT_FETCHES`, lowered if the process may not open so many files."""
-        wanted = WaitingConfig.from_settings(crawler.settings).concurrent_fetches
+        wanted: int = read(crawler.settings, "NOROBOTS_CONCURRENT_FETCHES")
         files = open_files_max()
         if files is None:
             return wanted

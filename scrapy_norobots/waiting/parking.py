@@ -79,7 +79,7 @@ class Parking:
         self._lines = Lines(self._slots, most, lambda: len(self._recent))
         self._turns = Turns(
             self._slots,
-            self._downloader.free_max if self._downloader else config.waiting.concurrent_fetches,
+            self._downloader.free_max if self._downloader else config.concurrent_fetches,
             self._lines.__contains__,
         )
         self._sites = Sites(

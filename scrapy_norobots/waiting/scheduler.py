@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.exceptions import CloseSpider, DontCloseSpider
-from scrapy.utils.misc import load_object
+from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
@@ -66,7 +66,7 @@ class RobotsScheduler(BaseScheduler):
         if RobotsScheduler in wrapped.__mro__:
             ours: Self = wrapped.from_crawler(crawler)
             return ours
-        return cls(crawler, compat.build(wrapped, crawler))
+        return cls(crawler, build_from_crawler(wrapped, crawler))
 
     def __init__(self, crawler: Crawler, scheduler: Any) -> None:
         self._crawler = crawler

@@ -18,7 +18,7 @@ import pytest
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import open_store
+from scrapy_norobots.stores.opening import open_store
 from tests.helpers.running import processes
 from tests.helpers.running.commands import ROBOTS, command, environment, run
 from tests.helpers.running.processes import ROOT

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import open_store
+from scrapy_norobots.stores.opening import open_store
 from tests.helpers.running.crawling import Crawl, crawl
 from tests.helpers.running.redisserver import RedisCluster, RedisServer
 from tests.helpers.sites import Site, page

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -19,9 +18,6 @@ from tests.helpers.sites import Answer, Site, page
 RULES = "User-agent: *\nDisallow: /back/\n"
 EARLY = "norobots/forbidden_early"
 LINKS = ("/1", "/back/1", "/back/2", "/back/1", "/2", "/%62ack/3")
-
-if find_spec("scrapy.downloadermiddlewares.offsite") is None:
-    pytest.skip("before Scrapy 2.11.2, no handler of the signal can drop requests", allow_module_level=True)
 
 
 def follow(

@@ -532,14 +532,14 @@ def test_placeholders_in_the_folder_are_replaced(tmp_path: Path) -> None:
 
 def test_an_unknown_placeholder_in_the_folder_is_an_error_at_the_start(tmp_path: Path) -> None:
     done = run_crawl("http://127.0.0.1:9/", settings=with_evidence(tmp_path / "%(_job)s"))
-    assert f"ValueError: NOROBOTS_EVIDENCE = '{tmp_path / '%(_job)s'}': unknown placeholder " in done.stderr
+    assert f"NOROBOTS_EVIDENCE = '{tmp_path / '%(_job)s'}': unknown placeholder " in done.stderr
     assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_cannot_be_written_is_an_error_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = run_crawl("http://127.0.0.1:9/", settings=with_evidence(tmp_path / "file"))
-    assert f"ValueError: NOROBOTS_EVIDENCE = '{tmp_path / 'file'}': cannot be written: " in done.stderr
+    assert f"NOROBOTS_EVIDENCE = '{tmp_path / 'file'}': cannot be written: " in done.stderr
 
 
 def test_a_spider_that_does_not_obey_has_no_evidence_and_a_warning(tmp_path: Path) -> None:
@@ -561,7 +561,7 @@ def test_a_spider_that_does_not_obey_has_no_evidence_and_a_warning(tmp_path: Pat
 def test_a_crawl_that_another_setting_keeps_from_starting_leaves_no_files(tmp_path: Path) -> None:
     settings = with_evidence(tmp_path / "evidence", NOROBOTS_STORE="ftp://town.example/")
     done = run_crawl("http://127.0.0.1:9/", settings=settings)
-    assert "ValueError: NOROBOTS_STORE = 'ftp://town.example/'" in done.stderr
+    assert "NOROBOTS_STORE = 'ftp://town.example/'" in done.stderr
     assert not (tmp_path / "evidence").exists()
 
 
@@ -578,7 +578,7 @@ def test_a_crawl_that_another_component_keeps_from_starting_is_no_problem(tmp_pa
 
 def test_a_null_character_in_the_folder_is_an_error_of_the_setting() -> None:
     done = run_crawl("http://127.0.0.1:9/", settings=with_evidence(Path("a\0b")))
-    assert "ValueError: NOROBOTS_EVIDENCE = 'a\\x00b': cannot be written: " in done.stderr
+    assert "NOROBOTS_EVIDENCE = 'a\\x00b': cannot be written: " in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -68,18 +68,14 @@ def test_redis_needs_asyncio() -> None:
         "data:,", mode="select", settings={**ADDON, "NOROBOTS_STORE": "redis://:secret@127.0.0.1:1/0"}
     )
     assert (
-        "ValueError: NOROBOTS_STORE = 'redis://:***@127.0.0.1:1/0': needs asyncio: use the asyncio reactor"
-        in done.stderr
+        "NOROBOTS_STORE = 'redis://***@127.0.0.1:1/0': needs asyncio: use the asyncio reactor" in done.stderr
     )
     assert "secret" not in done.stderr
 
 
 def test_an_invalid_store_is_an_error() -> None:
     done = run_crawl("data:,", settings={**ADDON, "NOROBOTS_STORE": "disk"})
-    assert (
-        "ValueError: NOROBOTS_STORE = 'disk': unsupported store URL; expected memory, sqlite:///path"
-        in done.stderr
-    )
+    assert "NOROBOTS_STORE = 'disk': unsupported store URL; expected memory, sqlite:///path" in done.stderr
 
 
 HOSTS = [f"127.0.0.{number}" for number in range(2, 12)]

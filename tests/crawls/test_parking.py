@@ -21,7 +21,6 @@ from tests.helpers.running.crawling import (
     IN_ORDER,
     PLAIN_QUEUE,
     QUEUE,
-    START_AT_ONCE,
     crawl,
     hosts_of,
 )
@@ -87,7 +86,6 @@ def test_requests_that_waited_are_not_overtaken_by_all_later_ones(
     assert max(place - plain.index(target) for place, target in enumerate(ours)) <= latest
 
 
-@START_AT_ONCE
 @pytest.mark.parametrize(("priority", "is_first"), [(-1, False), (1, True)], ids=["lower", "higher"])
 def test_of_a_request_that_waited_and_a_scheduled_one_the_higher_priority_goes_first(
     priority: int, is_first: bool
@@ -149,7 +147,6 @@ def test_a_request_that_waited_is_checked_by_the_current_rules() -> None:
     assert site.targets() == ["/robots.txt", "/1", "/robots.txt"]
 
 
-@START_AT_ONCE
 def test_hosts_take_turns() -> None:
     hosts = range(1, 7)
     all_asked = threading.Barrier(len(hosts), timeout=PATIENCE)

@@ -19,7 +19,7 @@ from scrapy.core.downloader.handlers import DownloadHandlers
 
 from tests.crawls.test_closing import running
 from tests.crawls.test_sites import FOR_EVER, Closed, waiting
-from tests.helpers.running.crawling import ADDON, PLAIN_QUEUE, QUEUE, START_AT_ONCE, Crawl, crawl, hosts_of
+from tests.helpers.running.crawling import ADDON, PLAIN_QUEUE, QUEUE, Crawl, crawl, hosts_of
 from tests.helpers.sites import Answer, Site
 
 RULES = "User-agent: *\nDisallow: /back/\n"
@@ -159,7 +159,6 @@ def after_some_have_asked(count: int, site: Site) -> None:
     time.sleep(2)
 
 
-@START_AT_ONCE
 def test_a_persistent_scheduler_of_the_user_gets_every_request_back(mode: str, tmp_path: Path) -> None:
     queue = tmp_path / "queue.json"
     settings = {**ADDON, "SCHEDULER": "tests.helpers.components.schedulers.QueueInFile", "QUEUE": str(queue)}

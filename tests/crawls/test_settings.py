@@ -1,19 +1,65 @@
-"""A crawl with an invalid setting does not start, and names the setting."""
+"""A crawl with an invalid setting does not start, and the last line names the setting."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+import scrapy.crawler
+
+from tests.helpers.running import processes
+from tests.helpers.running.commands import environment
 from tests.helpers.running.crawling import ADDON, run_crawl
+from tests.helpers.running.project import make_project
 from tests.helpers.sites import Site
 
-
-def test_a_parser_that_cannot_be_imported_is_an_error() -> None:
-    path = "tests.helpers.components.parsers.NotAParser"
-    done = run_crawl("data:,", settings={**ADDON, "ROBOTSTXT_PARSER": path})
-    assert f"ValueError: ROBOTSTXT_PARSER = {path!r}: must be a RobotParser class: " in done.stderr
+ACCEPTED = "must be a number of seconds, at least 0.001 and at most 86400"
+# Before, a crawl of a command runs with Deferreds, whose failures Twisted itself prints.
+RUNS_TASKS = hasattr(scrapy.crawler, "AsyncCrawlerProcess")
 
 
-def test_a_crawl_with_an_invalid_setting_does_not_start() -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("NOROBOTS_TIMEOUT", "soon", ACCEPTED),
+        ("NOROBOTS_EVIDENCE", True, "must be the path of a folder"),
+        (
+            "ROBOTSTXT_PARSER",
+            "tests.helpers.components.parsers.NotAParser",
+            "'tests.helpers.components.parsers.NotAParser' must be a RobotParser class: ",
+        ),
+    ],
+)
+def test_a_crawl_with_an_invalid_setting_does_not_start(
+    mode: str, name: str, value: object, problem: str
+) -> None:
     with Site() as site:
-        done = run_crawl(f"{site.url}/", settings={**ADDON, "NOROBOTS_TIMEOUT": "soon"})
+        done = run_crawl(f"{site.url}/", settings={**ADDON, name: value}, mode=mode)
+    assert done.returncode == 1
     assert site.targets() == []
-    assert "ValueError: NOROBOTS_TIMEOUT = 'soon': must be a number of seconds" in done.stderr
+    assert f": {name} = {value!r}: {problem}" in done.stderr
+    if mode == "no reactor":
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["crawl", "checked"],
+        ["crawl", "checked", "-s", "TWISTED_REACTOR_ENABLED=False"],
+        ["runspider", "spiders.py"],
+    ],
+    ids=["crawl", "without a reactor", "runspider"],
+)
+def test_a_command_ends_with_one_line_about_an_invalid_setting(command: list[str], tmp_path: Path) -> None:
+    with Site() as site:
+        project = make_project(tmp_path, site.url)
+        done = processes.run(
+            "scrapy", *command, "-s", "NOROBOTS_TIMEOUT=soon", cwd=project, env=environment(), input=""
+        )
+    assert site.targets() == []
+    assert done.stderr.splitlines()[-1].endswith(f": NOROBOTS_TIMEOUT = 'soon': {ACCEPTED}")
+    if RUNS_TASKS:
+        assert done.returncode == 1
+        assert "Traceback" not in done.stderr
+        assert "never retrieved" not in done.stderr

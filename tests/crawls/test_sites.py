@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import Spider
 from scrapy.settings import default_settings
 
 from tests.crawls.test_components import scrapy
@@ -452,8 +451,6 @@ def test_requests_wait_with_a_downloader_of_the_user(mode: str) -> None:
 
 @pytest.mark.parametrize("place", ["callback", "start"])
 def test_a_download_that_a_spider_awaits_fails_at_once(mode: str, place: str) -> None:
-    if place == "start" and not hasattr(Spider, "start"):
-        pytest.skip("in this version of Scrapy, the start of a spider cannot await anything")
     with Site(Closed(9)) as closed, Site(ROBOTS) as healthy:
         done = crawl(
             f"{healthy.url}/",

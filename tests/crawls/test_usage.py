@@ -286,14 +286,10 @@ def test_robots_lint_finds_malformed_statements(tmp_path: Path) -> None:
             ["training"],
             "unknown purpose 'training'; choose from search, ai-input, ai-train",
         ),
-        ("NOROBOTS_PURPOSES", 7, "must be a list of purposes: search, ai-input, ai-train"),
-        (
-            "NOROBOTS_PURPOSES",
-            [["search"]],
-            "unknown purpose ['search']; choose from search, ai-input, ai-train",
-        ),
+        ("NOROBOTS_PURPOSES", 7, "must be a list of purposes"),
+        ("NOROBOTS_PURPOSES", [["search"]], "must be a list of purposes"),
     ],
 )
 def test_an_invalid_setting_is_refused(name: str, value: object, problem: str) -> None:
     done = run_crawl("data:,", settings={**ADDON, name: value})
-    assert f"ValueError: {name} = {value!r}: {problem}" in done.stderr
+    assert f"{name} = {value!r}: {problem}" in done.stderr

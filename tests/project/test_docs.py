@@ -25,6 +25,7 @@ from scrapy_norobots.waiting.source import FILTERED
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.settings import read_all
 from tests.helpers.spiders.raising import subscriptions
+from tests.project.settings_table import TABLE, tables
 
 DOCS = ROOT / "docs"
 PAGES = [*ROOT.glob("*.md"), *DOCS.glob("*.md")]
@@ -65,9 +66,7 @@ def test_the_overview_lists_every_page_once_and_the_site_has_the_same_order() ->
 
 def test_the_tables_and_the_sections_have_every_setting_with_its_default() -> None:
     page = (DOCS / "settings.md").read_text()
-    rows = re.findall(r"^\| \[`(NOROBOTS_\w+)`\]\((.+?)\) \| `(.+?)` \|", page, re.MULTILINE)
-    assert [(name, eval(default)) for name, _, default in rows] == list(DEFAULTS.items())
-    assert all(link == f"#{name.lower()}" for name, link, _ in rows)
+    assert TABLE.findall(page) == tables()  # `python -m tests.project.settings_table` writes them
     headings = [name for name in re.findall(r"^### `(\w+)`$", page, re.MULTILINE) if name in DEFAULTS]
     assert headings == list(DEFAULTS)
     for name, section in sections(page).items():

@@ -16,7 +16,6 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-import scrapy
 
 from tests.helpers.running import processes
 
@@ -72,8 +71,7 @@ def test_the_demo_prints_the_log_of_the_site(tmp_path: Path) -> None:
     library = Library()
     pages = len(library.open_pages())
     assert done.returncode == 0, done.stderr
-    if scrapy.version_info >= (2, 12):  # 2.11 always warns of the fingerprints of its own default
-        assert done.stderr == ""
+    assert done.stderr == ""
     assert "\nOne rule of this robots.txt has no effect, on purpose" in done.stdout
     assert f"Pages fetched: {pages} of {pages} " in done.stdout
     # Beside the pages: robots.txt and the redirect.

@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from scrapy_norobots import __version__
 from tests.helpers.running import processes
 from tests.helpers.running.crawling import crawl
 from tests.helpers.running.processes import ROOT
@@ -76,12 +75,15 @@ def test_the_badges_and_the_versions_are_those_of_the_matrix() -> None:
     assert README.count(f"{newest} and {pythons}") == 1
 
 
+def test_the_version_is_the_same_everywhere() -> None:
+    citation, project, changes = (
+        (ROOT / name).read_text() for name in ("CITATION.cff", "pyproject.toml", "CHANGELOG.md")
+    )
+    assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [__version__]
+    assert re.findall(r'^current_version = "(.+)"$', project, re.MULTILINE) == [__version__]
+    assert re.findall(r"^## (\S+)", changes, re.MULTILINE)[0] == __version__
+
+
 def test_it_is_short() -> None:
     prose = re.sub(r"```.*?```|<!-- badges -->.*?<!-- after the badges -->", "", README, flags=re.DOTALL)
     assert len(prose.split()) <= 650
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
-def test_the_newest_w3lib_for_old_scrapy_is_the_one_of_the_test_matrix(page: str) -> None:
-    (limit,) = re.findall(r"scrapy212: (w3lib<\S+)", (ROOT / "setup.cfg").read_text())
-    assert f'"{limit}"' in (ROOT / page).read_text()

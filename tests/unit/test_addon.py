@@ -10,6 +10,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
 from scrapy_norobots import Addon, NoRobotsMiddleware, RobotsMetaMiddleware, RobotsScheduler
+from scrapy_norobots.settings import DEFAULTS, Config
 from tests.helpers.components.schedulers import MinimalScheduler
 
 OURS = "scrapy_norobots.NoRobotsMiddleware"
@@ -40,12 +41,26 @@ def plain(settings: Settings) -> dict[str, Any]:
 
 
 def applied(times: int = 1, **own: Any) -> dict[str, Any]:
-    """Return the settings of a project that the add-on changes."""
+    """Return the settings of a project that the add-on changes, without the defaults of its own."""
     settings = Settings(own)
     before = plain(settings)
     for _ in range(times):
         Addon().update_settings(settings)
-    return {name: value for name, value in plain(settings).items() if before.get(name) != value}
+    return {
+        name: value
+        for name, value in plain(settings).items()
+        if before.get(name) != value and name not in DEFAULTS
+    }
+
+
+def test_it_registers_the_defaults_of_its_settings_beneath_all_others() -> None:
+    settings = Settings({"NOROBOTS_TTL": 7})
+    settings.set("NOROBOTS_TIMEOUT", 5, priority="default")  # by an add-on that came first
+    Addon.update_pre_crawler_settings(settings)
+    registered = {name: settings[name] for name in DEFAULTS}
+    assert registered == {**DEFAULTS, "NOROBOTS_TTL": 7, "NOROBOTS_TIMEOUT": 5}
+    assert settings.getpriority("NOROBOTS_RETRY_CLOSED") == SETTINGS_PRIORITIES["default"]
+    assert Config.from_settings(settings).freshness.ttl == 7
 
 
 @pytest.mark.parametrize("times", [1, 2])

@@ -34,15 +34,9 @@ def compressed(content: bytes) -> bytes:
     return compressor.compress(content) + compressor.flush()
 
 
-def plain(content: bytes) -> bytes:
-    """Return an entry as version 0.1 wrote it."""
-    return entries._PLAIN_MAGIC + entries._digest(content) + b"\n" + content
-
-
-def both(head: object) -> list[bytes]:
-    """Return entries with any head, in both formats."""
-    content = compact(head) + b"\nbody"
-    return [sealed(compressed(content)), plain(content)]
+def headed(head: object) -> bytes:
+    """Return an entry with any head."""
+    return sealed(compressed(compact(head) + b"\nbody"))
 
 
 def decode(entry: bytes, maxsize: int = 2**20) -> tuple[Snapshot, ...]:
@@ -105,8 +99,8 @@ def test_any_bytes_are_a_miss(entry: bytes) -> None:
 
 def test_the_entry_without_errors_is_valid() -> None:
     """Each invalid entry differs in one place from this valid one."""
-    for entry in both({"origin": list(ORIGIN), "snapshots": [FACTS]}):
-        assert [snapshot.body for snapshot in decode(entry)] == [b"body"]
+    entry = headed({"origin": list(ORIGIN), "snapshots": [FACTS]})
+    assert [snapshot.body for snapshot in decode(entry)] == [b"body"]
 
 
 # Any JSON, and JSON that resembles the head of an entry.
@@ -138,13 +132,11 @@ HEADS = st.fixed_dictionaries(
 )
 
 
-@given(st.one_of(HEADS, HEADS, JSON).map(compact) | st.binary(), st.binary(max_size=4), st.booleans())
-@example(b"[" * 100_000, b"", False)
-@example(b"[" * 100_000, b"", True)
-def test_any_bytes_with_a_valid_checksum_are_a_miss(line: bytes, bodies: bytes, is_old: bool) -> None:
+@given(st.one_of(HEADS, HEADS, JSON).map(compact) | st.binary(), st.binary(max_size=4))
+@example(b"[" * 100_000, b"")
+def test_any_bytes_with_a_valid_checksum_are_a_miss(line: bytes, bodies: bytes) -> None:
     """Any program can compute the checksum: the facts must have the right types, or the entry is a miss."""
-    content = line + b"\n" + bodies
-    found = decode(plain(content) if is_old else sealed(compressed(content)))
+    found = decode(sealed(compressed(line + b"\n" + bodies)))
     for snapshot in found:
         assert snapshot.origin == ORIGIN
         assert snapshot.status is None or type(snapshot.status) is int
@@ -177,18 +169,6 @@ def test_any_bytes_with_a_valid_checksum_are_a_miss(line: bytes, bodies: bytes, 
 )
 def test_any_snapshots_survive_a_round_trip(snapshots: list[Snapshot]) -> None:
     assert decode(entries.encode(snapshots)) == tuple(snapshots)
-
-
-def test_entries_of_version_0_1_are_read() -> None:
-    entry = (
-        b"norobots 1 193657ffd7b393251a69c6ef38898378\n"
-        b'{"origin":["http","town.example",8080],"snapshots":[{"url":"http://town.example:8080/robots.txt",'
-        b'"time":1700000000.0,"status":503,"error":"","headers":{"date":"Tue, 14 Nov 2023 22:13:20 GMT"},'
-        b'"failures":2,"size":0}]}\n'
-    )
-    [snapshot] = decode(entry)
-    assert (snapshot.status, snapshot.failures) == (503, 2)
-    assert snapshot.headers == {"date": "Tue, 14 Nov 2023 22:13:20 GMT"}
 
 
 def test_an_entry_keeps_retry_after() -> None:

@@ -27,7 +27,8 @@ from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.settings import Config
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import Locked, open_store
+from scrapy_norobots.stores import Locked
+from scrapy_norobots.stores.opening import open_store
 from scrapy_norobots.stores.sqlite import SqliteStore
 from tests.helpers.running.redisserver import RedisServer
 from tests.helpers.sites.delaying import DelayingProxy

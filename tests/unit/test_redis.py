@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import open_store
 from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
+from scrapy_norobots.stores.opening import open_store
 from tests.helpers.running.redisserver import RedisServer
 from tests.helpers.samples.snapshots import FOUND, MAX_BYTES, ORIGIN, later
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from scrapy_norobots.stores import open_turns
+from scrapy_norobots.stores.opening import open_turns
 from tests.helpers.running.redisserver import RedisCluster, RedisServer
 
 pytest.importorskip("redis")

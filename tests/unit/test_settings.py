@@ -18,8 +18,8 @@ from scrapy_norobots.features.metatag import MetaConfig
 from scrapy_norobots.features.report.crawl import ReportConfig
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.parser import Rfc9309RobotParser
-from scrapy_norobots.settings import _REMOVED, DEFAULTS, Config
-from scrapy_norobots.stores import FORMS
+from scrapy_norobots.settings import DEFAULTS, Config
+from scrapy_norobots.stores.opening import FORMS
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.settings import NUMBERS, SECTIONS, read_all, upper_end
 
@@ -120,8 +120,8 @@ def meta(**settings: Any) -> MetaConfig:
 )
 def test_meta_tags_are_obeyed_in_whole_or_in_part(value: object, nofollow: bool, noindex: bool) -> None:
     read = meta(NOROBOTS_META=value, ROBOTSTXT_USER_AGENT="FooBot")
-    assert read == MetaConfig(nofollow=nofollow, noindex=noindex, dry_run=False, robot="FooBot")
-    assert read.obey == (nofollow or noindex)
+    assert (read.nofollow, read.noindex, bool(read.obey)) == (nofollow, noindex, nofollow or noindex)
+    assert (read.dry_run, read.robot) == (False, "FooBot")
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_further_parsers_may_be_names_classes_and_import_paths(value: object) ->
 
 @pytest.mark.parametrize("value", ["rfc9039", ["no.such.Parser"], [7], ["rfc9309", "PythonRobotParser"]])
 def test_another_name_of_a_further_parser_is_an_error(value: object) -> None:
-    with pytest.raises(ValueError, match=r"^NOROBOTS_ALSO_OBEY = .*: cannot be imported: "):
+    with pytest.raises(ValueError, match=r"^NOROBOTS_ALSO_OBEY = .*: .* cannot be imported: "):
         config(NOROBOTS_ALSO_OBEY=value)
 
 
@@ -220,7 +220,7 @@ def test_ttl_min_must_not_exceed_ttl() -> None:
 
 
 def test_a_parser_that_cannot_be_imported_is_an_error() -> None:
-    with pytest.raises(ValueError, match=r"^ROBOTSTXT_PARSER = 'no\.such\.Parser': cannot be imported: "):
+    with pytest.raises(ValueError, match=r"^ROBOTSTXT_PARSER = '(.*)': '\1' cannot be imported: "):
         config(ROBOTSTXT_PARSER="no.such.Parser")
 
 
@@ -310,46 +310,6 @@ def test_an_unknown_setting_is_a_warning(caplog: pytest.LogCaptureFixture) -> No
         "Unknown setting NO_ROBOTS_TTL is ignored; did you mean NOROBOTS_TTL?",
         "Unknown setting NOROBOT_STORE is ignored; did you mean NOROBOTS_STORE?",
     ]
-
-
-WAIT = "requests that wait for robots.txt now stay in the scheduler, which needs no such limit"
-
-
-@pytest.mark.parametrize(
-    ("name", "instead"),
-    [
-        ("NOROBOTS_HELD_PER_ORIGIN", WAIT),
-        ("NOROBOTS_HELD_MAX", WAIT),
-        ("NOROBOTS_ORIGINS_MAX", "NOROBOTS_MEMORY_MAX alone limits the origins in memory"),
-        ("NOROBOTS_REDIRECT_MAX", "up to 5 redirects of robots.txt are always followed"),
-        (
-            "NOROBOTS_REPORT_ORIGINS",
-            "a report lists 10,000 origins; NOROBOTS_EVIDENCE records all of them",
-        ),
-        ("NOROBOTS_META_FOLLOW", 'NOROBOTS_META = "noindex" obeys only noindex'),
-        ("NOROBOTS_META_INDEX", 'NOROBOTS_META = "nofollow" obeys only nofollow'),
-        (
-            "NOROBOTS_SHARE_ROBOTSTXT",
-            "to send a request for robots.txt to the site, set dont_obey_robotstxt in its meta",
-        ),
-    ],
-)
-def test_a_setting_of_an_earlier_version_is_a_warning(
-    name: str, instead: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    config(**{name: 8})
-    (record,) = caplog.records
-    assert record.getMessage() == f"Unknown setting {name} is ignored: {instead}"
-
-
-def test_the_docs_have_every_setting_with_its_default_in_the_same_order() -> None:
-    page = (ROOT / "docs" / "settings.md").read_text()
-    documented = re.findall(r"^### `(NOROBOTS_\w+)`\n+Default: `(.+?)`", page, re.MULTILINE)
-    assert [(name, eval(default)) for name, default in documented] == list(DEFAULTS.items())
-
-
-def test_a_setting_that_has_gone_is_not_one_of_the_settings() -> None:
-    assert not set(_REMOVED) & set(DEFAULTS)
 
 
 def test_the_docs_have_every_stat_that_the_code_counts() -> None:

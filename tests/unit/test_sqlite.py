@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -275,7 +276,7 @@ def test_a_lock_is_respected_unless_its_clock_was_wrong(tmp_path: Path, ahead: i
     path = tmp_path / "robots.sqlite"
     use(path)
     with sqlite3.connect(path) as db:
-        db.execute("INSERT INTO claims VALUES (?, 'other', ?)", (str(ORIGIN), time.time() + ahead))
+        db.execute("INSERT INTO locks VALUES (?, 'other', ?)", (str(ORIGIN), time.time() + ahead))
     db.close()
 
     async def work() -> None:
@@ -424,7 +425,10 @@ def test_a_file_that_is_not_a_store_is_not_changed(tmp_path: Path, content: byte
     ("statement", "problem"),
     [
         ("PRAGMA user_version = 7", "was written by a newer version"),
-        ("PRAGMA application_id = 7", "is the database of another program"),
+        (
+            "PRAGMA application_id = 7; ALTER TABLE entries ADD COLUMN text",
+            "is the database of another program",
+        ),
     ],
 )
 def test_a_file_of_a_newer_version_or_another_program_is_not_read(
@@ -433,7 +437,7 @@ def test_a_file_of_a_newer_version_or_another_program_is_not_read(
     path = tmp_path / "robots.sqlite"
     use(path)
     with sqlite3.connect(path) as db:
-        db.execute(statement)
+        db.executescript(statement)
     db.close()
     with pytest.raises((NotAStoreError, UnusableFileError), match=problem):
         look(path)
@@ -459,7 +463,7 @@ def test_a_file_that_another_process_has_locked_is_an_error(
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("PRAGMA locking_mode = EXCLUSIVE")
     db.execute("BEGIN EXCLUSIVE")
-    db.execute("DELETE FROM claims")
+    db.execute("DELETE FROM locks")
     with pytest.raises(sqlite3.OperationalError, match="database is locked"):
         look(path)
     db.execute("ROLLBACK")
@@ -574,6 +578,66 @@ def test_any_change_of_the_file_is_a_miss_or_an_error_of_the_file(data: st.DataO
     for origin, found in listed.items():
         assert all(one.origin == origin for one in found)
         assert all(one in (FOUND, LOST) or one.body == noise(2000) for one in found)
+
+
+@FUZZ
+@given(st.data())
+def test_after_any_change_of_one_bit_the_file_works_or_is_replaced(data: st.DataObject) -> None:
+    """Only a file that does not begin like a database is neither used nor changed."""
+    content = bytearray(saved())
+    # The first page has the header and the schema.
+    place = data.draw(st.integers(16, 4095) | st.integers(16, len(content) - 1))
+    content[place] ^= 1 << data.draw(st.integers(0, 7))
+
+    async def work(path: Path) -> None:
+        path.write_bytes(content)
+        store = SqliteStore(str(path), MAX_BYTES)
+        await store.load(ORIGIN)
+        await store.lock(ORIGIN, 30)
+        await store.save((LOST,), later())
+        assert await store.load(ORIGIN) == (LOST,)
+        assert len([origin async for origin, _ in store.items()]) <= 5
+        await store.delete(ORIGIN)
+        await store.close()
+
+    with TemporaryDirectory(dir=shelf().name) as folder:
+        asyncio.run(asyncio.wait_for(work(Path(folder) / "robots.sqlite"), 60))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(b"until REAL", b"untim REAL"), (b"entry BLOB", b"e\xeetry BLOB"), (b"(origin TEXT", b"(oricin TEXT")],
+)
+def test_a_file_with_a_damaged_schema_is_replaced(
+    old: bytes, new: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "robots.sqlite"
+    assert saved().count(old)
+    path.write_bytes(saved().replace(old, new, 1))
+    with pytest.raises(UnusableFileError, match="is damaged"):
+        asyncio.run(SqliteStore(str(path), MAX_BYTES, must_exist=True).load(ORIGIN))
+    use(path)
+    assert len(aside(path)) == 1
+    assert "is damaged (its schema is not that of a store): it was renamed to" in caplog.text
+
+
+def test_a_damaged_key_does_not_make_a_list_endless(tmp_path: Path) -> None:
+    """The key is in the index, which is out of order then."""
+    path = tmp_path / "robots.sqlite"
+    end = saved().rindex(b"http://town.example")
+    content = saved()[:end] + b"!" + saved()[end + 1 :]
+    path.write_bytes(content)
+
+    async def work(must_exist: bool) -> list[Origin]:
+        store = SqliteStore(str(path), MAX_BYTES, must_exist=must_exist)
+        try:
+            return [origin async for origin, _ in store.items()]
+        finally:
+            await store.close()
+
+    with suppress(UnusableFileError):
+        assert len(asyncio.run(asyncio.wait_for(work(True), 60))) <= 5
+    assert len(asyncio.run(asyncio.wait_for(work(False), 60))) <= 5
 
 
 def test_a_store_is_read_without_a_right_to_write(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import sqlite3
 import time
 from collections.abc import Callable, Coroutine, Iterator
@@ -19,20 +18,12 @@ import pytest
 from scrapy_norobots.commands.base import CommandError, failures_of
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import (
-    FORMS,
-    URLS,
-    BrowsableStore,
-    Store,
-    entries,
-    error_text,
-    open_store,
-    without_password,
-)
+from scrapy_norobots.stores import BrowsableStore, Store, entries, error_text
 from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
+from scrapy_norobots.stores.opening import open_store
 from tests.helpers.running.redisserver import RedisCluster, RedisSentinel, RedisServer, running
 from tests.helpers.samples.snapshots import EMPTY, FOUND, LOST, MAX_BYTES, ORIGIN, OTHER, later, noise
-from tests.unit.test_entries import HEADS_OF_OTHERS, WHOLE, both, plain
+from tests.unit.test_entries import HEADS_OF_OTHERS, WHOLE, headed
 
 _T = TypeVar("_T")
 
@@ -286,11 +277,10 @@ DAMAGED = [
     b"{}",
     WHOLE[:-1],
     WHOLE + b"\n",
-    plain(entries._content((FOUND,))).replace(b"/back/", b"/bach/"),
     WHOLE.replace(b"norobots 2 ", b"norobots 1 "),
     WHOLE.replace(b"norobots 2 ", b"norobots 3 "),
     entries.encode((replace(FOUND, origin=OTHER),)),
-    *(entry for head in HEADS_OF_OTHERS for entry in both(head)),
+    *map(headed, HEADS_OF_OTHERS),
 ]
 
 
@@ -330,62 +320,6 @@ def test_the_size_is_limited_and_the_oldest_are_deleted(shelf: Shelf) -> None:
     shelf.use(work)
     if shelf.value.startswith("sqlite"):
         assert Path(shelf.value.removeprefix("sqlite:///")).stat().st_size < 2 * MAX_BYTES
-
-
-@pytest.mark.parametrize(
-    ("value", "problem"),
-    [
-        ("sqlite", f"unsupported store URL; expected {FORMS}"),
-        ("sqlite://", "has no file name; expected sqlite:///relative/path or sqlite:////absolute/path"),
-        ("sqlite:///", "has no file name"),
-        ("sqlite://robots.sqlite", "has no file name"),
-        ("mysql://x", "unsupported store URL"),
-        ("Memory", "unsupported store URL"),
-        ("redis://host:port/0", "invalid Redis URL: Port could not be cast"),
-        ("redis://:sec/ret@host", "invalid Redis URL: the port must be a number, and special"),
-        ("redis://host:6379/abc", "the Redis database must be a number, not 'abc'"),
-        ("redis://host?decode_responses=True", "decode_responses is not supported"),
-        ("redis+sentinel://host:port/town", "invalid Redis URL: Port could not be cast"),
-        ("redis+sentinel://host,:9/town", "invalid Redis URL: the name of a host is missing in 'host,:9'"),
-        ("redis+sentinel://:sec/ret@host/town", "invalid Redis URL: the port must be a number, and special"),
-        ("redis+sentinel://host:26379", "the service is missing; expected redis"),
-        ("redis+sentinel://host/town/abc", "the Redis database must be a number, not 'abc'"),
-        ("redis+sentinel://host/town?decode_responses=True", "decode_responses is not supported"),
-        ("redis+sentinel://host/town?db=2", "invalid option in the Redis URL: "),
-        ("redis+cluster://host?skip_full_coverage_check=1", "invalid option in the Redis URL: "),
-        ("redis+cluster://host?db=2", "invalid option in the Redis URL: "),
-        ("redis+cluster://", "invalid Redis URL: the name of a host is missing in ''"),
-        ("redis+cluster://host/1", "a Redis Cluster has only the database 0, not '1'"),
-        ("unix+cluster:///path", "unsupported store URL"),
-    ],
-)
-def test_an_invalid_store_is_an_error(value: str, problem: str) -> None:
-    if value.startswith("redis"):
-        pytest.importorskip("redis")
-    with pytest.raises(ValueError, match=f"^{re.escape(problem)}"):
-        open_store(value, MAX_BYTES)
-
-
-def test_the_error_for_a_store_to_read_does_not_offer_memory() -> None:
-    with pytest.raises(ValueError, match=f"expected {re.escape(URLS)}$"):
-        open_store("robots.sqlite", MAX_BYTES, must_exist=True)
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        ("sqlite:////a/b?c", "sqlite:////a/b?c"),
-        ("redis://127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"),
-        ("redis://me:secret@127.0.0.1:6379/0", "redis://me:***@127.0.0.1:6379/0"),
-        ("redis://:secret@127.0.0.1", "redis://:***@127.0.0.1"),
-        ("unix:///run/redis.sock?db=1&password=secret", "unix:///run/redis.sock?db=1&password=***"),
-        ("redis://:sec/r@e:t@[::1", "redis://:***@[::1"),
-        ("redis://me@host:6379?password=a@b&db=1", "redis://me@host:6379?password=***&db=1"),
-        ("redis://me@town.example:secret@host/0", "redis://me@town.example:***@host/0"),
-    ],
-)
-def test_a_password_is_not_shown(value: str, shown: str) -> None:
-    assert without_password(value) == shown
 
 
 def test_a_password_in_an_error_of_redis_py_is_not_shown(caplog: pytest.LogCaptureFixture) -> None:

@@ -59,17 +59,12 @@ class SiteSpider(Spider):
         self.dropped: Counter[Cause] = Counter()
         self.samples: dict[Cause, str] = {}
 
-    def start_requests(self) -> Iterator[Request]:
-        """Yield the first request (Scrapy before 2.13 calls this)."""
+    async def start(self) -> AsyncIterator[Request]:
+        """Yield the first request."""
         if host_of(self.url):
             yield Request(self.url, errback=self.on_error)
         else:
             self.logger.error("Nothing to crawl: -a url must be an http or https URL, not %r", self.url)
-
-    async def start(self) -> AsyncIterator[Request]:
-        """Yield the first request (Scrapy 2.13 and later call this)."""
-        for request in self.start_requests():
-            yield request
 
     def parse(self, response: Response) -> Iterator[PageItem | Request]:
         """Yield an item for the page and, if it is HTML without an error, requests for its links."""

@@ -33,7 +33,7 @@ from scrapy_norobots.scrapy_api.internals import (
     set_crawl_delay,
 )
 from scrapy_norobots.scrapy_api.log import CrawlLog, Named
-from scrapy_norobots.settings import Section, error, flag, setting
+from scrapy_norobots.settings import error, read
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.stores import without_password
 
@@ -63,19 +63,12 @@ class _Delayed:
     delays: dict[Origin, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlDelayConfig(Section):
-    """Whether all processes that share a store keep one delay for each site."""
-
-    shared: bool = setting(flag, "NOROBOTS_CRAWL_DELAY_SHARED")
-
-
 def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
     """Keep the delays of a crawl if ``NOROBOTS_CRAWL_DELAY_MAX`` is set.
 
     Raises `ValueError` if ``NOROBOTS_CRAWL_DELAY_SHARED`` is true and the store is not in Redis.
     """
-    is_shared = CrawlDelayConfig.from_settings(crawler.settings).shared
+    is_shared = read(crawler.settings, "NOROBOTS_CRAWL_DELAY_SHARED")
     if is_shared and not config.crawl_delay_max:
         raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, "needs NOROBOTS_CRAWL_DELAY_MAX, which is 0")
     if config.crawl_delay_max:

@@ -18,7 +18,8 @@ from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import now
 from scrapy_norobots.scrapy_api.log import CrawlLog
 from scrapy_norobots.standard.decision import printable
-from scrapy_norobots.stores import error_text, open_turns, without_password
+from scrapy_norobots.stores import error_text, without_password
+from scrapy_norobots.stores.opening import open_turns
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -6,6 +6,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from typing import TYPE_CHECKING
 
+from scrapy_norobots._version import __version__
 from scrapy_norobots.rules.parser import StrictRobotParser
 
 if TYPE_CHECKING:
@@ -59,8 +60,6 @@ def description(parser: type[RobotParser]) -> str:
 
 def _version(name: str) -> str:
     if name == "scrapy-norobots":
-        from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
-
         return __version__
     try:
         return version(name)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import scrapy
 from scrapy import signals
 
+from scrapy_norobots._version import __version__
 from scrapy_norobots.events import Events, Load
 from scrapy_norobots.features.evidence import fields, judges
 from scrapy_norobots.features.evidence.decisions import Made
@@ -30,7 +31,7 @@ from scrapy_norobots.placeholders import expand
 from scrapy_norobots.rules.spellings import knows_aiohttp
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import CrawlLog
-from scrapy_norobots.settings import Section, error, flag, list_of, setting, value_of
+from scrapy_norobots.settings import Section, error, setting
 from scrapy_norobots.standard import Origin
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from scrapy.settings import BaseSettings
     from twisted.internet.defer import Deferred
 
     from scrapy_norobots.exceptions import RobotsForbidden
@@ -63,16 +63,6 @@ _LONGEST_HALT = 20.0
 _PAUSE = 0.05
 
 
-def _folder(settings: BaseSettings, name: str) -> str:
-    """Return the path of a folder, with its placeholders; empty if no folder is set."""
-    value = value_of(settings, name)
-    if not isinstance(value, (str, os.PathLike)) or isinstance(path := os.fspath(value), bytes):
-        raise error(name, value, "must be the path of a folder")
-    if "://" in path:
-        raise error(name, value, "must be the path of a folder, not a URL")
-    return path
-
-
 @dataclass(frozen=True, slots=True)
 class EvidenceConfig(Section):
     """The settings of one crawl for evidence.
@@ -81,11 +71,11 @@ class EvidenceConfig(Section):
     decisions depend on statements about the use of pages, too.
     """
 
-    folder: str = setting(_folder, "NOROBOTS_EVIDENCE")
-    allowed: bool = setting(flag, "NOROBOTS_EVIDENCE_ALLOWED")
-    required: bool = setting(flag, "NOROBOTS_EVIDENCE_REQUIRED")
-    usage: bool = setting(flag, "NOROBOTS_USAGE")
-    purposes: list[str] | None = setting(list_of, "NOROBOTS_PURPOSES")
+    folder: str = setting("NOROBOTS_EVIDENCE")
+    allowed: bool = setting("NOROBOTS_EVIDENCE_ALLOWED")
+    required: bool = setting("NOROBOTS_EVIDENCE_REQUIRED")
+    usage: bool = setting("NOROBOTS_USAGE")
+    purposes: tuple[str, ...] = setting("NOROBOTS_PURPOSES")
 
 
 class Evidence:
@@ -297,8 +287,6 @@ def _run_name(crawler: Crawler) -> str:
 
 def _about(config: Config, evidence: EvidenceConfig) -> dict[str, str]:
     """Return what a `warcinfo` record says about a crawl; the audit needs those of `fields.SETTINGS`."""
-    from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
-
     return {
         "software": f"scrapy-norobots {__version__} (Scrapy {scrapy.__version__})",
         "format": "WARC File Format 1.1",

@@ -22,6 +22,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy_norobots._version import __version__
 from scrapy_norobots.events import Events, Load
 from scrapy_norobots.exceptions import RobotsUnreachable
 from scrapy_norobots.features.report.counters import Counters, facts_of
@@ -33,7 +34,7 @@ from scrapy_norobots.rules.access import AccessKind
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import LOGGED_MAX, CrawlLog, Named, spider_name
-from scrapy_norobots.settings import Section, error, list_of, setting, value_of
+from scrapy_norobots.settings import Section, error, read, setting
 from scrapy_norobots.standard.decision import printable
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from scrapy_norobots.events import Origins
     from scrapy_norobots.exceptions import RobotsForbidden
-    from scrapy_norobots.load.origins import OriginCache
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.settings import Config
     from scrapy_norobots.standard import Origin, Reason
@@ -57,17 +58,14 @@ _SMALL_TO_EXAMINE = 8 * 1024
 _ROWS_MAX = 10_000
 
 
-def _report_paths(settings: BaseSettings, name: str) -> tuple[str, ...]:
-    value = value_of(settings, name)
-    parts = [value] if isinstance(value, os.PathLike) else list_of(settings, name)
-    if parts is None or not all(isinstance(part, (str, os.PathLike)) for part in parts):
-        raise error(name, value, "must be a path or a list of paths")
-    paths = tuple(os.fspath(part) for part in parts)
+def _report_paths(settings: BaseSettings) -> tuple[str, ...]:
+    name = "NOROBOTS_REPORT"
+    paths: tuple[str, ...] = read(settings, name)
     for path in paths:
         if "://" in path:
-            raise error(name, value, f"{path!r} is a URL; expected a file path")
+            raise error(name, settings.get(name), f"{path!r} is a URL; expected a file path")
         if Path(path).suffix.lower() not in RENDERERS:
-            raise error(name, value, f"{path!r} must end in {', '.join(RENDERERS)}")
+            raise error(name, settings.get(name), f"{path!r} must end in {', '.join(RENDERERS)}")
     return paths
 
 
@@ -75,7 +73,7 @@ def _report_paths(settings: BaseSettings, name: str) -> tuple[str, ...]:
 class ReportConfig(Section):
     """The paths of the report files, with placeholders."""
 
-    paths: tuple[str, ...] = setting(_report_paths, "NOROBOTS_REPORT")
+    paths: tuple[str, ...] = setting(_report_paths)
 
 
 class CrawlReport:
@@ -88,7 +86,7 @@ class CrawlReport:
         self._stats = crawler.stats
         self._config = config
         self._dry_run = config.dry_run
-        self._purposes = list_of(crawler.settings, "NOROBOTS_PURPOSES") or ()
+        self._purposes = read(crawler.settings, "NOROBOTS_PURPOSES")
         self._retries_closed = config.retry_closed > 0 and compat.is_own_crawl(crawler)
         self._log = CrawlLog(crawler, logger)
         self._started = started
@@ -200,7 +198,7 @@ class CrawlReport:
                 most,
             )
 
-    async def _close(self, reason: str, all_origins: OriginCache, robot: str | bytes) -> None:
+    async def _close(self, reason: str, all_origins: Origins, robot: str | bytes) -> None:
         listings: list[Listing] = []
         try:
             if self._files:
@@ -215,8 +213,6 @@ class CrawlReport:
 
     def finish(self, reason: str, robot: str | bytes, listings: Sequence[Listing] = ()) -> None:
         """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""
-        from scrapy_norobots import __version__  # noqa: PLC0415  # the package imports this one
-
         self._stats.set_value("norobots/passed", self.counters.requests["passed"])
         crawl = {
             "generator": f"scrapy-norobots {__version__}",
@@ -286,7 +282,7 @@ class CrawlReport:
         # For a site without rules, the log already has a line.
         is_news = access is None or not has_no_rules
         level = logging.DEBUG
-        if is_news and compat.is_start_request(request):
+        if is_news and request.meta.get("is_start_request"):
             # The user asked for this URL, and the crawl may do nothing else.
             self._start_drops += 1
             if self._start_drops <= LOGGED_MAX:

@@ -17,7 +17,7 @@ import twisted
 
 from scrapy_norobots.features.report.listing import PATTERNS, TYPOS
 from scrapy_norobots.rules.parser import StrictRobotParser
-from scrapy_norobots.settings import DEFAULTS, value_of
+from scrapy_norobots.settings import DEFAULTS
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.names import to_name
 
@@ -88,7 +88,7 @@ _ADVICE = {
 
 def setup_of(settings: BaseSettings, config: Config, robot: str | bytes) -> dict[str, Any]:
     """Return how a crawl was set, without secrets; `robot` is that of requests without one of their own."""
-    given = {name: value_of(settings, name) for name in DEFAULTS}
+    given = {name: settings.get(name) for name in DEFAULTS}
     changed = {name: value for name, value in given.items() if value not in (DEFAULTS[name], None, "")}
     parsers = (config.parser or StrictRobotParser, *config.also_obey)
     return {

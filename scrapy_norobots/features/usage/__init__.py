@@ -20,7 +20,7 @@ from scrapy_norobots.features.usage.statements import stated
 from scrapy_norobots.features.usage.words import PURPOSES
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.rules.parser import Statements, statements_of
-from scrapy_norobots.settings import Section, error, flag, list_of, setting, value_of
+from scrapy_norobots.settings import Section, error, read, setting
 from scrapy_norobots.standard import Decision
 
 if TYPE_CHECKING:
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
     from scrapy_norobots.settings import Config
 
 
-def _purposes(settings: BaseSettings, name: str) -> tuple[str, ...]:
-    value, parts = value_of(settings, name), list_of(settings, name)
-    if parts is None:
-        raise error(name, value, f"must be a list of purposes: {', '.join(PURPOSES)}")
-    for part in parts:
-        if part not in PURPOSES:
-            raise error(name, value, f"unknown purpose {part!r}; choose from {', '.join(PURPOSES)}")
-    return tuple(parts)
+def _purposes(settings: BaseSettings) -> tuple[str, ...]:
+    name = "NOROBOTS_PURPOSES"
+    purposes: tuple[str, ...] = read(settings, name)
+    for purpose in purposes:
+        if purpose not in PURPOSES:
+            problem = f"unknown purpose {purpose!r}; choose from {', '.join(PURPOSES)}"
+            raise error(name, settings.get(name), problem)
+    return purposes
 
 
 @dataclass(frozen=True, slots=True)
 class UsageConfig(Section):
     """The settings of one crawl for statements about use; with `purposes`, they are read in any case."""
 
-    usage: bool = setting(flag, "NOROBOTS_USAGE")
-    purposes: tuple[str, ...] = setting(_purposes, "NOROBOTS_PURPOSES")
+    usage: bool = setting("NOROBOTS_USAGE")
+    purposes: tuple[str, ...] = setting(_purposes)
 
     def reader(self) -> Callable[[bytes], Statements] | None:
         """Return what reads the statements of a robots.txt; None if the settings do not ask for it.

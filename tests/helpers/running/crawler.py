@@ -71,9 +71,9 @@ def main() -> None:
         other = scrapy.crawler.Crawler(load_object(job["spider"]), {**settings, **job["beside"]})
         process.crawl(other, requests=job["requests"], **job["arguments"])
     process.start()
-    check_that_all_was_given_back(crawler)
     if process.bootstrap_failed:
-        sys.exit("the crawl did not start")
+        sys.exit(1)  # Scrapy has logged why
+    check_that_all_was_given_back(crawler)
     spider = crawler.spider
     seen = {
         "pages": spider.pages,

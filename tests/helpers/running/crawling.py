@@ -29,7 +29,7 @@ from tests.helpers.spiders.pages import Drop
 MODES = tuple(os.environ.get("CRAWL_MODES", "asyncio,select,no reactor").split(","))
 ADDON = {"ADDONS": {"scrapy_norobots.Addon": 500}}
 
-# The default queue from Scrapy 2.14 on, the one before, and one that keeps the order of requests.
+# The default queue from Scrapy 2.14 on, the one of 2.13, and one that keeps the order of requests.
 QUEUE = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue"}
 PLAIN_QUEUE = "scrapy.pqueues.ScrapyPriorityQueue"
 IN_ORDER = {
@@ -40,11 +40,6 @@ IN_ORDER = {
 
 # Requests to closed sites are dropped at once, except in tests of their retries.
 DROP_AT_ONCE = {"NOROBOTS_RETRY_CLOSED": 0}
-
-# For tests that need all start requests in the scheduler before the first one is sent.
-START_AT_ONCE = pytest.mark.skipif(
-    not hasattr(scrapy.Spider, "start"), reason="Scrapy before 2.13 schedules start requests one at a time"
-)
 
 # For tests with CONCURRENT_REQUESTS = 0 or less.
 CAN_HAVE_NO_LIMIT = pytest.mark.skipif(

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import open_store
+from scrapy_norobots.stores.opening import open_store
 
 HOUR = 3600
 TOWN, CITY, VILLAGE = (Origin("http", f"{name}.example", 80) for name in ("town", "city", "village"))

@@ -7,7 +7,7 @@ from typing import Any
 from scrapy.settings import Settings
 
 from scrapy_norobots import features  # noqa: F401  # imports every section
-from scrapy_norobots.settings import DEFAULTS, Config, Section
+from scrapy_norobots.settings import DEFAULTS, Config, Section, read
 
 # A dataclass with slots is a second class; the first one, without them, may still exist.
 SECTIONS = [section for section in Section.__subclasses__() if "__slots__" in vars(section)]
@@ -24,6 +24,7 @@ def upper_end(name: str) -> int:
     raise AssertionError(f"{name} has no upper end")
 
 
-def read_all(**settings: Any) -> list[Section]:
-    """Read all sections."""
-    return [section.from_settings(Settings(settings)) for section in SECTIONS]
+def read_all(**settings: Any) -> list[Any]:
+    """Read all settings, each for itself and in its section."""
+    made = Settings(settings)
+    return [read(made, name) for name in DEFAULTS] + [section.from_settings(made) for section in SECTIONS]

@@ -86,10 +86,6 @@ class Pages(Recording):
         for request in self.first_requests():
             yield request
 
-    def start_requests(self) -> Iterator[Request]:
-        """Do the same until Scrapy 2.12; a subclass overrides `first_requests`, which both use."""
-        return self.first_requests()
-
     def first_requests(self) -> Iterator[Request]:
         for given in self._requests:
             yield self.request(**({"url": given} if isinstance(given, str) else given))

@@ -1,0 +1,65 @@
+"""Open the store that `NOROBOTS_STORE` names, and the turns that a fleet takes in it.
+
+The module of a store is imported when that store is used, because its library may be missing.
+"""
+
+from __future__ import annotations
+
+from scrapy_norobots.stores import LARGEST_FILE, REDIS_SCHEMES, BrowsableStore, Turns
+
+URLS = "sqlite:///path, redis://host:port/db, redis+sentinel://… or redis+cluster://…"
+FORMS = f"memory, {URLS}"
+
+_MISSING_EXTRA = "needs redis-py: pip install 'scrapy-norobots[redis]' ({})"
+
+
+def open_store(
+    value: str,
+    max_bytes: int,
+    maxsize: int = LARGEST_FILE,
+    *,
+    has_asyncio: bool = True,
+    must_exist: bool = False,
+) -> BrowsableStore:
+    """Return the store for a value of `NOROBOTS_STORE` other than ``memory``.
+
+    Nothing is opened or connected yet. `max_bytes` limits the size of a store that has no limit of its own;
+    `maxsize` is the size of the largest robots.txt, in bytes: an entry with a larger one is a miss.
+    `has_asyncio` says whether an asyncio event loop will run. With `must_exist`, the methods of the store
+    raise an exception if it is missing or damaged, and it is neither created nor repaired. Raises
+    `ValueError` if the value is invalid, and `ImportError`, with the package to install, if one is missing.
+    """
+    scheme, colon, rest = value.partition("://")
+    if scheme == "sqlite" and colon:
+        path = rest.removeprefix("/")
+        if not rest.startswith("/") or not path:
+            raise ValueError("has no file name; expected sqlite:///relative/path or sqlite:////absolute/path")
+        from scrapy_norobots.stores.sqlite import SqliteStore  # noqa: PLC0415  # needed for this store only
+
+        return SqliteStore(path, max_bytes, maxsize, must_exist=must_exist)
+    if scheme in REDIS_SCHEMES and colon:
+        if not has_asyncio:
+            raise ValueError("needs asyncio: use the asyncio reactor (TWISTED_REACTOR), or sqlite:///path")
+        try:
+            from scrapy_norobots.stores.redis import RedisStore  # noqa: PLC0415  # an optional dependency
+        except ImportError as exc:
+            raise ImportError(_MISSING_EXTRA.format(exc)) from exc
+        return RedisStore(value, maxsize)
+    raise ValueError(f"unsupported store URL; expected {URLS if must_exist else FORMS}")
+
+
+def open_turns(value: str) -> Turns:
+    """Return the turns of the processes that share a store, for a value of `NOROBOTS_STORE`.
+
+    Nothing is connected yet. Raises `ValueError` if the store is not in Redis, and `ImportError` as
+    `open_store` does.
+    """
+    if value.partition("://")[0] not in REDIS_SCHEMES:
+        raise ValueError(
+            "is not a Redis store; expected redis://host:port/db, redis+sentinel://… or the like"
+        )
+    try:
+        from scrapy_norobots.stores.redis_turns import RedisTurns  # noqa: PLC0415  # an optional dependency
+    except ImportError as exc:
+        raise ImportError(_MISSING_EXTRA.format(exc)) from exc
+    return RedisTurns(value)

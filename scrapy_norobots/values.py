@@ -1,0 +1,192 @@
+"""Read the values of settings: from Python, or as text from the command line.
+
+Each function takes the value of a setting as its last argument, returns it as the code uses it, and raises
+`ValueError`, which says what is accepted. `settings.SETTINGS` says which function reads which setting.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from scrapy.settings import BaseSettings
+from scrapy.utils.misc import load_object
+
+from scrapy_norobots.rules.access import StatusPolicy
+from scrapy_norobots.rules.parser import Rfc9309RobotParser
+from scrapy_norobots.standard.names import to_name
+from scrapy_norobots.stores import with_home
+from scrapy_norobots.stores.opening import FORMS
+
+if TYPE_CHECKING:
+    from scrapy.robotstxt import RobotParser
+
+# How True and False may be written.
+_SWITCHES: Mapping[str, bool] = MappingProxyType({"true": True, "1": True, "false": False, "0": False})
+
+_META_WORDS = ("nofollow", "noindex")
+
+# The parsers that NOROBOTS_ALSO_OBEY accepts by the name of their standard.
+_PARSERS: Mapping[str, type[RobotParser]] = MappingProxyType({"rfc9309": Rfc9309RobotParser})
+
+# What is in a list of meta keys only by mistake.
+_NO_META_KEY = re.compile(r"[\s;]|^$")
+
+_MOST_ROBOTS = 32  # a file keeps the rules of twice as many (see `standard.robotstxt`)
+
+
+def _switch(value: object) -> bool | None:
+    return _SWITCHES.get(str(value).lower()) if isinstance(value, (int, str)) else None
+
+
+def flag(value: object, accepted: str = "True or False") -> bool:
+    """Return a boolean."""
+    if (is_on := _switch(value)) is None:
+        raise ValueError(f"must be {accepted}")
+    return is_on
+
+
+def number_or_flag(value: object) -> bool:
+    """Return a boolean as Scrapy reads its own."""
+    try:
+        return BaseSettings({"value": value}).getbool("value")
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError("must be True or False") from None
+
+
+def flag_or_word(value: object) -> bool | str:
+    """Return a boolean, or a word of META tags."""
+    if isinstance(value, str) and value.lower() in _META_WORDS:
+        return value.lower()
+    return flag(value, 'True, False, "nofollow" or "noindex"')
+
+
+def switched(off: object, read: Callable[[Any], Any], value: object) -> Any:
+    """Return what `read` makes of a value; `off` for False. A value that means True is read as True."""
+    is_on = _switch(value)
+    return off if is_on is False else read(is_on or value)
+
+
+def number(unit: str, least: float, most: int, value: Any) -> float:
+    """Return a number."""
+    try:
+        read = float(value) if not isinstance(value, bool) else float("nan")
+    except (TypeError, ValueError, OverflowError):
+        read = float("nan")
+    if not least <= read <= most:  # false for nan
+        raise ValueError(f"must be a number of {unit}, at least {least} and at most {most}")
+    return read
+
+
+def whole(unit: str, least: int, most: int, value: Any) -> int:
+    """Return a whole number."""
+    read = number(unit, least, most, value)
+    if read != int(read):
+        raise ValueError(f"must be a whole number of {unit}")
+    return int(read)
+
+
+def _decoded(value: Any, bracket: str) -> Any:
+    """Return a value, decoded if it is a JSON string, as on the command line."""
+    if not isinstance(value, str) or not value.lstrip().startswith(bracket):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError) as exc:
+        raise ValueError(f"is not valid JSON ({exc})") from None
+
+
+def listed(what: str, kind: type | tuple[type, ...], value: Any) -> tuple[Any, ...]:
+    """Return the items of a list, or of a string in JSON or with commas, all of which are of a kind."""
+    value = _decoded(value, "[")
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    if not isinstance(value, (list, tuple, set, frozenset)) or not all(
+        isinstance(one, kind) for one in value
+    ):
+        raise ValueError(f"must be {what}")
+    return tuple(value)
+
+
+def meta_keys(value: Any) -> tuple[str, ...]:
+    """Return the keys in a list."""
+    keys = listed("a list of meta keys", str, value)
+    for key in keys:
+        if _NO_META_KEY.search(key):
+            raise ValueError(f"{key!r} is not a meta key; separate keys by commas")
+    return keys
+
+
+def robots(value: Any) -> tuple[str, ...]:
+    """Return the names of robots in a list."""
+    names = listed("a list of names of robots", str, value)
+    for name in names:
+        if not to_name(name):
+            raise ValueError(f"{name!r} is not the name of a robot")
+    if len(names) > _MOST_ROBOTS:
+        raise ValueError(f"must be a list of at most {_MOST_ROBOTS} names")
+    return names
+
+
+def robot(value: Any) -> str | None:
+    """Return the name of a robot; None if it is empty or not set."""
+    try:
+        value = value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError:
+        raise ValueError("must be UTF-8") from None
+    if value is not None and not isinstance(value, str):
+        raise ValueError("must be a string")
+    return value or None
+
+
+def parsers(value: Any) -> tuple[type[RobotParser], ...]:
+    """Return the parsers in a list."""
+    names = listed('a list of parser classes, their import paths or "rfc9309"', object, value)
+    return tuple(_named_parser(name) or parser(name) for name in names)
+
+
+def _named_parser(value: object) -> type[RobotParser] | None:
+    return _PARSERS.get(value.lower()) if isinstance(value, str) else None
+
+
+def parser(value: Any) -> type[RobotParser]:
+    """Return a parser, or that of an import path."""
+    try:
+        loaded: type[RobotParser] = load_object(value)
+    except Exception as exc:  # the user's module may raise anything
+        raise ValueError(f"{value!r} cannot be imported: {exc}") from exc
+    if not hasattr(loaded, "allowed"):
+        raise ValueError(f"{value!r} must be a RobotParser class: it has no method allowed")
+    return loaded
+
+
+def policy(value: Any) -> StatusPolicy:
+    """Return a preset, or what a dictionary changes in one."""
+    return StatusPolicy.of(_decoded(value, "{"))
+
+
+def paths(value: Any) -> tuple[str, ...]:
+    """Return the paths in a list; one path may stand alone."""
+    one_or_more = [value] if isinstance(value, os.PathLike) else value
+    found = listed("a path or a list of paths", (str, os.PathLike), one_or_more)
+    return tuple(map(os.fspath, found))
+
+
+def folder(value: Any) -> str:
+    """Return the path of a folder."""
+    if not isinstance(value, (str, os.PathLike)) or isinstance(path := os.fspath(value), bytes):
+        raise ValueError("must be the path of a folder")  # noqa: TRY004
+    if "://" in path:
+        raise ValueError("must be the path of a folder, not a URL")
+    return path
+
+
+def store(value: Any) -> str | None:
+    """Return the URL of a store; None if none is set."""
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"must be a string; expected {FORMS}")
+    return with_home(value) if value else None
