@@ -57,7 +57,8 @@ async def read_bodies(thread: Executor, snapshots: Sequence[Snapshot], work: Cal
 class RobotsLoader:
     """Loads the robots.txt of origins, for one crawler.
 
-    `origins` is the cache in memory; `proxy_of` and `is_own` are those of the `Fetcher`.
+    `origins` is the cache in memory; `proxy_of` and `is_own` are those of the `Fetcher`. `config` and
+    `events` are those of the crawl.
     """
 
     def __init__(self, crawler: Crawler, config: Config, events: Events) -> None:
@@ -65,8 +66,8 @@ class RobotsLoader:
         assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
         self._stats = crawler.stats
-        self._config = config
-        self._events = events
+        self.config = config
+        self.events = events
         reader = Reader(
             crawler,
             config.parser,
@@ -107,7 +108,7 @@ class RobotsLoader:
             await self._preparations.join(key, partial(self._prepare, access, robot))
 
     async def _prepare(self, access: Access, robot: str | bytes) -> None:
-        bodies = access.snapshots * (1 + len(self._config.also_robots))  # they are read for each robot
+        bodies = access.snapshots * (1 + len(self.config.also_robots))  # they are read for each robot
         await read_bodies(self._thread, bodies, partial(access.prepare, robot))
 
     def _close(self) -> None:
@@ -132,7 +133,7 @@ class RobotsLoader:
                 extra={"spider": self._crawler.spider},
             )
         else:
-            await self._events.loaded.tell(Load(access, previous, source, seconds, request, robot))
+            await self.events.loaded.tell(Load(access, previous, source, seconds, request, robot))
         self.origins.put(origin, access)
         if access.rules is not None and (previous is None or access.rules is not previous.rules):
             self._announced[origin] = access
@@ -165,7 +166,7 @@ class RobotsLoader:
         if stored is not None and stored.lifetime > 0:
             return stored, True
         waited, pause, has_logged = 0.0, _FIRST_PAUSE, False
-        while waited < self._config.longest_download and not compat.is_closing(self._crawler):
+        while waited < self.config.longest_download and not compat.is_closing(self._crawler):
             previous = stored or previous
             async with HeldLock(store, origin) as lock:
                 # Another process may have saved it after the look into the store and before the lock. What it
@@ -192,7 +193,7 @@ class RobotsLoader:
         if previous is not None and last.time <= previous.snapshots[-1].time:
             return None
         access = await read_bodies(self._thread, snapshots, partial(self.judge.recall, snapshots, now))
-        self._events.recalled.send(access.snapshots)  # as judged: a parser may have failed on them
+        self.events.recalled.send(access.snapshots)  # as judged: a parser may have failed on them
         return access
 
     async def _download(
@@ -209,22 +210,22 @@ class RobotsLoader:
             self._stats.inc_value(f"robotstxt/exception_count/{type(snapshot.exception)}")
         access = await read_bodies(self._thread, [snapshot], partial(self.judge.judge, snapshot, previous))
         judged = access.snapshots[-1]
-        self._events.downloaded.send(judged)
+        self.events.downloaded.send(judged)
         if store is not None and not judged.local_failure:
             until = self.judge.freshness.kept_until(access.lifetime, judged)
             await store.save(access.snapshots, until)
         return access
 
     def _open_store(self) -> Store | None:
-        value = self._config.store
+        value = self.config.store
         if value == MEMORY:
             return None
         shown = without_password(value)
         try:
             store = open_store(
                 value,
-                self._config.store_max,
-                self._config.maxsize,
+                self.config.store_max,
+                self.config.maxsize,
                 has_asyncio=compat.has_asyncio(self._crawler),
             )
         except (ImportError, ValueError) as exc:

@@ -142,11 +142,6 @@ def least_delay(slot: Any) -> float:
     return max(least_own_delay(slot), crawl_delay_of(slot))
 
 
-def usual_delay(slot: Any) -> float:
-    """Return the delay between two requests of a slot, in seconds, before Scrapy varies it at random."""
-    return max(float(slot.delay), crawl_delay_of(slot))
-
-
 def least_own_delay(slot: Any) -> float:
     """Return the shortest delay that Scrapy may choose for a slot, in seconds, without a `Crawl-delay`.
 

@@ -658,8 +658,8 @@ def test_the_log_says_that_requests_are_given_up(mode: str) -> None:
     assert len(done.log_lines("INFO: ", "wait until")) == 2
     [line] = done.log_lines("no longer wait")
     assert line.endswith(
-        f"INFO: {site.url}/robots.txt answered 503: requests to {site.url} no longer wait, but "
-        "are dropped (NOROBOTS_RETRY_CLOSED)"
+        f"INFO: {site.url}/robots.txt answered 503: requests to {site.url} no longer wait "
+        "(NOROBOTS_RETRY_CLOSED)"
     )
 
 

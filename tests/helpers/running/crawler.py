@@ -42,16 +42,7 @@ def check_that_all_was_given_back(crawler: scrapy.crawler.Crawler) -> None:
     if isinstance(downloader, RobotsDownloader):
         assert not downloader.active
         assert downloader._robots_downloads == 0
-        parking = downloader.parking
-        assert not parking or not any(
-            (
-                len(parking),
-                len(parking._recent),
-                parking._recent.places,
-                parking._lines,
-                parking._lines._coming,
-            )
-        ), vars(parking)
+        assert not downloader.parking, vars(downloader.parking)
 
 
 def main() -> None:
