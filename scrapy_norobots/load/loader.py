@@ -26,7 +26,7 @@ from scrapy_norobots.rules.parser import Reader, Rules, as_parser
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard.robotstxt import SMALL_BODY
 from scrapy_norobots.stores import MEMORY, HeldLock, Store, open_store, without_password
-from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
+from scrapy_norobots.stores.circuit_breaker import TIMEOUT, CircuitBreaker
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -45,6 +45,9 @@ logger = logging.getLogger(__name__)
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
 _LONG_WAIT = 5.0
+
+# How long the end of a crawl waits for loads in flight, in seconds: two calls of a store that is slow.
+_CLOSING_MAX = 2 * TIMEOUT
 
 
 async def read_bodies(thread: Executor, snapshots: Sequence[Snapshot], work: Callable[[], _T]) -> _T:
@@ -111,7 +114,14 @@ class RobotsLoader:
         bodies = access.snapshots * (1 + len(self.config.also_robots))  # they are read for each robot
         await read_bodies(self._thread, bodies, partial(access.prepare, robot))
 
-    def _close(self) -> None:
+    async def _close(self) -> None:
+        """Let the loads in flight give back their locks, and close the store."""
+        waited = 0.0
+        while self._store is not None and self._loads and waited < _CLOSING_MAX:
+            await compat.sleep(_FIRST_PAUSE)
+            waited += _FIRST_PAUSE
+        if self._store is not None:
+            await self._store.close()
         self._thread.shutdown(wait=False)
 
     async def _load(self, origin: Origin, request: Request, robot: str | bytes) -> Access:
@@ -231,8 +241,6 @@ class RobotsLoader:
         except (ImportError, ValueError) as exc:
             raise ValueError(f"NOROBOTS_STORE = {shown!r}: {exc}") from None
         logger.info("Storing robots.txt files in %s (NOROBOTS_STORE)", shown)
-        breaker = CircuitBreaker(
+        return CircuitBreaker(
             store, f"NOROBOTS_STORE {shown}", lambda: self._stats.inc_value("norobots/store/failures")
         )
-        self._crawler.signals.connect(breaker.close, signals.spider_closed)
-        return breaker
