@@ -663,6 +663,20 @@ def test_the_log_says_that_requests_are_given_up(mode: str) -> None:
     )
 
 
+def test_a_request_that_is_exempt_after_the_wait_is_not_given_up(mode: str) -> None:
+    settings = {
+        **RETRY,
+        "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.ExemptsTooLate": 50},
+    }
+    with Site(Closed(9)) as site:
+        done = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings, mode=mode)
+    assert sorted(done.pages) == [f"{site.url}/1", f"{site.url}/2"]
+    assert waiting(done) == {"waited": 2, "came_back": 2}
+    assert done.stats["norobots/overridden"] == 2
+    assert not done.log_lines("INFO", "are dropped")
+    assert "given_up" not in done.log
+
+
 def test_further_waits_are_logged_for_the_first_origins_only() -> None:
     with ExitStack() as stack:
         sites = [stack.enter_context(Site(Closed(9))) for _ in range(22)]
