@@ -118,15 +118,11 @@ class Events:
         # A request asks for a robots.txt itself: a function that makes its response from the access.
         self.asked: Event[[Request]] = Event()
 
-        # A request waits for a closed site for some seconds; whether it is the first one to do so.
-        self.waits: Event[[Request, Origin, float, bool]] = Event()
-        # The site is still closed. Its requests wait for so many seconds more; None: they are dropped.
-        self.retry_failed: Event[[Access, float | None]] = Event()
-        # A request has waited; whether it is given up. It goes back to the scheduler, as the crawl closes. It
-        # is dropped, because so many others wait.
-        self.wait_ended: Event[[Request, bool]] = Event()
-        self.left_waiting: Event[[Request]] = Event()
-        self.no_room: Event[[Request, int]] = Event()
+        # A request to a closed site has "waited" (begins to), "came_back" or is "given_up" (has waited, and
+        # is dropped), is "left" (goes back to the scheduler, as the crawl closes), or there is "no_room".
+        self.wait: Event[[Request, str]] = Event()
+        # Requests to a site wait for some seconds; None: no longer. Whether they have just begun to wait.
+        self.site_waits: Event[[Access, float | None, bool]] = Event()
 
         # A request for a robots.txt was answered: the outcome of the download if this is the last hop, and
         # the copy that a 304 renews.

@@ -12,7 +12,7 @@ for now goes back to wait there. Without it, a request waits here, in its place.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from scrapy import signals
 
@@ -33,9 +33,21 @@ if TYPE_CHECKING:
 
     from scrapy_norobots.exceptions import RobotsForbidden
     from scrapy_norobots.rules.access import Access
-    from scrapy_norobots.waiting.parking import Parking
 
 logger = logging.getLogger(__name__)
+
+
+class WaitingRoom(Protocol):
+    """Where requests wait outside of the downloader: `RobotsScheduler` has one."""
+
+    def gives_back(self, request: Request, access: Access) -> bool:
+        """Return whether a request to a closed site waits there; if so, it is returned to Scrapy."""
+
+    def access_of(self, request: Request) -> Access | None:
+        """Return the expired access by which a request is judged that has waited for it, if any.
+
+        Raises what a bug has raised about the request while it waited.
+        """
 
 
 class NoRobotsMiddleware:
@@ -58,7 +70,7 @@ class NoRobotsMiddleware:
         # The user of a command that fetches one page, such as `scrapy fetch`, waits for the result.
         is_retried = compat.is_own_crawl(crawler) and not config.dry_run
         self.retries = config.retry_closed if is_retried else 0
-        self._parking: Parking | None = None
+        self._room: WaitingRoom | None = None
         self._has_warned = False
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
         own = self if type(self) is NoRobotsMiddleware else None
@@ -85,8 +97,7 @@ class NoRobotsMiddleware:
         robots.txt could not be downloaded and the policy denies, and `ValueError` if ``norobots_url`` in the
         request's meta is not an http or https URL. `spider` is not used: older Scrapy versions pass it.
         """
-        if self._parking is not None:
-            self._parking.raise_failure(request)
+        expired = None if self._room is None else self._room.access_of(request)
         self.events.received.send(request)
         if is_overridden(request):
             if not self.loader.is_own(request):
@@ -98,10 +109,10 @@ class NoRobotsMiddleware:
             return None
         if question.is_robots_txt:
             self.events.exempt.send(request, question.url, question.robot, Reason.ROBOTS_TXT)
-            return await self._answer(request, question)
+            return await self._answer(request, question, expired)
         access = self._origins.get(question.origin)
         if access is None or access.proxies or not access.is_ready(question.robot):
-            access = await self._wait(request, question)
+            access = await self._wait(request, question, expired)
         self.events.ruled.send(request, question, access)
         decision = question.forbidden_by(access)
         if decision is None:
@@ -114,9 +125,9 @@ class NoRobotsMiddleware:
 
     # For `RobotsScheduler`
 
-    def wait_in(self, parking: Parking) -> None:
+    def wait_in(self, room: WaitingRoom) -> None:
         """Let requests to closed sites wait there."""
-        self._parking = parking
+        self._room = room
 
     def waits_for(self, request: Request) -> Question | None:
         """Return the question to which a request needs the answer; None if it needs no robots.txt."""
@@ -141,28 +152,26 @@ class NoRobotsMiddleware:
     def _ask(self, request: Request) -> Question | Decision:
         return question_of(request, self._identity)
 
-    async def _wait(self, request: Request, question: Question) -> Access:
+    async def _wait(self, request: Request, question: Question, expired: Access | None) -> Access:
         """Return the access to an origin, loaded if it is not in memory, and ready for the robot."""
-        if self._parking is None:
+        if self._room is None:
             self._warn_about_places()
-        else:
-            access = self._parking.access_of(request)
-            # An earlier middleware may have changed what the request asks since it waited.
-            if access is not None and access.snapshot.origin == question.origin:
-                await self.loader.prepare(access, question.robot)
-                return access
+        # An earlier middleware may have changed what the request asks since it waited.
+        if expired is not None and expired.snapshot.origin == question.origin:
+            await self.loader.prepare(expired, question.robot)
+            return expired
         return await self.loader.load(question.origin, request, question.robot)
 
-    async def _answer(self, request: Request, question: Question) -> Response | None:
+    async def _answer(self, request: Request, question: Question, expired: Access | None) -> Response | None:
         """Return a response to a request for a robots.txt (always allowed, U7); None to send it."""
         answer = self.events.asked.ask(request)
         if answer is None:
             return None
-        response: Response | None = answer(await self._wait(request, question))
+        response: Response | None = answer(await self._wait(request, question, expired))
         return response
 
     def _goes_back(self, request: Request, access: Access) -> bool:
-        return self._parking is not None and self._parking.gives_back(request, access)
+        return self._room is not None and self._room.gives_back(request, access)
 
     def _decide_without_file(self, request: Request, decision: Decision) -> None:
         """Let a request pass, or drop it, that needs no robots.txt."""

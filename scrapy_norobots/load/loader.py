@@ -27,7 +27,7 @@ from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.settings import error
 from scrapy_norobots.standard.robotstxt import SMALL_BODY
 from scrapy_norobots.stores import MEMORY, HeldLock, Store, without_password
-from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
+from scrapy_norobots.stores.circuit_breaker import TIMEOUT, CircuitBreaker
 from scrapy_norobots.stores.opening import open_store
 
 if TYPE_CHECKING:
@@ -48,6 +48,9 @@ _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
 _LONG_WAIT = 5.0
 
+# How long the end of a crawl waits for loads in flight, in seconds: two calls of a store that is slow.
+_CLOSING_MAX = 2 * TIMEOUT
+
 
 async def read_bodies(thread: Executor, snapshots: Sequence[Snapshot], work: Callable[[], _T]) -> _T:
     """Run `work`, which reads the bodies of `snapshots`; in a thread if they are large."""
@@ -59,7 +62,8 @@ async def read_bodies(thread: Executor, snapshots: Sequence[Snapshot], work: Cal
 class RobotsLoader:
     """Loads the robots.txt of origins, for one crawler.
 
-    `origins` is the cache in memory; `proxy_of` and `is_own` are those of the `Fetcher`.
+    `origins` is the cache in memory; `proxy_of` and `is_own` are those of the `Fetcher`. `config` and
+    `events` are those of the crawl.
     """
 
     def __init__(self, crawler: Crawler, config: Config, events: Events) -> None:
@@ -67,8 +71,8 @@ class RobotsLoader:
         assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
         self._stats = crawler.stats
-        self._config = config
-        self._events = events
+        self.config = config
+        self.events = events
         reader = Reader(
             crawler,
             config.parser,
@@ -109,10 +113,17 @@ class RobotsLoader:
             await self._preparations.join(key, partial(self._prepare, access, robot))
 
     async def _prepare(self, access: Access, robot: str | bytes) -> None:
-        bodies = access.snapshots * (1 + len(self._config.also_robots))  # they are read for each robot
+        bodies = access.snapshots * (1 + len(self.config.also_robots))  # they are read for each robot
         await read_bodies(self._thread, bodies, partial(access.prepare, robot))
 
-    def _close(self) -> None:
+    async def _close(self) -> None:
+        """Let the loads in flight give back their locks, and close the store."""
+        waited = 0.0
+        while self._store is not None and self._loads and waited < _CLOSING_MAX:
+            await compat.sleep(_FIRST_PAUSE)
+            waited += _FIRST_PAUSE
+        if self._store is not None:
+            await self._store.close()
         self._thread.shutdown(wait=False)
 
     async def _load(self, origin: Origin, request: Request, robot: str | bytes) -> Access:
@@ -134,7 +145,7 @@ class RobotsLoader:
                 extra={"spider": self._crawler.spider},
             )
         else:
-            await self._events.loaded.tell(Load(access, previous, source, seconds, request, robot))
+            await self.events.loaded.tell(Load(access, previous, source, seconds, request, robot))
         self.origins.put(origin, access)
         if access.rules is not None and (previous is None or access.rules is not previous.rules):
             self._announced[origin] = access
@@ -167,7 +178,7 @@ class RobotsLoader:
         if stored is not None and stored.lifetime > 0:
             return stored, True
         waited, pause, has_logged = 0.0, _FIRST_PAUSE, False
-        while waited < self._config.longest_download and not compat.is_closing(self._crawler):
+        while waited < self.config.longest_download and not compat.is_closing(self._crawler):
             previous = stored or previous
             async with HeldLock(store, origin) as lock:
                 # Another process may have saved it after the look into the store and before the lock. What it
@@ -194,7 +205,7 @@ class RobotsLoader:
         if previous is not None and last.time <= previous.snapshots[-1].time:
             return None
         access = await read_bodies(self._thread, snapshots, partial(self.judge.recall, snapshots, now))
-        self._events.recalled.send(access.snapshots)  # as judged: a parser may have failed on them
+        self.events.recalled.send(access.snapshots)  # as judged: a parser may have failed on them
         return access
 
     async def _download(
@@ -211,29 +222,27 @@ class RobotsLoader:
             self._stats.inc_value(f"robotstxt/exception_count/{type(snapshot.exception)}")
         access = await read_bodies(self._thread, [snapshot], partial(self.judge.judge, snapshot, previous))
         judged = access.snapshots[-1]
-        self._events.downloaded.send(judged)
+        self.events.downloaded.send(judged)
         if store is not None and not judged.local_failure:
             until = self.judge.freshness.kept_until(access.lifetime, judged)
             await store.save(access.snapshots, until)
         return access
 
     def _open_store(self) -> Store | None:
-        value = self._config.store
+        value = self.config.store
         if value == MEMORY:
             return None
         shown = without_password(value)
         try:
             store = open_store(
                 value,
-                self._config.store_max,
-                self._config.maxsize,
+                self.config.store_max,
+                self.config.maxsize,
                 has_asyncio=compat.has_asyncio(self._crawler),
             )
         except (ImportError, ValueError) as exc:
             raise error("NOROBOTS_STORE", value, str(exc)) from None
         logger.info("Storing robots.txt files in %s (NOROBOTS_STORE)", shown)
-        breaker = CircuitBreaker(
+        return CircuitBreaker(
             store, f"NOROBOTS_STORE {shown}", lambda: self._stats.inc_value("norobots/store/failures")
         )
-        self._crawler.signals.connect(breaker.close, signals.spider_closed)
-        return breaker

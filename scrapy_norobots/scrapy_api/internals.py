@@ -7,6 +7,7 @@ those that a running crawl lacks. `compat` uses those of the engine; the functio
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from inspect import Parameter, signature
@@ -19,6 +20,7 @@ from weakref import ReferenceType, ref
 
 from scrapy.core import downloader as scrapy_downloader
 from scrapy.core.downloader import Downloader
+from scrapy.exceptions import ScrapyDeprecationWarning
 
 from scrapy_norobots.scrapy_api import compat
 
@@ -70,28 +72,30 @@ now: Callable[[], float] = getattr(scrapy_downloader, "time", monotonic)
 
 
 def missing_internals(crawler: Crawler) -> list[str]:
-    """Return the names of `INTERNALS` that a running crawl lacks, as ``owner.name``."""
+    """Return the names of `INTERNALS` that a running crawl lacks, as ``owner.name``; deprecated ones too."""
     downloader = getattr(crawler.engine, "downloader", None)
     owners = {
         "engine": crawler.engine,
         "engine._slot": compat.engine_slot(crawler),
         "downloader": downloader if isinstance(downloader, Downloader) else None,
-        "slot": _any_slot(),
     }
     missing = []
-    for owner, names in INTERNALS.items():
-        for name in names:
-            try:
-                attrgetter(name)(owners[owner])
-            except AttributeError:
-                missing.append(f"{owner}.{name}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ScrapyDeprecationWarning)
+        owners["slot"] = _any_slot()
+        for owner, names in INTERNALS.items():
+            for name in names:
+                try:
+                    attrgetter(name)(owners[owner])
+                except (AttributeError, ScrapyDeprecationWarning):
+                    missing.append(f"{owner}.{name}")
     return missing
 
 
 def _any_slot() -> Any:
     try:
         return scrapy_downloader.Slot(1, 0.0, 0)
-    except (AttributeError, TypeError):
+    except (AttributeError, TypeError, ScrapyDeprecationWarning):
         return None
 
 
@@ -137,11 +141,6 @@ def crawl_delay_of(slot: Any) -> float:
 def least_delay(slot: Any) -> float:
     """Return the shortest possible delay between two requests of a slot, in seconds."""
     return max(least_own_delay(slot), crawl_delay_of(slot))
-
-
-def usual_delay(slot: Any) -> float:
-    """Return the delay between two requests of a slot, in seconds, before Scrapy varies it at random."""
-    return max(float(slot.delay), crawl_delay_of(slot))
 
 
 def least_own_delay(slot: Any) -> float:

@@ -111,8 +111,10 @@ class BrowsableStore(Store, Protocol):
 class Turns(Protocol):
     """When each process of a fleet may send its next request to a site; see `RedisTurns`."""
 
-    async def take(self, site: str, delay: float, tolerance: float, least: float) -> float:
-        """Take the next turn of a site; return in how many seconds it begins."""
+    async def take(
+        self, site: str, delay: float, tolerance: float, least: float, longest: float
+    ) -> float | None:
+        """Take the next turn of a site; return in how many seconds it begins, or None if it is not taken."""
 
     async def close(self) -> None:
         """Free all resources."""

@@ -86,11 +86,11 @@ class RobotsDownloader(Downloader):
             raise IgnoreRequest("the request waits until robots.txt is downloaded again")
         return super()._enqueue_request(request, *args, **kwargs)
 
-    def _download(self, slot: Any, request: Request, *args: Any) -> Any:
-        """Send a request. Until Scrapy 2.13, `args` has the spider."""
-        if self.parking is not None:
-            self.parking.is_sending(slot)
-        return super()._download(slot, request, *args)
+    def _download(self, *args: Any, **kwargs: Any) -> Any:
+        """Send a request; the first of `args` is its slot, if this version of Scrapy has slots."""
+        if self.parking is not None and args:
+            self.parking.is_sending(args[0])
+        return super()._download(*args, **kwargs)
 
     def _leave(self, result: Any, request: Request, is_robots: bool) -> Any:
         self._robots_downloads -= is_robots

@@ -14,6 +14,7 @@ import logging
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+import scrapy
 from scrapy import signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.exceptions import CloseSpider, DontCloseSpider
@@ -25,6 +26,7 @@ from scrapy_norobots.middleware import NoRobotsMiddleware
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.waiting.downloader import RobotsDownloader
 from scrapy_norobots.waiting.parking import Parking
+from scrapy_norobots.waiting.slots import Slots
 from scrapy_norobots.waiting.source import Source
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-    from scrapy_norobots.waiting.slot_lines import Parked
+    from scrapy_norobots.waiting.states import Parked
 
 logger = logging.getLogger(__name__)
 
@@ -90,17 +92,51 @@ class RobotsScheduler(BaseScheduler):
         """Open the wrapped scheduler."""
         middleware = compat.downloader_middleware(self._crawler, NoRobotsMiddleware)
         if middleware is not None:
-            self.parking = Parking(self._crawler, middleware, self._source)
-            middleware.wait_in(self.parking)
-            downloader = compat.downloader(self._crawler)
-            if isinstance(downloader, RobotsDownloader):
-                downloader.parking = self.parking
-            self._crawler.signals.connect(self.parking.has_reached, signals.request_reached_downloader)
-            self._crawler.signals.connect(self.parking.is_answered, signals.request_left_downloader)
+            self._open_parking(middleware)
         if not hasattr(self._source.scheduler, "open"):
             return None
         opened: Deferred[None] | None = self._source.scheduler.open(spider)
         return opened
+
+    def _open_parking(self, middleware: NoRobotsMiddleware) -> None:
+        """Let requests wait here, and tell who needs to know."""
+        downloader = compat.downloader(self._crawler)
+        ours = downloader if isinstance(downloader, RobotsDownloader) else None
+        slots = Slots(self._crawler, ours.places_left if ours else None)
+        self._warn(ours, slots.missing)
+        loads = middleware.config.concurrent_fetches
+        self.parking = parking = Parking(
+            self._crawler,
+            middleware.loader,
+            self._source,
+            slots,
+            waits_for=middleware.waits_for,
+            forbids=middleware.forbids,
+            most_loads=ours.free_max if ours else loads,
+            retries=middleware.retries,
+        )
+        middleware.wait_in(parking)
+        if ours is not None:
+            ours.parking = parking
+        self._crawler.signals.connect(parking.has_reached, signals.request_reached_downloader)
+        self._crawler.signals.connect(parking.is_answered, signals.request_left_downloader)
+
+    def _warn(self, downloader: RobotsDownloader | None, missing: list[str]) -> None:
+        extra = {"spider": self._crawler.spider}
+        if downloader is None:
+            logger.warning(
+                "Downloads of robots.txt count against CONCURRENT_REQUESTS, so a slow host can stall the "
+                "crawl of other hosts: DOWNLOADER is not scrapy_norobots.RobotsDownloader",
+                extra=extra,
+            )
+        elif missing:
+            logger.warning(
+                "Requests that wait for a delay count against CONCURRENT_REQUESTS, as in Scrapy without this "
+                "plugin: Scrapy %s has no %s",
+                scrapy.__version__,
+                ", no ".join(missing),
+                extra=extra,
+            )
 
     def has_pending_requests(self) -> bool:
         """Return whether there are requests, parked or not."""

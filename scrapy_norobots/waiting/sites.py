@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
 
-from scrapy_norobots.events import Events
 from scrapy_norobots.rules.access import AccessKind
 from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.waiting.states import Parked, State
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.standard import Origin
     from scrapy_norobots.waiting.load_turns import Turns
-    from scrapy_norobots.waiting.slot_lines import Parked
 
 # How many retries a host gets whose name did not resolve: there may be no such host.
 _UNKNOWN_HOST_TRIES = 1
@@ -52,7 +50,6 @@ class _Site:
     origin: Origin
     robot: str | bytes
     slot: Any | None
-    since: float
     waiting: list[Parked] = field(default_factory=list)
     is_closed: bool = False
     access: Access | None = None  # the last one
@@ -63,31 +60,26 @@ class _Site:
 class Sites:
     """The sites of one crawl that requests wait for.
 
-    A closed site is retried `tries` times; at most `closed_max` requests wait for closed sites. `release` is
-    called with requests that need not wait any longer, in their order; `closes` with each request whose site
-    is closed. `failures` has what a bug has raised about a request, which must not be sent then.
+    A closed site is retried `tries` times. `release` is called with requests that need not wait any longer,
+    in their order. `failures` has what a bug has raised about a request, which must not be sent then.
     """
 
     def __init__(
         self,
         crawler: Crawler,
         loader: RobotsLoader,
-        events: Events,
         turns: Turns,
         release: Callable[[list[Parked]], None],
         *,
-        closes: Callable[[Parked], None],
         tries: int,
-        closed_max: int,
     ) -> None:
         self._crawler = crawler
         self._loader = loader
-        self._events = events
+        self._events = loader.events
         self._turns = turns
         self._release = release
-        self._closes = closes
         self._tries = tries
-        self._closed_max = closed_max
+        self._closed_max = loader.config.retry_closed_max
         self._sites: dict[Origin, _Site] = {}
         self._failing: dict[Origin, _Failing] = {}
         self.closed_count = 0  # requests that wait for closed sites
@@ -96,10 +88,14 @@ class Sites:
     def __contains__(self, origin: Origin) -> bool:
         return origin in self._sites
 
-    def since(self, origin: Origin) -> float | None:
-        """Return since when requests wait for a file, in monotonic seconds; None if the site is closed."""
-        site = self._sites[origin]
-        return None if site.is_closed else site.since
+    def is_loading(self, origin: Origin) -> bool:
+        """Return whether requests wait for the robots.txt of an origin, which is not closed."""
+        site = self._sites.get(origin)
+        return site is not None and not site.is_closed
+
+    def count(self, origin: Origin) -> int:
+        """Return how many requests wait for the robots.txt of an origin."""
+        return len(self._sites[origin].waiting)
 
     def is_retried(self, access: Access) -> bool:
         """Return whether an origin with this access is closed for now, and will be tried again."""
@@ -120,12 +116,12 @@ class Sites:
         origin, robot = parked.question.origin, parked.question.robot
         site = self._sites.get(origin)
         if site is None:
-            site = self._sites[origin] = _Site(origin, robot, parked.slot, monotonic(), [parked])
+            site = self._sites[origin] = _Site(origin, robot, parked.slot, [parked])
             site.task = compat.spawn(self._run(site))
             return
         site.waiting.append(parked)
         if site.is_closed:
-            self._close(site, parked)
+            self._close(parked)
             if site.wake is not None and self._other(site) is not None:
                 site.wake()
 
@@ -214,38 +210,41 @@ class Sites:
             del self._failing[next(iter(self._failing))]
         is_retried = self.is_retried(access)
         if site.is_closed and not is_retried:
-            self._tell(site.waiting, self._events.retry_failed.send, access, None)
+            self._tell(site.waiting, self._events.site_waits.send, access, None, False)
         return is_retried
 
     def _close_all(self, site: _Site, access: Access, seconds: float) -> None:
         """Let the requests of a site wait for some seconds, as many as there is room for."""
-        if site.is_closed:
-            self._tell(site.waiting, self._events.retry_failed.send, access, seconds)
-            return
-        site.is_closed = True
-        waiting, site.waiting = site.waiting, []
-        for number, parked in enumerate(waiting):
-            if not self.has_room():
-                self._release(waiting[number:])
-                break
-            site.waiting.append(parked)
-            self._close(site, parked, is_first=number == 0)
+        room = max(0, self._closed_max - self.closed_count)
+        if not site.is_closed:
+            site.is_closed = True
+            site.waiting, others = site.waiting[:room], site.waiting[room:]
+            if others:
+                self._release(others)
+            for parked in site.waiting:
+                self._close(parked)
+            if not site.waiting:
+                return
+            self._tell(site.waiting, self._events.site_waits.send, access, seconds, True)
+        else:
+            self._tell(site.waiting, self._events.site_waits.send, access, seconds, False)
 
-    def _close(self, site: _Site, parked: Parked, *, is_first: bool = False) -> None:
+    def _close(self, parked: Parked) -> None:
         self.closed_count += 1
-        parked.is_closed = True
-        self._closes(parked)
-        seconds = self._loader.origins.remaining(site.origin)
-        self._tell([parked], self._events.waits.send, parked.request, site.origin, seconds, is_first)
+        parked.move(State.CLOSED)
+        self._tell([parked], self._events.wait.send, parked.request, "waited")
 
     def _end(self, site: _Site) -> None:
         """End the wait of the requests of a site."""
         is_given_up = site.access is None or site.access.kind is AccessKind.CLOSED
         for parked in site.waiting:
-            if parked.is_closed:
-                parked.is_closed = False
-                self.closed_count -= 1
-                self._tell([parked], self._events.wait_ended.send, parked.request, is_given_up)
+            if parked.state is not State.CLOSED:
+                continue
+            self.closed_count -= 1
+            if is_given_up:
+                parked.is_given_up = True  # unless it is exempt, the middleware drops it
+            else:
+                self._tell([parked], self._events.wait.send, parked.request, "came_back")
 
     def _tell(self, about: list[Parked], send: Callable[..., None], *event: object) -> None:
         """Send an event about requests. If a feature raises, none of them may be sent."""

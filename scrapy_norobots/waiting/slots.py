@@ -8,16 +8,15 @@ when a request has moved, each request has the slot None, which can always send.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from scrapy_norobots.scrapy_api.internals import (
-    crawl_delay_of,
     least_delay,
     missing_internals,
     now,
     seconds_to_turn,
     slot_of,
-    usual_delay,
 )
 
 if TYPE_CHECKING:
@@ -26,11 +25,16 @@ if TYPE_CHECKING:
 
 
 class Slots:
-    """The download slots of one crawl, whose engine exists; `are_watched` is true for those of ours."""
+    """The download slots of one crawl, whose engine exists.
 
-    def __init__(self, crawler: Crawler, *, are_watched: bool = True) -> None:
+    `places_left` returns how many more requests the downloader may send; None if there is no limit, or none
+    is known. Without it, the downloader does not say when a request has moved.
+    """
+
+    def __init__(self, crawler: Crawler, places_left: Callable[[], int | None] | None = None) -> None:
         self._crawler = crawler
-        self._are_watched = are_watched
+        self._are_watched = places_left is not None
+        self.places_left = places_left or (lambda: None)
         self.missing = missing_internals(crawler)
         self._waiting: Counter[Any] = Counter()
 
@@ -63,20 +67,15 @@ class Slots:
         """Return whether requests of a slot are sent at intervals."""
         return slot is not None and least_delay(slot) > 0
 
-    @staticmethod
-    def has_crawl_delay(slot: Any | None) -> bool:
-        """Return whether a slot keeps a `Crawl-delay`."""
-        return slot is not None and crawl_delay_of(slot) > 0
-
-    def seconds(self, slot: Any | None, coming: int, *, is_usual: bool = False) -> float | None:
+    def seconds(self, slot: Any | None, coming: int) -> float | None:
         """Return in how many seconds a slot can send a request; None: when one of its requests has moved.
 
         `coming` is the number of requests that are on their way to the slot. Scrapy varies a delay at random:
-        the result is for the least delay that it may choose, or for the usual one if `is_usual`.
+        the result is for the least delay that it may choose.
         """
         if slot is None:
             return 0.0
-        delay = (usual_delay if is_usual else least_delay)(slot)
+        delay = least_delay(slot)
         under_way = len(slot.active) - self._waiting[slot] + coming
         if not delay:
             return 0.0 if under_way < slot.concurrency else None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
+import sqlite3
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +17,11 @@ import pytest
 from scrapy import signals
 from scrapy.core.engine import ExecutionEngine
 
+from scrapy_norobots.standard import Origin
+from scrapy_norobots.stores.sqlite import SqliteStore
 from tests.helpers.running import processes
 from tests.helpers.running.crawling import ADDON, as_input, crawl
-from tests.helpers.sites import Answer, Hit, Site
+from tests.helpers.sites import Answer, Hit, Site, page
 
 # Longer than any test runs.
 PATIENT = {**ADDON, "NOROBOTS_TIMEOUT": 600}
@@ -29,6 +34,14 @@ def running(*requests: str, **job: Any) -> Iterator[processes.Piped]:
         process.stdin.write(as_input(*requests, **job))
         process.stdin.close()
         yield process
+
+
+def read_until(part: str, process: processes.Piped) -> str:
+    """Return the next lines of the log of a crawl, until one has a part."""
+    log = ""
+    while part not in log and (line := process.stderr.readline()):
+        log += line
+    return log
 
 
 class Hanging:
@@ -68,6 +81,34 @@ def test_ctrl_c_stops_a_crawl_whose_robots_txt_hangs(mode: str, tmp_path: Path) 
         assert crawl(f"{site.url}/", settings=settings, mode=mode).pages == [f"{site.url}/"]
 
 
+def test_a_stop_while_the_store_is_slow_leaves_no_lock(mode: str, tmp_path: Path) -> None:
+    """The crawl begins to close while it waits for a lock of its store, and gets the lock afterwards."""
+    path, has_page = tmp_path / "robots.sqlite", threading.Event()
+    settings = {**PATIENT, "NOROBOTS_STORE": f"sqlite:///{path}"}
+
+    def hold_up(_: Hit) -> Answer:
+        writer.execute("BEGIN IMMEDIATE")
+        has_page.set()
+        return page(f"{second.url}/")
+
+    with (
+        closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as writer,
+        Site("", {"/": hold_up}) as first,
+        Site("") as second,
+        running(f"{first.url}/", settings=settings, mode=mode, arguments={"follow": True}) as process,
+    ):
+        assert has_page.wait(60)
+        time.sleep(0.5)  # until the crawl asks the store for the lock of the second site
+        process.send_signal(signal.SIGINT)
+        log = read_until("robots.txt in this crawl", process)  # the summary at the end
+        writer.execute("ROLLBACK")
+        _, err = process.communicate(timeout=60)
+        assert process.wait() == 0, log + err
+        assert not second.hits
+        origin = Origin("http", second.host, int(second.url.rpartition(":")[2]))
+    assert asyncio.run(SqliteStore(str(path), 2**20).lock(origin, 1)).is_held
+
+
 @pytest.mark.skipif(
     hasattr(ExecutionEngine, "download_async") and not hasattr(signals, "robots_parsed"),
     reason="Scrapy 2.14 to 2.17 ends the crawl while the retry is on its way",
@@ -84,9 +125,7 @@ def check_that_only_one_robots_txt_is_requested(robots: Hanging, mode: str) -> N
     with Site(robots) as site, running(f"{site.url}/", settings=PATIENT, mode=mode) as process:
         assert robots.asked.wait(60)
         process.send_signal(signal.SIGINT)
-        log = ""
-        while "Closing spider" not in log and (line := process.stderr.readline()):
-            log += line
+        log = read_until("Closing spider", process)
         robots.release.set()
         out, err = process.communicate(timeout=60)
     assert process.wait() == 0, log + err

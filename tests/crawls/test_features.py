@@ -49,9 +49,9 @@ def test_every_feature_but_the_spider_middleware_subscribes() -> None:
 @pytest.mark.parametrize(("feature", "event"), subscriptions())
 def test_a_feature_that_raises_lets_nothing_forbidden_pass(feature: str, event: str, tmp_path: Path) -> None:
     settings: dict[str, Any] = {
-        **(FOR_EVER if event == "left_waiting" else RETRY),
+        **(FOR_EVER if event == "wait" else RETRY),
         **ALL_ON,
-        "CLOSESPIDER_TIMEOUT": 5 if event == "left_waiting" else 0,
+        "CLOSESPIDER_TIMEOUT": 5 if event == "wait" else 0,
         "NOROBOTS_EVIDENCE": str(tmp_path / "evidence"),
         "NOROBOTS_REPORT": str(tmp_path / "report.html"),
         "NOROBOTS_RETRY_CLOSED_MAX": 1,

@@ -90,10 +90,8 @@ def test_requests_that_waited_are_not_overtaken_by_all_later_ones(
 def test_of_a_request_that_waited_and_a_scheduled_one_the_higher_priority_goes_first(
     priority: int, is_first: bool
 ) -> None:
-    """It has waited too long to keep a place."""
-
     def robots(hit: Hit) -> Answer:
-        return Answer(RULES, before=lambda: time.sleep(1.5) if hit.host == "127.0.0.2" else None)
+        return Answer(RULES, before=lambda: time.sleep(0.5) if hit.host == "127.0.0.2" else None)
 
     with Site(None, {"/robots.txt": robots}, host="0.0.0.0") as site:
         scheduled = [f"{site.url_of('127.0.0.1')}/{number}" for number in range(60)]

@@ -123,9 +123,10 @@ def test_needs_no_warning_with_its_scheduler_and_downloader(settings: dict[str, 
 @pytest.mark.skipif(
     not hasattr(DownloadHandlers, "download_request_async"), reason="its handlers have another API"
 )
-def test_obeys_and_says_so_if_scrapy_has_no_download_slots(mode: str) -> None:
+@pytest.mark.parametrize("downloader", ["DownloaderWithoutSlots", "DownloaderWithThrottler"])
+def test_obeys_and_says_so_if_scrapy_has_no_download_slots(downloader: str, mode: str) -> None:
     no_slots = {
-        "DOWNLOADER": "tests.helpers.components.downloaders.DownloaderWithoutSlots",
+        "DOWNLOADER": f"tests.helpers.components.downloaders.{downloader}",
         "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE,
     }
     seen = crawl_with_any_setup({**ADDON, **no_slots}, mode)

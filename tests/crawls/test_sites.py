@@ -655,9 +655,23 @@ def test_the_log_says_that_requests_are_given_up(mode: str) -> None:
     assert len(done.log_lines("INFO: ", "wait until")) == 2
     [line] = done.log_lines("no longer wait")
     assert line.endswith(
-        f"INFO: {site.url}/robots.txt answered 503: requests to {site.url} no longer wait, but "
-        "are dropped (NOROBOTS_RETRY_CLOSED)"
+        f"INFO: {site.url}/robots.txt answered 503: requests to {site.url} no longer wait "
+        "(NOROBOTS_RETRY_CLOSED)"
     )
+
+
+def test_a_request_that_is_exempt_after_the_wait_is_not_given_up(mode: str) -> None:
+    settings = {
+        **RETRY,
+        "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.ExemptsTooLate": 50},
+    }
+    with Site(Closed(9)) as site:
+        done = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings, mode=mode)
+    assert sorted(done.pages) == [f"{site.url}/1", f"{site.url}/2"]
+    assert waiting(done) == {"waited": 2, "came_back": 2}
+    assert done.stats["norobots/overridden"] == 2
+    assert not done.log_lines("INFO", "are dropped")
+    assert "given_up" not in done.log
 
 
 def test_further_waits_are_logged_for_the_first_origins_only() -> None:

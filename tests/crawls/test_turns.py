@@ -6,6 +6,7 @@ import itertools
 import json
 import signal
 import threading
+import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -116,6 +117,22 @@ def test_a_redis_that_hangs_does_not_stop_a_crawl(redis_server: RedisServer) -> 
     assert len(seen.pages) == 1 + len(PAGES)
     [line] = seen.log_lines("WARNING", "NOROBOTS_CRAWL_DELAY_SHARED")
     assert "TimeoutError" in line
+
+
+@pytest.mark.parametrize("ahead", [100, 86_400, 10**300], ids=["20 times the longest delay", "a day", "more"])
+def test_a_turn_far_in_the_future_is_ignored(ahead: int, redis_server: RedisServer) -> None:
+    """The clock of a machine was wrong, or another program writes there."""
+    redis = pytest.importorskip("redis")
+    turn = 1000 * (int(time.time()) + ahead)
+    with (
+        Site("User-agent: *\nCrawl-delay: 0.2\n", answers={"/": page(*PAGES)}) as site,
+        redis.Redis.from_url(redis_server.url) as client,
+    ):
+        client.set(f"norobots:turn:{site.host}", f"{turn} {turn} other")
+        settings = {**SHARED, "NOROBOTS_STORE": redis_server.url, "CLOSESPIDER_TIMEOUT": 50}
+        seen = crawl(f"{site.url}/", settings=settings, arguments={"follow": True})
+    assert seen.stats["finish_reason"] == "finished"
+    assert len(seen.pages) == 1 + len(PAGES)
 
 
 @pytest.mark.parametrize(

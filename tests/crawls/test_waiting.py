@@ -28,11 +28,13 @@ PATIENCE = 10.0
 SLOW_PAGES, HEALTHY_PAGES = 20, 20
 
 
-def crawl_beside_a_slow_host(mode: str = MODES[0], **settings: Any) -> tuple[Crawl, list[str]]:
+def crawl_beside_a_slow_host(
+    mode: str = MODES[0], forbidden: int = 0, **settings: Any
+) -> tuple[Crawl, list[str]]:
     """Crawl a host whose robots.txt comes only when all pages of a healthy one have, and that one.
 
-    All requests are on the scheduler at once, the slow host's first. Returns the crawl and which host was
-    asked for a page, in order.
+    All requests are on the scheduler at once, the slow host's first, and of these its `forbidden` ones.
+    Returns the crawl and which host was asked for a page, in order.
     """
     healthy_done = threading.Event()
     log: list[str] = []
@@ -46,7 +48,8 @@ def crawl_beside_a_slow_host(mode: str = MODES[0], **settings: Any) -> tuple[Cra
     slow = {f"/{i}": Answer(before=lambda: log.append("slow")) for i in range(SLOW_PAGES)}
     slow_robots = Answer(RULES, before=lambda: healthy_done.wait(PATIENCE))
     with Site(RULES, fast) as site, Site(slow_robots, slow, host="127.0.0.2") as slow_site:
-        urls = [f"{slow_site.url}{target}" for target in slow] + [f"{site.url}{target}" for target in fast]
+        urls = [f"{slow_site.url}/back/{number}" for number in range(forbidden)]
+        urls += [f"{slow_site.url}{target}" for target in slow] + [f"{site.url}{target}" for target in fast]
         seen = crawl(
             "data:,",
             mode=mode,
@@ -111,10 +114,18 @@ def test_without_a_limit_the_pages_of_a_host_do_not_stall_others() -> None:
     assert waited == [True]
 
 
-def test_a_slow_host_does_not_pull_the_queue_into_memory() -> None:
-    seen, _ = crawl_beside_a_slow_host(CONCURRENT_REQUESTS=4)
-    assert seen.notes["most parked"] < SLOW_PAGES
+def test_a_slow_host_with_many_requests_before_them_does_not_stall_others() -> None:
+    seen, log = crawl_beside_a_slow_host(forbidden=1_500, **IN_ORDER)
+    assert log[:HEALTHY_PAGES] == ["healthy"] * HEALTHY_PAGES
+    assert len(seen.drops) == 1_500
     assert seen.notes["most active"] <= 4 + 2  # two downloads of robots.txt take no place
+
+
+def test_a_slow_host_does_not_pull_the_queue_into_memory() -> None:
+    """Each time that a page has come or is scheduled, one more request is taken."""
+    seen, _ = crawl_beside_a_slow_host(forbidden=6_000)
+    assert 1_000 < seen.notes["most parked"] < 5_200
+    assert len(seen.drops) == 6_000
 
 
 def test_dead_hosts_leave_places_for_others_with_any_download_handler(mode: str) -> None:

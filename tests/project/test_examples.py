@@ -15,6 +15,7 @@ from tests.helpers.running import processes
 from tests.helpers.running.crawling import ADDON, crawl, run_crawl
 from tests.helpers.running.processes import ROOT
 from tests.helpers.sites import Answer, Site
+from tests.helpers.sites import page as page_with
 
 SPIDER = """
 import scrapy
@@ -23,12 +24,12 @@ class Town(scrapy.Spider):
     name = "town"
     custom_settings = {
         "ADDONS": {"scrapy_norobots.Addon": 500},
-        "DOWNLOADER_MIDDLEWARES": {%(middleware)s},
+        "%(kind)s": {%(middleware)s},
     }
     start_urls = %(urls)r
 
     def parse(self, response):
-        pass
+        yield from response.follow_all(css="a")
 """
 
 
@@ -41,10 +42,12 @@ def block(page: str, first_word: str) -> str:
     return str(found)
 
 
-def run_spider(folder: Path, code: str, middleware: str, *urls: str) -> str:
+def run_spider(
+    folder: Path, code: str, middleware: str, *urls: str, kind: str = "DOWNLOADER_MIDDLEWARES"
+) -> str:
     """Crawl with a middleware that a block of code defines; return the log."""
     file = folder / "town.py"
-    file.write_text(code + SPIDER % {"middleware": middleware, "urls": list(urls)})
+    file.write_text(code + SPIDER % {"kind": kind, "middleware": middleware, "urls": list(urls)})
     done = processes.run("scrapy", "runspider", str(file), "-s", "TELNETCONSOLE_ENABLED=0", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr, done.stderr
@@ -88,18 +91,17 @@ def test_a_failure_can_be_made_from_a_file() -> None:
 # Moving from RobotsTxtMiddleware
 
 
-@pytest.mark.parametrize(
-    ("name", "order"), [("ExceptOwnDomains", 100), ("ExemptOwnDomains", 50)], ids=["subclass", "before it"]
-)
-def test_own_domains_can_be_exempted(name: str, order: int, tmp_path: Path) -> None:
-    code = block("migrating.md", name).replace("town.example", "127.0.0.1")
-    rules = "User-agent: *\nDisallow: /staff/\n"
-    with Site(rules) as own, Site(rules, host="127.0.0.2") as other:
-        urls = [f"{site.url}{path}" for site in (own, other) for path in ("/", "/staff/")]
-        log = run_spider(tmp_path, code, f"{name}: {order}", *urls)
-    assert own.pages() == ["/", "/staff/"]
+def test_own_domains_can_be_exempted_before_they_wait(tmp_path: Path) -> None:
+    code = block("migrating.md", "ExemptOwnDomains").replace("town.example", "127.0.0.1")
+    with (
+        Site(Answer(status=503), {"/": page_with("/staff/")}) as own,
+        Site("User-agent: *\nDisallow: /staff/\n", host="127.0.0.2") as other,
+    ):
+        urls = [f"{own.url}/", f"{other.url}/", f"{other.url}/staff/"]
+        log = run_spider(tmp_path, code, "ExemptOwnDomains: 543", *urls, kind="SPIDER_MIDDLEWARES")
+    assert own.targets() == ["/", "/staff/"]
     assert other.targets() == ["/robots.txt", "/"]
-    assert "is enabled too" not in log
+    assert "'norobots/overridden': 2" in log
 
 
 def test_the_policy_allow_fetches_what_scrapys_own_middleware_fetches() -> None:

@@ -18,7 +18,7 @@ def test_functions_are_called_in_the_order_in_which_they_subscribe() -> None:
     seen: list[tuple[int, Request]] = []
     for number in range(3):
         events.received.connect(partial(lambda number, request: seen.append((number, request)), number))
-    events.left_waiting.connect(lambda request: seen.append((3, request)))
+    events.asked.connect(lambda request: seen.append((3, request)))
     events.received.send(REQUEST)
     assert seen == [(number, REQUEST) for number in range(3)]
 

@@ -19,7 +19,7 @@ OTHER = TOWN._replace(host="other.example")
 
 def made(tries: int) -> Sites:
     other = MagicMock()
-    return Sites(other, other, Events(), other, other, closes=other, tries=tries, closed_max=10)
+    return Sites(other, MagicMock(events=Events()), other, other, tries=tries)
 
 
 def failed(in_a_row: int, origin: Origin = TOWN) -> Access:
@@ -27,7 +27,7 @@ def failed(in_a_row: int, origin: Origin = TOWN) -> Access:
 
 
 def is_retried(of: Sites, by: Access) -> bool:
-    return of._count(_Site(by.snapshot.origin, "FooBot", None, 0), by)
+    return of._count(_Site(by.snapshot.origin, "FooBot", None), by)
 
 
 def test_failures_in_a_row_use_up_the_retries() -> None:
@@ -51,7 +51,7 @@ def test_a_site_that_was_open_since_has_all_its_retries_again(in_a_row: int) -> 
 
 def test_failures_without_room_in_memory_use_up_the_retries() -> None:
     """The number of failures in a row begins again if memory has forgotten them."""
-    of, site = made(tries=2), _Site(TOWN, "FooBot", None, 0)
+    of, site = made(tries=2), _Site(TOWN, "FooBot", None)
     assert of._count(site, failed(1))
     site.is_closed = True
     assert [of._count(site, failed(1)) for _ in range(2)] == [True, False]

@@ -64,9 +64,7 @@ def test_the_delay_of_the_setting_counts_like_a_crawl_delay(slots: Slots) -> Non
     seconds = slots.seconds(slot, 0)
     assert seconds is not None
     assert DELAY / 2 - 5 < seconds <= DELAY  # an old Scrapy does not show whether it varies the delay
-    assert slots.seconds(slot, 0, is_usual=True) == pytest.approx(DELAY, abs=5)
     assert slots.has_delay(slot)
-    assert not slots.has_crawl_delay(slot)
 
 
 def test_a_slot_with_a_delay_can_send_up_to_its_concurrency(slots: Slots) -> None:
@@ -110,12 +108,9 @@ def test_without_slots_each_request_can_be_sent(slots: Slots) -> None:
     assert slots.seconds(None, 1000) == 0
     slots.leave(None, page())
     assert not slots.has_delay(None)
-    assert not slots.has_crawl_delay(None)
 
 
 def test_a_crawl_delay_is_a_delay(slots: Slots) -> None:
     with_delay, without = slot_with(8, DELAY), slot_with(8)
     assert slots.has_delay(with_delay)
-    assert slots.has_crawl_delay(with_delay)
     assert not slots.has_delay(without)
-    assert not slots.has_crawl_delay(without)

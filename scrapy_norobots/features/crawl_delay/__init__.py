@@ -72,15 +72,15 @@ def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
     if is_shared and not config.crawl_delay_max:
         raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, "needs NOROBOTS_CRAWL_DELAY_MAX, which is 0")
     if config.crawl_delay_max:
-        turns = _turns(crawler, config.store) if is_shared else None
+        turns = _turns(crawler, config) if is_shared else None
         SlotDelays(crawler, events, config.crawl_delay_max, turns)
 
 
-def _turns(crawler: Crawler, store: str) -> FleetTurns:
+def _turns(crawler: Crawler, config: Config) -> FleetTurns:
     try:
-        return FleetTurns(crawler, store)
+        return FleetTurns(crawler, config.store, config.crawl_delay_max)
     except (ImportError, ValueError) as exc:
-        problem = f"NOROBOTS_STORE = {without_password(store)!r} {exc}"
+        problem = f"NOROBOTS_STORE = {without_password(config.store)!r} {exc}"
         raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, problem) from None
 
 

@@ -2,7 +2,8 @@
 
 When a slot could send a request, the process takes a turn in Redis, and the request waits until the turn
 begins. If it is not sent soon enough after that, because the process is busy, the process takes another turn,
-and may be later then. While Redis fails or is slow, each process keeps the delay by itself.
+and may be later then. If all turns of the near future are taken, the process asks again. While Redis fails or
+is slow, each process keeps the delay by itself.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ _SHORTEST = 1.0
 _FIRST_ON_THE_WAY, _LEAST_ON_THE_WAY = 0.1, 0.05
 _FORGET = 0.9
 
+# How far ahead a turn may be, as a multiple of the longest delay that is kept.
+_AHEAD = 10
+
 # The shortest and the longest pause between two looks at a slot whose turn Redis has not given yet.
 _LOOK_MIN, _LOOK_MAX = 0.002, 0.1
 
@@ -68,13 +72,17 @@ class _Turn:
 
 
 class FleetTurns:
-    """The turns of the slots of one crawl. Raises `ValueError` if the store is not a Redis server."""
+    """The turns of the slots of one crawl, which keeps a delay of at most `longest` seconds.
 
-    def __init__(self, crawler: Crawler, store: str) -> None:
+    Raises `ValueError` if the store is not a Redis server.
+    """
+
+    def __init__(self, crawler: Crawler, store: str, longest: float) -> None:
         self._crawler = crawler
         self._log = CrawlLog(crawler, logger)
         self._name = without_password(store)
         self._turns = open_turns(store)
+        self._longest = _AHEAD * max(longest, _SHORTEST)
         self._slots: dict[Any, _Turn] = {}
         self._window = _WINDOW
         self._round_trip = 0.0
@@ -130,15 +138,20 @@ class FleetTurns:
         on_the_way = min(max(turn.on_the_way, _LEAST_ON_THE_WAY * turn.delay), turn.delay)
         least = max(0.0, turn.not_before - asked)
         try:
-            wait = await compat.within(
-                _TIMEOUT, self._turns.take(turn.site, turn.delay, window + on_the_way, min(least, turn.delay))
+            taking = self._turns.take(
+                turn.site, turn.delay, window + on_the_way, min(least, turn.delay), self._longest
             )
+            wait = await compat.within(_TIMEOUT, taking)
         except Exception as exc:  # redis-py has many
             self._fail(exc)
         else:
             answered = now()
             self._round_trip = answered - asked
-            turn.start, turn.end = answered + wait, asked + wait + window
+            if wait is None:
+                turn.start = turn.end = answered + turn.delay  # to ask again
+                turn.window = 0.0
+            else:
+                turn.start, turn.end = answered + wait, asked + wait + window
             self._recover()
         turn.taking = None
         compat.look_for_next_request(self._crawler)

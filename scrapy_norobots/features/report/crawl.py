@@ -87,6 +87,7 @@ class CrawlReport:
         self._config = config
         self._dry_run = config.dry_run
         self._purposes = read(crawler.settings, "NOROBOTS_PURPOSES")
+        self._closed_max = config.retry_closed_max
         self._retries_closed = config.retry_closed > 0 and compat.is_own_crawl(crawler)
         self._log = CrawlLog(crawler, logger)
         self._started = started
@@ -112,11 +113,8 @@ class CrawlReport:
         events.exempt.connect(self._exempt)
         events.crawl_delay_kept.connect(counters.add_crawl_delay)
         events.usage_stated.connect(lambda origin, stated: counters.add_usage(origin, stated, self._purposes))
-        events.waits.connect(self._wait)
-        events.retry_failed.connect(self._retry_failed)
-        events.wait_ended.connect(self._wait_ended)
-        events.left_waiting.connect(lambda _: self._count("norobots/retry/left"))
-        events.no_room.connect(self._no_room)
+        events.wait.connect(self._wait)
+        events.site_waits.connect(self._site_waits)
         events.closing.connect(self._close)
 
     async def _load(self, event: Load) -> None:
@@ -165,38 +163,34 @@ class CrawlReport:
         if reason is None:
             self._count("norobots/overridden")
 
-    def _wait_ended(self, _request: Request, is_given_up: bool) -> None:
-        self._count("norobots/retry/given_up" if is_given_up else "norobots/retry/came_back")
-
-    def _wait(self, request: Request, origin: Origin, seconds: float, is_first: bool) -> None:
-        self._count("norobots/retry/waited")
-        if is_first:
-            self._log(
-                self._level(origin),
-                "Requests to %s wait until %s, when its robots.txt is downloaded again "
-                "(NOROBOTS_RETRY_CLOSED limits the retries)",
-                printable(str(origin)),
-                _in(seconds),
-            )
-        self._log(logging.DEBUG, "Waits for a closed site: %s", request)
-
-    def _retry_failed(self, access: Access, seconds: float | None) -> None:
-        what = "no longer wait, but are dropped (NOROBOTS_RETRY_CLOSED)"
-        if seconds is not None:
-            what = f"wait until {_in(seconds)}, when robots.txt is downloaded again"
-        origin = access.snapshot.origin
-        shown = printable(str(origin))
-        self._log(self._level(origin), "%s: requests to %s %s", access.detail, shown, what)
-
-    def _no_room(self, _request: Request, most: int) -> None:
-        self._count("norobots/retry/no_room")
-        if self.counters.requests["no_room"] == 1:
+    def _wait(self, request: Request, what: str) -> None:
+        self._count(f"norobots/retry/{what}")
+        if what == "waited":
+            self._log(logging.DEBUG, "Waits for a closed site: %s", request)
+        elif what == "no_room" and self.counters.requests[what] == 1:
             self._log(
                 logging.WARNING,
                 "The requests that wait for closed sites have reached the limit, %d: further ones are "
                 "dropped (NOROBOTS_RETRY_CLOSED_MAX)",
-                most,
+                self._closed_max,
             )
+
+    def _site_waits(self, access: Access, seconds: float | None, is_first: bool) -> None:
+        origin = access.snapshot.origin
+        shown = printable(str(origin))
+        if is_first and seconds is not None:
+            self._log(
+                self._level(origin),
+                "Requests to %s wait until %s, when its robots.txt is downloaded again "
+                "(NOROBOTS_RETRY_CLOSED limits the retries)",
+                shown,
+                _in(seconds),
+            )
+            return
+        what = "no longer wait (NOROBOTS_RETRY_CLOSED)"
+        if seconds is not None:
+            what = f"wait until {_in(seconds)}, when robots.txt is downloaded again"
+        self._log(self._level(origin), "%s: requests to %s %s", access.detail, shown, what)
 
     async def _close(self, reason: str, all_origins: Origins, robot: str | bytes) -> None:
         listings: list[Listing] = []

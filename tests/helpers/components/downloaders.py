@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
+from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.http import Response
 
 from scrapy_norobots import RobotsDownloader
@@ -26,6 +28,36 @@ class OtherDownloader:
 
 class DerivedDownloader(RobotsDownloader):
     """A user's downloader, a subclass of the plugin's."""
+
+
+class ThrottledDownloader(Downloader):
+    """A downloader with a throttler in place of slots, as proposed for Scrapy: what is left warns."""
+
+    async def _enqueue_request(self, request: Request) -> Response:
+        self.signals.send_catch_log(
+            signals.request_reached_downloader, request=request, spider=self.crawler.spider
+        )
+        return await self._download(request)
+
+    async def _download(self, request: Request) -> Response:  # type: ignore[override]
+        try:
+            return await self.handlers.download_request_async(request)
+        finally:
+            self.signals.send_catch_log(
+                signals.request_left_downloader, request=request, spider=self.crawler.spider
+            )
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("slots", "_get_slot"):
+            warnings.warn(f"{name} is deprecated", ScrapyDeprecationWarning, stacklevel=2)
+        return super().__getattribute__(name)
+
+    def close(self) -> None:
+        pass
+
+
+class DownloaderWithThrottler(RobotsDownloader, ThrottledDownloader):
+    """The plugin's downloader on such a Scrapy."""
 
 
 class DownloaderWithoutSlots(RobotsDownloader):

@@ -81,6 +81,13 @@ class LeavesForAnotherSlot:
         return response
 
 
+class ExemptsTooLate:
+    """Exempts all requests from robots.txt when they have already waited."""
+
+    def process_request(self, request: Request) -> None:
+        request.meta["dont_obey_robotstxt"] = True
+
+
 class SeesExceptions:
     """A downloader middleware that sees the exceptions of others."""
 

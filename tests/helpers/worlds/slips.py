@@ -107,9 +107,9 @@ def _keep_noindex(_urls: list[str]) -> None:
 
 
 def _no_check_after_waiting_in_a_place(_urls: list[str]) -> None:
-    async def _wait(self: NoRobotsMiddleware, request: Request, question: Any) -> Access:
-        access = await wait(self, request, question)
-        return access if self._parking else replace(access, kind=AccessKind.OPEN, rules=None)
+    async def _wait(self: NoRobotsMiddleware, request: Request, question: Any, expired: Any) -> Access:
+        access = await wait(self, request, question, expired)
+        return access if self._room else replace(access, kind=AccessKind.OPEN, rules=None)
 
     wait = NoRobotsMiddleware._wait
     NoRobotsMiddleware._wait = _wait  # type: ignore[method-assign]

@@ -1,0 +1,172 @@
+"""`Lines`: requests that may go on, in one line for each download slot, until their slot can send them.
+
+In a line, requests with a higher priority come first, then those that have waited longer. Slots that can
+send take turns.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from scrapy_norobots.scrapy_api.internals import now
+from scrapy_norobots.waiting.states import Parked
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from scrapy_norobots.waiting.slots import Slots
+
+# For so many seconds, a request that has gone on counts in the slot that it has not reached yet. A middleware
+# may keep it for longer, even until others of the slot have come.
+_ON_THE_WAY = 1.0
+
+
+@dataclass(slots=True, eq=False)
+class _Line:
+    """`entry` is its valid entry in a heap; None until one of the requests of its slot has moved."""
+
+    slot: Any | None
+    waiting: list[tuple[int, int, Parked]] = field(default_factory=list)
+    entry: tuple[float, int, _Line] | None = None
+
+
+class Lines:
+    """The lines of one crawl."""
+
+    def __init__(self, slots: Slots) -> None:
+        self._slots = slots
+        self._lines: dict[Any, _Line] = {}
+        self._turn = 0
+        # Lines whose slot can send, by negative priority and turn; and others, by the time to look again. An
+        # entry that is not the `entry` of its line is out of date.
+        self._sendable: list[tuple[float, int, _Line]] = []
+        self._due: list[tuple[float, int, _Line]] = []
+        # Requests that have gone on, and not yet reached a slot: the slot whose line they were in, and until
+        # when they count, in monotonic seconds.
+        self._coming: dict[Request, tuple[Any, float]] = {}
+        self._coming_to: Counter[Any] = Counter()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is in line or on its way to its slot, so that `moved` need not be called."""
+        return not self._lines and not self._coming
+
+    def __contains__(self, slot: Any | None) -> bool:
+        return slot is not None and slot in self._lines
+
+    def can_send(self, slot: Any | None) -> bool:
+        """Return whether a slot can send a request now."""
+        return self._slots.seconds(slot, self._coming_to[slot]) == 0
+
+    def add(self, parked: Parked) -> int:
+        """Add a request to the line of its slot; return the length of the line."""
+        line = self._lines.get(parked.slot)
+        if line is None:
+            line = self._lines[parked.slot] = _Line(parked.slot)
+        heapq.heappush(line.waiting, (-parked.priority, parked.number, parked))
+        if line.entry is None or line.waiting[0][2] is parked:
+            self._look_at(line)
+        return len(line.waiting)
+
+    def first(self) -> Parked | None:
+        """Return the request that goes on next; None if all must wait for their slots."""
+        while self._due and self._due[0][0] <= now():
+            entry = heapq.heappop(self._due)
+            if entry is entry[2].entry:
+                self._look_at(entry[2])
+        while self._lines and self._coming and self._coming_until <= monotonic():
+            self._has_come(next(iter(self._coming)))
+        while self._sendable:
+            entry = self._sendable[0]
+            line = entry[2]
+            if entry is line.entry and self.can_send(line.slot):
+                return line.waiting[0][2]
+            heapq.heappop(self._sendable)
+            if entry is line.entry:
+                self._look_at(line)
+        return None
+
+    def take(self, parked: Parked) -> None:
+        """Remove the request that `first` has returned. It is on its way to its slot."""
+        self.expect(parked.request, parked.slot)
+        self.remove(parked)
+
+    def expect(self, request: Request, slot: Any | None) -> None:
+        """Count a request that is on its way to its slot."""
+        if slot is not None:
+            self._coming[request] = slot, monotonic() + _ON_THE_WAY
+            self._coming_to[slot] += 1
+
+    def remove(self, parked: Parked) -> None:
+        """Remove the request that `first` has returned."""
+        line = self._lines[parked.slot]
+        heapq.heappop(line.waiting)
+        if line.waiting:
+            self._look_at(line)
+        else:
+            del self._lines[parked.slot]
+            line.entry = None
+
+    def moved(self, request: Request, slot: Any | None) -> None:
+        """Look again at the slot of a request that has reached it, or has left the downloader."""
+        if request in self._coming:
+            self._has_come(request)
+        self._look_again(slot)
+
+    def look_soon(self, slot: Any) -> None:
+        """Look again at a slot when the next request is asked for."""
+        line = self._lines[slot]
+        if line.entry is None:
+            self._add_due(line, 0.0)
+
+    def seconds_left(self) -> float | None:
+        """Return in how many seconds a slot may be able to send; None: when a request of a slot has moved."""
+        times = [self._due[0][0] - now()] if self._due else []
+        if self._lines and self._coming:
+            times.append(self._coming_until - monotonic())
+        return max(0.0, min(times)) if times else None
+
+    def clear(self) -> list[Parked]:
+        """Remove and return all requests."""
+        waiting = [parked for line in self._lines.values() for _, _, parked in line.waiting]
+        self._lines.clear()
+        self._sendable.clear()
+        self._due.clear()
+        return waiting
+
+    @property
+    def _coming_until(self) -> float:
+        return next(iter(self._coming.values()))[1]
+
+    def _has_come(self, request: Request) -> None:
+        before, _ = self._coming.pop(request)
+        self._coming_to[before] -= 1
+        if not self._coming_to[before]:
+            del self._coming_to[before]
+        self._look_again(before)
+
+    def _look_again(self, slot: Any | None) -> None:
+        line = self._lines.get(slot)
+        if line is not None and line.entry is None:
+            self._look_at(line)
+
+    def _look_at(self, line: _Line) -> None:
+        """Find out when the slot of a line can send."""
+        seconds = self._slots.seconds(line.slot, self._coming_to[line.slot])
+        if seconds is None:
+            line.entry = None  # `moved` is called when that changes
+        elif seconds > 0:
+            self._add_due(line, seconds)
+        else:
+            self._turn += 1
+            line.entry = line.waiting[0][0], self._turn, line
+            heapq.heappush(self._sendable, line.entry)
+
+    def _add_due(self, line: _Line, seconds: float) -> None:
+        self._turn += 1
+        line.entry = now() + seconds, self._turn, line
+        heapq.heappush(self._due, line.entry)
