@@ -71,13 +71,14 @@ class CrawlDelay:
         try:
             return self._values[token]
         except KeyError:
-            value = self._read(token)
+            value = self.read(token)
         if len(self._values) >= _ROBOTS_REMEMBERED:
             self._values.clear()
         self._values[token] = value
         return value
 
-    def _read(self, token: str) -> float | None:
+    def read(self, token: str) -> float | None:
+        """Read the value for a product token."""
         if not self.has_lines:
             return None
         sections = sections_of(to_text(self._body))[1]

@@ -190,6 +190,17 @@ def parser_names(rules: Rules | None) -> list[str]:
     return names
 
 
+def verdicts(rules: Rules, origin: Origin, target: str, robot: str | bytes) -> list[bool]:
+    """Return whether each of the readings forbids a target, in the order of `parser_names`."""
+    forbidden: list[bool] = []
+    for reading in _readings_of(rules):
+        if isinstance(reading, RobotsTxt):
+            forbidden += [not decision for decision in reading.decisions(f"{origin}{target}", robot)]
+        else:
+            forbidden.append(reading.forbids(origin, target, robot))
+    return forbidden
+
+
 def strict_reading(rules: Rules | None) -> RobotsTxt | None:
     """Return the file whose first reading is the strict one; None if the user replaced it."""
     own = (reading for reading in _readings_of(rules) if isinstance(reading, RobotsTxt))

@@ -59,7 +59,8 @@ def test_every_reading_is_asked_for_each_robot() -> None:
     seen, drops, _ = crawled(rules, NOROBOTS_ALSO_OBEY="rfc9309", NOROBOTS_ALSO_ROBOTS="CCBot, GPTBot")
     assert list(drops) == ["/diary"]
     assert drops["/diary"].text.endswith(
-        "ProtegoRobotParser, by the rules for 'GPTBot' (NOROBOTS_ALSO_ROBOTS)"
+        "'Disallow: /*y$', in the record of line 4 for 'GPTBot', by RFC 9309, "
+        "by the rules for 'GPTBot' (NOROBOTS_ALSO_ROBOTS)"
     )
     assert seen.stats["norobots/forbidden_for/GPTBot"] == 1
 

@@ -295,7 +295,7 @@ def test_a_large_file_is_read_in_a_thread() -> None:
         seen = crawl(
             *(f"{site.url}/{i}" for i in range(3)),
             settings=OBEY,
-            spider="tests.helpers.spiders.noting.NotesThreadsOfProtego",
+            spider="tests.helpers.spiders.noting.NotesThreadsOfTheDelay",
         )
     assert shortest(site) >= DELAY
     assert seen.notes["threads"] == ["norobots-reader_0"]

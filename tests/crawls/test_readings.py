@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from scrapy.robotstxt import PythonRobotParser
 
 from tests.helpers.running.crawling import ADDON, MODES, crawl, run_crawl
 from tests.helpers.sites import Site
@@ -32,11 +31,12 @@ def test_a_request_passes_only_if_all_readings_allow_it(mode: str) -> None:
         "/", "/back/door", "/a.pdf", "/back/", mode=mode, NOROBOTS_ALSO_OBEY=["rfc9309"]
     )
     assert site.pages() == ["/"]
-    assert {path: drop.line for path, drop in drops.items()} == {"/back/door": 2, "/a.pdf": None, "/back/": 2}
-    assert drops["/a.pdf"].text.endswith(f"{site.url}/robots.txt as read by ProtegoRobotParser")
-    assert seen.log_lines("Forbidden by robots.txt", "/a.pdf", "as read by ProtegoRobotParser")
+    assert {path: drop.line for path, drop in drops.items()} == {"/back/door": 2, "/a.pdf": 4, "/back/": 2}
+    why = f"line 4 of {site.url}/robots.txt, 'Disallow: /*.pdf', in the record of line 1 for '*', by RFC 9309"
+    assert drops["/a.pdf"].text.endswith(why)
+    assert seen.log_lines("Forbidden by robots.txt", "/a.pdf", why)
     assert seen.stats["norobots/forbidden_by/StrictRobotParser"] == 2
-    assert seen.stats["norobots/forbidden_by/ProtegoRobotParser"] == 1
+    assert seen.stats["norobots/forbidden_by/Rfc9309RobotParser"] == 1
     assert len(site.robots_hits()) == 1
 
 
@@ -54,11 +54,39 @@ def test_also_obey_may_have_several_parsers_beside_a_replaced_first_one() -> Non
         NOROBOTS_ALSO_OBEY=f"{PYTHON}, scrapy_norobots.StrictRobotParser",
     )
     assert drops["/a.pdf"].text.endswith("as read by ProtegoRobotParser")
-    # Newer versions of Python read this file by RFC 9309, as Protego does.
-    python = PythonRobotParser.from_crawler(None, BOTH.encode())  # type: ignore[arg-type]
-    is_newer = python.allowed("http://town.example/back/door", "Scrapy")
-    assert drops["/back/door"].line == (2 if is_newer else None)
-    assert drops["/back/door"].text.endswith("as read by PythonRobotParser") is not is_newer
+    assert drops["/back/door"].line == 2  # readings of this package are asked before the others
+
+
+def test_rfc_9309_alone_and_beside_another_parser() -> None:
+    _, drops, site = crawled(
+        "/a.pdf", "/back/door", "/back/", ROBOTSTXT_PARSER="scrapy_norobots.Rfc9309RobotParser"
+    )
+    assert site.pages() == ["/back/door"]
+    assert {path: drop.line for path, drop in drops.items()} == {"/a.pdf": 4, "/back/": 2}
+    _, drops, _ = crawled("/a.pdf", "/back/door", NOROBOTS_ALSO_OBEY=["scrapy.robotstxt.ProtegoRobotParser"])
+    assert drops["/a.pdf"].text.endswith("as read by ProtegoRobotParser")
+
+
+# What a crawl with a reading of words or other records would fetch: the file, and what it forbids to FooBot.
+FORBIDDEN = {
+    "other records end no group": ("User-agent: FooBot\nCrawl-delay: 5\n\nUser-agent: *\nDisallow: /a.pdf\n"),
+    "the token is not each word": "User-agent: bot\nAllow: /\n\nUser-agent: *\nDisallow: /*.pdf$\n",
+    "a token is whole": "User-agent: Foo\nAllow: /\n\nUser-agent: *\nDisallow: /*.pdf\n",
+    "a form feed ends no line": "User-agent: *\nDisallow: /*.pdf\nDisallow: /b\fAllow: /a.pdf\n",
+}
+
+
+@pytest.mark.parametrize("rules", FORBIDDEN.values(), ids=FORBIDDEN)
+def test_what_rfc_9309_forbids_is_not_fetched(rules: str) -> None:
+    settings = {
+        **ADDON,
+        "NOROBOTS_ALSO_OBEY": ["rfc9309"],
+        "USER_AGENT": "FooBot/1.0 (+https://foo.example/bot)",
+    }
+    with Site(rules) as site:
+        seen = crawl(f"{site.url}/a.pdf", f"{site.url}/c", settings=settings)
+    assert site.pages() == ["/c"]
+    assert [drop.url for drop in seen.drops] == [f"{site.url}/a.pdf"]
 
 
 @pytest.mark.parametrize("multivalue", [True, False])

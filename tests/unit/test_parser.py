@@ -159,13 +159,13 @@ def test_the_parser_that_is_sent_reads_the_crawl_delay_only_if_it_is_asked(
     others: list[Any], encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads: list[str] = []
-    read = CrawlDelay._read
+    read = CrawlDelay.read
 
     def read_and_note(delay: CrawlDelay, token: str) -> float | None:
         reads.append(token)
         return read(delay, token)
 
-    monkeypatch.setattr(CrawlDelay, "_read", read_and_note)
+    monkeypatch.setattr(CrawlDelay, "read", read_and_note)
     body = "User-agent: potto\nCrawl-delay: 7\nDisallow:\n\nUser-agent: *\nCrawl-delay: 3\n".encode(encoding)
     rules = Reader(crawler(), None, others, multivalue=False).read(body)
     size = rules.size

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from scrapy_norobots.rules.parser import AllRules, Rules, is_only_strict, parser_names, strict_reading
+from scrapy_norobots.rules.parser import Rules, is_only_strict, parser_names, strict_reading, verdicts
 from scrapy_norobots.standard import KINDS, Finding, RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.findings import find_all, rules_of
@@ -240,7 +240,7 @@ def _list_file(access: Access, rules: Rules, robot: str | bytes, drops: Drops) -
             [one.line, max(line for line, _ in (*one.user_agents, *one.rules))] for one in records
         ]
         listing["drops"] = _drops_of(lines, records, drops)
-        if isinstance(rules, AllRules):
+        if len(listing["readers"]) > 1:
             listing["differs"] = _differences(access, rules, robot, lines)
         obeyed = {line for line, count in listing["drops"].items() if count} | listing["differs"].keys()
         listing["notes"] = _notes_of(shown, obeyed)
@@ -288,9 +288,7 @@ def _notes_of(robots: RobotsTxt, obeyed: Container[str]) -> dict[str, list[Note]
     return notes
 
 
-def _differences(
-    access: Access, rules: AllRules, robot: str | bytes, lines: list[str]
-) -> dict[str, list[str]]:
+def _differences(access: Access, rules: Rules, robot: str | bytes, lines: list[str]) -> dict[str, list[str]]:
     """Ask all readings about a URL for each line with a path, and say where they differ from the first."""
     origin = access.snapshot.origin
     names = parser_names(rules)
@@ -302,7 +300,7 @@ def _differences(
     differs: dict[str, list[str]] = {}
     for number, path in paths[:_QUESTIONS_MAX]:
         target = percent_encode(path.removesuffix("$").replace("*", "x"))
-        first, *others = [reading.forbids(origin, target, robot) for reading in rules.readings]
+        first, *others = verdicts(rules, origin, target, robot)
         verb = "allows" if first else "forbids"
         found = [name for name, forbids in zip(names[1:], others, strict=True) if forbids != first]
         if found:

@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from protego import Protego
 from scrapy import Request, signals
 from scrapy.http import Response, TextResponse
 from scrapy.robotstxt import RobotParser
 
 from scrapy_norobots import RobotsTxt
+from scrapy_norobots.rules.delay_values import CrawlDelay
 from scrapy_norobots.scrapy_api import compat
 from tests.helpers.spiders.pages import Pages
 
@@ -90,23 +90,23 @@ class CollectsSlots(Pages):
 class NotesThreads(Pages):
     """Notes the thread of each call of a function."""
 
-    def noting(self, read: Callable[[Any], Any]) -> Any:
+    def noting(self, read: Callable[..., Any]) -> Any:
         """Return the function with this addition."""
         threads = self.notes.setdefault("threads", [])
 
-        def read_and_note(what: Any) -> Any:
+        def read_and_note(*what: Any) -> Any:
             threads.append(threading.current_thread().name)
-            return read(what)
+            return read(*what)
 
         return read_and_note
 
 
-class NotesThreadsOfProtego(NotesThreads):
-    """Notes the threads in which Protego reads a file."""
+class NotesThreadsOfTheDelay(NotesThreads):
+    """Notes the threads in which `Crawl-delay` lines are read."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        Protego.parse = self.noting(Protego.parse)  # type: ignore[method-assign]
+        CrawlDelay.read = self.noting(CrawlDelay.read)  # type: ignore[method-assign]
 
 
 class NotesThreadsOfTheParser(NotesThreads):
