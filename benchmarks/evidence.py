@@ -25,7 +25,6 @@ from benchmarks.report import progress, table, with_ratio
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.decisions import Made
-from scrapy_norobots.features.evidence.judges import description, python
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.access import Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
@@ -125,17 +124,13 @@ def write(folder: Path) -> None:
     """Write the evidence of a crawl that asks all hosts in turn."""
     policy = StatusPolicy.of("koster1996")
     judge = Judge(policy, Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
-    about = {
-        fields.DRY_RUN: "False",
-        fields.PARSERS: json.dumps([description(StrictRobotParser)]),
-        fields.PYTHON: python(),
-        fields.POLICY: json.dumps(dict(policy.table)),
-        fields.MULTIVALUE: "False",
-        fields.AIOHTTP: str(knows_aiohttp()),
-        fields.ALSO_ROBOTS: "[]",
-        fields.PURPOSES: "null",
-    }
-    writer = Writer(folder, "town-1", about, queue_max=2**40)
+    settings = fields.Settings(
+        policy=dict(policy.table),
+        parsers=[fields.description(StrictRobotParser)],
+        python=fields.python(),
+        aiohttp=knows_aiohttp(),
+    )
+    writer = Writer(folder, "town-1", settings, queue_max=2**40)
     now = time.time()
     accesses = []
     for number in range(AUDITED_HOSTS):

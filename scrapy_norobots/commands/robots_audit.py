@@ -8,10 +8,11 @@ Ctrl-C, else 1 if something does not agree or is missing, else 0.
 
 from __future__ import annotations
 
+import os
 import re
 import signal
-from collections.abc import Iterator, Sequence
-from functools import cache
+import stat
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,18 +32,22 @@ from scrapy_norobots.commands.base import (
     coloured,
     to_json,
 )
-from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, WARC_SUFFIX
-from scrapy_norobots.features.evidence.folders import Folders
-from scrapy_norobots.features.evidence.judges import described_path, description, path_of
+from scrapy_norobots.features.evidence.fields import (
+    DECISIONS_SUFFIX,
+    WARC_SUFFIX,
+    Settings,
+    description,
+    path_of,
+)
 from scrapy_norobots.features.usage import UsageConfig
-from scrapy_norobots.rules.parser import Reader, StrictRobotParser
+from scrapy_norobots.rules import parser as own_parsers
+from scrapy_norobots.rules.parser import Reader, Rules
 from scrapy_norobots.standard.decision import printable
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from scrapy_norobots.features.evidence.audit import Audit, Problem
-    from scrapy_norobots.features.evidence.judging import Reading
 
 # How many problems are printed as text. JSON has all.
 _SHOWN = 100
@@ -88,12 +93,14 @@ class RobotsAudit(RobotsCommand):
             self.fail(f"robots-audit needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})")
             return
         try:
-            folders = _folders(args)
+            for name in args:
+                _check_folder(name)
+            files, unread = files_in(map(Path, args))
         except InputError as exc:
             self.fail(str(exc))
             return
-        self._unread = [Problem(place, text, is_readable=False) for place, text in folders.problems]
-        size = max(sum(file.stat().st_size for file in folders.files), 1)
+        self._unread = [Problem(place, text, is_readable=False) for place, text in unread]
+        size = max(sum(file.stat().st_size for file in files), 1)
         progress, read, is_stopped, is_urgent = Progress(), 0, False, False
 
         def stop(*_: object) -> None:
@@ -110,7 +117,7 @@ class RobotsAudit(RobotsCommand):
             progress.show("", min(read / size, 1.0))
 
         heads = {head.lower() for head in opts.head}
-        audit = Audit(folders.files, cache(self._reading), show, heads=heads, body_max=self.config.maxsize)
+        audit = Audit(files, self._reading, show, heads=heads, body_max=self.config.maxsize)
         self._count = 0
         lines, last = (
             (self._as_json, self._json_summary) if opts.json else (self._as_text, self._text_summary)
@@ -177,41 +184,32 @@ class RobotsAudit(RobotsCommand):
         if is_stopped:
             yield "stopped by Ctrl-C: the rest was not checked"
 
-    def _reading(
-        self,
-        parsers: Sequence[str],
-        *,
-        multivalue: bool,
-        also_robots: tuple[str, ...],
-        purposes: tuple[str, ...] | None,
-    ) -> Reading:
-        """Return the reading of a crawl, by the strict parser, Scrapy's, or those that the settings name.
+    def _reading(self, settings: Settings) -> tuple[Callable[[bytes], Rules], list[str]]:
+        """Return the reading of a crawl, by our parsers, Scrapy's, or those that the settings name.
 
         A parser that only the evidence names is not imported: the evidence may come from somebody else.
         """
-        from scrapy_norobots.features.evidence.judging import Reading  # noqa: PLC0415  # an extra
-
-        ours = [StrictRobotParser, *self.config.also_obey, *filter(None, [self.config.parser])]
-        scrapys = [one for one in vars(scrapy.robotstxt).values() if _is_parser(one)]
-        known = {path_of(one): one for one in (*scrapys, *ours)}
-        paths = [described_path(parser) for parser in parsers]
-        for path in paths:
+        named = [*self.config.also_obey, *filter(None, [self.config.parser])]
+        others = (*vars(scrapy.robotstxt).values(), *vars(own_parsers).values())
+        known = {path_of(one): one for one in (*filter(_is_parser, others), *named)}
+        for path in settings.paths:
             if path not in known:
                 raise LookupError(f"unknown parser {path!r}; set NOROBOTS_ALSO_OBEY to it")
         crawler = self.crawler_process.create_crawler(Spider)  # type: ignore[union-attr]  # it is not run
-        first, *also = [known[path] for path in paths]
+        first, *also = [known[path] for path in settings.paths]
+        purposes = settings.purposes
         try:
             reader = Reader(
                 crawler,
-                None if first is StrictRobotParser else first,
+                first,
                 also,
-                multivalue=multivalue,
-                also_robots=also_robots,
-                statements=UsageConfig(purposes is not None, purposes or ()).reader(),
+                multivalue=settings.multivalue,
+                also_robots=settings.also_robots,
+                statements=UsageConfig(purposes is not None, tuple(purposes or ())).reader(),
             )
         except ValueError as exc:
             raise LookupError(str(exc)) from exc
-        return Reading(reader.read, tuple(map(description, (first, *also))))
+        return reader.read, [description(one) for one in (first, *also)]
 
 
 def _beside(progress: Progress, lines: Iterator[str]) -> Iterator[str]:
@@ -230,18 +228,46 @@ def _is_parser(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, RobotParser) and value is not RobotParser
 
 
-def _folders(names: list[str]) -> Folders:
-    """Return the evidence files of folders; raise `InputError` if a folder has none."""
-    for name in names:
+def _check_folder(name: str) -> None:
+    """Raise `InputError` if a name is not that of a folder with evidence."""
+    try:
+        is_folder = "\0" not in name and Path(name).is_dir()
+    except OSError as exc:  # for example, a folder above may not be read
+        raise InputError(name, exc.strerror or exc) from exc
+    if not is_folder:
+        raise InputError(name, "is not a folder")
+    if not any(files_in([Path(name)])):
+        raise InputError(name, f"has no evidence: no file ends in {WARC_SUFFIX} or {DECISIONS_SUFFIX}")
+
+
+def files_in(folders: Iterable[Path]) -> tuple[list[Path], list[tuple[str, str]]]:
+    """Return the evidence files in folders and their subfolders, each once, and what could not be read.
+
+    A symbolic link to a folder is not followed, since it may lead anywhere. It is a problem, unless its
+    folder is read anyway.
+    """
+    found: dict[str, Path] = {}  # by the real path, as a file may be reached on several ways
+    errors: list[OSError] = []
+    links: list[Path] = []
+    seen: set[str] = set()
+    for folder in folders:
+        for name, subfolders, names in os.walk(folder, onerror=errors.append):
+            place = Path(name)
+            seen.add(os.path.realpath(place))
+            links += [path for one in subfolders if (path := place / one).is_symlink()]
+            for one in names:
+                if one.endswith((WARC_SUFFIX, DECISIONS_SUFFIX)):
+                    found.setdefault(os.path.realpath(place / one), place / one)
+    text = "is a link to a folder, which is not followed; name that folder too"
+    problems = [(str(one), text) for one in links if os.path.realpath(one) not in seen]
+    files = []
+    for path in found.values():
         try:
-            is_folder = "\0" not in name and Path(name).is_dir()
-        except OSError as exc:  # for example, a folder above may not be read
-            raise InputError(name, exc.strerror or exc) from exc
-        if not is_folder:
-            raise InputError(name, "is not a folder")
-    found = Folders([Path(name) for name in names])
-    for name in names:
-        one = Folders([Path(name)])
-        if not one.files and not one.problems:
-            raise InputError(name, f"has no evidence: no file ends in {WARC_SUFFIX} or {DECISIONS_SUFFIX}")
-    return found
+            # Neither a link that leads nowhere, nor a pipe, which would have to be waited for.
+            if stat.S_ISREG(path.stat().st_mode):
+                files.append(path)
+            else:
+                problems.append((str(path), "is not a file"))
+        except OSError as exc:
+            errors.append(exc)
+    return files, problems + [(str(exc.filename), exc.strerror or str(exc)) for exc in errors]

@@ -17,7 +17,7 @@ import pytest
 
 from scrapy_norobots import __version__
 from tests.crawls.test_refresh import LONGER_THAN_TTL, RULES, SHORT, Changing
-from tests.helpers.judges.evidence import Stored, answers, audit, decisions, files, verdicts
+from tests.helpers.judges.evidence import Stored, answers, audit, decisions, files, head_of, verdicts
 from tests.helpers.running.crawling import ADDON, Crawl, crawl, hosts_of, run_crawl, started, with_no_origin
 from tests.helpers.sites import Answer, Hit, Site, page
 
@@ -99,9 +99,10 @@ def test_each_answer_and_each_decision_is_recorded(mode: str, tmp_path: Path) ->
     head = seen.stats["norobots/evidence/head"]
     assert seen.log_lines(f"INFO: The evidence of this crawl is in {tmp_path} ", f", head: {head})")
     assert agrees(tmp_path)
+    assert head == head_of(tmp_path)
     assert audit("--head", head.upper(), tmp_path).returncode == 0
     done = audit("--head", digest(b"another").partition(":")[2], "--head", head, tmp_path)
-    assert "no run ends with it" in done.stdout
+    assert "is not the head of a run here" in done.stdout
     assert done.returncode == 1
     assert audit(tmp_path).stdout.endswith(": all agree, 1 not judged\n")
 
@@ -229,6 +230,7 @@ ODD_FILES = {
     "a header that is not ASCII": Answer(RULES, headers={"X-Town": "Caf\xe9; a=\xe4"}),
     "an unknown status": Answer(RULES, status=299),
     "a status of four digits": Answer(RULES, status=1000),
+    "a status of 25 digits": Answer(RULES, status=10**24),
     "a redirect to itself": Answer(status=302, headers={"Location": "/robots.txt"}),
 }
 
@@ -237,7 +239,12 @@ ODD_FILES = {
 NO_ANSWER = {
     "asyncio": ["cut off"],
     "select": ["cut off"],
-    "no reactor": ["cut off", "a header that is not ASCII", "a status of four digits"],
+    "no reactor": [
+        "cut off",
+        "a header that is not ASCII",
+        "a status of four digits",
+        "a status of 25 digits",
+    ],
 }
 
 
@@ -314,7 +321,7 @@ def test_requests_that_need_no_robots_txt_have_a_decision(tmp_path: Path, mode: 
         crawl(f"{site.url}/robots.txt", "data:,town", settings=with_evidence(tmp_path), mode=mode)
     made = {one["url"]: one for one in decisions(tmp_path)}
     assert {url: (one["verdict"], one["reason"], one["origin"]) for url, one in made.items()} == {
-        f"{site.url}/robots.txt": ("allowed", "robots_txt", site.url),
+        f"{site.url}/robots.txt": ("allowed", "robots_txt", None),
         "data:,town": ("allowed", "not_web", None),
     }
     assert {one["robots_time"] for one in made.values()} == {None}
@@ -416,7 +423,7 @@ def test_a_killed_process_leaves_files_that_can_be_read(tmp_path: Path) -> None:
     made = decisions(tmp_path)
     assert before <= len(made) <= len(site.pages()) + 1
     done = audit(tmp_path)
-    assert ": ended without a closing line (killed?)\n" in done.stdout
+    assert f": ended without a closing line (killed?); its head is {head_of(tmp_path)}\n" in done.stdout
     assert ": 1 problem\n" in done.stdout
     assert done.returncode == 1
 
@@ -610,13 +617,14 @@ def test_the_parsers_and_their_versions_are_recorded(tmp_path: Path) -> None:
     with Site(RULES) as site:
         crawl(f"{site.url}/a", settings=with_evidence(tmp_path, **PROTEGO))
     about = answers(tmp_path)[0].body.decode()
-    (line,) = [line for line in about.splitlines() if line.startswith("norobots-parsers: ")]
-    assert json.loads(line.partition(" ")[2]) == [
+    (line,) = [line for line in about.splitlines() if line.startswith("norobots-settings: ")]
+    settings = json.loads(line.partition(" ")[2])
+    assert settings["parsers"] == [
         f"scrapy_norobots.rules.parser.StrictRobotParser (scrapy-norobots {__version__})",
         f"scrapy.robotstxt.ProtegoRobotParser (Protego {version('protego')})",
     ]
-    assert f"norobots-python: CPython {platform.python_version()}\r\n" in about
-    assert "norobots-dry-run: False\r\n" in about
+    assert settings["python"] == f"CPython {platform.python_version()}"
+    assert settings["dry_run"] is False
 
 
 def test_parsers_of_the_audit_get_the_robot_as_those_of_the_crawl(tmp_path: Path) -> None:

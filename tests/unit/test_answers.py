@@ -1,27 +1,35 @@
-"""Answers to requests for robots.txt as WARC records."""
+"""Answers to requests for robots.txt as WARC records, and what the audit reads, whatever was done to them."""
 
 from __future__ import annotations
 
 import gzip
-from io import BytesIO
+from functools import cache
 from pathlib import Path
 
-from hypothesis import example, given
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scrapy.http import Response
 
-from scrapy_norobots.features.evidence import warc
-from scrapy_norobots.features.evidence.answers import Answer, Copy, _Head, begin, writer_of
-from scrapy_norobots.features.evidence.fields import BODY_DIGEST, ORIGIN, SOURCE, date_of, digest_of
+from scrapy_norobots.features.evidence import answers as answers_module
+from scrapy_norobots.features.evidence.answers import Answer, Copy, DamagedError, _Head, read_record
+from scrapy_norobots.features.evidence.fields import (
+    BODY_DIGEST,
+    HEADERS_MAX,
+    ORIGIN,
+    SOURCE,
+    date_of,
+    digest_of,
+)
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.snapshot import Snapshot
 from tests.helpers.judges.evidence import Stored, answers
-from tests.helpers.samples.made_up import ABOUT, BODY_MAX, FILE, TIME, TOWN, access, answer, end
+from tests.helpers.samples.made_up import BODY_MAX, FILE, SETTINGS, TIME, TOWN, access, answer, end
 
 
 def stored(folder: Path, *written: Answer | Copy) -> list[Stored]:
     """Write records, and return what warcio reads."""
-    writer = Writer(folder, "town-1", ABOUT)
+    writer = Writer(folder, "town-1", SETTINGS)
     for record in written:
         writer.put(record)
     end(writer)
@@ -64,13 +72,12 @@ def test_a_line_break_in_a_header_is_a_blank() -> None:
     assert lines == [b"HTTP/1.1 200 OK", b"X: a b", b"Y: a ", b"Z:  a\tb ", b"", b""]
 
 
-def read_back(record: Answer | Copy) -> warc.Stored:
+def read_back(record: Answer | Copy) -> answers_module.Stored:
     """Write a record, and return what an audit reads."""
-    file = BytesIO()
-    begin(file, "town-1", ABOUT)
-    start = file.tell()
-    record.write(writer_of(file))
-    return warc.read_record(gzip.decompress(file.getvalue()[start:]), BODY_MAX)
+    record_id, member = record.packed()
+    stored = read_record(member, BODY_MAX)
+    assert stored.fields["WARC-Record-ID"] == record_id
+    return stored
 
 
 ANY_TEXT = st.text(st.characters(codec=None))
@@ -79,7 +86,7 @@ HEADER_NAMES = st.binary(min_size=1).filter(lambda name: b":" not in name)
 
 @given(
     url=ANY_TEXT,
-    status=st.integers(100, 999),
+    status=st.integers(100, 999) | st.integers(),
     headers=st.dictionaries(HEADER_NAMES, st.lists(st.binary(), max_size=2)),
     body=st.binary().filter(lambda body: not body.startswith(b"\x1f\x8b")),  # it would be unpacked
     time=st.floats(allow_nan=False),
@@ -97,9 +104,9 @@ def test_any_answer_is_read_back(
     response._url = f"{TOWN}/{url}"  # Scrapy keeps some URLs as they are
     response.headers.update({**headers, b"Content-Encoding": []})
     stored = read_back(Answer(TOWN, response, time, body if is_file else None, renewed))
-    assert (stored.kind, stored.status) == ("revisit" if renewed else "response", status)
-    assert (stored.origin, stored.date, stored.problem) == (str(TOWN), date_of(time), "")
-    assert stored.digest == (digest_of(body) if is_file or is_renewal else None)
+    assert (stored.fields["WARC-Type"], stored.status) == ("revisit" if renewed else "response", status)
+    assert (stored.fields[ORIGIN], stored.fields["WARC-Date"]) == (str(TOWN), date_of(time))
+    assert stored.fields.get(BODY_DIGEST) == (digest_of(body) if is_file or is_renewal else None)
     assert stored.body == (body if is_file else None)
 
 
@@ -120,8 +127,59 @@ def test_any_copy_from_a_store_is_read_back(snapshot: Snapshot) -> None:
     """Other programs may write to a store."""
     stored = read_back(Copy(snapshot))
     assert stored.status == snapshot.status
-    assert (stored.origin, stored.date, stored.problem) == (str(TOWN), date_of(snapshot.time), "")
+    assert (stored.fields[ORIGIN], stored.fields["WARC-Date"]) == (str(TOWN), date_of(snapshot.time))
     if snapshot.status is not None and 200 <= snapshot.status < 300:
         assert stored.body == snapshot.body
     else:
-        assert (stored.digest, stored.body) == (None, None)
+        assert (stored.fields.get(BODY_DIGEST), stored.body) == (None, None)
+
+
+@cache
+def records() -> list[bytes]:
+    """Return records of each kind, unpacked."""
+    by = access()
+    headers = {"Content-Encoding": "gzip"}
+    packed = Response(TOWN.robots_url, body=gzip.compress(FILE), headers=headers)
+    failed = Snapshot(TOWN, TOWN.robots_url, TIME, error="TimeoutError")
+    written = (
+        answer(by), answer(by)._replace(response=packed), answer(by)._replace(renewed=by.snapshot),
+        Copy(by.snapshot), Copy(failed, source=""),
+    )  # fmt: skip
+    about = answers_module.settings_record("town-1.warc.gz", SETTINGS)
+    return [gzip.decompress(member) for _, member in (about, *(one.packed() for one in written))]
+
+
+PIECES = st.sampled_from(
+    b"\r\n|\n|: |WARC/1.1\r\n|WARC-Type: |warcinfo|response|revisit|request|Content-Length: |-1|0|"
+    b"99999999999|HTTP/1.1 |200 OK|abc|Transfer-Encoding: chunked|Content-Encoding: |gzip|br|zstd|gzip, gzip|"
+    b"sha1:|sha256:|Norobots-Body-Digest: |Norobots-Origin: |\0|\xff|application/http|\x1f\x8b".split(b"|")
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_any_change_of_a_record_is_a_record_or_damaged(data: st.DataObject) -> None:
+    text = bytearray(data.draw(st.sampled_from([*records(), b"", b"WARC/1.1\r\n"])))
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(text)))
+        text[start : start + data.draw(st.integers(0, 30))] = data.draw(PIECES | st.binary(max_size=20))
+    try:
+        stored = read_record(gzip.compress(bytes(text)), BODY_MAX)
+    except DamagedError:
+        return
+    assert stored.body is None or stored.fields[BODY_DIGEST] == digest_of(stored.body)
+
+
+@pytest.mark.parametrize(
+    ("member", "words"),
+    [
+        (b"hello", "cannot be unpacked"),
+        (gzip.compress(b"hello")[:-1], "cannot be unpacked"),
+        (gzip.compress(b"hello"), "it is not a WARC record"),
+        (gzip.compress(bytes(HEADERS_MAX + BODY_MAX + 1)), "has more than 4,194,304 bytes"),
+    ],
+    ids=["bytes", "a half", "text", "a bomb"],
+)
+def test_what_is_not_a_record_is_said(member: bytes, words: str) -> None:
+    with pytest.raises(DamagedError, match=words):
+        read_record(member, BODY_MAX)

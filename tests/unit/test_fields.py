@@ -1,10 +1,18 @@
-"""The dates and digests by which decisions and answers refer to each other."""
+"""Dates, digests, settings and names of parsers, as evidence files have them."""
 
 from __future__ import annotations
 
-import pytest
+import json
+from dataclasses import asdict
+from importlib.metadata import version
 
-from scrapy_norobots.features.evidence.fields import date_of, digest_of
+import pytest
+from scrapy.robotstxt import ProtegoRobotParser, PythonRobotParser
+
+from scrapy_norobots import __version__
+from scrapy_norobots.features.evidence.fields import Settings, date_of, description, digest_of, time_of
+from scrapy_norobots.rules.parser import StrictRobotParser
+from tests.helpers.samples.made_up import SETTINGS
 
 
 def test_dates_have_microseconds_always() -> None:
@@ -25,3 +33,44 @@ def test_a_digest_is_that_of_other_tools() -> None:
 @pytest.mark.parametrize(("time", "date"), [(-1e300, "1970"), (1e300, "9999"), (float("inf"), "9999")])
 def test_impossible_times_have_the_nearest_date(time: float, date: str) -> None:
     assert date_of(time).startswith(date)
+
+
+@pytest.mark.parametrize(
+    "time", [0.0, 1_700_000_000.25, 1_700_000_000.000001, 5e9 + 1e-6, 1e11 + 0.123, 1e300]
+)
+def test_a_date_that_is_read_is_written_alike(time: float) -> None:
+    assert date_of(time_of(date_of(time))) == date_of(time)
+
+
+class TownParser(ProtegoRobotParser):
+    pass
+
+
+def test_each_parser_is_named_with_what_its_verdicts_depend_on() -> None:
+    protego, scrapy = version("protego"), version("scrapy")
+    assert description(StrictRobotParser).endswith(f".StrictRobotParser (scrapy-norobots {__version__})")
+    assert description(ProtegoRobotParser) == f"scrapy.robotstxt.ProtegoRobotParser (Protego {protego})"
+    assert description(PythonRobotParser) == f"scrapy.robotstxt.PythonRobotParser (Scrapy {scrapy})"
+    assert description(TownParser) == "tests.unit.test_fields.TownParser"  # of no distribution
+
+
+def test_settings_are_read_as_they_are_written() -> None:
+    assert Settings.of(SETTINGS.text) == SETTINGS
+    assert SETTINGS.paths == ["scrapy_norobots.rules.parser.StrictRobotParser"]
+
+
+def changed(**changes: object) -> str:
+    return json.dumps({**asdict(SETTINGS), **changes})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "7", "[]", "{}", changed(note=1), changed(parsers="x"), changed(parsers=[]),
+        changed(purposes=[None]),
+        changed(policy={"4xx": "?"}), changed(format=2),
+    ],
+)  # fmt: skip
+def test_settings_that_are_none_are_an_error(text: str) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        Settings.of(text)

@@ -2,151 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
+import json
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from scrapy.robotstxt import ProtegoRobotParser
 
 from scrapy_norobots.features.evidence import judging as judging_module
-from scrapy_norobots.features.evidence.fields import date_of, digest_of
-from scrapy_norobots.features.evidence.index import Index, Outcome
-from scrapy_norobots.features.evidence.judging import Judging, MismatchError, Reading
-from scrapy_norobots.features.evidence.runs import Settings
-from scrapy_norobots.rules.parser import Rules
-from scrapy_norobots.standard import RobotsTxt
-from tests.helpers.samples.made_up import ABOUT, BODY_MAX, FILE, TIME, TOWN, strict
-
-LINE: dict[str, Any] = {
-    "seq": 1,
-    "prev": 64 * "0",
-    "time": date_of(TIME + 1),
-    "url": f"{TOWN}/back/",
-    "verdict": "forbidden",
-    "robot": "FooBot",
-    "origin": str(TOWN),
-    "reason": "rule",
-    "line": 2,
-    "rule": "/back/",
-    "robots_digest": digest_of(FILE),
-    "robots_time": date_of(TIME),
-    "parser": "StrictRobotParser",
-}
+from scrapy_norobots.features.evidence.answers import read_record
+from scrapy_norobots.features.evidence.decisions import DecisionLines, Made
+from scrapy_norobots.features.evidence.fields import Settings, description
+from scrapy_norobots.features.evidence.judging import Judging, MismatchError, Readings, UnjudgedError
+from scrapy_norobots.rules import spellings
+from scrapy_norobots.rules.access import Access
+from scrapy_norobots.rules.parser import AllRules, ForeignRules, StrictRobotParser
+from scrapy_norobots.standard import Decision, Reason, RobotsTxt, Verdict
+from scrapy_norobots.standard.records import Rule
+from tests.helpers.samples.made_up import BODY_MAX, FILE, JUDGE, SETTINGS, TOWN, access, answer, made, strict
 
 
-@pytest.fixture
-def index(tmp_path: Any) -> Iterator[Index]:
-    with closing(Index(BODY_MAX)) as index:
-        index.add_outcome(str(TOWN), date_of(TIME), Outcome(None, digest_of(FILE)))
-        index.add_body(digest_of(FILE), FILE, tmp_path, 0)
-        yield index
+def judging(by: Access, settings: Settings = SETTINGS, readings: Readings = strict) -> Judging:
+    found = Judging(settings, readings)
+    found.add(read_record(answer(by).packed()[1], BODY_MAX))
+    return found
 
 
-def test_a_right_decision_raises_nothing(index: Index) -> None:
-    judging = Judging(Settings.of(ABOUT), index, strict)
-    judging.check(dict(LINE))
-    assert judging.not_judged == 0
+def check(found: Judging, record: Made) -> None:
+    _, line = DecisionLines(dry_run=False).line(record)
+    found.check(line, json.loads(line))
+
+
+def test_a_right_decision_raises_nothing() -> None:
+    by = access()
+    found = judging(by)
+    for path in ("back/", "", "robots.txt", "%72obots.txt", "back;", "?"):
+        check(found, made(f"{TOWN}/{path}", by))
+    assert found.not_judged == 0
+    found.close()
+
+
+def test_accesses_take_no_more_memory_than_the_limit_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging_module, "_PARSED_MAX", 10_000)
+    found = judging(access())
+    for number in range(20):
+        by = access(origin=TOWN._replace(host=f"{number}.town.example"))
+        found.add(read_record(answer(by).packed()[1], BODY_MAX))
+        check(found, made(f"{by.snapshot.origin}/back/", by))
+        assert 0 < len(found._accesses) <= 5
+    found.close()
+
+
+def test_an_unknown_parser_cannot_judge_files_but_the_rest() -> None:
+    found = judging(access(), replace(SETTINGS, parsers=["town.TownParser"]))
+    with pytest.raises(UnjudgedError, match="unknown parser"):
+        check(found, made(f"{TOWN}/", access()))
+    check(found, Made(0, "data:,a", b"FooBot", "data:,a", exemption=Reason.NOT_WEB))
+    found.close()
+
+
+def test_another_version_is_named_beside_a_mismatch() -> None:
+    settings = replace(SETTINGS, parsers=[f"{description(StrictRobotParser)[:-1]}.9)"], python="CPython 3.1")
+    found = judging(access(), settings)
+    with pytest.raises(
+        MismatchError, match=r"scrapy-norobots .*\.9\) in the crawl, .* CPython 3.1 in the crawl, "
+    ):
+        check(found, made(f"{TOWN}/back/", access())._replace(decision=None))
+    found.close()
+
+
+class ByLine:
+    """A reading that names lines, as the strict one does: rules of a parser with a name of its own."""
+
+    size = 0
+
+    def __init__(self, body: bytes) -> None:
+        self._robots = RobotsTxt.parse(body)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._robots, name)
+
+    def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
+        decision = self._robots.decide(url, robot, source)
+        rule = Rule(7, "/back/*") if decision.rule else None
+        return replace(decision, rule=rule, parser="OtherRobotParser")
+
+
+def test_the_line_of_any_reading_is_recorded_and_checked() -> None:
+    """Only what a decision says of itself counts, not which reading it is of, nor whether it is the first."""
+    foreign = ForeignRules(ProtegoRobotParser(b"", None), b"")  # it allows all
+
+    def read(body: bytes) -> Any:
+        return AllRules([foreign, ByLine(body)])  # type: ignore[list-item]  # it answers the same questions
+
+    by = replace(JUDGE, parse=read).judge(access().snapshot)
+    found = judging(by, readings=lambda _: (read, SETTINGS.parsers))
+    decision = by.decide(f"{TOWN}/back/", "FooBot")
+    record = made(f"{TOWN}/back/", by)
+    _, line = DecisionLines(dry_run=False).line(record)
+    facts = json.loads(line)
+    assert decision.verdict is Verdict.FORBIDDEN
+    assert (facts["line"], facts["rule"], facts["parser"]) == (7, "/back/*", "OtherRobotParser")
+    check(found, record)
+    other = line.replace(b'"line": 7', b'"line": 2')
+    with pytest.raises(MismatchError, match=r"line 2, '/back/\*', by OtherRobotParser\); judged as .*line 7"):
+        found.check(other, json.loads(other))
+    found.close()
 
 
 @pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"url": f"{TOWN}/front/"}, "judged as allowed"),
-        ({"url": "http://other.example/back/"}, "does not belong to the origin"),
-        ({"url": "/back/"}, "does not belong to the origin"),
-        ({"url": "data:,a"}, "does not belong to the origin"),
-        ({"time": date_of(TIME - 1)}, "before its robots.txt was downloaded"),
-    ],
+    ("url", "aiohttp", "problem"),
+    [("wow%21;", True, "recorded as allowed"), ("wow;", False, ""), ("wow%21;", False, "")],
 )
-def test_what_lines_do_not_share_is_checked_in_each(
-    index: Index, changes: dict[str, Any], problem: str
+def test_a_crawl_is_audited_by_the_spellings_that_it_checked(
+    monkeypatch: pytest.MonkeyPatch, url: str, aiohttp: bool, problem: str
 ) -> None:
-    judging = Judging(Settings.of(ABOUT), index, strict)
-    for _ in range(2):
-        judging.check(LINE, "an end")
+    by = access(b"User-agent: *\nDisallow: /wow!\n")
+    monkeypatch.setattr(spellings, "_aiohttp_url", lambda: lambda _: SimpleNamespace(raw_path_qs="/wow!"))
+    record = Made(by.snapshot.time, f"{TOWN}/{url}", b"FooBot", f"{TOWN}/{url}", by)
+    found = judging(by, replace(SETTINGS, aiohttp=aiohttp))
+    if problem:
         with pytest.raises(MismatchError, match=problem):
-            judging.check({**LINE, **changes}, "an end")
+            check(found, record)
+        monkeypatch.setattr(spellings, "_aiohttp_url", lambda: None)
+        with pytest.raises(UnjudgedError, match="aiohttp is not installed here"):
+            check(found, record)
+    else:
+        check(found, record)
+    found.close()
 
 
-def test_a_claim_that_the_evidence_does_not_support_is_not_remembered(index: Index) -> None:
-    judging = Judging(Settings.of(ABOUT), index, strict)
-    for _ in range(2):
-        with pytest.raises(MismatchError, match="the digest of its"):
-            judging.check({**LINE, "robots_digest": digest_of(b"")}, "an end")
-        with pytest.raises(MismatchError, match="marked as of a dry run"):
-            judging.check({**LINE, "dry_run": True}, "another end")
-
-
-def test_claims_keep_no_more_parsed_files_than_the_limit_says(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(judging_module, "_PARSED_MAX", 10_000)
-    monkeypatch.setattr(judging_module, "_CLAIMS_MAX", 3)
-    judging = Judging(Settings.of(ABOUT), index, strict)
-    for number in range(20):
-        town = TOWN._replace(host=f"{number}.town.example")
-        index.add_outcome(str(town), date_of(TIME), Outcome(None, digest_of(FILE)))
-        judging.check({**LINE, "url": f"{town}/back/", "origin": str(town)}, f"end {number}")
-        judging.check(LINE, f"the town's end {number}")
-        assert 0 < len(judging._claims) <= 3
-        assert {id(claim.access) for claim in judging._claims.values()} <= set(
-            map(id, judging._parsed.values())
-        )
-
-
-def test_one_reading_serves_all_decisions_of_a_run(index: Index) -> None:
-    calls = 0
-
-    def readings(*args: Any, **kwargs: Any) -> Reading:
-        nonlocal calls
-        calls += 1
-        return strict(*args, **kwargs)
-
-    judging = Judging(Settings.of(ABOUT), index, readings)
-    for _ in range(5):
-        judging.check(dict(LINE))
-    assert calls == 1
-
-
-def test_an_unknown_parser_cannot_judge_files_but_the_rest(index: Index) -> None:
-    settings = Settings.of(ABOUT)._replace(parsers=("town.TownParser",))
-    judging = Judging(settings, index, strict)
-    with pytest.raises(LookupError, match="unknown parser"):
-        judging.check({**LINE, "parser": "TownParser"})
-    with pytest.raises(LookupError):
-        judging.can_read(FILE)
-    judging.check(
-        {**LINE, "url": "data:,a", "verdict": "allowed", "reason": "not_web", "origin": None, "line": None,
-         "rule": None, "robots_digest": None, "robots_time": None, "parser": None}
-    )  # fmt: skip
-
-
-def test_a_shortened_url_of_a_page_is_not_judged(index: Index) -> None:
-    judging = Judging(Settings.of(ABOUT), index, strict)
-    line = {**LINE, "url": f"{TOWN}/back/{1_000 * 'x'}"[:1_000], "shortened": {"url": digest_of(b"")}}
-    judging.check(line)
-    assert judging.not_judged == 1
-    for name, value in (("robots_digest", None), ("origin", "http://shut.example"), ("parser", "Other")):
-        with pytest.raises(MismatchError):
-            judging.check({**line, name: value})
-
-
-def test_another_version_is_named_beside_a_mismatch(index: Index) -> None:
-    settings = Settings.of(ABOUT)._replace(python="CPython 3.9.1")
-    with pytest.raises(MismatchError, match=r"judged as .* \(CPython 3.9.1 in the crawl, .* here\)"):
-        Judging(settings, index, strict).check({**LINE, "line": 3})
-
-
-def test_a_parser_that_fails_on_a_file_cannot_read_it(index: Index) -> None:
-    def read(body: bytes) -> Rules:
-        if body == b"bad":
-            raise RuntimeError
-        return RobotsTxt.parse(body)
-
-    def readings(*_: Any, **__: Any) -> Reading:
-        return Reading(read, (ProtegoRobotParser.__name__,))
-
-    judging = Judging(Settings.of(ABOUT), index, readings)
-    assert judging.can_read(FILE)
-    assert not judging.can_read(b"bad")
+def test_a_file_of_any_size_and_a_status_of_any_length_are_kept() -> None:
+    by = JUDGE.judge(replace(access().snapshot, status=10**30, body=b""))
+    found = Judging(SETTINGS, strict)
+    response = answer(by).response.replace(status=10**30)
+    found.add(read_record(answer(by)._replace(response=response, judged=None).packed()[1], BODY_MAX))
+    check(found, made(f"{TOWN}/", by))
+    large = access(FILE + 1_000_000 * b"#", when=by.snapshot.time + 1)
+    found.add(read_record(answer(large).packed()[1], BODY_MAX))
+    check(found, made(f"{TOWN}/back/", large))
+    found.close()

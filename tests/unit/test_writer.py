@@ -6,20 +6,19 @@ import gzip
 import json
 import threading
 from hashlib import sha256
-from io import BytesIO
 from pathlib import Path
 
+import pytest
 from scrapy.http import Response
-from warcio.statusandheaders import StatusAndHeaders
-from warcio.warcwriter import WARCWriter
 
+from scrapy_norobots.features.evidence import writer as writer_module
 from scrapy_norobots.features.evidence.answers import Answer, Copy
 from scrapy_norobots.features.evidence.audit import Audit
 from scrapy_norobots.features.evidence.decisions import Made
 from scrapy_norobots.features.evidence.writer import Writer, _size_of
-from tests.helpers.judges.evidence import answers, decisions, files
+from tests.helpers.judges.evidence import answers, decisions, files, members
 from tests.helpers.samples.made_up import (
-    ABOUT,
+    SETTINGS,
     TIME,
     TOWN,
     access,
@@ -32,42 +31,21 @@ from tests.helpers.samples.made_up import (
 )
 
 
-def test_files_are_rotated_and_each_is_complete(tmp_path: Path) -> None:
-    writer = write(tmp_path, 40, file_max=2_000)
-    names = [path.name for path in files(tmp_path, ".warc.gz")]
-    assert names[:2] == ["town-1-00001.warc.gz", "town-1-00002.warc.gz"]
-    assert len(names) > 5
-    assert [one.kind for one in answers(tmp_path)].count("warcinfo") == len(names)
-    assert all(path.stat().st_size < 3_500 for path in tmp_path.iterdir() if path.name in names)
-    assert (writer.answers, writer.decisions, writer.lost) == (40, 160, 0)
-    assert len(decisions(tmp_path)) == 160
-    assert problems(tmp_path) == []
-
-
-def test_files_of_other_tools_may_be_beside_them(tmp_path: Path) -> None:
+def test_a_file_that_exists_is_not_changed(tmp_path: Path) -> None:
     write(tmp_path)
-    (tmp_path / "items.jsonl.gz").write_bytes(gzip.compress(b'{"title": "Rota"}\n'))
-    with (tmp_path / "pages.warc.gz").open("wb") as file:
-        warc = WARCWriter(file, gzip=True)
-        warc.write_record(warc.create_warcinfo_record("pages.warc.gz", {"software": "another"}))
-        head = StatusAndHeaders("200 OK", [], protocol="HTTP/1.1")
-        page = warc.create_warc_record(
-            f"{TOWN}/", "response", payload=BytesIO(b"<html>"), length=6, http_headers=head
-        )
-        warc.write_record(page)
-    assert problems(tmp_path) == []
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(FileExistsError):
+        write(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_runs_of_one_name_have_names_of_their_own(tmp_path: Path) -> None:
-    write(tmp_path)
-    write(tmp_path)
-    names = {path.name for path in tmp_path.iterdir()}
-    assert names == {
-        f"{run}-00001{suffix}"
-        for run in ("town-1", "town-1-2")
-        for suffix in (".warc.gz", ".decisions.jsonl.gz")
-    }
-    assert problems(tmp_path) == []
+def test_the_crawl_may_change_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    writer = Writer(Path("evidence"), "town-1", SETTINGS)
+    monkeypatch.chdir("/")
+    writer.put(answer(access()))
+    end(writer)
+    assert (writer.error, problems(tmp_path / "evidence")) == (None, [])
 
 
 class SlowDisk(Copy):
@@ -75,15 +53,16 @@ class SlowDisk(Copy):
 
     may_end = threading.Event()
 
-    def write(self, writer: object) -> None:
+    def packed(self) -> tuple[str, bytes]:
         assert self.may_end.wait(60)
+        return super().packed()
 
 
 def test_records_that_find_no_room_in_the_queue_are_lost_and_counted(tmp_path: Path) -> None:
     SlowDisk.may_end.clear()
     by = access()
     one = made(f"{TOWN}/a", by)
-    writer = Writer(tmp_path, "town-1", ABOUT, queue_max=100 * _size_of(one))
+    writer = Writer(tmp_path, "town-1", SETTINGS, queue_max=100 * _size_of(one))
     writer.put(SlowDisk(by.snapshot))
     for _ in range(200):
         writer.put(one)
@@ -96,14 +75,14 @@ def test_records_that_find_no_room_in_the_queue_are_lost_and_counted(tmp_path: P
 
 
 def test_a_record_larger_than_the_queue_is_written_if_nothing_waits(tmp_path: Path) -> None:
-    writer = Writer(tmp_path, "town-1", ABOUT, queue_max=10)
+    writer = Writer(tmp_path, "town-1", SETTINGS, queue_max=10)
     writer.put(answer(access()))
     end(writer)
     assert (writer.answers, writer.lost) == (1, 0)
 
 
 def test_a_body_that_is_judged_as_it_came_takes_room_once(tmp_path: Path) -> None:
-    writer = Writer(tmp_path, "town-1", ABOUT, queue_max=130_000)
+    writer = Writer(tmp_path, "town-1", SETTINGS, queue_max=130_000)
     response = Response(f"{TOWN}/robots.txt", body=bytes(20_000))
     for judged, is_behind in ((response.body, False), (bytes(20_000), True)):
         writer.put(Answer(TOWN, response, TIME, judged))
@@ -113,49 +92,46 @@ def test_a_body_that_is_judged_as_it_came_takes_room_once(tmp_path: Path) -> Non
 
 
 class NoDisk(Copy):
-    def write(self, writer: object) -> None:
+    def packed(self) -> tuple[str, bytes]:
         raise OSError(28, "No space left on device")
 
 
 def test_after_an_error_nothing_more_is_written_and_the_files_can_be_read(tmp_path: Path) -> None:
     by = access()
-    writer = Writer(tmp_path, "town-1", ABOUT)
+    writer = Writer(tmp_path, "town-1", SETTINGS)
     writer.put(answer(by))
+    writer._empty_queue()
+    writer.put(answer(by))  # its record is written, and its line is not
     writer.put(NoDisk(by.snapshot))
     for number in range(10):
         writer.put(made(f"{TOWN}/{number}", by))
     end(writer)
     assert str(writer.error) == "[Errno 28] No space left on device"
-    assert writer.lost == 11
+    assert (writer.answers, writer.decisions, writer.lost) == (1, 0, 12)
     assert [one.kind for one in answers(tmp_path)] == ["warcinfo", "response"]
-    assert [problem.text for problem in problems(tmp_path)] == ["ended without a closing line (killed?)"]
     audit = Audit(tmp_path.iterdir(), strict, heads=[writer.head])
-    assert len(list(audit.problems())) == 1  # the head is that of the line that was written last
+    [problem] = audit.problems()
+    assert problem.text == f"ended without a closing line (killed?); its head is {writer.head}"
 
 
-def test_a_member_that_was_written_in_part_is_removed(tmp_path: Path) -> None:
-    writer = Writer(tmp_path, "town-1", ABOUT)
-    file = writer._warc._file
-    size = writer._warc._complete
-    file.write(b"half a record")
-    writer._fail(OSError(28, "No space left on device"))
+@pytest.mark.parametrize("name", ["town-1.warc.gz", "town-1.decisions.jsonl.gz"])
+@pytest.mark.parametrize("instead", [b"", b"another file", None])
+def test_a_file_that_is_removed_or_replaced_is_an_error(
+    tmp_path: Path, name: str, instead: bytes | None
+) -> None:
+    writer = Writer(tmp_path, "town-1", SETTINGS)
+    (tmp_path / name).unlink()
+    if instead is not None:
+        (tmp_path / name).write_bytes(instead)
+    writer.put(answer(access()))
     end(writer)
-    assert files(tmp_path, ".warc.gz")[0].stat().st_size == size
-
-
-def test_a_file_of_another_process_is_not_changed(tmp_path: Path) -> None:
-    """It has the name that the next file of this run would have."""
-    foreign = tmp_path / "town-1-00002.warc.gz"
-    foreign.write_bytes(b"x" * 100_000)
-    writer = write(tmp_path, 40, file_max=2_000)
-    assert isinstance(writer.error, FileExistsError)
-    assert foreign.read_bytes() == b"x" * 100_000
-    foreign.unlink()
-    assert [one.kind for one in answers(tmp_path)].count("warcinfo") == 1
+    assert isinstance(writer.error, FileNotFoundError)
+    assert (writer.answers, writer.decisions, writer.lost) == (0, 0, 1)
+    assert instead is None or (tmp_path / name).read_bytes() == instead
 
 
 def test_the_queue_counts_the_length_of_urls(tmp_path: Path) -> None:
-    writer = Writer(tmp_path, "town-1", ABOUT, queue_max=10_000_000)
+    writer = Writer(tmp_path, "town-1", SETTINGS, queue_max=10_000_000)
     by = access()
     SlowDisk.may_end.clear()
     writer.put(SlowDisk(by.snapshot))
@@ -168,23 +144,34 @@ def test_the_queue_counts_the_length_of_urls(tmp_path: Path) -> None:
     end(writer)
 
 
-def test_a_run_ends_with_a_closing_line(tmp_path: Path) -> None:
+def test_each_block_has_the_digest_of_all_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first line is that of the settings, the last one has the numbers."""
+    monkeypatch.setattr(writer_module, "_MEMBER", 1_000)
     writer = write(tmp_path)
     (path,) = files(tmp_path, ".jsonl.gz")
-    first, *_, last = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
-    (warc,) = files(tmp_path, ".warc.gz")
-    assert json.loads(first) == {"seq": 0, "prev": 64 * "0", "opens": path.name}
-    closing = json.loads(last)
-    assert (closing["closes"], closing["seq"], closing["answers"], closing["lost"]) == ("town-1", 12, 3, 0)
-    assert closing["decisions"] == {"allowed": 6, "forbidden": 6}
-    data = warc.read_bytes()
-    assert closing["files"] == {warc.name: {"size": len(data), "sha256": sha256(data).hexdigest()}}
-    assert writer.head == sha256(last).hexdigest()
+    first, *blocks = members(path)
+    records = [
+        json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines() if b'"record"' in line
+    ]
+    assert [one["record"] for one in records] == [one.headers["WARC-Record-ID"] for one in answers(tmp_path)]
+    stored = members(tmp_path / "town-1.warc.gz")
+    assert [(one["length"], one["sha256"]) for one in records] == [
+        (len(member), sha256(member).hexdigest()) for member in stored
+    ]
+    assert len(blocks) > 3
+    before = first
+    for block in blocks:
+        line = json.loads(gzip.decompress(block).splitlines()[0])
+        assert (line["bytes"], line["sha256"]) == (len(before), sha256(before).hexdigest())
+        before += block
+    assert (line["closes"], line["answers"], line["lost"]) == ("town-1", 3, 0)
+    assert line["decisions"] == {"allowed": 6, "forbidden": 6}
+    assert writer.head == sha256(before).hexdigest()
 
 
 def test_lost_records_are_in_the_closing_line(tmp_path: Path) -> None:
     by = access()
-    writer = Writer(tmp_path, "town-1", ABOUT, queue_max=1)
+    writer = Writer(tmp_path, "town-1", SETTINGS, queue_max=1)
     writer.put(answer(by))
     for _ in range(3):
         writer.put(made(f"{TOWN}/", by))
@@ -197,7 +184,7 @@ def test_an_answer_with_many_headers_can_be_read_again(tmp_path: Path) -> None:
     by = access()
     headers = {"X-Large": "x" * 3_000_000, "X-Small": "1"}
     large = Response(TOWN.robots_url, body=by.snapshot.body, headers=headers)
-    writer = Writer(tmp_path, "town-1", ABOUT)
+    writer = Writer(tmp_path, "town-1", SETTINGS)
     writer.put(answer(by)._replace(response=large))
     end(writer)
     stored = answers(tmp_path)[1]

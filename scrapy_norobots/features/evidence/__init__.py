@@ -1,12 +1,9 @@
 """Evidence: what each robots.txt said when a page was requested, and what the crawl decided by it.
 
-`Evidence` puts records into a queue, and never waits. A thread (`writer`) writes them: the answers to
-requests for robots.txt as WARC records (`answers`), the decisions as lines of JSON (`decisions`), each of
-which names the digest of the one before (`chain`), in numbered files (`parts`). `judges` says what judged.
-`gzip_file`, `warc` and `line_reader` read them, `runs` knows which of them belong together, `judging` makes
-every decision of a run again, and `audit` checks that a run is whole. Imports run one way: fields, chain,
-parts <- answers, decisions <- writer <- recorder, and fields <- gzip_file <- warc <- index <- judging <-
-audit, which also import decisions, judges and runs.
+`Evidence` in `recorder` puts records into a queue, and never waits. A thread (`writer`) writes them: answers
+to requests for robots.txt as WARC records (`answers`), decisions as lines of JSON (`decisions`). `judging`
+makes every decision of a run again, and `audit` checks that a run is whole. `fields` has what all of them
+need to know about the files.
 """
 
 from __future__ import annotations

@@ -1,39 +1,35 @@
-"""The answers to requests for robots.txt, as records of a WARC 1.1 file (ISO 28500:2017).
+"""The answers to requests for robots.txt as records of a WARC 1.1 file (ISO 28500:2017), written and read.
 
 A `response` record holds an answer as Scrapy received it: the status, the headers, and the body with its
 Content-Encoding. A 304 that renews a copy is a `revisit`. A download without an answer is a `metadata`
 record. A copy from a store is a `response` with the date of its download; a store keeps some headers only.
 The record's fields `Norobots-Origin` and, where the body was judged, `Norobots-Body-Digest` link it with
 decisions. Whatever a URL or a header contains, it stays in its own line of the record, and a record is not
-larger than a body and `HEADERS_MAX`, so that it can be read again.
+larger than a body and `HEADERS_MAX`, so that `read_record` can read it in bounded memory.
 """
 
 from __future__ import annotations
 
+import gzip
 import re
-from collections.abc import Iterable, Mapping
+import socket
+import zlib
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from io import BytesIO
 from typing import Any, NamedTuple, TypeAlias
 
+import scrapy
 from scrapy.http import Response
+from warcio.archiveiterator import ArchiveIterator
+from warcio.recordloader import ArcWarcRecord
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from scrapy_norobots.features.evidence.fields import (
-    BODY_DIGEST,
-    FOLLOWED_BY,
-    HTTP_HEADERS_MAX,
-    ORIGIN,
-    REQUESTED,
-    SOURCE,
-    STORE,
-    date_of,
-    digest_of,
-    shortened,
-    uri_of,
-)
-from scrapy_norobots.load.body import ENCODING_HEADER
+from scrapy_norobots._version import __version__
+from scrapy_norobots.features.evidence import fields
+from scrapy_norobots.features.evidence.fields import date_of, digest_of, uri_of
+from scrapy_norobots.load.body import ENCODING_HEADER, decode
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 
@@ -51,12 +47,20 @@ _OTHER_NAMES = {
 
 _LINE_BREAK = re.compile(rb"[\r\n]+")
 
+# The fields that each record must have (WARC 1.1, 5.1).
+_MANDATORY = ("WARC-Record-ID", "Content-Length", "WARC-Date", "WARC-Type")
+
+
+class DamagedError(Exception):
+    """A file, or a record, cannot be read."""
+
 
 class Answer(NamedTuple):
     """An answer over the network.
 
     `judged` is the decoded body, if pages are judged by it; `renewed` is the copy that a 304 renews.
-    `requested` is the URL of the request. `followed_by` says what followed on an answer that decided nothing.
+    `requested` is the URL of the request. `followed_by` says what followed on an answer that decided nothing,
+    and `source` where it came from if not from the network.
     """
 
     origin: Origin
@@ -66,19 +70,19 @@ class Answer(NamedTuple):
     renewed: Snapshot | None = None
     requested: str = ""
     followed_by: str = ""
+    source: str = ""
 
-    def write(self, writer: WARCWriter) -> None:
-        """Write it as a `response`, or as a `revisit` if it renews a copy."""
+    def packed(self) -> tuple[str, bytes]:
+        """Return the identifier and the bytes of a `response`, or of a `revisit` if it renews a copy."""
         response = self.response
-        fields = _fields(self.origin, self.time, self.judged)
-        fields |= _requested(self.requested, response.url)
+        more = _more(self.origin, self.time, self.judged, self.requested, response.url, self.source)
         if self.followed_by:
-            fields[FOLLOWED_BY] = self.followed_by
+            more[fields.FOLLOWED_BY] = self.followed_by
         if response.ip_address is not None:
-            fields["WARC-IP-Address"] = str(response.ip_address)
+            more["WARC-IP-Address"] = str(response.ip_address)
         for flag, word in _CUT_OFF.items():
             if flag in response.flags:
-                fields["WARC-Truncated"] = word
+                more["WARC-Truncated"] = word
         headers = [
             (_OTHER_NAMES.get(name.lower(), name), value)
             for name, values in response.headers.items()
@@ -88,16 +92,15 @@ class Answer(NamedTuple):
         protocol = "HTTP/1.0" if response.protocol == "HTTP/1.0" else "HTTP/1.1"
         head = _Head(protocol, response.status, headers)
         if head.is_cut:
-            fields["WARC-Truncated"] = "length"
-        kind, body = "response", response.body
-        if self.renewed is not None:
-            kind, body = "revisit", b""
-            fields[BODY_DIGEST] = digest_of(self.renewed.body)
-            fields["WARC-Profile"] = _NOT_MODIFIED
-            # Replay tools look for a response there, not for another revisit.
-            fields["WARC-Refers-To-Target-URI"] = uri_of(self.renewed.url)
-            fields["WARC-Refers-To-Date"] = date_of(self.renewed.first_time or self.renewed.time)
-        _write(writer, kind, response.url, head, body, fields)
+            more["WARC-Truncated"] = "length"
+        if self.renewed is None:
+            return _packed("response", response.url, head, response.body, more)
+        more[fields.BODY_DIGEST] = digest_of(self.renewed.body)
+        more["WARC-Profile"] = _NOT_MODIFIED
+        # Replay tools look for a response there, not for another revisit.
+        more["WARC-Refers-To-Target-URI"] = uri_of(self.renewed.url)
+        more["WARC-Refers-To-Date"] = date_of(self.renewed.first_time or self.renewed.time)
+        return _packed("revisit", response.url, head, b"", more)
 
 
 class Copy(NamedTuple):
@@ -107,67 +110,70 @@ class Copy(NamedTuple):
     """
 
     snapshot: Snapshot
-    source: str = STORE
+    source: str = fields.STORE
     requested: str = ""
 
-    def write(self, writer: WARCWriter) -> None:
-        """Write it with the date of its download; without a status, as a `metadata` record of the error."""
+    def packed(self) -> tuple[str, bytes]:
+        """Return the identifier and the bytes of a `response`, or of a `metadata` record of the error."""
         snapshot = self.snapshot
-        judged = snapshot.body if snapshot.status is not None and 200 <= snapshot.status < 300 else None
-        fields = _fields(snapshot.origin, snapshot.time, judged)
-        fields |= _requested(self.requested, snapshot.url)
-        if self.source:
-            fields[SOURCE] = self.source
-        if snapshot.status is None:
-            text = " ".join(snapshot.error.split())
-            body = f"norobots-error: {text}\r\n".encode("utf-8", "backslashreplace")
-            _write(writer, "metadata", snapshot.url, None, body, fields)
-            return
-        headers = [
-            (name.encode("utf-8", "replace"), value.encode("latin-1", "replace"))
-            for name, value in snapshot.headers.items()
-        ]
-        head = _Head("HTTP/1.1", snapshot.status, headers)
-        _write(writer, "response", snapshot.url, head, snapshot.body, fields)
+        if snapshot.status is not None:
+            headers = {name: value.encode("latin-1", "replace") for name, value in snapshot.headers.items()}
+            response = Response(snapshot.url, snapshot.status, headers=headers, body=snapshot.body)
+            judged = snapshot.body if 200 <= snapshot.status < 300 else None
+            answer = Answer(snapshot.origin, response, snapshot.time, judged, source=self.source)
+            return answer.packed()
+        more = _more(snapshot.origin, snapshot.time, None, self.requested, snapshot.url, self.source)
+        text = " ".join(snapshot.error.split())
+        body = f"norobots-error: {text}\r\n".encode("utf-8", "backslashreplace")
+        return _packed("metadata", snapshot.url, None, body, more)
 
 
 AnswerRecord: TypeAlias = Answer | Copy
 
 
-def writer_of(file: Any) -> WARCWriter:
-    """Return a writer of records to a file."""
-    return _Writer(file, gzip=True, warc_version="1.1")
+def settings_record(name: str, settings: fields.Settings) -> tuple[str, bytes]:
+    """Return the identifier and the bytes of the `warcinfo` record, with which a WARC file begins."""
+    about = {
+        "software": f"scrapy-norobots {__version__} (Scrapy {scrapy.__version__})",
+        "format": "WARC File Format 1.1",
+        "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+        "hostname": socket.gethostname(),
+        "isPartOf": name.removesuffix(fields.WARC_SUFFIX),
+        # What readers of WARC files understand.
+        "robots": "ignore" if settings.dry_run else "obey",
+        fields.SETTINGS: settings.text,
+    }
+    return _written(lambda writer: writer.create_warcinfo_record(name, about))
 
 
-def begin(file: Any, name: str, about: Mapping[str, str]) -> None:
-    """Write the `warcinfo` record, with which a WARC file begins."""
-    writer = writer_of(file)
-    writer.write_record(writer.create_warcinfo_record(name, about))
-
-
-def _fields(origin: Origin, time: float, judged: bytes | None) -> dict[str, str]:
-    fields = {"WARC-Date": date_of(time), ORIGIN: uri_of(shortened(str(origin)))}
+def _more(
+    origin: Origin, time: float, judged: bytes | None, requested: str, answered: str, source: str
+) -> dict[str, str]:
+    """Return the fields of a record beside those that warcio makes."""
+    more = {"WARC-Date": date_of(time), fields.ORIGIN: uri_of(str(origin))}
     if judged is not None:
-        fields[BODY_DIGEST] = digest_of(judged)
-    return fields
+        more[fields.BODY_DIGEST] = digest_of(judged)
+    if requested and requested != answered:
+        more[fields.REQUESTED] = uri_of(requested)
+    if source:
+        more[fields.SOURCE] = source
+    return more
 
 
-def _requested(url: str, answered: str) -> dict[str, str]:
-    return {REQUESTED: uri_of(url)} if url and url != answered else {}
-
-
-def _write(
-    writer: WARCWriter, kind: str, url: str, head: _Head | None, body: bytes, fields: dict[str, str]
-) -> None:
-    record = writer.create_warc_record(
-        uri_of(url),
-        kind,
-        payload=BytesIO(body),
-        length=len(body),
-        http_headers=head,
-        warc_headers_dict=fields,
+def _packed(kind: str, url: str, head: _Head | None, body: bytes, more: dict[str, str]) -> tuple[str, bytes]:
+    payload = {"payload": BytesIO(body), "length": len(body), "http_headers": head}
+    return _written(
+        lambda writer: writer.create_warc_record(uri_of(url), kind, warc_headers_dict=more, **payload)
     )
+
+
+def _written(make: Callable[[WARCWriter], ArcWarcRecord]) -> tuple[str, bytes]:
+    """Return the identifier and the bytes of a record that a writer makes."""
+    file = BytesIO()
+    writer = _Writer(file, gzip=True, warc_version="1.1")
+    record = make(writer)
     writer.write_record(record)
+    return record.rec_headers.get_header("WARC-Record-ID"), file.getvalue()
 
 
 def _unfolded(field: bytes) -> bytes:
@@ -191,12 +197,67 @@ class _Head(StatusAndHeaders):  # type: ignore[misc]  # warcio has no types
     def __init__(self, protocol: str, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
         super().__init__(f"{status} {phrase}", [], protocol=protocol)
-        fields = [_unfolded(b": ".join(pair)) for pair in headers]
-        self.is_cut = sum(map(len, fields)) > HTTP_HEADERS_MAX
+        lines = [_unfolded(b": ".join(pair)) for pair in headers]
+        self.is_cut = sum(map(len, lines)) > fields.HTTP_HEADERS_MAX
         if self.is_cut:
-            fields = [field for field in fields if len(field) * len(fields) <= HTTP_HEADERS_MAX]
-        self._raw = b"\r\n".join([f"{protocol} {status} {phrase}".encode(), *fields, b"", b""])
+            lines = [line for line in lines if len(line) * len(lines) <= fields.HTTP_HEADERS_MAX]
+        self._raw = b"\r\n".join([f"{protocol} {status} {phrase}".encode(), *lines, b"", b""])
 
     def compute_headers_buffer(self, _filter: Any = None) -> None:
         """Set the bytes that warcio writes."""
         self.headers_buff = self._raw
+
+
+class Stored(NamedTuple):
+    """What an audit needs of one WARC record.
+
+    `fields` are its WARC fields, and `about` is what a `warcinfo` record says. `status` is None if it has no
+    answer. `body` is the file by which pages are judged, if the record has it.
+    """
+
+    fields: Mapping[str, str]
+    about: Mapping[str, str]
+    status: int | None = None
+    body: bytes | None = None
+
+
+def read_record(member: bytes, body_max: int) -> Stored:
+    """Read the WARC record of a gzip member, whose body has at most `body_max` bytes after decompression.
+
+    Raises `DamagedError`, with the reason, if it is none or contradicts itself.
+    """
+    size_max = body_max + fields.HEADERS_MAX
+    try:
+        data = gzip.GzipFile(fileobj=BytesIO(member)).read(size_max + 1)
+    except (OSError, EOFError, zlib.error) as exc:
+        raise DamagedError(f"its record cannot be unpacked ({exc})") from exc
+    if len(data) > size_max:
+        problem = f"its record has more than {size_max:,} bytes"
+        raise DamagedError(f"{problem}; if that is right, set NOROBOTS_MAXSIZE as in the crawl")
+    if not data.startswith(b"WARC/"):  # warcio would unpack it once more, however large it is then
+        raise DamagedError("it is not a WARC record")
+    try:
+        record = next(iter(ArchiveIterator(BytesIO(data))))
+        return _stored(record, record.raw_stream.read(), body_max)
+    except Exception as exc:  # warcio may raise anything for what is not a record
+        raise DamagedError(f"its record cannot be read: {exc or type(exc).__name__}") from exc
+
+
+def _stored(record: ArcWarcRecord, body: bytes, body_max: int) -> Stored:
+    stated, http = dict(record.rec_headers.headers), record.http_headers
+    missing = [name for name in _MANDATORY if name not in stated]
+    if missing:
+        raise ValueError(f"it has no {', '.join(missing)}")
+    if record.rec_type == "warcinfo":
+        return Stored(stated, dict(line.partition(": ")[::2] for line in body.decode().splitlines()))
+    digest, status = stated.get(fields.BODY_DIGEST), None if http is None else int(http.get_statuscode())
+    if digest is None or record.rec_type != "response":
+        return Stored(stated, {}, status)
+    if status is None or not 200 <= status < 300:
+        raise ValueError(f"it has a {fields.BODY_DIGEST}, but its status is {status}")
+    if fields.SOURCE not in stated:  # bodies from a store are decoded already
+        encodings = ",".join(value for name, value in http.headers if name.lower() == "content-encoding")
+        body = decode(body, encodings, body_max)
+    if digest_of(body) != digest:
+        raise ValueError(f"its body has the digest {digest_of(body)}, not {digest}")
+    return Stored(stated, {}, status, body)

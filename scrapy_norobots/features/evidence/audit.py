@@ -1,38 +1,38 @@
 """`Audit`: checks that evidence is whole, and makes every decision of a crawl again.
 
-Each run is read on its own. Its WARC files come first: each record must have the digests that it states, and
-a URL that its origin or a stored redirect leads to. Then come the lines of its decisions: each must be the
-next one of the chain, and what `Judging` makes of it again. At last the closing line must agree with all
-files of the run. What was never written, or was written anew as a whole, cannot be noticed, unless the head
-of the run was kept elsewhere.
+The lines of a run are read once, in their order, each in bounded memory. A record line leads to the next
+record of the WARC file, a decision is made again by the answers before it, and a seal must have the digest of
+the file so far. Each line must be, byte by byte, the one that this leads to. Whoever changes evidence can
+compute all digests anew, unless the head of the run was kept elsewhere.
 """
 
 from __future__ import annotations
 
+import gzip
+import json
+import os
+import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from scrapy_norobots.features.evidence import fields
-from scrapy_norobots.features.evidence.chain import CLOSES, OPENS, ChainReader
-from scrapy_norobots.features.evidence.decisions import origin_of
-from scrapy_norobots.features.evidence.gzip_file import DamagedError, GzipFile
-from scrapy_norobots.features.evidence.index import Index, Outcome
-from scrapy_norobots.features.evidence.judging import Judging, MismatchError, Readings
-from scrapy_norobots.features.evidence.line_reader import LineReader, check_closing_line, check_opening_line
-from scrapy_norobots.features.evidence.runs import RunFiles, Settings, runs_of
-from scrapy_norobots.features.evidence.warc import Stored, as_requested, read_record
-
-# By how much a clock may be set back during a crawl, in seconds: NTP makes no larger step by itself.
-_STEP_MAX = 1_000
+from scrapy_norobots.features.evidence.answers import DamagedError, read_record
+from scrapy_norobots.features.evidence.judging import Judging, MismatchError, Readings, UnjudgedError
 
 # More bytes than the largest robots.txt has, if the settings do not say otherwise (NOROBOTS_MAXSIZE).
 _BODY_MAX = 2 * 1024 * 1024
 
+# After so many lines that cannot be read, a file is not read any further.
+_UNREADABLE_MAX = 100
 
-_ORIGIN, _POLICY = (f"\n{name.lower()}:".encode() for name in (fields.ORIGIN, fields.POLICY))
+# How many bytes are read at a time to compute a digest, and of a WARC file to see whose it is.
+_CHUNK = 64 * 1024
+
+# How many characters of a mistyped head may be wrong: of a head of another run, about 60 are.
+_SLIPS = 8
 
 
 class Problem(NamedTuple):
@@ -60,10 +60,10 @@ class Audit:
         heads: Collection[str] = (),
         body_max: int = _BODY_MAX,
     ) -> None:
-        """`heads` are heads of runs that were kept elsewhere."""
-        self._files = list(files)
-        self._readings = readings
-        self._on_read = on_read
+        """`heads` are heads of runs that were kept elsewhere; `on_read` gets how many bytes were read."""
+        self._files = sorted(files)
+        self.readings = readings
+        self.on_read = on_read
         self._heads = heads
         self.body_max = body_max
         self.answers = self.not_judged = self.cut_off = self.dry_run = 0
@@ -72,301 +72,231 @@ class Audit:
 
     def problems(self) -> Iterator[Problem]:
         """Read all files, and yield what is wrong."""
-        runs, others = runs_of(self._files)
-        found = set()
-        for path in others:
-            if path.name.endswith(fields.DECISIONS_SUFFIX) or self._is_ours(path):
-                yield Problem(path.name, "its name is not that of a file of evidence", is_readable=False)
-        for files in runs:
-            if files.decisions or any(map(self._is_ours, files.answers.values())):
-                run = _Run(self, files)
-                with closing(run.index):
-                    yield from run.problems()
-                found.add(run.chain.head)
-        if not self.answers and not self.verdicts:
-            yield Problem("evidence", "no answer and no decision is stored", is_readable=False)
+        runs: dict[str, dict[str, Path]] = {}
+        heads: dict[str, str] = {}  # the runs by their heads
+        for path in self._files:
+            is_warc = path.name.endswith(fields.WARC_SUFFIX)
+            suffix = fields.WARC_SUFFIX if is_warc else fields.DECISIONS_SUFFIX
+            files = runs.setdefault(path.name.removesuffix(suffix), {})
+            if files.setdefault(suffix, path) != path:
+                text = "there are two files of this name; audit their folders apart"
+                yield Problem(path.name, text, is_readable=False)
+        is_empty = True
+        for name, files in runs.items():
+            decisions, warc = files.get(fields.DECISIONS_SUFFIX), files.get(fields.WARC_SUFFIX)
+            if decisions is None and warc is not None and not _is_ours(warc):
+                continue
+            is_empty = False
+            if decisions is None or warc is None:
+                missing = fields.DECISIONS_SUFFIX if decisions is None else fields.WARC_SUFFIX
+                yield Problem(name + missing, "is missing", is_readable=False)
+                continue
+            try:
+                with decisions.open("rb") as file, decisions.open("rb") as again, warc.open("rb") as answers:
+                    lines = _Lines(file, again, self.on_read)
+                    yield from _Run(self, name, lines, answers).problems()
+                    heads[lines.digest()] = name
+            except OSError as exc:
+                yield Problem(name, f"cannot be read: {exc}", is_readable=False)
+        if is_empty:
+            yield Problem("evidence", "no evidence is stored", is_readable=False)
         for head in self._heads:
-            if head not in found:
-                yield Problem(f"head {head}", "no run ends with it: the evidence of its crawl was changed")
+            if head not in heads:
+                yield Problem(f"head {head}", _about_head(head, heads))
 
-    def _is_ours(self, path: Path) -> bool:
-        """Return whether a WARC file has a record of this package. A damaged one may be ours."""
-        begin, is_empty = b"", True
+
+def _about_head(head: str, heads: Mapping[str, str]) -> str:
+    """Return in words what is known about a head that no run has."""
+    for other, run in heads.items():
+        wrong = sum(map(str.__ne__, head, other))
+        if wrong <= _SLIPS:
+            return f"is mistyped: the head of {run} is {other}"
+    return (
+        "is not the head of a run here: it is that of another crawl, it is mistyped, or the evidence of its "
+        "crawl was changed"
+    )
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether a WARC file begins with the settings of a crawl. A damaged one may do so."""
+    try:
+        with gzip.open(path) as file:
+            begin = file.read(_CHUNK)
+    except (OSError, EOFError, zlib.error):
+        return True
+    return not begin or f"\n{fields.SETTINGS}:".encode() in begin
+
+
+class _Lines:
+    """The lines of a decisions file, in bounded memory. `is_cut_off` says whether it ends inside a member."""
+
+    def __init__(self, file: BinaryIO, again: BinaryIO, on_read: Callable[[int], object]) -> None:
+        """`again` is the file once more, to compute its digest up to the place that a seal names."""
+        self.name = Path(file.name).name
+        self._file = file
+        self._again = again
+        self._on_read = on_read
+        self._hash = sha256()
+        self.is_cut_off = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the lines with their line feeds; raise `DamagedError` for what is not a line."""
+        unpacked = gzip.GzipFile(mode="rb", fileobj=self)  # type: ignore[call-overload]  # it is only read
         try:
-            for _, data, is_last in GzipFile(path).chunks():
-                if len(begin) < fields.HEADERS_MAX:
-                    begin += data
-                if is_last:
-                    head, _, block = begin.lower().partition(b"\r\n\r\n")
-                    is_info = b"\nwarc-type: warcinfo" in head and _POLICY in b"\n" + block
-                    if is_info or _ORIGIN in head:
-                        return True
-                    begin, is_empty = b"", False
-        except DamagedError:
-            return True
-        return is_empty
+            while line := unpacked.readline(fields.LINE_MAX):
+                if not line.endswith(b"\n"):
+                    raise DamagedError(
+                        f"has a line without an end, or of more than {fields.LINE_MAX:,} bytes"
+                    )
+                yield line
+        except EOFError:
+            self.is_cut_off = True
+        except (OSError, zlib.error) as exc:
+            raise DamagedError(f"is damaged near byte {self._file.tell():,} ({exc})") from exc
 
-    def open(self, path: Path) -> GzipFile:
-        """Return a file that is read, with its progress."""
-        return GzipFile(path, self._on_read)
+    def read(self, size: int, /) -> bytes:
+        """Read bytes of the file as it is, for `gzip`."""
+        data = self._file.read(size)
+        self._on_read(len(data))
+        return data
 
-    def judging(self, settings: Settings, index: Index) -> Judging:
-        """Return what makes the decisions of a run again."""
-        return Judging(settings, index, self._readings)
+    def digest(self, size: int | None = None) -> str:
+        """Return the SHA-256 of the first bytes of the file, of more at each call, or of the whole file."""
+        end = os.fstat(self._again.fileno()).st_size if size is None else size
+        if end < self._again.tell():
+            raise ValueError("seals are not in their order")
+        while chunk := self._again.read(min(_CHUNK, end - self._again.tell())):
+            self._hash.update(chunk)
+        return self._hash.hexdigest()
 
 
 class _Run:
     """The audit of one run."""
 
-    def __init__(self, audit: Audit, files: RunFiles) -> None:
+    def __init__(self, audit: Audit, name: str, lines: _Lines, warc: BinaryIO) -> None:
         self._audit = audit
-        self._files = files
-        self.index = Index(audit.body_max)
-        self.chain = ChainReader()
-        self._lines = LineReader()
-        self._settings: Settings | None = None
+        self._name = name
+        self._lines = lines
+        self._warc = warc
         self._judging: Judging | None = None
-        self._answers = 0
+        self._answers = self._lost = self._unreadable = 0
         self._verdicts: Counter[str] = Counter()
-        self._closing: Mapping[str, Any] | None = None
-        self._read: dict[str, tuple[int, str]] = {}  # sizes and digests of files, by name
-        # The places of files that were not read, by origin, until the record of an error explains why.
-        self._unread: dict[str, str] = {}
-        # When the crawl began at the earliest, and the last time in its records.
-        self._earliest = self._latest = ""
+        self._is_closed = False
 
     def problems(self) -> Iterator[Problem]:
         """Read the files of the run, and yield what is wrong."""
-        files = self._files
-        for path in files.repeated:
-            yield Problem(
-                path.name, "there are two files of this name; audit their folders apart", is_readable=False
-            )
-        for name in files.missing():
-            yield Problem(name, "is missing")
-        for parts, read in ((files.answers, self._read_answers), (files.decisions, self._read_decisions)):
-            for number in sorted(parts):
-                path = parts[number]
-                file = self._audit.open(path)
-                try:
-                    yield from read(path, file, number)
-                except DamagedError as exc:
-                    yield Problem(path.name, str(exc), is_readable=False)
-                self._audit.cut_off += file.is_cut_off
-                self._read[path.name] = file.size, file.digest
-        for place in self._unread.values():
-            yield Problem(place, f"has neither a {fields.BODY_DIGEST} nor an error that explains this")
-        if not files.decisions:
-            yield Problem(files.name, "its decisions are missing: no file ends in " + fields.DECISIONS_SUFFIX)
-        elif self._closing is None:
-            yield Problem(files.name, "ended without a closing line (killed?)")
-        else:
-            yield from self._check_closing(self._closing)
-        if self._judging is not None:
-            self._audit.not_judged += self._judging.not_judged
-
-    # Answers
-
-    def _read_answers(self, path: Path, file: GzipFile, number: int) -> Iterator[Problem]:
-        is_first = True
-        for offset, data in file.members(self._audit.body_max + fields.HEADERS_MAX):
-            stored = read_record(data, self._audit.body_max)
-            place = f"{path.name}: byte {offset}"
-            if stored.problem:
-                yield Problem(place, f"{stored.url or stored.kind}: {stored.problem}")
-            if stored.record_id and not self.index.add_id(stored.record_id):
-                yield Problem(place, "has the WARC-Record-ID of another record")
-            if stored.kind == "warcinfo":
-                yield from self._add_settings(path, stored, number, is_first=is_first)
-            elif is_first:
-                yield Problem(path.name, "does not begin with a warcinfo record", is_readable=False)
-            is_first = False
-            if stored.origin:
-                self._answers += 1
-                self._audit.answers += 1
-                if not stored.problem:
-                    found = self._add(stored, offset, path)
-                    yield from (Problem(place, f"{stored.url}: {text}") for text in found)
-            elif stored.kind != "warcinfo":
-                yield Problem(place, f"{stored.url or stored.kind}: it has no {fields.ORIGIN}")
-
-    def _add_settings(self, path: Path, stored: Stored, number: int, *, is_first: bool) -> Iterator[Problem]:
-        about = stored.about
         try:
-            settings, began = Settings.of(about), fields.time_of(stored.date)
-        except ValueError:
-            text = "its warcinfo record does not state the crawl's settings"
-            yield Problem(path.name, text, is_readable=False)
-            return
-        if not is_first:
-            yield Problem(path.name, "has a second warcinfo record")
-        if stored.url != path.name:
-            yield Problem(path.name, f"is of the file {stored.url!r} (warcinfo)")
-        robots = "ignore" if settings.dry_run else "obey"
-        if about.get(fields.ROBOTS, robots) != robots:
-            yield Problem(path.name, f"contradicts its {fields.DRY_RUN}: robots is {about[fields.ROBOTS]!r}")
-        if about.get(fields.RUN) != self._files.name:
-            yield Problem(path.name, f"is of the run {about.get(fields.RUN)!r} (warcinfo)")
-        if self._settings is None:
-            self._settings = settings
-            self._judging = self._audit.judging(settings, self.index)
-            self._earliest = fields.date_of(began - _STEP_MAX)
-            self._audit.has_allowed &= settings.has_allowed
-        elif settings != self._settings:
-            yield Problem(path.name, "states other settings than the first file of its run (warcinfo)")
-        before = self._files.answers.get(number - 1)
-        if is_first and before is not None:
-            expected = f"{before.name} sha256:{self._read[before.name][1]}", str(self._answers)
-            if (about.get(fields.PREVIOUS_FILE), about.get(fields.ANSWERS_BEFORE)) != expected:
-                yield Problem(path.name, f"does not follow on {before.name}, which was changed (warcinfo)")
+            yield from self._read_lines()
+            yield from self._ending()
+        except DamagedError as exc:
+            yield Problem(self._lines.name, str(exc), is_readable=False)
+        finally:
+            self._audit.cut_off += self._lines.is_cut_off
+            if self._judging is not None:
+                self._audit.not_judged += self._judging.not_judged
+                self._judging.close()
 
-    def _add(self, stored: Stored, offset: int, path: Path) -> Iterator[str]:
-        """Add an answer to the index, and yield what is wrong with its place among the others."""
-        origin, date = stored.origin, stored.date
-        if stored.leads_to:
-            self.index.add_target(origin, stored.leads_to)
-        yield from self._misplaced_answer(stored)
-        if stored.body is not None and stored.digest is not None:
-            self.index.add_body(stored.digest, stored.body, path, offset)
-            self.index.add_file(origin, stored.url, date, stored.digest)
-        if stored.kind == "metadata":
-            self._unread.pop(origin, None)
-        if stored.is_unread:
-            self._unread[origin] = f"{path.name}: byte {offset}"
-        if stored.is_unread or stored.followed_by:
-            return
-        # A revisit has the digest of the file that it renews, and a file is one whatever its 2xx status.
-        outcome = Outcome(None if stored.digest is not None else stored.status, stored.digest)
-        known = self.index.outcome(origin, date)
-        if known is None or known == outcome:
-            self.index.add_outcome(origin, date, outcome)
-        elif stored.kind == "metadata" and known.digest is not None and self._cannot_be_read(known.digest):
-            self.index.add_outcome(origin, date, outcome)  # a parser of the crawl has failed on the file
-        else:
-            yield f"contradicts another record of {origin} at {date}"
+    def _read_lines(self) -> Iterator[Problem]:
+        for number, line in enumerate(self._lines, 1):
+            for problem in self._read_line(line, f"{self._lines.name}: line {number}"):
+                self._unreadable += not problem.is_readable
+                yield problem
+            if self._judging is None:
+                raise DamagedError("does not begin with the record of its crawl's settings")
+            if self._unreadable >= _UNREADABLE_MAX:
+                raise DamagedError(f"{_UNREADABLE_MAX} lines cannot be read; the rest was not read")
 
-    def _misplaced_answer(self, stored: Stored) -> Iterator[str]:
-        """Yield what is wrong with the URL, the date or the file of an answer."""
-        origin, url, date, digest = stored.origin, stored.requested, stored.date, stored.digest
-        if not stored.source:  # neither the redirects that led to a copy from a store nor its clock are known
-            # A download handler may change the URL, but not lead to another site.
-            is_moved = stored.url != url and origin_of(stored.url) != origin_of(url)
-            for one in (url, stored.url) if is_moved else (url,):
-                if not self._leads_there(origin, one):
-                    yield f"its origin is {origin}, and no stored redirect leads from there to {one}"
-            if date < self._earliest:
-                yield f"its WARC-Date {date} is before the crawl began"
-            self._latest = max(self._latest, date)
-        if digest and stored.kind == "revisit" and not self.index.is_file(origin, *stored.renews, digest):
-            named = " of ".join(stored.renews)
-            yield f"no record of {origin} before it has the file that it renews ({named})"
+    def _ending(self) -> Iterator[Problem]:
+        """Yield what is wrong with the end of the run."""
+        rest = os.fstat(self._warc.fileno()).st_size - self._warc.tell()
+        unknown = f"{rest:,} bytes of {Path(self._warc.name).name} are after its last record that has a line"
+        if not self._is_closed:
+            text = f"ended without a closing line (killed?); its head is {self._lines.digest()}"
+            yield Problem(self._name, f"{text}; {unknown}" if rest else text)
+        elif rest or self._lines.is_cut_off:
+            yield Problem(self._name, unknown if rest else "is cut off after its closing line")
+        if self._lost:
+            text = f"{self._lost:,} records were lost, because the disk was too slow"
+            yield Problem(f"{self._name}: closing line", text)
 
-    def _leads_there(self, origin: str, url: str) -> bool:
-        return url == f"{origin}/robots.txt" or self.index.is_target(origin, as_requested(url))
-
-    def _cannot_be_read(self, digest: str) -> bool:
-        body = self.index.body(digest)
-        if body is None or self._judging is None:
-            return False
+    def _read_line(self, line: bytes, place: str) -> Iterator[Problem]:
+        about = ""
         try:
-            return not self._judging.can_read(body)
-        except LookupError:
-            return True  # each decision by this parser is a problem
-
-    # Decisions
-
-    def _read_decisions(self, path: Path, file: GzipFile, _: int) -> Iterator[Problem]:
-        if self._judging is None:
-            text = "no warcinfo record states the settings of its crawl"
-            yield Problem(path.name, text, is_readable=False)
-        row = 0
-        for row, line in enumerate(file.lines(), 1):
-            for text, is_readable in self._read_line(line, path.name if row == 1 else None):
-                yield Problem(f"{path.name}: line {row}", text, is_readable)
-        if file.is_cut_off and self._closing is not None:
-            yield Problem(path.name, "has something after its closing line")
-        if not row and not file.is_cut_off:
-            yield Problem(path.name, "has no opening line")
-
-    def _read_line(self, line: bytes, name: str | None) -> Iterator[tuple[str, bool]]:
-        """Yield what is wrong with a line, and whether it can be read.
-
-        `name` is that of the file that begins with the line; None if no file does.
-        """
-        try:
-            facts, end = self._lines.read(line)
-            problem = self.chain.problem(line, facts)
-            if problem:
-                yield problem, True
-            elif self._closing is not None:
-                yield "follows the closing line", True
-            if facts.get(OPENS) != name:
-                what = (
-                    "an opening line within a file" if name is None else "not the opening line of this file"
-                )
-                yield f"is {what}", True
-            if CLOSES in facts:
-                self._closing = facts
-            elif OPENS in facts:
-                check_opening_line(facts)
+            facts = json.loads(line.decode())
+            if self._is_closed:
+                yield Problem(place, "follows the closing line")
+            if "record" in facts:
+                yield from (Problem(place, text) for text in self._record(line, facts))
+            elif "bytes" in facts:
+                self._seal(line, facts)
             else:
-                self._add_decision(facts, end)
+                about = f"{facts['url']}: "
+                self._decision(line, facts)
         except MismatchError as exc:
-            yield f"{facts['url']}: {exc}", True
-        except LookupError as exc:
-            yield f"cannot be judged: {exc}", False
-        except (ValueError, TypeError, AttributeError, RecursionError) as exc:
-            yield f"not a decision ({type(exc).__name__}: {exc})", False
+            yield Problem(place, f"{about}{exc}")
+        except UnjudgedError as exc:
+            yield Problem(place, f"{about}cannot be judged: {exc}", is_readable=False)
+        except (LookupError, ValueError, TypeError, AttributeError, RecursionError, OverflowError) as exc:
+            yield Problem(place, f"not a line of evidence ({type(exc).__name__}: {exc})", is_readable=False)
 
-    def _add_decision(self, facts: Mapping[str, Any], end: str) -> None:
-        verdict = str(facts.get("verdict"))
+    def _decision(self, line: bytes, facts: Mapping[str, Any]) -> None:
+        verdict = facts["verdict"]
+        if verdict not in fields.VERDICTS:
+            raise ValueError(f"verdict is {verdict!r}")
         self._verdicts[verdict] += 1
         self._audit.verdicts[verdict] += 1
         self._audit.dry_run += facts.get("dry_run") is True
         if self._judging is not None:
-            self._judging.check(facts, end)
-            when = facts["time"]
-            self._latest = max(self._latest, when)
-            if when < self._earliest:
-                raise MismatchError(f"made at {when}, before the crawl began")
+            self._judging.check(line, facts)
 
-    # The end
-
-    def _check_closing(self, facts: Mapping[str, Any]) -> Iterator[Problem]:
-        """Compare the closing line with what was read."""
-        place = f"{self._files.name}: closing line"
+    def _record(self, line: bytes, facts: Mapping[str, Any]) -> Iterator[str]:
+        """Read the next record of the WARC file, and yield what is wrong with it."""
+        place, length = f"{Path(self._warc.name).name}: byte {self._warc.tell():,}", facts["length"]
+        # What cannot be compressed becomes a little larger.
+        if type(length) is not int or not 0 < length <= 2 * (self._audit.body_max + fields.HEADERS_MAX):
+            raise ValueError(f"length is {length!r}; if that is right, set NOROBOTS_MAXSIZE as in the crawl")
+        member = self._warc.read(length)
+        self._audit.on_read(len(member))
+        if fields.record_line(facts["record"], member) != line:
+            yield f"{place}: the record was changed or removed, or this line was changed (sha256)"
         try:
-            check_closing_line(facts)
-        except (TypeError, ValueError) as exc:
-            yield Problem(place, f"is damaged ({type(exc).__name__}: {exc})", is_readable=False)
+            stored = read_record(member, self._audit.body_max)
+        except DamagedError as exc:
+            yield f"{place}: {exc}"
             return
-        sums = {name: (one["size"], one["sha256"]) for name, one in facts["files"].items()}
-        closes, decisions, answers, lost = (facts[name] for name in (CLOSES, "decisions", "answers", "lost"))
-        if self._latest > fields.date_of(fields.time_of(facts["time"]) + _STEP_MAX):
-            yield Problem(place, f"was written at {facts['time']}, before what is of {self._latest}")
-        if closes != self._files.name:
-            yield Problem(place, f"is of the run {closes!r}")
-        if decisions != self._verdicts:
-            yield Problem(
-                place, f"counts the decisions {_counts(decisions)}; there are {_counts(self._verdicts)}"
+        if stored.fields["WARC-Record-ID"] != facts["record"]:
+            yield f"{place}: its WARC-Record-ID is not {facts['record']!r}"
+        if fields.ORIGIN in stored.fields:
+            self._answers += 1
+            self._audit.answers += 1
+        if self._judging is None:
+            yield from self._begin(stored.about.get(fields.SETTINGS, ""), stored.fields.get("WARC-Filename"))
+        elif fields.ORIGIN in stored.fields:
+            self._judging.add(stored)
+
+    def _begin(self, text: str, name: str | None) -> Iterator[str]:
+        """Read the settings of the crawl."""
+        try:
+            settings = fields.Settings.of(text)
+        except (TypeError, ValueError) as exc:
+            raise DamagedError(f"its WARC file does not state the crawl's settings ({exc})") from exc
+        self._judging = Judging(settings, self._audit.readings)
+        self._audit.has_allowed &= settings.allowed
+        if name != Path(self._warc.name).name:
+            yield f"the WARC file was renamed: its name was {name!r}"
+
+    def _seal(self, line: bytes, facts: Mapping[str, Any]) -> None:
+        """Check a seal, or the closing line, which has the numbers of the run too."""
+        size, lost = facts["bytes"], facts.get("lost", 0)
+        if type(size) is not int or type(lost) is not int or lost < 0:
+            raise ValueError(f"bytes is {size!r}, and lost is {lost!r}")
+        again = fields.seal_line(size, self._lines.digest(size))
+        if "closes" in facts:
+            self._is_closed, self._lost = True, lost
+            time, counts = (
+                fields.date_of(fields.time_of(facts["time"])),
+                (self._verdicts, self._answers, lost),
             )
-        if answers != self._answers:
-            yield Problem(place, f"counts {answers!r} answers; there are {self._answers}")
-        if lost:
-            yield Problem(place, f"{lost!r} records were lost, because the disk was too slow")
-        yield from self._check_sums(sums)
-
-    def _check_sums(self, sums: Mapping[str, tuple[int, str]]) -> Iterator[Problem]:
-        """Compare the sizes and digests of files with those that were read."""
-        last = self._files.decisions[max(self._files.decisions)].name
-        for name in sorted({*sums, *self._read} - {last}):
-            if name not in self._read:
-                yield Problem(name, "is missing (closing line)")
-            elif name not in sums:
-                yield Problem(name, "is not in the closing line of its run")
-            elif sums[name] != self._read[name]:
-                yield Problem(name, "was changed: its size or digest is not that in the closing line")
-
-
-def _counts(verdicts: Mapping[Any, Any]) -> str:
-    return ", ".join(f"{name}: {count}" for name, count in sorted(verdicts.items(), key=str)) or "none"
+            again = fields.closing_line(self._name, time, *counts, again)
+        if again != line:
+            raise MismatchError(f"is not the line that follows from what was read: {again.decode().strip()}")

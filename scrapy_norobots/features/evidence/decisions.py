@@ -1,23 +1,22 @@
-"""Decisions as JSON objects: whether a page could be requested, why, and by which file.
+"""Decisions as lines of JSON: whether a page could be requested, why, and by which file.
 
-`chain` makes lines of them. What the decisions of an origin share is encoded once.
+The crawl and the audit both make lines with `DecisionLines`: a decision that is made again from the stored
+answers must give the same line, byte by byte. What the decisions of an origin share is encoded once.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import NamedTuple
 
 from scrapy_norobots.features.evidence import fields
-from scrapy_norobots.features.evidence.fields import date_of, digest_of, digest_of_text, shortened
+from scrapy_norobots.features.evidence.fields import cut, date_of, digest_of
 from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.parser import StrictRobotParser, parser_names, statements_on, strict_reading
-from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
+from scrapy_norobots.standard import Decision, Reason, Verdict
 
-# How many ends of lines are remembered, and how long one may be, in characters.
-_REMEMBERED = 10_000
+# How long a judgement that is remembered may be, in characters.
 _LONGEST_REMEMBERED = 2_000
 
 
@@ -44,8 +43,8 @@ class Made(NamedTuple):
         return self.decision is None and (self.access is not None or self.exemption is not None)
 
 
-class Why(NamedTuple):
-    """A verdict and what it rests on, as a line states it."""
+class _Why(NamedTuple):
+    """A verdict and what it rests on."""
 
     verdict: str
     reason: str
@@ -54,141 +53,104 @@ class Why(NamedTuple):
     parser: str | None = None
     decided_for: str | None = None
 
-    def __str__(self) -> str:
-        by = f", by {self.parser}" if self.parser != StrictRobotParser.__name__ and self.parser else ""
-        by += f", for {self.decided_for!r}" if self.decided_for else ""
-        place = self.reason if self.line is None else f"line {self.line}, {self.rule!r}"
-        return f"{self.verdict} ({place}{by})"
-
-    def differs_from(self, other: Why) -> str:
-        """Return in words what differs from what is `other`, although both read the same."""
-        pairs = zip(self._fields, self, other, strict=True)
-        return ", ".join(f"{name} {one!r}, not {two!r}" for name, one, two in pairs if one != two)
-
-
-_OVERRIDDEN = Why(fields.OVERRIDDEN, fields.OVERRIDE)
-
 
 class DecisionLines:
-    """Makes JSON objects of decisions, in the thread that writes them. `verdicts` counts these."""
+    """Makes lines of decisions; so many judgements are `remembered`."""
 
-    def __init__(self, *, dry_run: bool) -> None:
-        self.verdicts: Counter[str] = Counter()
+    def __init__(self, *, dry_run: bool, remembered: int = 10_000) -> None:
         self._dry_run = dry_run
-        self._ends: dict[object, tuple[str, str]] = {}
+        self._remembered = remembered
+        self._judgements: dict[object, tuple[str, str]] = {}
 
-    def line(self, made: Made) -> bytes:
-        """Return the JSON object of a decision."""
-        url, decision = _without_credentials(made.url), made.decision
-        texts = {"url": url}
-        if made.requested != made.url:
-            texts["requested"] = _without_credentials(made.requested)
-        if decision is not None and decision.url != made.url:
+    def line(self, made: Made) -> tuple[str, bytes]:
+        """Return the verdict of a decision, and its line."""
+        url, access, decision = _without_credentials(made.url), made.access, made.decision
+        texts = {"requested": _without_credentials(made.requested)}
+        if decision is not None:
             texts["sent_as"] = _without_credentials(decision.url)
-        more = [f', "{name}": {_quoted(shortened(text))}' for name, text in texts.items() if name != "url"]
-        usage = None if made.access is None else statements_on(made.access.rules, made.url, made.robot)
+        more: dict[str, object] = {name: cut(text) for name, text in texts.items() if text != url}
+        usage = None if access is None else statements_on(access.rules, made.url, made.robot)
         if usage is not None:
-            more.append(f', "usage": {json.dumps(usage)}')
+            more["usage"] = usage
         if self._dry_run and decision is not None:
-            more.append(', "dry_run": true')
-        if cut := {name: digest_of_text(text) for name, text in texts.items() if len(text) > fields.TEXT_MAX}:
-            more.append(f', "shortened": {json.dumps(cut)}')
+            more["dry_run"] = True
+        if max(map(len, (url, _as_text(made.robot), *texts.values()))) > fields.TEXT_MAX:
+            more["cut"] = True
         # The clock may have been set back since the download, or that of another process may be ahead.
-        when = made.time if made.access is None else max(made.time, made.access.snapshot.time)
-        begin = f'{{"time": "{date_of(when)}", "url": {_quoted(shortened(url))}, '
-        verdict, end = self._end(made)
-        self.verdicts[verdict] += 1
-        return f"{begin}{end}{''.join(more)}}}".encode()
+        when = made.time if access is None else max(made.time, access.snapshot.time)
+        verdict, judgement = self._judgement(made)
+        end = f", {json.dumps(more)[1:]}" if more else "}"
+        return (
+            verdict,
+            f'{{"time": "{date_of(when)}", "url": {_quoted(cut(url))}, {judgement}{end}\n'.encode(),
+        )
 
-    def _end(self, made: Made) -> tuple[str, str]:
+    def _judgement(self, made: Made) -> tuple[str, str]:
         """Return the verdict, and what follows the URL; an origin has one file of each time."""
         access, decision = made.access, made.decision
+        why = None if decision is None else _why_dropped(decision)
         if access is None:
-            why = _without_file(made)
-            return why.verdict, _facts(why, made, origin_of(made.url) if decision is None else None)
-        reasons = None if decision is None else why_dropped(decision)
-        if reasons is None and may_be_robots_txt(made.url):
-            reasons = why_allowed(made.url, made.robot, access)
-        key = access.snapshot.origin, access.snapshot.time, access.rules is not None, made.robot, reasons
-        found = self._ends.get(key)
+            if made.exemption is not None:
+                why = _Why(Verdict.ALLOWED.value, made.exemption.name.lower())
+            why = why or _Why(fields.OVERRIDDEN, fields.OVERRIDE)
+            return why.verdict, _facts(why, made)
+        if why is None and _may_be_robots_txt(made.url):
+            why = _why_allowed(made.url, made.robot, access)
+        key = access.snapshot.origin, access.snapshot.time, access.rules is not None, made.robot, why
+        found = self._judgements.get(key)
         if found is None:
-            why = reasons or why_allowed(made.url, made.robot, access)
-            found = why.verdict, _facts(why, made, str(access.snapshot.origin))
-            if len(self._ends) >= _REMEMBERED:
-                self._ends.clear()
+            why = why or _why_allowed(made.url, made.robot, access)
+            found = why.verdict, _facts(why, made)
+            if len(self._judgements) >= self._remembered:
+                self._judgements.clear()
             if len(found[1]) <= _LONGEST_REMEMBERED:
-                self._ends[key] = found
+                self._judgements[key] = found
         return found
 
 
-def _facts(why: Why, made: Made, origin: str | None) -> str:
-    access, robot = made.access, made.robot
-    if isinstance(robot, bytes):
-        robot = robot.decode("utf-8", "surrogateescape")
+def _facts(why: _Why, made: Made) -> str:
+    access = made.access
     facts = {
         "verdict": why.verdict,
-        "robot": shortened(robot),
-        "origin": origin if origin is None else shortened(origin),
+        "robot": cut(_as_text(made.robot)),
+        "origin": None if access is None else cut(str(access.snapshot.origin)),
         "reason": why.reason,
         "line": why.line,
-        "rule": why.rule if why.rule is None else shortened(why.rule),
+        "rule": why.rule if why.rule is None else cut(why.rule),
         "robots_digest": None if access is None or access.rules is None else digest_of(access.snapshot.body),
         "robots_time": None if access is None else date_of(access.snapshot.time),
         "parser": why.parser,
     }
-    if why.decided_for is not None:
-        facts["decided_for"] = shortened(why.decided_for)
-    return json.dumps(facts)[1:-1]
+    more = {} if why.decided_for is None else {"decided_for": cut(why.decided_for)}
+    return json.dumps({**facts, **more})[1:-1]
 
 
-def verdict_of(decision: Decision) -> str:
-    """Return the verdict on a page: "allowed", "forbidden" by rules, or "unreachable" without any."""
-    if decision.allowed or decision.reason in (Reason.RULE, Reason.PARSER, Reason.STATEMENT):
-        return decision.verdict.value
-    return fields.UNREACHABLE
-
-
-def why_dropped(decision: Decision) -> Why:
-    """Return why a request is dropped."""
-    verdict = verdict_of(decision)
-    parser = None
-    if verdict != fields.UNREACHABLE:
-        parser = decision.parser or StrictRobotParser.__name__
+def _why_dropped(decision: Decision) -> _Why:
+    is_read = decision.allowed or decision.reason in (Reason.RULE, Reason.PARSER, Reason.STATEMENT)
+    verdict = decision.verdict.value if is_read else fields.UNREACHABLE
+    parser = decision.parser or StrictRobotParser.__name__ if is_read else None
     line, rule = decision.rule or (None, None)
-    return Why(verdict, decision.reason.name.lower(), line, rule, parser, decision.decided_for or None)
+    return _Why(verdict, decision.reason.name.lower(), line, rule, parser, decision.decided_for or None)
 
 
-def why_allowed(url: str, robot: str | bytes, access: Access) -> Why:
+def _why_allowed(url: str, robot: str | bytes, access: Access) -> _Why:
     """Return why a request passes. Users' parsers are not asked: they belong to the crawl's thread."""
     robots = strict_reading(access.rules)
-    if robots is None and access.rules is not None:
-        reason = Reason.PARSER
-    else:
+    reason = Reason.PARSER
+    if robots is not None or access.rules is None:
         reason = (access if robots is None else robots).decide(url, robot).reason
-    parser = fields.AND.join(parser_names(access.rules)) or None
-    return Why(Verdict.ALLOWED.value, reason.name.lower(), parser=parser)
+    return _Why(
+        Verdict.ALLOWED.value, reason.name.lower(), parser=", ".join(parser_names(access.rules)) or None
+    )
 
 
-def _without_file(made: Made) -> Why:
-    if made.decision is not None:
-        return why_dropped(made.decision)
-    if made.exemption is not None:
-        return Why(Verdict.ALLOWED.value, made.exemption.name.lower())
-    return _OVERRIDDEN
-
-
-def may_be_robots_txt(url: str) -> bool:
+def _may_be_robots_txt(url: str) -> bool:
     """Return whether the reason why a URL is allowed may be another one than that of other URLs (U7)."""
     return "robots.txt" in url or "%" in url or not url.isprintable()
 
 
-def origin_of(url: str) -> str | None:
-    """Return the origin of a URL as a decision without an answer states it."""
-    try:
-        origin = Origin.of(url)
-    except ValueError:
-        return None
-    return None if origin is None else str(origin)
+def _as_text(robot: str | bytes) -> str:
+    return robot.decode("utf-8", "surrogateescape") if isinstance(robot, bytes) else robot
 
 
 def _without_credentials(url: str) -> str:

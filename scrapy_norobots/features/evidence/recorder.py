@@ -7,7 +7,6 @@ does. If evidence cannot be written, one ERROR says so, and the crawl continues,
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
@@ -19,25 +18,24 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import scrapy
-from scrapy import signals
+from scrapy import Request, signals
 
-from scrapy_norobots._version import __version__
 from scrapy_norobots.events import Events, Load
-from scrapy_norobots.features.evidence import fields, judges
+from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.decisions import Made
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD, redirect_target
 from scrapy_norobots.placeholders import expand
+from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.rules.spellings import knows_aiohttp
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import CrawlLog
-from scrapy_norobots.settings import Section, error, setting
-from scrapy_norobots.standard import Origin
+from scrapy_norobots.settings import Config, Section, error, setting
+from scrapy_norobots.standard import Origin, Reason
+from scrapy_norobots.standard.decision import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from twisted.internet.defer import Deferred
@@ -47,8 +45,6 @@ if TYPE_CHECKING:
     from scrapy_norobots.question import Question
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.rules.snapshot import Snapshot
-    from scrapy_norobots.settings import Config
-    from scrapy_norobots.standard import Reason
 
 logger = logging.getLogger(__name__)
 
@@ -116,19 +112,14 @@ class Evidence:
         `start` is the start of the crawl, for the placeholder ``%(time)s``. Raises `ValueError`, which names
         the setting, if a placeholder is unknown or the files cannot be opened.
         """
-        config = self._crawl_config
         self._folder = expand("NOROBOTS_EVIDENCE", self._config.folder, self._crawler.spider, start)
         try:
             from scrapy_norobots.features.evidence import answers  # noqa: PLC0415  # an extra
             from scrapy_norobots.features.evidence.writer import Writer  # noqa: PLC0415  # imports that too
 
             self._answers = answers
-            self._writer = Writer(
-                Path(self._folder),
-                _run_name(self._crawler),
-                _about(config, self._config),
-                dry_run=config.dry_run,
-            )
+            settings = _settings(self._crawl_config, self._config)
+            self._writer = Writer(Path(self._folder), _run_name(self._crawler), settings)
         except ImportError as exc:
             problem = f"needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})"
             raise error("NOROBOTS_EVIDENCE", self._config.folder, problem) from exc
@@ -196,7 +187,7 @@ class Evidence:
                     logging.INFO,
                     "NOROBOTS_EVIDENCE: downloads of robots.txt wait until more evidence is written to %s, "
                     "because the disk is slow",
-                    self._folder,
+                    printable(self._folder),
                 )
             taken = writer.taken
             await compat.sleep(_PAUSE)
@@ -232,7 +223,7 @@ class Evidence:
         self._log(
             logging.ERROR,
             "NOROBOTS_EVIDENCE: evidence could not be written to %s: %s; %s",
-            self._folder,
+            printable(self._folder),
             self._writer.error
             or (
                 "it came after the end of the crawl"
@@ -262,7 +253,7 @@ class Evidence:
                 logging.INFO,
                 "The evidence of this crawl is in %s (decisions: %d, answers to requests for robots.txt: %d, "
                 "head: %s)",
-                self._folder,
+                printable(self._folder),
                 writer.decisions,
                 writer.answers,
                 writer.head,
@@ -278,29 +269,24 @@ def _run_name(crawler: Crawler) -> str:
     """Return the name of a run: no two processes of a fleet have the same at the same time."""
     parts = (
         str(getattr(crawler.spider, "name", "spider")),
-        datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ"),
+        datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S%fZ"),
         socket.gethostname(),
         str(os.getpid()),
     )
     return "-".join(re.sub(r"[^\w.]", "_", part) for part in parts)
 
 
-def _about(config: Config, evidence: EvidenceConfig) -> dict[str, str]:
-    """Return what a `warcinfo` record says about a crawl; the audit needs those of `fields.SETTINGS`."""
-    return {
-        "software": f"scrapy-norobots {__version__} (Scrapy {scrapy.__version__})",
-        "format": "WARC File Format 1.1",
-        "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
-        "hostname": socket.gethostname(),
-        fields.ROBOTS: "ignore" if config.dry_run else "obey",
-        fields.POLICY: json.dumps(dict(config.status_policy.table)),
-        fields.MULTIVALUE: str(config.multivalue),
-        fields.AIOHTTP: str(knows_aiohttp()),
-        fields.DRY_RUN: str(config.dry_run),
-        fields.PARSERS: json.dumps([judges.description(parser) for parser in judges.parsers_of(config)]),
-        fields.PYTHON: judges.python(),
-        fields.ALSO_ROBOTS: json.dumps(config.also_robots),
-        fields.PURPOSES: json.dumps(evidence.purposes if evidence.purposes or evidence.usage else None),
-        fields.ALLOWED: str(evidence.allowed),
-        fields.ROBOT: json.dumps(config.robot or None),
-    }
+def _settings(config: Config, evidence: EvidenceConfig) -> fields.Settings:
+    """Return what the decisions of a crawl depend on."""
+    return fields.Settings(
+        policy=dict(config.status_policy.table),
+        parsers=[fields.description(one) for one in (config.parser or StrictRobotParser, *config.also_obey)],
+        python=fields.python(),
+        multivalue=config.multivalue,
+        aiohttp=knows_aiohttp(),
+        dry_run=config.dry_run,
+        also_robots=list(config.also_robots),
+        purposes=list(evidence.purposes) if evidence.purposes or evidence.usage else None,
+        allowed=evidence.allowed,
+        robot=config.robot or None,
+    )

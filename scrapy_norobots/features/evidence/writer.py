@@ -2,40 +2,29 @@
 
 `put` appends to a queue. The thread empties it every half a second and flushes what it has written as
 complete gzip members, so that a killed process leaves files that can be read, and loses at most what is
-younger than a second. The queue is bounded by the memory that its records take. `is_behind` is true before
-it is full. If the disk is too slow for the crawl, records that find no room are lost and counted. After the
-first error nothing more is written. A run that was written to its end has a closing line.
+younger than a second. A record of the WARC file comes before its line, and its line before the decisions that
+depend on it. The queue is bounded by the memory that its records take. `is_behind` is true before it is full.
+If the disk is too slow for the crawl, records that find no room are lost and counted. After the first error
+nothing more is written. A run that was written to its end has a closing line.
 """
 
 from __future__ import annotations
 
 import gzip
+import os
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Mapping
-from itertools import count
+from collections import Counter, deque
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
-from scrapy_norobots.features.evidence import answers
-from scrapy_norobots.features.evidence.chain import CLOSES, OPENS, Chain
+from scrapy_norobots.features.evidence import answers, fields
 from scrapy_norobots.features.evidence.decisions import DecisionLines, Made
-from scrapy_norobots.features.evidence.fields import (
-    ANSWERS_BEFORE,
-    DECISIONS_SUFFIX,
-    PREVIOUS_FILE,
-    RUN,
-    WARC_SUFFIX,
-    date_of,
-)
-from scrapy_norobots.features.evidence.parts import Out, Part, Parts
 
 # How often the queue is emptied, in seconds.
 _PAUSE = 0.5
-
-# A file of more bytes is not written to any more; the next one is begun.
-FILE_MAX = 10**9
 
 # How many bytes the records that wait may take; and about how many a decision takes without its URLs, or an
 # answer without its body.
@@ -43,52 +32,81 @@ QUEUE_MAX = 64 * 1024 * 1024
 DECISION_SIZE = 500
 _ANSWER_SIZE = 2_000
 
-# Lines of so many bytes are compressed together, if a flush brings that many. The digests in them cannot be
-# compressed at all, so a higher level only takes longer.
+# Lines of so many bytes are compressed together, if a flush brings that many. A higher level takes longer,
+# and saves little.
 _MEMBER = 256 * 1024
 _LEVEL = 1
+
+
+class _File:
+    """A file that is being written. If a write fails, `complete` bytes stay; `head` is the SHA-256 of them."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it; raise `FileExistsError` if there is one: it is not ours, and must not be changed."""
+        self._path = path
+        self._file = path.open("xb")
+        self._digest = sha256()
+        self.complete = 0
+        self.head = self._digest.hexdigest()
+
+    def write(self, data: bytes) -> None:
+        """Write bytes."""
+        self._digest.update(data)
+        self._file.write(data)
+
+    def flush(self) -> None:
+        """Call what has been written complete; raise `FileNotFoundError` if the file is gone."""
+        self._file.flush()
+        try:
+            found = self._path.stat()
+        except OSError as exc:  # a file may stand in place of the folder, or a link to itself
+            raise FileNotFoundError(exc.errno, exc.strerror, str(self._path)) from exc
+        if not os.path.samestat(found, os.fstat(self._file.fileno())):
+            raise FileNotFoundError(2, "another file has replaced it", str(self._path))
+        self.complete = self._file.tell()
+        self.head = self._digest.hexdigest()
+
+    def close(self) -> None:
+        """Close it, without what is not complete. At its path, there may be another file."""
+        descriptor = os.dup(self._file.fileno())
+        try:
+            with suppress(OSError):
+                self._file.close()
+            os.ftruncate(descriptor, self.complete)
+        finally:
+            os.close(descriptor)
 
 
 class Writer:
     """Writes the evidence of one crawl, a *run*, into a folder.
 
-    `about` is what the `warcinfo` records say. `answers` and `decisions` count the records that are written,
-    `lost` those that are not. `head` is the digest of the last line that is written. `error` is what ended
-    the writing, if anything has. `taken` grows while it writes.
+    `answers` and `decisions` count the records that are written, and `lost` those that are not. `head` is the
+    head of what is written. `error` is what ended the writing, if anything has. `taken` grows while it
+    writes.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        run: str,
-        about: Mapping[str, str],
-        *,
-        dry_run: bool = False,
-        file_max: int = FILE_MAX,
-        queue_max: int = QUEUE_MAX,
+        self, folder: Path, run: str, settings: fields.Settings, *, queue_max: int = QUEUE_MAX
     ) -> None:
         """Open the files and start the thread; raise `OSError` if that cannot be done."""
-        self.answers = self.decisions = 0
         self.error: Exception | None = None
         self._queue: deque[answers.AnswerRecord | Made] = deque()
         self._queue_max = queue_max
         # How many bytes were put in and taken out: each is changed by one thread only.
         self._put = self.taken = 0
-        self._refused = self._unwritten = 0
-        self._objects = DecisionLines(dry_run=dry_run)
+        self._refused = self._taken_records = 0
+        self._decision_lines = DecisionLines(dry_run=settings.dry_run)
+        self._verdicts: Counter[str] = Counter()
         self._lines: list[bytes] = []
-        self._chain = Chain()
-        self._about = about
+        folder = folder.absolute()  # the crawl may change the working directory
         folder.mkdir(parents=True, exist_ok=True)
-        for number in count(1):
-            self._run = run if number == 1 else f"{run}-{number}"
-            try:
-                self._warc = Parts(folder, self._run, WARC_SUFFIX, file_max, self._begin_answers)
-            except FileExistsError:
-                continue
-            break
-        self._json = Parts(folder, self._run, DECISIONS_SUFFIX, file_max, self._begin_decisions)
-        self.head = self._chain.head
+        self._run = run
+        self._json = _File(folder / (run + fields.DECISIONS_SUFFIX))
+        self._warc = _File(folder / (run + fields.WARC_SUFFIX))
+        self.answers = self.decisions = 0
+        self._add(*answers.settings_record(run + fields.WARC_SUFFIX, settings))
+        self._flush()
+        self.answers = 0  # without that of the settings
         self._is_closing = threading.Event()
         self._thread = threading.Thread(target=self._work, name="norobots-evidence", daemon=True)
         self._thread.start()
@@ -96,8 +114,9 @@ class Writer:
     @property
     def lost(self) -> int:
         """How many records were not written. After an error, and after the end, none that waits will be."""
-        has_stopped = self.error is not None or self.has_ended
-        return self._refused + self._unwritten + (len(self._queue) if has_stopped else 0)
+        if self.error is None and not self.has_ended:
+            return self._refused
+        return self._refused + self._taken_records - self.answers - self.decisions + len(self._queue)
 
     @property
     def is_behind(self) -> bool:
@@ -147,74 +166,59 @@ class Writer:
         while self._queue:
             record = self._queue.popleft()
             self.taken += _size_of(record)
+            self._taken_records += 1
             if self.error is not None:
-                self._unwritten += 1
-            elif isinstance(record, Made):
-                self._lines.append(self._objects.line(record))
-                size += len(self._lines[-1])
-                if size >= _MEMBER:
-                    self._write_lines()
-                    size = 0
+                continue
+            if isinstance(record, Made):
+                verdict, line = self._decision_lines.line(record)
+                self._verdicts[verdict] += 1
+                self._lines.append(line)
+                size += len(line)
             else:
-                self._write_answer(record)
-        self._write_lines()
+                self._add(*record.packed())
+            if size >= _MEMBER:
+                self._flush()
+                size = 0
+        self._flush()
 
-    def _begin_answers(self, file: Out, closed: list[Part]) -> None:
-        more = {RUN: self._run}
-        if closed:
-            last = closed[-1]
-            more |= {ANSWERS_BEFORE: str(self.answers), PREVIOUS_FILE: f"{last.name} sha256:{last.digest}"}
-        answers.begin(file, file.path.name, {**self._about, **more})
+    def _add(self, record_id: str, member: bytes) -> None:
+        """Write a record, and have its line written next."""
+        self._warc.write(member)
+        self._lines.append(fields.record_line(record_id, member))
 
-    def _begin_decisions(self, file: Out, _: list[Part]) -> None:
-        file.write(gzip.compress(self._chain.other({OPENS: file.path.name}), _LEVEL))
-
-    def _write_answer(self, record: answers.AnswerRecord) -> None:
-        try:
-            record.write(answers.writer_of(self._warc.file()))
-            self._warc.flush()
-        except Exception:
-            self._unwritten += 1
-            raise
-        self.answers += 1
-
-    def _write_lines(self) -> None:
-        """Write lines as a gzip member of their own."""
+    def _flush(self) -> None:
+        """Write the lines as a gzip member of their own; all but the first one begin with a seal."""
         if not self._lines:
             return
-        file = self._json.file()  # a new one begins with a line of its own
-        file.write(gzip.compress(b"".join(map(self._chain.decision, self._lines)), _LEVEL))
+        self._warc.flush()
+        seal = [fields.seal_line(self._json.complete, self._json.head)] if self._json.complete else []
+        self._json.write(gzip.compress(b"".join([*seal, *self._lines]), _LEVEL))
         self._json.flush()
-        self.decisions += len(self._lines)
-        self.head = self._chain.head
+        found = sum(line.startswith(b'{"record"') for line in self._lines)
+        self.answers += found
+        self.decisions += len(self._lines) - found
+        self.head = self._json.head
         self._lines.clear()
 
     def _close(self) -> None:
         """Write the closing line, and close the files."""
+        self._warc.flush()
+        seal = fields.seal_line(self._json.complete, self._json.head)
+        counts = self._verdicts, self.answers, self._refused
+        line = fields.closing_line(self._run, fields.date_of(time.time()), *counts, seal)
+        self._json.write(gzip.compress(line, _LEVEL))
+        self._json.flush()
+        self.head = self._json.head
         self._warc.close()
-        closing = {
-            CLOSES: self._run,
-            "time": date_of(time.time()),
-            "decisions": self._objects.verdicts,
-            "answers": self.answers,
-            "lost": self.lost,
-            "files": {
-                name: {"size": size, "sha256": digest}
-                for name, size, digest in (*self._warc.closed, *self._json.closed)
-            },
-        }
-        self._json.last().write(gzip.compress(self._chain.other(closing), _LEVEL))
         self._json.close()
-        self.head = self._chain.head
 
     def _fail(self, exc: Exception) -> None:
         self.error = self.error or exc
-        self._unwritten += len(self._lines)
         self._lines.clear()
-        self._warc.abandon()
-        self._json.abandon()
+        for file in (self._warc, self._json):
+            with suppress(OSError, ValueError):  # a ValueError if it is closed, and thus whole
+                file.close()
         if isinstance(exc, FileNotFoundError):  # what was written is gone
-            self._unwritten += self.answers + self.decisions
             self.answers = self.decisions = 0
         self._empty_queue()
 

@@ -225,7 +225,7 @@ class CrawlReport:
             except OSError as exc:
                 self._log(logging.ERROR, "NOROBOTS_REPORT: the report %s could not be written: %s", path, exc)
             else:
-                self._log(logging.INFO, "The robots.txt report was written to %s", written)
+                self._log(logging.INFO, "The robots.txt report was written to %s", printable(str(written)))
 
     def _level(self, origin: Origin) -> int:
         """Return the level of lines about a closed origin: INFO if the line that says why was a WARNING."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
-from collections import Counter
+import zlib
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from warcio.archiveiterator import ArchiveIterator
-from warcio.warcwriter import WARCWriter
 
+from scrapy_norobots.features.evidence import fields
 from tests.helpers.running import processes
 
 Decision = dict[str, Any]
@@ -62,7 +64,7 @@ def decisions(folder: Path) -> list[Decision]:
 
 
 def lines_of(path: Path) -> list[Decision]:
-    """Return the lines of a file: decisions, the opening line and perhaps the closing one."""
+    """Return the lines of a file."""
     return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
 
 
@@ -70,28 +72,61 @@ def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
     path.write_bytes(gzip.compress("".join(f"{json.dumps(line)}\n" for line in lines).encode()))
 
 
-def seal(folder: Path) -> None:
-    """Make chains and closing lines that fit the files, as somebody can who forges all of them.
+def members(path: Path) -> list[bytes]:
+    """Return the gzip members of a file as they are."""
+    data, found = path.read_bytes(), []
+    while data:
+        stream = zlib.decompressobj(wbits=31)
+        stream.decompress(data)
+        end = len(data) - len(stream.unused_data)
+        found.append(data[:end])
+        data = data[end:]
+    return found
 
-    Each run has one file of answers.
-    """
-    for path in files(folder, ".jsonl.gz"):
-        run = path.name.rpartition("-")[0]
-        head, number, counts, sealed = 64 * "0", 0, Counter[str](), []
-        for line in lines_of(path):
-            if "verdict" in line or not {"opens", "closes"} & line.keys():
-                number += 1
-                counts[str(line.get("verdict"))] += 1
-            elif "closes" in line:
-                warc = folder / f"{run}-00001.warc.gz"
-                data = warc.read_bytes()
-                line["decisions"] = counts
-                line["answers"] = sum("Norobots-Origin" in one.headers for one in records_of(warc))
-                line["files"] = {warc.name: {"size": len(data), "sha256": sha256(data).hexdigest()}}
-            line |= {"seq": number, "prev": head}
-            head = sha256(json.dumps(line).encode() + b"\n").hexdigest()
-            sealed.append(line)
-        write_lines(path, sealed)
+
+def head_of(folder: Path) -> str:
+    """Return the head of the only run, as everybody can compute it."""
+    [path] = files(folder, fields.DECISIONS_SUFFIX)
+    return sha256(path.read_bytes()).hexdigest()
+
+
+def id_of(member: bytes) -> str:
+    match = re.search(rb"(?mi)^WARC-Record-ID: (.*?)\r?$", gzip.decompress(member))
+    return match[1].decode() if match else ""
+
+
+def seal(folder: Path) -> None:
+    """Make all digests, and the closing lines, fit the files, as somebody can who forges all of them."""
+    for path in files(folder, fields.DECISIONS_SUFFIX):
+        run = path.name.removesuffix(fields.DECISIONS_SUFFIX)
+        warc = folder / (run + fields.WARC_SUFFIX)
+        records = deque((id_of(one), one) for one in (members(warc) if warc.exists() else []))
+        lines, closing = [line for line in lines_of(path) if line.keys() != {"bytes", "sha256"}], None
+        later = deque(line["record"] for line in lines if "record" in line)
+        sealed: list[bytes] = []
+        for line in lines:
+            if "closes" in line:
+                closing = line
+            elif "record" not in line:
+                sealed.append(fields.line_of(line))
+            else:
+                later.popleft()
+                while records and records[0][0] not in later:
+                    sealed.append(fields.record_line(*records.popleft()))
+        blocks = [gzip.compress(sealed[0])]
+        if sealed[1:]:
+            blocks.append(gzip.compress(b"".join([_seal(blocks), *sealed[1:]])))
+        if closing is not None:
+            stated = Counter(line["verdict"] for line in lines if isinstance(line.get("verdict"), str))
+            number = sum(b"norobots-origin" in gzip.decompress(one).lower() for one in members(warc))
+            last = fields.closing_line(run, closing["time"], stated, number, closing["lost"], _seal(blocks))
+            blocks.append(gzip.compress(last))
+        path.write_bytes(b"".join(blocks))
+
+
+def _seal(blocks: list[bytes]) -> bytes:
+    data = b"".join(blocks)
+    return fields.seal_line(len(data), sha256(data).hexdigest())
 
 
 def audit(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -101,8 +136,8 @@ def audit(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def change_decisions(folder: Path, change: Callable[[Decision], object]) -> None:
-    """Rewrite the decisions, each changed by a function, with a chain that fits."""
-    for path in files(folder, ".jsonl.gz"):
+    """Rewrite the decisions, each changed by a function, with digests that fit."""
+    for path in files(folder, fields.DECISIONS_SUFFIX):
         lines = lines_of(path)
         for line in lines:
             if "verdict" in line:
@@ -111,17 +146,18 @@ def change_decisions(folder: Path, change: Callable[[Decision], object]) -> None
     seal(folder)
 
 
-def change_answers(folder: Path, keep: Callable[[Any], Any]) -> None:
-    """Rewrite the WARC files with the records that a function returns, and a closing line that fits."""
-    for path in files(folder, ".warc.gz"):
-        with path.open("rb") as file, path.with_suffix(".new").open("wb") as new:
-            writer = WARCWriter(new, gzip=True, warc_version="1.1")
-            for record in ArchiveIterator(file):
-                changed = keep(record)
-                if changed is not None:
-                    writer.write_record(changed)
-        path.with_suffix(".new").replace(path)
-    seal(folder)
+def change_records(folder: Path, change: Callable[[list[bytes]], object]) -> None:
+    """Rewrite the WARC files with the list of records that a function changes, with lengths that fit."""
+    for path in files(folder, fields.WARC_SUFFIX):
+        records = [gzip.decompress(one) for one in members(path)]
+        change(records)
+        path.write_bytes(b"".join(gzip.compress(_with_length(one)) for one in records))
+
+
+def _with_length(record: bytes) -> bytes:
+    head, end, block = record.partition(b"\r\n\r\n")
+    length = b"\\g<1>%d" % len(block.removesuffix(end))
+    return re.sub(rb"(?i)(\r\nContent-Length: )\d+", length, head) + end + block
 
 
 def verdicts(made: Sequence[Decision]) -> dict[str, str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,11 @@ from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit, Problem
 from scrapy_norobots.features.evidence.decisions import Made
-from scrapy_norobots.features.evidence.judges import described_path, description, python
-from scrapy_norobots.features.evidence.judging import Reading
+from scrapy_norobots.features.evidence.fields import Settings, description, path_of, python
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
-from scrapy_norobots.rules.parser import StrictRobotParser
+from scrapy_norobots.rules.parser import Rules, StrictRobotParser
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.rules.spellings import knows_aiohttp
 from scrapy_norobots.standard import Origin, RobotsTxt
@@ -31,24 +29,20 @@ TIME = 1_700_000_000.0
 # The warcinfo records of made-up crawls are as old as their decisions.
 RecordBuilder.curr_warc_date = lambda _: fields.date_of(TIME)
 BODY_MAX = 2 * 1024 * 1024
-ABOUT = {
-    fields.POLICY: json.dumps(dict(StatusPolicy.of("koster1996").table)),
-    fields.MULTIVALUE: "False",
-    fields.AIOHTTP: str(knows_aiohttp()),
-    fields.DRY_RUN: "False",
-    fields.PARSERS: json.dumps([description(StrictRobotParser)]),
-    fields.PYTHON: python(),
-    fields.ALSO_ROBOTS: "[]",
-    fields.PURPOSES: "null",
-}
+SETTINGS = Settings(
+    policy=dict(StatusPolicy.of("koster1996").table),
+    parsers=[description(StrictRobotParser)],
+    python=python(),
+    aiohttp=knows_aiohttp(),
+)
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
 
 
-def strict(parsers: Sequence[str], *, multivalue: bool, **_: object) -> Reading:
+def strict(settings: Settings) -> tuple[Callable[[bytes], Rules], list[str]]:
     """Stand for what the command knows of parsers."""
-    if list(map(described_path, parsers)) != [described_path(description(StrictRobotParser))]:
-        raise LookupError(f"unknown parser {parsers}")
-    return Reading(partial(RobotsTxt.parse, multivalue=multivalue), (description(StrictRobotParser),))
+    if settings.paths != [path_of(StrictRobotParser)]:
+        raise LookupError(f"unknown parser {settings.paths}")
+    return partial(RobotsTxt.parse, multivalue=settings.multivalue), [description(StrictRobotParser)]
 
 
 def end(writer: Writer) -> None:
@@ -78,7 +72,7 @@ def problems(folder: Path) -> list[Problem]:
 
 def write(folder: Path, count: int = 3, padding: bytes = b"", **options: Any) -> Writer:
     """Write the evidence of a crawl of a few hosts."""
-    writer = Writer(folder, "town-1", ABOUT, **options)
+    writer = Writer(folder, "town-1", SETTINGS, **options)
     for number in range(count):
         origin = TOWN._replace(host=f"{number % 200}.example")
         by = access(FILE + b"# %d\n" % number + padding, origin, TIME + number)

@@ -75,12 +75,12 @@ class OnASlowDisk(Pages):
             if any(text in record.getMessage() for text in until):
                 may_write.set()
 
-        def write(answer: Answer, warc: object) -> None:
+        def packed(answer: Answer) -> tuple[str, bytes]:
             assert may_write.wait(60)
-            really_write(answer, warc)
+            return really_packed(answer)
 
-        really_write = Answer.write
-        Answer.write = write  # type: ignore[method-assign,assignment]
+        really_packed = Answer.packed
+        Answer.packed = packed  # type: ignore[method-assign]
         logging.getLogger("scrapy_norobots").addHandler(_Watcher(look))
 
 
