@@ -12,7 +12,7 @@ import os
 import re
 import signal
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,14 +41,13 @@ from scrapy_norobots.features.evidence.fields import (
 )
 from scrapy_norobots.features.usage import UsageConfig
 from scrapy_norobots.rules import parser as own_parsers
-from scrapy_norobots.rules.parser import Reader
+from scrapy_norobots.rules.parser import Reader, Rules
 from scrapy_norobots.standard.decision import printable
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from scrapy_norobots.features.evidence.audit import Audit, Problem
-    from scrapy_norobots.features.evidence.judging import Reading
 
 # How many problems are printed as text. JSON has all.
 _SHOWN = 100
@@ -185,13 +184,11 @@ class RobotsAudit(RobotsCommand):
         if is_stopped:
             yield "stopped by Ctrl-C: the rest was not checked"
 
-    def _reading(self, settings: Settings) -> Reading:
+    def _reading(self, settings: Settings) -> tuple[Callable[[bytes], Rules], list[str]]:
         """Return the reading of a crawl, by our parsers, Scrapy's, or those that the settings name.
 
         A parser that only the evidence names is not imported: the evidence may come from somebody else.
         """
-        from scrapy_norobots.features.evidence.judging import Reading  # noqa: PLC0415  # an extra
-
         named = [*self.config.also_obey, *filter(None, [self.config.parser])]
         others = (*vars(scrapy.robotstxt).values(), *vars(own_parsers).values())
         known = {path_of(one): one for one in (*filter(_is_parser, others), *named)}
@@ -212,7 +209,7 @@ class RobotsAudit(RobotsCommand):
             )
         except ValueError as exc:
             raise LookupError(str(exc)) from exc
-        return Reading(reader.read, [description(one) for one in (first, *also)])
+        return reader.read, [description(one) for one in (first, *also)]
 
 
 def _beside(progress: Progress, lines: Iterator[str]) -> Iterator[str]:

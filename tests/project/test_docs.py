@@ -171,7 +171,11 @@ def test_the_tables_of_how_it_works_have_every_event_and_every_feature() -> None
     }
     assert set(documented) == {name for name, event in vars(Events()).items() if isinstance(event, Event)}
     for event, (senders, subscribers) in documented.items():
-        sending = {place(file) for file in SOURCES if re.search(rf"events\.{event}\.(send|tell|ask)\b", file.read_text())}
+        sending = {
+            place(file)
+            for file in SOURCES
+            if re.search(rf"events\.{event}\.(send|tell|ask)\b", file.read_text())
+        }
         assert set(senders) == sending - {"events.py"}, event
         assert set(subscribers) == {places[name] for name, kind in subscriptions() if kind == event}, event
     table = page.partition("| feature |")[2].partition("\n\n")[0]

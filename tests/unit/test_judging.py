@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +14,7 @@ from scrapy_norobots.features.evidence import judging as judging_module
 from scrapy_norobots.features.evidence.answers import read_record
 from scrapy_norobots.features.evidence.decisions import DecisionLines, Made
 from scrapy_norobots.features.evidence.fields import Settings, description
-from scrapy_norobots.features.evidence.judging import Judging, MismatchError, Reading, UnjudgedError
+from scrapy_norobots.features.evidence.judging import Judging, MismatchError, Readings, UnjudgedError
 from scrapy_norobots.rules import spellings
 from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.parser import AllRules, ForeignRules, StrictRobotParser
@@ -24,7 +23,7 @@ from scrapy_norobots.standard.records import Rule
 from tests.helpers.samples.made_up import BODY_MAX, FILE, JUDGE, SETTINGS, TOWN, access, answer, made, strict
 
 
-def judging(by: Access, settings: Settings = SETTINGS, readings: Callable[..., Reading] = strict) -> Judging:
+def judging(by: Access, settings: Settings = SETTINGS, readings: Readings = strict) -> Judging:
     found = Judging(settings, readings)
     found.add(read_record(answer(by).packed()[1], BODY_MAX))
     return found
@@ -98,7 +97,7 @@ def test_the_line_of_any_reading_is_recorded_and_checked() -> None:
         return AllRules([foreign, ByLine(body)])  # type: ignore[list-item]  # it answers the same questions
 
     by = replace(JUDGE, parse=read).judge(access().snapshot)
-    found = judging(by, readings=lambda _: Reading(read, SETTINGS.parsers))
+    found = judging(by, readings=lambda _: (read, SETTINGS.parsers))
     decision = by.decide(f"{TOWN}/back/", "FooBot")
     record = made(f"{TOWN}/back/", by)
     _, line = DecisionLines(dry_run=False).line(record)

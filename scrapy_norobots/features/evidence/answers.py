@@ -14,7 +14,7 @@ import gzip
 import re
 import socket
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from io import BytesIO
 from typing import Any, NamedTuple, TypeAlias
@@ -143,11 +143,7 @@ def settings_record(name: str, settings: fields.Settings) -> tuple[str, bytes]:
         "robots": "ignore" if settings.dry_run else "obey",
         fields.SETTINGS: settings.text,
     }
-    file = BytesIO()
-    writer = _Writer(file, gzip=True, warc_version="1.1")
-    record = writer.create_warcinfo_record(name, about)
-    writer.write_record(record)
-    return record.rec_headers.get_header("WARC-Record-ID"), file.getvalue()
+    return _written(lambda writer: writer.create_warcinfo_record(name, about))
 
 
 def _more(
@@ -165,16 +161,17 @@ def _more(
 
 
 def _packed(kind: str, url: str, head: _Head | None, body: bytes, more: dict[str, str]) -> tuple[str, bytes]:
+    payload = {"payload": BytesIO(body), "length": len(body), "http_headers": head}
+    return _written(
+        lambda writer: writer.create_warc_record(uri_of(url), kind, warc_headers_dict=more, **payload)
+    )
+
+
+def _written(make: Callable[[WARCWriter], ArcWarcRecord]) -> tuple[str, bytes]:
+    """Return the identifier and the bytes of a record that a writer makes."""
     file = BytesIO()
     writer = _Writer(file, gzip=True, warc_version="1.1")
-    record = writer.create_warc_record(
-        uri_of(url),
-        kind,
-        payload=BytesIO(body),
-        length=len(body),
-        http_headers=head,
-        warc_headers_dict=more,
-    )
+    record = make(writer)
     writer.write_record(record)
     return record.rec_headers.get_header("WARC-Record-ID"), file.getvalue()
 

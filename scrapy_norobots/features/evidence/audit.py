@@ -93,9 +93,9 @@ class Audit:
                 continue
             try:
                 with decisions.open("rb") as file, decisions.open("rb") as again, warc.open("rb") as answers:
-                    run = _Run(self, name, _Lines(file, again, self.on_read), answers)
-                    yield from run.problems()
-                    heads[run.head] = name
+                    lines = _Lines(file, again, self.on_read)
+                    yield from _Run(self, name, lines, answers).problems()
+                    heads[lines.digest()] = name
             except OSError as exc:
                 yield Problem(name, f"cannot be read: {exc}", is_readable=False)
         if is_empty:
@@ -171,7 +171,7 @@ class _Lines:
 
 
 class _Run:
-    """The audit of one run. `head` is its head, once it has been read."""
+    """The audit of one run."""
 
     def __init__(self, audit: Audit, name: str, lines: _Lines, warc: BinaryIO) -> None:
         self._audit = audit
@@ -182,13 +182,11 @@ class _Run:
         self._answers = self._lost = self._unreadable = 0
         self._verdicts: Counter[str] = Counter()
         self._is_closed = False
-        self.head = ""
 
     def problems(self) -> Iterator[Problem]:
         """Read the files of the run, and yield what is wrong."""
         try:
             yield from self._read_lines()
-            self.head = self._lines.digest()
             yield from self._ending()
         except DamagedError as exc:
             yield Problem(self._lines.name, str(exc), is_readable=False)
@@ -213,7 +211,7 @@ class _Run:
         rest = os.fstat(self._warc.fileno()).st_size - self._warc.tell()
         unknown = f"{rest:,} bytes of {Path(self._warc.name).name} are after its last record that has a line"
         if not self._is_closed:
-            text = f"ended without a closing line (killed?); its head is {self.head}"
+            text = f"ended without a closing line (killed?); its head is {self._lines.digest()}"
             yield Problem(self._name, f"{text}; {unknown}" if rest else text)
         elif rest or self._lines.is_cut_off:
             yield Problem(self._name, unknown if rest else "is cut off after its closing line")

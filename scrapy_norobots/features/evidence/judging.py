@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.answers import Stored
@@ -47,15 +47,9 @@ _FIND = (
 )
 
 
-class Reading(NamedTuple):
-    """What reads files as the parsers of a crawl do, and the descriptions of these parsers here."""
-
-    read: Callable[[bytes], Rules]
-    parsers: list[str]
-
-
-# Raises `LookupError` if a parser is unknown or cannot be used.
-Readings: TypeAlias = Callable[[fields.Settings], Reading]
+# Returns what reads files as the parsers of a crawl do, and the descriptions of these parsers here. Raises
+# `LookupError` if a parser is unknown or cannot be used.
+Readings: TypeAlias = Callable[[fields.Settings], tuple[Callable[[bytes], Rules], list[str]]]
 
 
 class MismatchError(Exception):

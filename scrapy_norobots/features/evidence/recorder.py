@@ -63,10 +63,9 @@ _PAUSE = 0.05
 def _folder(settings: BaseSettings, name: str) -> str:
     """Return the path of a folder, with its placeholders; empty if no folder is set."""
     value = value_of(settings, name)
-    if not isinstance(value, (str, os.PathLike)) or isinstance(path := os.fspath(value), bytes):
-        raise error(name, value, "must be the path of a folder")
-    if "://" in path:
-        raise error(name, value, "must be the path of a folder, not a URL")
+    path = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    if not isinstance(path, str) or "://" in path:
+        raise error(name, value, "must be the path of a folder, and not a URL")
     return path
 
 

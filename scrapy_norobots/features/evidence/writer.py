@@ -39,11 +39,7 @@ _LEVEL = 1
 
 
 class _File:
-    """A file that is being written: `complete` bytes of it stay if a later write fails.
-
-    A file that was removed or replaced during the crawl is an `OSError`, so that nobody believes that it is
-    there.
-    """
+    """A file that is being written. If a write fails, `complete` bytes stay; `head` is the SHA-256 of them."""
 
     def __init__(self, path: Path) -> None:
         """Open it; raise `FileExistsError` if there is one: it is not ours, and must not be changed."""
@@ -59,7 +55,7 @@ class _File:
         self._file.write(data)
 
     def flush(self) -> None:
-        """Hand what has been written to the system; raise `FileNotFoundError` if the file is gone."""
+        """Call what has been written complete; raise `FileNotFoundError` if the file is gone."""
         self._file.flush()
         try:
             found = self._path.stat()
@@ -67,9 +63,6 @@ class _File:
             raise FileNotFoundError(exc.errno, exc.strerror, str(self._path)) from exc
         if not os.path.samestat(found, os.fstat(self._file.fileno())):
             raise FileNotFoundError(2, "another file has replaced it", str(self._path))
-
-    def mark(self) -> None:
-        """Call what has been flushed complete; `head` is the SHA-256 of it."""
         self.complete = self._file.tell()
         self.head = self._digest.hexdigest()
 
@@ -117,11 +110,6 @@ class Writer:
         self._is_closing = threading.Event()
         self._thread = threading.Thread(target=self._work, name="norobots-evidence", daemon=True)
         self._thread.start()
-
-    @property
-    def head(self) -> str:
-        """The SHA-256 of the file of lines, as far as it is complete."""
-        return self._json.head
 
     @property
     def lost(self) -> int:
@@ -203,25 +191,24 @@ class Writer:
         if not self._lines:
             return
         self._warc.flush()
-        seal = [fields.seal_line(self._json.complete, self.head)] if self._json.complete else []
+        seal = [fields.seal_line(self._json.complete, self._json.head)] if self._json.complete else []
         self._json.write(gzip.compress(b"".join([*seal, *self._lines]), _LEVEL))
         self._json.flush()
-        self._warc.mark()
-        self._json.mark()
         found = sum(line.startswith(b'{"record"') for line in self._lines)
         self.answers += found
         self.decisions += len(self._lines) - found
+        self.head = self._json.head
         self._lines.clear()
 
     def _close(self) -> None:
         """Write the closing line, and close the files."""
         self._warc.flush()
-        seal = fields.seal_line(self._json.complete, self.head)
+        seal = fields.seal_line(self._json.complete, self._json.head)
         counts = self._verdicts, self.answers, self._refused
         line = fields.closing_line(self._run, fields.date_of(time.time()), *counts, seal)
         self._json.write(gzip.compress(line, _LEVEL))
         self._json.flush()
-        self._json.mark()
+        self.head = self._json.head
         self._warc.close()
         self._json.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,10 @@ from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit, Problem
 from scrapy_norobots.features.evidence.decisions import Made
 from scrapy_norobots.features.evidence.fields import Settings, description, path_of, python
-from scrapy_norobots.features.evidence.judging import Reading
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
-from scrapy_norobots.rules.parser import StrictRobotParser
+from scrapy_norobots.rules.parser import Rules, StrictRobotParser
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.rules.spellings import knows_aiohttp
 from scrapy_norobots.standard import Origin, RobotsTxt
@@ -38,11 +38,11 @@ SETTINGS = Settings(
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
 
 
-def strict(settings: Settings) -> Reading:
+def strict(settings: Settings) -> tuple[Callable[[bytes], Rules], list[str]]:
     """Stand for what the command knows of parsers."""
     if settings.paths != [path_of(StrictRobotParser)]:
         raise LookupError(f"unknown parser {settings.paths}")
-    return Reading(partial(RobotsTxt.parse, multivalue=settings.multivalue), [description(StrictRobotParser)])
+    return partial(RobotsTxt.parse, multivalue=settings.multivalue), [description(StrictRobotParser)]
 
 
 def end(writer: Writer) -> None:
