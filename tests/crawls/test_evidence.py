@@ -499,7 +499,7 @@ def crawl_on_a_slow_disk(folder: Path, mode: str, **arguments: Any) -> Crawl:
 
 
 def test_a_disk_that_writes_nothing_does_not_stop_the_crawl(tmp_path: Path, mode: str) -> None:
-    seen = crawl_on_a_slow_disk(tmp_path, mode, until=[LOST], longest_halt=0.2)
+    seen = crawl_on_a_slow_disk(tmp_path, mode, until=[LOST], halt=0.2)
     assert seen.log_lines("INFO: NOROBOTS_EVIDENCE", WAITS)
     assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE", LOST, "the disk is too slow, and the queue is full")
     assert seen.stats["norobots/evidence/lost"] > 0
@@ -511,7 +511,7 @@ def test_evidence_that_is_not_written_in_time_at_the_end_is_lost(tmp_path: Path,
             f"{site.url}/a",
             spider="tests.helpers.spiders.limited.OnASlowDisk",
             settings=with_evidence(tmp_path, LOG_LEVEL="INFO"),
-            arguments={"queue_max": 10**6, "until": [LOST], "longest_halt": 60, "longest_end": 2},
+            arguments={"queue_max": 10**6, "until": [LOST], "longest_end": 2},
             mode=mode,
         )
     assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE", LOST, "the disk did not take all of it within 2 s")
@@ -520,7 +520,7 @@ def test_evidence_that_is_not_written_in_time_at_the_end_is_lost(tmp_path: Path,
 
 def test_downloads_wait_for_a_slow_disk_before_evidence_is_lost(tmp_path: Path, mode: str) -> None:
     """The disk writes nothing before a download waits, or evidence is lost."""
-    seen = crawl_on_a_slow_disk(tmp_path, mode, until=[WAITS, LOST], longest_halt=60)
+    seen = crawl_on_a_slow_disk(tmp_path, mode, until=[WAITS, LOST])
     assert not seen.log_lines(LOST)
     assert len(seen.log_lines("INFO: NOROBOTS_EVIDENCE", WAITS)) == 1
     assert "norobots/evidence/lost" not in seen.stats
