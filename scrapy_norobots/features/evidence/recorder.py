@@ -52,9 +52,8 @@ logger = logging.getLogger(__name__)
 # The reason that a spider is closed with if evidence is required and cannot be written.
 FINISH_REASON = "norobots_evidence"
 
-# How long the end of a crawl waits for what is still to be written, and the end of a process after a crawl that
-# did not end, in seconds: a disk may never answer. A download waits while the disk
-# writes something.
+# How long the end of a crawl waits for what is still to be written, and the end of a process after a crawl
+# that did not end, in seconds: a disk may never answer. A download waits while the disk writes something.
 _LONGEST_END = 60.0
 _LONGEST_EXIT = 3.0
 _HALT = 2.0
