@@ -21,7 +21,8 @@ from tests.helpers.judges.evidence import Stored, answers, audit, decisions, fil
 from tests.helpers.running.crawling import ADDON, Crawl, crawl, hosts_of, run_crawl, started, with_no_origin
 from tests.helpers.sites import Answer, Hit, Site, page
 
-PROTEGO = {"NOROBOTS_ALSO_OBEY": ["rfc9309"]}
+BOTH = {"NOROBOTS_ALSO_OBEY": ["rfc9309"]}
+PROTEGO = {"NOROBOTS_ALSO_OBEY": ["rfc9309", "scrapy.robotstxt.ProtegoRobotParser"]}
 
 
 def with_evidence(folder: Path, **settings: Any) -> dict[str, Any]:
@@ -269,11 +270,11 @@ def test_every_reading_is_named_and_judged(tmp_path: Path) -> None:
     robots = "User-agent: *\nDisallow: /*.gif$\nDisallow: /back/\nAllow: /back/open\n"
     with Site(robots) as site:
         urls = [f"{site.url}{path}" for path in ("/a", "/a.gif", "/back/open")]
-        crawl(*urls, settings=with_evidence(tmp_path, **PROTEGO))
+        crawl(*urls, settings=with_evidence(tmp_path, **BOTH))
     made = {one["url"].removeprefix(site.url): (one["verdict"], one["parser"]) for one in decisions(tmp_path)}
     assert made == {
-        "/a": ("allowed", "StrictRobotParser, ProtegoRobotParser"),
-        "/a.gif": ("forbidden", "ProtegoRobotParser"),
+        "/a": ("allowed", "StrictRobotParser, Rfc9309RobotParser"),
+        "/a.gif": ("forbidden", "Rfc9309RobotParser"),
         "/back/open": ("forbidden", "StrictRobotParser"),
     }
     assert agrees(tmp_path)
@@ -499,7 +500,7 @@ def crawl_on_a_slow_disk(folder: Path, mode: str, **arguments: Any) -> Crawl:
 
 
 def test_a_disk_that_writes_nothing_does_not_stop_the_crawl(tmp_path: Path, mode: str) -> None:
-    seen = crawl_on_a_slow_disk(tmp_path, mode, until=[LOST], longest_halt=0.2)
+    seen = crawl_on_a_slow_disk(tmp_path, mode, until=[LOST], halt=0.2)
     assert seen.log_lines("INFO: NOROBOTS_EVIDENCE", WAITS)
     assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE", LOST, "the disk is too slow, and the queue is full")
     assert seen.stats["norobots/evidence/lost"] > 0
@@ -511,7 +512,7 @@ def test_evidence_that_is_not_written_in_time_at_the_end_is_lost(tmp_path: Path,
             f"{site.url}/a",
             spider="tests.helpers.spiders.limited.OnASlowDisk",
             settings=with_evidence(tmp_path, LOG_LEVEL="INFO"),
-            arguments={"queue_max": 10**6, "until": [LOST], "longest_halt": 60, "longest_end": 2},
+            arguments={"queue_max": 10**6, "until": [LOST], "longest_end": 2},
             mode=mode,
         )
     assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE", LOST, "the disk did not take all of it within 2 s")
@@ -520,7 +521,7 @@ def test_evidence_that_is_not_written_in_time_at_the_end_is_lost(tmp_path: Path,
 
 def test_downloads_wait_for_a_slow_disk_before_evidence_is_lost(tmp_path: Path, mode: str) -> None:
     """The disk writes nothing before a download waits, or evidence is lost."""
-    seen = crawl_on_a_slow_disk(tmp_path, mode, until=[WAITS, LOST], longest_halt=60)
+    seen = crawl_on_a_slow_disk(tmp_path, mode, until=[WAITS, LOST])
     assert not seen.log_lines(LOST)
     assert len(seen.log_lines("INFO: NOROBOTS_EVIDENCE", WAITS)) == 1
     assert "norobots/evidence/lost" not in seen.stats
@@ -621,6 +622,7 @@ def test_the_parsers_and_their_versions_are_recorded(tmp_path: Path) -> None:
     settings = json.loads(line.partition(" ")[2])
     assert settings["parsers"] == [
         f"scrapy_norobots.rules.parser.StrictRobotParser (scrapy-norobots {__version__})",
+        f"scrapy_norobots.rules.parser.Rfc9309RobotParser (scrapy-norobots {__version__})",
         f"scrapy.robotstxt.ProtegoRobotParser (Protego {version('protego')})",
     ]
     assert settings["python"] == f"CPython {platform.python_version()}"

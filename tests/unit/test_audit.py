@@ -290,11 +290,11 @@ def test_two_files_of_one_name_are_a_problem(tmp_path: Path) -> None:
     ]
 
 
-def test_files_of_other_tools_are_passed_over(tmp_path: Path) -> None:
-    page = b"WARC/1.1\r\nWARC-Type: resource\r\nWARC-Target-URI: urn:x\r\nContent-Length: 2\r\n\r\nhi\r\n\r\n"
-    (tmp_path / "pages.warc.gz").write_bytes(gzip.compress(page))
-    assert [problem.text for problem in problems(tmp_path)] == ["no evidence is stored"]
+def test_a_file_without_the_other_one_is_a_problem(tmp_path: Path) -> None:
     write(tmp_path)
-    assert problems(tmp_path) == []
     (tmp_path / LINES).unlink()
     assert [f"{one.place} {one.text}" for one in problems(tmp_path)] == [f"{LINES} is missing"]
+
+
+def test_a_folder_without_evidence_is_a_problem(tmp_path: Path) -> None:
+    assert [problem.text for problem in problems(tmp_path)] == ["no evidence is stored"]

@@ -25,10 +25,7 @@ from scrapy_norobots.features.evidence.judging import Judging, MismatchError, Re
 # More bytes than the largest robots.txt has, if the settings do not say otherwise (NOROBOTS_MAXSIZE).
 _BODY_MAX = 2 * 1024 * 1024
 
-# After so many lines that cannot be read, a file is not read any further.
-_UNREADABLE_MAX = 100
-
-# How many bytes are read at a time to compute a digest, and of a WARC file to see whose it is.
+# How many bytes are read at a time to compute a digest.
 _CHUNK = 64 * 1024
 
 # How many characters of a mistyped head may be wrong: of a head of another run, about 60 are.
@@ -72,25 +69,19 @@ class Audit:
 
     def problems(self) -> Iterator[Problem]:
         """Read all files, and yield what is wrong."""
-        runs: dict[str, dict[str, Path]] = {}
         heads: dict[str, str] = {}  # the runs by their heads
+        by_name: dict[str, Path] = {}
         for path in self._files:
-            is_warc = path.name.endswith(fields.WARC_SUFFIX)
-            suffix = fields.WARC_SUFFIX if is_warc else fields.DECISIONS_SUFFIX
-            files = runs.setdefault(path.name.removesuffix(suffix), {})
-            if files.setdefault(suffix, path) != path:
+            if by_name.setdefault(path.name, path) != path:
                 text = "there are two files of this name; audit their folders apart"
                 yield Problem(path.name, text, is_readable=False)
-        is_empty = True
-        for name, files in runs.items():
-            decisions, warc = files.get(fields.DECISIONS_SUFFIX), files.get(fields.WARC_SUFFIX)
-            if decisions is None and warc is not None and not _is_ours(warc):
+        for name in sorted({fields.run_of(name) for name in by_name}):
+            names = name + fields.DECISIONS_SUFFIX, name + fields.WARC_SUFFIX
+            missing = next((one for one in names if one not in by_name), None)
+            if missing is not None:
+                yield Problem(missing, "is missing", is_readable=False)
                 continue
-            is_empty = False
-            if decisions is None or warc is None:
-                missing = fields.DECISIONS_SUFFIX if decisions is None else fields.WARC_SUFFIX
-                yield Problem(name + missing, "is missing", is_readable=False)
-                continue
+            decisions, warc = by_name[names[0]], by_name[names[1]]
             try:
                 with decisions.open("rb") as file, decisions.open("rb") as again, warc.open("rb") as answers:
                     lines = _Lines(file, again, self.on_read)
@@ -98,7 +89,7 @@ class Audit:
                     heads[lines.digest()] = name
             except OSError as exc:
                 yield Problem(name, f"cannot be read: {exc}", is_readable=False)
-        if is_empty:
+        if not self._files:
             yield Problem("evidence", "no evidence is stored", is_readable=False)
         for head in self._heads:
             if head not in heads:
@@ -115,16 +106,6 @@ def _about_head(head: str, heads: Mapping[str, str]) -> str:
         "is not the head of a run here: it is that of another crawl, it is mistyped, or the evidence of its "
         "crawl was changed"
     )
-
-
-def _is_ours(path: Path) -> bool:
-    """Return whether a WARC file begins with the settings of a crawl. A damaged one may do so."""
-    try:
-        with gzip.open(path) as file:
-            begin = file.read(_CHUNK)
-    except (OSError, EOFError, zlib.error):
-        return True
-    return not begin or f"\n{fields.SETTINGS}:".encode() in begin
 
 
 class _Lines:
@@ -179,7 +160,7 @@ class _Run:
         self._lines = lines
         self._warc = warc
         self._judging: Judging | None = None
-        self._answers = self._lost = self._unreadable = 0
+        self._answers = self._lost = 0
         self._verdicts: Counter[str] = Counter()
         self._is_closed = False
 
@@ -198,13 +179,9 @@ class _Run:
 
     def _read_lines(self) -> Iterator[Problem]:
         for number, line in enumerate(self._lines, 1):
-            for problem in self._read_line(line, f"{self._lines.name}: line {number}"):
-                self._unreadable += not problem.is_readable
-                yield problem
+            yield from self._read_line(line, f"{self._lines.name}: line {number}")
             if self._judging is None:
                 raise DamagedError("does not begin with the record of its crawl's settings")
-            if self._unreadable >= _UNREADABLE_MAX:
-                raise DamagedError(f"{_UNREADABLE_MAX} lines cannot be read; the rest was not read")
 
     def _ending(self) -> Iterator[Problem]:
         """Yield what is wrong with the end of the run."""
@@ -237,7 +214,8 @@ class _Run:
         except UnjudgedError as exc:
             yield Problem(place, f"{about}cannot be judged: {exc}", is_readable=False)
         except (LookupError, ValueError, TypeError, AttributeError, RecursionError, OverflowError) as exc:
-            yield Problem(place, f"not a line of evidence ({type(exc).__name__}: {exc})", is_readable=False)
+            text = f"{place.removeprefix(self._lines.name + ': ')}: not a line of evidence"
+            raise DamagedError(f"{text} ({type(exc).__name__}: {exc}); the rest was not read") from exc
 
     def _decision(self, line: bytes, facts: Mapping[str, Any]) -> None:
         verdict = facts["verdict"]

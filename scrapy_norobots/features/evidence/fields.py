@@ -111,6 +111,11 @@ class Settings:
         return settings
 
 
+def run_of(name: str) -> str:
+    """Return the name of the run of a file."""
+    return name.removesuffix(WARC_SUFFIX).removesuffix(DECISIONS_SUFFIX)
+
+
 def python() -> str:
     """Return the version of Python."""
     return f"{platform.python_implementation()} {platform.python_version()}"

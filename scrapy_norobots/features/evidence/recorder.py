@@ -51,11 +51,11 @@ logger = logging.getLogger(__name__)
 # The reason that a spider is closed with if evidence is required and cannot be written.
 FINISH_REASON = "norobots_evidence"
 
-# How long the end of a crawl waits for what is still to be written, the end of a process after a crawl that
-# did not end, and a download for a disk that writes nothing, in seconds: a disk may never answer.
+# How long the end of a crawl waits for what is still to be written, and the end of a process after a crawl
+# that did not end, in seconds: a disk may never answer. A download waits while the disk writes something.
 _LONGEST_END = 60.0
 _LONGEST_EXIT = 3.0
-_LONGEST_HALT = 20.0
+_HALT = 2.0
 _PAUSE = 0.05
 
 
@@ -86,7 +86,6 @@ class Evidence:
         self._closing: Deferred[None] | None = None
         self._has_logged_loss = False
         self._has_logged_wait = False
-        self._disk_answers = True
         self._log = CrawlLog(crawler, logger)
         # The last answer to each download, and when it came, until the next one comes or the download ends:
         # only then is it known whether it is judged, or Scrapy's retry middleware tries again.
@@ -179,8 +178,8 @@ class Evidence:
 
     async def _wait_for_disk(self, _: Load) -> None:
         """Let the load of an origin take longer, and so slow down downloads, before evidence is lost."""
-        writer, waited = self._writer, 0.0
-        while writer.is_behind and self._disk_answers and not compat.is_closing(self._crawler):
+        writer, taken = self._writer, -1
+        while writer.is_behind and writer.taken > taken and not compat.is_closing(self._crawler):
             if not self._has_logged_wait:
                 self._has_logged_wait = True
                 self._log(
@@ -190,10 +189,7 @@ class Evidence:
                     printable(self._folder),
                 )
             taken = writer.taken
-            await compat.sleep(_PAUSE)
-            waited = 0.0 if writer.taken > taken else waited + _PAUSE
-            if waited >= _LONGEST_HALT:
-                self._disk_answers = False
+            await compat.sleep(_HALT)
 
     def _passed(self, request: Request, question: Question, access: Access) -> None:
         self._decided(Made(time.time(), question.url, question.robot, request.url, access))
@@ -263,6 +259,13 @@ class Evidence:
         self._stats.set_value("norobots/evidence/decisions", writer.decisions)
         if writer.lost:
             self._stats.set_value("norobots/evidence/lost", writer.lost)
+
+
+def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
+    """Record the evidence of a crawl if ``NOROBOTS_EVIDENCE`` is set."""
+    evidence = EvidenceConfig.from_settings(crawler.settings)
+    if evidence.folder and crawler.spider is not None:  # the shell has no crawl to record
+        Evidence(crawler, config, evidence).subscribe(events)
 
 
 def _run_name(crawler: Crawler) -> str:

@@ -39,7 +39,7 @@ _LEVEL = 1
 
 
 class _File:
-    """A file that is being written. If a write fails, `complete` bytes stay; `head` is the SHA-256 of them."""
+    """A file that is being written. If a write fails, `complete` bytes stay, whose SHA-256 is `head`."""
 
     def __init__(self, path: Path) -> None:
         """Open it; raise `FileExistsError` if there is one: it is not ours, and must not be changed."""
@@ -94,7 +94,7 @@ class Writer:
         self._queue_max = queue_max
         # How many bytes were put in and taken out: each is changed by one thread only.
         self._put = self.taken = 0
-        self._refused = self._taken_records = 0
+        self._refused = self._offered = 0
         self._decision_lines = DecisionLines(dry_run=settings.dry_run)
         self._verdicts: Counter[str] = Counter()
         self._lines: list[bytes] = []
@@ -116,7 +116,7 @@ class Writer:
         """How many records were not written. After an error, and after the end, none that waits will be."""
         if self.error is None and not self.has_ended:
             return self._refused
-        return self._refused + self._taken_records - self.answers - self.decisions + len(self._queue)
+        return self._offered - self.answers - self.decisions
 
     @property
     def is_behind(self) -> bool:
@@ -129,6 +129,7 @@ class Writer:
     def put(self, record: answers.AnswerRecord | Made) -> None:
         """Have a record written; it is lost if there is no room in the queue. Called by one thread only."""
         size = _size_of(record)
+        self._offered += 1
         if self._put - self.taken + size > self._queue_max and self._queue:
             self._refused += 1
             return
@@ -166,7 +167,6 @@ class Writer:
         while self._queue:
             record = self._queue.popleft()
             self.taken += _size_of(record)
-            self._taken_records += 1
             if self.error is not None:
                 continue
             if isinstance(record, Made):

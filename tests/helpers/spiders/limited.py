@@ -64,10 +64,10 @@ class OnASlowDisk(Pages):
     """Writes no answer as evidence before the log has one of two texts; its queue for evidence is small."""
 
     def __init__(
-        self, queue_max: int, longest_halt: float, until: list[str], longest_end: float = 60, **kwargs: Any
+        self, queue_max: int, until: list[str], halt: float = 2, longest_end: float = 60, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        recorder._LONGEST_HALT, recorder._LONGEST_END = longest_halt, longest_end
+        recorder._HALT, recorder._LONGEST_END = halt, longest_end
         writer.Writer = partial(writer.Writer, queue_max=queue_max)  # type: ignore[misc,assignment]
         may_write = threading.Event()
 
@@ -80,7 +80,7 @@ class OnASlowDisk(Pages):
             return really_packed(answer)
 
         really_packed = Answer.packed
-        Answer.packed = packed  # type: ignore[method-assign]
+        Answer.packed = packed  # type: ignore[method-assign,assignment]
         logging.getLogger("scrapy_norobots").addHandler(_Watcher(look))
 
 
