@@ -28,13 +28,12 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from protego import Protego
 from scrapy import Request
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.misc import load_object
 from w3lib.url import canonicalize_url
 
-from tests.helpers.judges import oracle
+from tests.helpers.judges import oracle, rfc9309
 from tests.helpers.worlds.world import Arrival, File, World
 
 # A statement at the end of some files.
@@ -42,12 +41,14 @@ REFUSAL = b"Content-Signal: search=yes, ai-train=no\n"
 
 
 class Reading:
-    """How a crawl with these settings reads a file, by the oracle and by the further parsers."""
+    """How a crawl with these settings reads a file, by the oracles and by the further parsers."""
 
     def __init__(self, settings: Mapping[str, Any], robot: str) -> None:
         self._robot = robot
         self._multivalue = settings.get("NOROBOTS_MULTIVALUE", False)
-        self._parsers = [load_object(path) for path in settings.get("NOROBOTS_ALSO_OBEY", ())]
+        also = settings.get("NOROBOTS_ALSO_OBEY", ())
+        self._is_later = "rfc9309" in also
+        self._parsers = [load_object(path) for path in also if path != "rfc9309"]
         self._also_robots = settings.get("NOROBOTS_ALSO_ROBOTS", ())
         self._trains = "ai-train" in settings.get("NOROBOTS_PURPOSES", ())
         self._longest_delay = settings.get("NOROBOTS_CRAWL_DELAY_MAX", 0)
@@ -72,6 +73,7 @@ class Reading:
         try:
             return all(
                 oracle.allowed(body, url, robot, multivalue=self._multivalue)
+                and (not self._is_later or rfc9309.allowed(body, url, robot))
                 and all(parser.allowed(url, robot) for parser in self._parsed(body))
                 for robot in (self._robot, *self._also_robots)
             ) and not (self._trains and body.endswith(REFUSAL) and urlsplit(url).path != "/robots.txt")
@@ -86,7 +88,7 @@ class Reading:
         if self._parsers and hasattr(RobotParser, "crawl_delay"):  # from Scrapy 2.18 on
             asked = [parser.crawl_delay(self._robot) for parser in self._parsed(body)]
         else:
-            asked = [Protego.parse(_as_utf8(body).decode()).crawl_delay(self._robot)]
+            asked = [rfc9309.delay(body, self._robot)]
         return float(min(max((each for each in asked if each is not None), default=0), self._longest_delay))
 
 

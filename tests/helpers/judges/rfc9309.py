@@ -27,7 +27,7 @@ LITERAL_STAR, LITERAL_END = "\ue000", "\ue001"  # a "*" or "$" that is an ordina
 
 
 class Line(NamedTuple):
-    """A line that the RFC defines: ``user-agent``, ``allow`` or ``disallow``, and its value."""
+    """A line: ``user-agent``, ``allow``, ``disallow`` or ``delay``, and its value."""
 
     kind: str
     value: str
@@ -50,6 +50,8 @@ def field(line: str) -> Line | None:
     name, value = name.strip(BLANKS).lower(), value.strip(BLANKS)
     if colon and name == "allow":
         return Line("allow", value)
+    if name == "crawl-delay":
+        return Line("delay", value)
     if not colon:
         place = min((line.find(blank) for blank in " \t" if blank in line), default=-1)
         if place < 0:
@@ -94,11 +96,12 @@ def product(header: str) -> str:
     return header
 
 
-def rules_for(body: bytes, robot: str) -> list[Line]:
+def lines_for(body: bytes, robot: str) -> list[Line]:
+    """Return the lines in all groups that apply to a robot."""
     groups: list[tuple[list[str], list[Line]]] = []
     for line in lines(body):
         if line.kind == "user-agent":
-            if not groups or groups[-1][1]:
+            if not groups or any(other.kind != "delay" for other in groups[-1][1]):
                 groups.append(([], []))
             groups[-1][0].append(line.value)
         elif groups:
@@ -111,6 +114,11 @@ def rules_for(body: bytes, robot: str) -> list[Line]:
     ]
     chosen = named or [rules for names, rules in groups if any(map(for_all, names))]
     return [rule for rules in chosen for rule in rules]
+
+
+def delay(body: bytes, robot: str) -> float | None:
+    """Return the largest ``Crawl-delay`` of a robot; the files of the tests have numbers only."""
+    return max((float(line.value) for line in lines_for(body, robot) if line.kind == "delay"), default=None)
 
 
 def for_all(name: str) -> bool:
@@ -199,8 +207,8 @@ def allowed(body: bytes, url: str, robot: str) -> bool:
         return True
     patterns = [
         (octets(path, is_rule=True), rule.kind == "allow")
-        for rule in rules_for(body, robot)
-        if (path := path_of(rule, origin)) is not None
+        for rule in lines_for(body, robot)
+        if rule.kind != "delay" and (path := path_of(rule, origin)) is not None
     ]
     return all(_is_allowed(patterns, form) for form in {sent, resolved(sent)})
 

@@ -57,7 +57,8 @@ FEATURES: dict[str, list[dict[str, Any]]] = {
     "Crawl-delay": [{"NOROBOTS_CRAWL_DELAY_MAX": 0.1, **SLOWER}],
     "evidence": [{"NOROBOTS_EVIDENCE": "{folder}/evidence"}],
     "second reading": [
-        {"NOROBOTS_ALSO_OBEY": parsers} for parsers in ([PROTEGO], [PROTEGO], [PYTHON], [PYTHON, PROTEGO])
+        {"NOROBOTS_ALSO_OBEY": parsers}
+        for parsers in (["rfc9309"], ["rfc9309"], [PROTEGO], [PYTHON], [PYTHON, "rfc9309"])
     ],
     "store": [
         {"NOROBOTS_STORE": value, **SLOWER} for value in ("sqlite:///{folder}/robots.sqlite", "{redis}")
