@@ -45,28 +45,28 @@ def pattern_of(value: str, *, allows: bool) -> Pattern | None:
     return None if found is None else Pattern(_octets(found[1]), allows, found[0])
 
 
-def _split(values: list[str], *, allows: bool) -> tuple[list[str], list[str], list[Pattern]]:
-    """Return the paths that are prefixes, those that are patterns, and the rules with a whole URL."""
+def _split(
+    values: list[str], *, allows: bool, forbidden: Collection[str] = ()
+) -> tuple[list[str], list[str], list[Pattern]]:
+    """Return the paths that are prefixes, those that are patterns, and the rules with a whole URL.
+
+    Prefixes that the strict reading forbids too, however a target is spelt, are left out.
+    """
+    joined = "".join(values)
     paths = values
     whole_urls: list[Pattern] = []
-    if not ({value[0] for value in values} <= {"/", "*"} and has_normal_octets("".join(values))):
+    if not ({value[0] for value in values} <= {"/", "*"} and has_normal_octets(joined)):
         patterns = [pattern for value in values if (pattern := pattern_of(value, allows=allows))]
         paths = [pattern.path for pattern in patterns if pattern.origin is None]
         whole_urls = [pattern for pattern in patterns if pattern.origin is not None]
-    plain = [path for path in paths if "*" not in path and path[-1] != "$"]
-    special = [path for path in paths if "*" in path or path[-1] == "$"] if len(plain) < len(paths) else []
-    return plain, special, whole_urls
-
-
-def _without(values: list[str], forbidden: Collection[str]) -> list[str]:
-    """Leave out the values that forbid the same in the strict reading, however a target is spelt."""
-    joined = "".join(values)
-    if not forbidden or "%" in joined or "/." in joined or not joined.isascii():
-        return values
-    known = set(forbidden)
-    if "*" in joined or "$" in joined:  # these are patterns here, and ordinary characters there
-        known.difference_update([value for value in known if _is_special(value)])
-    return [value for value in values if value not in known]
+    special: list[str] = []
+    if "*" in joined or "$" in joined:
+        special = [path for path in paths if "*" in path or path[-1] == "$"]
+        paths = [path for path in paths if "*" not in path and path[-1] != "$"]
+    if forbidden and "%" not in joined and "/." not in joined and joined.isascii():
+        known = set(forbidden)
+        paths = [path for path in paths if path not in known]
+    return paths, special, whole_urls
 
 
 class PatternSet:
@@ -82,12 +82,16 @@ class PatternSet:
         `match` need not find the prefixes `forbidden`, which the strict reading forbids before it is asked.
         """
         disallows, allows = list(filter(None, disallows)), list(filter(None, allows))
-        paths, special, self._whole_urls = _split(_without(disallows, forbidden), allows=False)
-        if special:  # a final "*" matches the same
-            shorter = ((path.rstrip("*"), path) for path in special)
-            special = [path if short[-1:] == "$" else short for short, path in shorter]
-            paths = paths + [path for path in special if not _is_special(path)]
-        self._stars = [(_last_part(path), path) for path in special if _is_special(path)]
+        paths, special, self._whole_urls = _split(disallows, allows=False, forbidden=forbidden)
+        self._stars: list[tuple[str, str]] = []  # each with its last part
+        for path in special:
+            short = path.rstrip("*")  # a final "*" matches the same, unless it follows a "$"
+            if short[-1:] == "$" != path[-1]:
+                self._stars.append(("", path))
+            elif _is_special(short):
+                self._stars.append((_last_part(short), short))
+            else:
+                paths = [*paths, short]
         self._prefixes = without_longer(sorted(paths))
         # Whether a target without escapes and dot segments may be compared as it is: then no path, and no
         # part of one, can match within an escape.
