@@ -22,11 +22,22 @@ def test_lines_without_effect_are_one_warning(mode: str) -> None:
     assert "line 5, 'Disallow: /cellar/'" in line
 
 
+def test_lines_of_other_robots_are_no_warning(mode: str) -> None:
+    with Site(FAULTY.replace("*", "Other")) as site:
+        seen = crawl(f"{site.url}/", f"{site.url}/attic/", mode=mode)
+        for_others = crawl(f"{site.url}/", settings={**ADDON, "NOROBOTS_ALSO_ROBOTS": ["Other"]})
+    assert not seen.log_lines("WARNING: ", "effect")
+    assert seen.log_lines("INFO: ", f"{site.url}/robots.txt has lines without effect: 2 of 3 Disallow lines")
+    assert for_others.log_lines("WARNING: ", "has lines without effect: 2 of 3 Disallow lines")
+
+
 def test_lines_without_effect_are_reported_with_another_reading_too() -> None:
     settings = {**ADDON, "NOROBOTS_ALSO_OBEY": ["rfc9309"]}
     with Site(FAULTY) as site:
         seen = crawl(f"{site.url}/", settings=settings)
-    assert seen.log_lines("WARNING: ", "without effect: 2 of 3 Disallow lines")
+    assert not seen.log_lines("WARNING: ", "without effect")  # it forbids what these lines mean
+    assert seen.log_lines("INFO: ", "without effect: 2 of 3 Disallow lines")
+    assert seen.log_lines("  files with lines without effect: 1")
 
 
 def test_lines_without_effect_are_reported_once_per_origin() -> None:
@@ -38,7 +49,8 @@ def test_lines_without_effect_are_reported_once_per_origin() -> None:
             arguments={"plan": [(0, f"{site.url}/"), (LONGER_THAN_TTL, f"{site.url}/")]},
         )
     assert len(site.robots_hits()) == 2
-    assert len(seen.log_lines("without effect")) == 1
+    assert len(seen.log_lines("has lines without effect")) == 1
+    assert seen.log_lines("  files with lines without effect: 1")
 
 
 def test_lines_without_effect_do_not_fill_the_log(tmp_path: Path) -> None:
@@ -70,7 +82,7 @@ def test_harmless_errors_are_not_warnings() -> None:
 def test_an_html_page_has_no_rules() -> None:
     with Site("<html><body>Not found\nDisallow: /x</body></html>") as site:
         seen = crawl(f"{site.url}/")
-    assert seen.log_lines("WARNING: ", f"{site.url}/robots.txt has lines without effect: 1 line (line 1, ")
+    assert seen.log_lines("INFO: ", f"{site.url}/robots.txt has lines without effect: 1 line (line 1, ")
 
 
 def test_only_the_start_of_a_long_file_is_searched() -> None:

@@ -60,6 +60,15 @@ def test_no_request_is_lost_when_robots_txt_fails_for_a_moment(mode: str) -> Non
         assert 0 < waiting(done)["waited"] == waiting(done)["came_back"] <= 60
 
 
+def test_the_log_says_now_and_then_what_waits(mode: str) -> None:
+    with Site(Closed(1)) as site:
+        settings = {**RETRY, "NOROBOTS_ERROR_TTL": 1.5, "LOGSTATS_INTERVAL": 0.3}
+        done = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings, mode=mode)
+        assert len(done.pages) == 2
+    assert done.log_lines("INFO: 1 site is closed, 2 requests wait, next try in 1 s")
+    assert "site is closed" not in done.log.partition("INFO: Closing spider")[2]
+
+
 def test_a_request_that_rules_forbid_after_the_wait_is_dropped(mode: str) -> None:
     with Site(Closed(1)) as site:
         done = crawl(f"{site.url}/back/1", f"{site.url}/1", settings=RETRY, mode=mode)

@@ -164,7 +164,7 @@ def test_each_load_is_counted_by_what_it_came_to() -> None:
     first = access()
     for now, previous in ((first, None), (access(503, first), first), (access(404, number=1), None)):
         load(report, now, previous)
-    assert stats(report) == {"norobots/origins/rules": 2, "norobots/origins/open": 1, "norobots/stale": 1}
+    assert stats(report) == {"norobots/origins/rules": 1, "norobots/origins/open": 1, "norobots/stale": 1}
 
 
 # Lines without effect

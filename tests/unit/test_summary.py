@@ -54,6 +54,7 @@ def test_the_log_says_first_what_was_dropped_and_what_to_do() -> None:
         "  to do: 1 site had * or $ in rules for this robot, read literally: set NOROBOTS_ALSO_OBEY = "
         '["rfc9309"]\n'
         "  robots.txt loaded: 3 from network, 1 from store; slowest: http://town1.example in 1.23 s\n"
+        "  files with lines without effect: 1\n"
         "  origins with a Crawl-delay: 1; longest: 2.5 s at http://town0.example\n"
         "  sites that state the use of their pages: 1 content-signal, 1 no to ai-train, 1 no to search"
     )

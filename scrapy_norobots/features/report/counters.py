@@ -140,6 +140,7 @@ class Counters:
         self.slowest: tuple[Origin, float] | None = None
         self.marks: Counter[str] = Counter()
         self.first_pattern = ""
+        self.faulty_files = 0
         self.crawl_delays = 0
         self.longest_crawl_delay: tuple[Origin, float] | None = None
         self.usage: Counter[str] = Counter()
@@ -160,6 +161,7 @@ class Counters:
             self.outcomes[before] -= 1
         if event.is_new:
             self.marks.update(examined.marks)
+            self.faulty_files += examined.lines > 0
             if PATTERNS in examined.marks:
                 self.first_pattern = self.first_pattern or access.snapshot.url[:_TEXT_MAX]
         row = row or self._new_row(access)
@@ -264,6 +266,7 @@ def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing]
         slowest=_longest(counters.slowest),
         crawl_delays={"files": counters.crawl_delays, "longest": _longest(counters.longest_crawl_delay)},
         usage=dict(sorted(counters.usage.items())),
+        faulty_files=counters.faulty_files,
         patterns={"files": counters.marks[PATTERNS], "first": printable(counters.first_pattern) or None},
         rules=_rules(causes)[:_IN_REPORT],
         causes=len(causes),

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from scrapy_norobots._version import __version__
 from scrapy_norobots.events import Events, Load
 from scrapy_norobots.exceptions import RobotsUnreachable
 from scrapy_norobots.features.report.counters import Counters, facts_of
-from scrapy_norobots.features.report.listing import Examined, Listing, list_files
+from scrapy_norobots.features.report.listing import TYPOS, Examined, Listing, list_files
 from scrapy_norobots.features.report.page import RENDERERS
 from scrapy_norobots.features.report.summary import log_text, setup_of
 from scrapy_norobots.placeholders import expand
@@ -99,7 +100,12 @@ class CrawlReport:
             if crawler.spider is not None
         ]
         self._without_rules = Named()
+        # When robots.txt of the closed sites for which requests wait is downloaded again.
+        self._next_tries: dict[Origin, float] = {}
+        self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
+        self._stop_saying: Callable[[], object] | None = None
         self._with_ineffective = Named()
+        self._with_harmless = Named()  # for the robots of this crawl
         self._thread = ThreadPoolExecutor(1, "norobots-report")  # starts when it is used
         self._start_drops = 0
         self.counters = Counters(_ROWS_MAX if self._files else 0)
@@ -118,7 +124,7 @@ class CrawlReport:
         events.closing.connect(self._close)
 
     async def _load(self, event: Load) -> None:
-        examine = partial(Examined.of, event.access, event.robot)
+        examine = partial(Examined.of, event.access, event.robot, self._config.also_robots)
         if len(event.access.snapshot.body) > _SMALL_TO_EXAMINE:
             self.loaded(event, await compat.in_thread(self._thread, examine))
         else:
@@ -127,7 +133,11 @@ class CrawlReport:
     def loaded(self, event: Load, examined: Examined) -> None:
         """Report the load of an origin."""
         access, previous = event.access, event.previous
+        if previous is not None:  # each origin counts once, by what was found last
+            self._stats.inc_value(f"norobots/origins/{previous.kind.value}", -1)
         self._stats.inc_value(f"norobots/origins/{access.kind.value}")
+        if not access.is_closed_for_now:
+            self._next_tries.pop(access.snapshot.origin, None)
         if access.stale:
             self._stats.inc_value("norobots/stale")
         if examined.lines:
@@ -177,6 +187,10 @@ class CrawlReport:
 
     def _site_waits(self, access: Access, seconds: float | None, is_first: bool) -> None:
         origin = access.snapshot.origin
+        self._next_tries.pop(origin, None)
+        if seconds is not None:
+            self._next_tries[origin] = time.monotonic() + seconds
+            self._say_later()
         shown = printable(str(origin))
         if is_first and seconds is not None:
             self._log(
@@ -191,6 +205,24 @@ class CrawlReport:
         if seconds is not None:
             what = f"wait until {_in(seconds)}, when robots.txt is downloaded again"
         self._log(self._level(origin), "%s: requests to %s %s", access.detail, shown, what)
+
+    def _say_what_waits(self) -> None:
+        """Log now and then, as often as Scrapy logs its own numbers, what waits for how long."""
+        self._stop_saying = None
+        requests = self.counters.requests
+        waiting = requests["waited"] - sum(requests[end] for end in ("came_back", "given_up", "left"))
+        if not self._next_tries or waiting <= 0:
+            return
+        sites = len(self._next_tries)
+        who = f"{sites} {'site is' if sites == 1 else 'sites are'} closed"
+        what = f"{waiting} {'request waits' if waiting == 1 else 'requests wait'}"
+        seconds = max(0, min(self._next_tries.values()) - time.monotonic())
+        self._log(logging.INFO, "%s, %s, next try in %d s", who, what, seconds)
+        self._say_later()
+
+    def _say_later(self) -> None:
+        if self._stop_saying is None and self._interval > 0:
+            self._stop_saying = compat.call_later(self._interval, self._say_what_waits)
 
     async def _close(self, reason: str, all_origins: Origins, robot: str | bytes) -> None:
         listings: list[Listing] = []
@@ -207,6 +239,8 @@ class CrawlReport:
 
     def finish(self, reason: str, robot: str | bytes, listings: Sequence[Listing] = ()) -> None:
         """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""
+        if self._stop_saying is not None:
+            self._stop_saying()
         self._stats.set_value("norobots/passed", self.counters.requests["passed"])
         crawl = {
             "generator": f"scrapy-norobots {__version__}",
@@ -288,11 +322,14 @@ class CrawlReport:
             self._log(logging.WARNING, "Further dropped start requests are logged at DEBUG level")
 
     def _log_ineffective(self, access: Access, examined: Examined) -> None:
-        if not self._with_ineffective.take(access.snapshot.origin):
+        """Log lines without effect: a WARNING if a decision of this crawl may differ from what is meant."""
+        is_meant = TYPOS in examined.marks
+        named = self._with_ineffective if is_meant else self._with_harmless
+        if not named.take(access.snapshot.origin):
             return
-        url = printable(access.snapshot.url)
-        self._log(logging.WARNING, "%s has lines without effect: %s.", url, examined.text)
-        if self._with_ineffective.is_full:
+        level, url = logging.WARNING if is_meant else logging.INFO, printable(access.snapshot.url)
+        self._log(level, "%s has lines without effect: %s.", url, examined.text)
+        if is_meant and named.is_full:
             self._log(
                 logging.WARNING,
                 "%d robots.txt files with such lines were logged; NOROBOTS_REPORT lists all of them",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -101,8 +101,8 @@ class Examined:
     marks: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, access: Access, robot: str | bytes) -> Examined:
-        """Examine the first 32 KiB of the file of an origin, for a robot."""
+    def of(cls, access: Access, robot: str | bytes, also_robots: Sequence[str] = ()) -> Examined:
+        """Examine the first 32 KiB of the file of an origin, for the robots of a crawl."""
         robots = strict_reading(access.rules)
         if robots is None:
             return NOTHING
@@ -119,11 +119,14 @@ class Examined:
         if not errors:
             return cls(marks=frozenset(marks))
         rules, idle = rules_of(errors, RobotsTxt.parse(text, multivalue=robots.multivalue).records)
-        for line in _meant_for(robot, record, to_lines(text), set(rules), set(idle)):
-            targets = [percent_encode(target) for target in _PATHS.findall(line)]
-            if not targets or not all(access.forbids(access.snapshot.origin, one, robot) for one in targets):
-                marks.add(TYPOS)
-                break
+        for name in (robot, *also_robots):
+            own = record if name is robot else robots.decide("/", name).record
+            for line in _meant_for(name, own, to_lines(text), set(rules), set(idle)):
+                targets = map(percent_encode, _PATHS.findall(line))
+                forbidden = [access.forbids(access.snapshot.origin, target, name) for target in targets]
+                if not forbidden or not all(forbidden):
+                    marks.add(TYPOS)
+                    break
         kinds: dict[str, list[Finding]] = {}
         for finding in errors:
             kinds.setdefault(finding.kind, []).append(finding)

@@ -88,7 +88,7 @@ _ADVICE = {
 
 def setup_of(settings: BaseSettings, config: Config, robot: str | bytes) -> dict[str, Any]:
     """Return how a crawl was set, without secrets; `robot` is that of requests without one of their own."""
-    given = {name: settings.get(name) for name in DEFAULTS}
+    given = {name: settings.get(name, DEFAULTS[name]) for name in DEFAULTS}
     changed = {name: value for name, value in given.items() if value not in (DEFAULTS[name], None, "")}
     parsers = (config.parser or StrictRobotParser, *config.also_obey)
     return {
@@ -168,6 +168,8 @@ def details(facts: dict[str, Any]) -> list[str]:
         sources = ", ".join(f"{count} from {source}" for source, count in facts["sources"].items())
         seconds = f"{slowest['seconds']:.2f} s"
         lines.append(f"robots.txt loaded: {sources}; slowest: {slowest['origin']} in {seconds}")
+    if facts["faulty_files"]:
+        lines.append(f"files with lines without effect: {facts['faulty_files']}")
     if longest := facts["crawl_delays"]["longest"]:
         files, seconds = facts["crawl_delays"]["files"], f"{longest['seconds']:g} s"
         lines.append(f"origins with a Crawl-delay: {files}; longest: {seconds} at {longest['origin']}")
