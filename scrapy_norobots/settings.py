@@ -110,7 +110,9 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
             "together, as if they were one process",
         ),
         "NOROBOTS_META": Setting(
-            False, values.flag_or_word, "obeys robots [META tags](meta.md) and `X-Robots-Tag` headers"
+            False,
+            values.flag_or_word,
+            "obeys robots [META tags](usage.md#meta-tags-and-x-robots-tag) and `X-Robots-Tag` headers",
         ),
         "NOROBOTS_MULTIVALUE": Setting(
             False, values.flag, "accepts several values in one line of robots.txt"

@@ -98,7 +98,7 @@ def test_each_setting_has_an_example_that_is_valid_and_not_the_default(name: str
 
 
 def test_the_docs_have_every_preset() -> None:
-    page = (DOCS / "download-failures.md").read_text()
+    page = (DOCS / "download-failures.md").read_text().partition("\n## Example")[0]
     (head, _, *rows) = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in page.splitlines()

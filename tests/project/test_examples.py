@@ -1,4 +1,4 @@
-"""The code in docs/testing.md, docs/migrating.md and docs/api.md does what the pages say."""
+"""The code in docs/testing.md, docs/migrating.md, docs/deployment.md and docs/api.md does what the pages say."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_the_policy_allow_fetches_what_scrapys_own_middleware_fetches() -> None:
 
 
 def test_a_crawl_from_a_warm_cache_runs_offline(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "migrating.md").read_text()
+    page = (ROOT / "docs" / "deployment.md").read_text()
     offline = dict(re.findall(r" -s (\w+)=(\w+)", page.partition("scrapy crawl town")[2]))
     assert len(offline) == 3
     cache = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path), "RETRY_ENABLED": False}
