@@ -2,8 +2,8 @@
 
 The output has a line for each finding, in the form of compilers (``path:line: severity: text [kind]``), then
 a hint if the intention of the author is clear. The last line of each file has the numbers of findings and of
-rules without effect. The exit status is 2 if a file could not be read or downloaded, else 1 if a file has an
-error, else 0.
+rules without effect, and those that have none by RFC 9309. The exit status is 2 if a file could not be read
+or downloaded, else 1 if a file has an error, else 0.
 """
 
 from __future__ import annotations
@@ -42,9 +42,13 @@ from scrapy_norobots.settings import Config
 from scrapy_norobots.standard import Finding, Record, RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.findings import rules_of
+from scrapy_norobots.standard.groups import rules_without_effect
 from scrapy_norobots.standard.urls import split
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
+
+# How many lines are named that have no effect by RFC 9309.
+_LINES_MAX = 10
 
 _COLOUR = {Severity.ERROR: RED, Severity.WARNING: YELLOW, Severity.INFO: BLUE}
 
@@ -80,7 +84,7 @@ class RobotsLint(RobotsCommand):
             if any(finding.severity is Severity.ERROR for finding in findings):
                 self.exitcode = max(self.exitcode, 1)
             make = _facts if opts.json else _lines
-            lines += make(path, findings, robots.records)
+            lines += make(path, findings, robots.records, rules_without_effect(body))
         self.answer(lines)
 
     def _read(self, arg: str, snapshots: dict[str, Snapshot]) -> tuple[str, bytes]:
@@ -155,7 +159,9 @@ def _robots_url(url: str) -> str:
     return Request(f"{origin}{target}").url
 
 
-def _lines(path: str, findings: Sequence[Finding], records: Sequence[Record]) -> Iterator[str]:
+def _lines(
+    path: str, findings: Sequence[Finding], records: Sequence[Record], later: tuple[list[int], list[int]]
+) -> Iterator[str]:
     where = printable(path)
     for finding in findings:
         severity = coloured(finding.severity.value, _COLOUR[finding.severity])
@@ -163,21 +169,30 @@ def _lines(path: str, findings: Sequence[Finding], records: Sequence[Record]) ->
         if finding.hint:
             yield f"{where}:{finding.line}: {coloured('hint', BLUE)}: {finding.hint}"
     rules, idle = rules_of(findings, records)
+    effect = f"{len(idle)} of {_counted(len(rules), 'rule')} without effect" if rules else "no rules"
     counts = Counter(finding.severity for finding in findings)
     found = ", ".join(_counted(counts[severity], severity.value) for severity in Severity if counts[severity])
-    effect = f"{len(idle)} of {_counted(len(rules), 'rule')} without effect" if rules else "no rules"
-    yield f"{where}: {found or 'no findings'}; {effect}"
+    by_rfc = ""
+    if idle_later := later[1]:
+        lines = ", ".join(map(str, idle_later[:_LINES_MAX])) + (", …" if idle_later[_LINES_MAX:] else "")
+        by_rfc = f"; by RFC 9309, {len(idle_later)} of {len(later[0])} (line {lines})"
+    yield f"{where}: {found or 'no findings'}; {effect}{by_rfc}"
 
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _facts(path: str, findings: Sequence[Finding], records: Sequence[Record]) -> Iterator[str]:
+def _facts(
+    path: str, findings: Sequence[Finding], records: Sequence[Record], later: tuple[list[int], list[int]]
+) -> Iterator[str]:
     rules, idle = rules_of(findings, records)
     keys = ("line", "severity", "kind", "clause", "message", "hint", "text")
     found = [
         {key: getattr(finding, key) for key in keys} | {"severity": finding.severity.value}
         for finding in findings
     ]
-    yield to_json({"path": path, "findings": found, "rules": len(rules), "without_effect": idle})
+    by_rfc = {"rules": len(later[0]), "without_effect": later[1]}
+    yield to_json(
+        {"path": path, "findings": found, "rules": len(rules), "without_effect": idle, "rfc9309": by_rfc}
+    )

@@ -117,8 +117,9 @@ def lines_for(body: bytes, robot: str) -> list[Line]:
 
 
 def delay(body: bytes, robot: str) -> float | None:
-    """Return the largest ``Crawl-delay`` of a robot; the files of the tests have numbers only."""
-    return max((float(line.value) for line in lines_for(body, robot) if line.kind == "delay"), default=None)
+    """Return the largest ``Crawl-delay`` of a robot; the worlds have decimal numbers, or words."""
+    values = [line.value for line in lines_for(body, robot) if line.kind == "delay"]
+    return max((float(value) for value in values if value.replace(".", "", 1).isdigit()), default=None)
 
 
 def for_all(name: str) -> bool:
