@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.robotparser import RobotFileParser
 
@@ -52,9 +53,15 @@ def _rules_parser(body: bytes) -> Any:
     return parser
 
 
+def _allowed(file: RobotsTxt, urls: Sequence[str]) -> list[bool]:
+    return [file.allowed(url, ROBOT) for url in urls]
+
+
 # The loops are repeated, so that only the call itself is measured.
 PARSERS = (
-    Parser(OURS, RobotsTxt.parse, lambda file, urls: [file.allowed(url, ROBOT) for url in urls]),
+    Parser(OURS, RobotsTxt.parse, _allowed),
+    Parser(f"{OURS}, RFC 9309", partial(RobotsTxt.parse, reading="rfc9309"), _allowed),
+    Parser(f"{OURS}, both", partial(RobotsTxt.parse, reading="both"), _allowed),
     Parser("protego", _protego, lambda file, urls: [file.can_fetch(url, ROBOT) for url in urls]),
     Parser(_name_of_urllib(), _urllib, lambda file, urls: [file.can_fetch(ROBOT, url) for url in urls]),
     Parser(

@@ -117,7 +117,9 @@ def _compare_with_protego(bodies: list[bytes]) -> None:
         [cause, f"{len(forbids):,}", f"{len(allows):,}"]
         for cause, (forbids, allows) in sorted(causes.items(), key=lambda one: -sum(map(len, one[1])))
     ]
-    title = f"readings: RFC 9309 and Protego, {asked:,} questions, {len(bodies):,} files, {len(_ROBOTS)} robots"
+    title = (
+        f"readings: RFC 9309 and Protego, {asked:,} questions, {len(bodies):,} files, {len(_ROBOTS)} robots"
+    )
     table(title, ["cause of the difference", "files: Protego allows", "files: Protego forbids"], rows)
 
 

@@ -104,7 +104,8 @@ def test_lint_continues_after_an_unreadable_file(tmp_path: Path) -> None:
 
 def test_lint_says_which_rules_have_no_effect_by_rfc_9309(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text(
-        "Disallow: /a\nUser-agent: *\nDisallow: /b\n\nDisallow: /c\nAllow: x\nDisalow /d\nUser-agent:\nAllow: /\n"
+        "Disallow: /a\nUser-agent: *\nDisallow: /b\n\nDisallow: /c\nAllow: x\nDisalow /d\n"
+        "User-agent:\nAllow: /\n"
     )
     done = run(tmp_path, "robots-lint", "robots.txt")
     assert done.stdout.splitlines()[-1].endswith(
