@@ -56,8 +56,10 @@ def _split(
     paths = values
     whole_urls: list[Pattern] = []
     if not ({value[0] for value in values} <= {"/", "*"} and has_normal_octets(joined)):
-        patterns = [pattern for value in values if (pattern := pattern_of(value, allows=allows))]
-        paths = [pattern.path for pattern in patterns if pattern.origin is None]
+        odd = {value for value in values if value[0] not in "/*" or not has_normal_octets(value)}
+        patterns = [pattern for value in odd if (pattern := pattern_of(value, allows=allows))]
+        paths = [value for value in values if value not in odd]
+        paths += [pattern.path for pattern in patterns if pattern.origin is None]
         whole_urls = [pattern for pattern in patterns if pattern.origin is not None]
     special: list[str] = []
     if "*" in joined or "$" in joined:
