@@ -76,6 +76,15 @@ def link_repository_files(_: Sphinx, doctree: nodes.document) -> None:
             node.replace_self(nodes.reference("", "", *node.children, refuri=uri))
 
 
+def list_subpages(_: Sphinx, page: str, source: list[str]) -> None:
+    """List pages that the overview has below another one below it in the sidebar, too, which is short then."""
+    overview = (DOCS / "README.md").read_text(encoding="utf-8")
+    below = re.search(rf"^- \[[^]]+\]\({page}\.md\).*\n((?:  - .+\n)+)", overview, re.MULTILINE)
+    if below:
+        subpages = "\n".join(re.findall(r"\]\(([\w-]+)\.md\)", below[1]))
+        source[0] += f"\n```{{toctree}}\n:hidden:\n\n{subpages}\n```\n"
+
+
 def index_statuses(app: Sphinx, doctree: nodes.document) -> None:
     """Let a search for a status, such as 403, find the page that explains it: Sphinx skips other numbers."""
     if app.env.docname == "download-failures":
@@ -92,6 +101,7 @@ def link_images(_: Sphinx, doctree: nodes.document) -> None:
 
 def setup(app: Sphinx) -> None:
     """Register what this file adds to Sphinx."""
+    app.connect("source-read", list_subpages)
     app.connect("doctree-read", link_repository_files)
     app.connect("doctree-read", index_statuses)
     app.connect("doctree-read", link_images)
