@@ -9,12 +9,13 @@ lines that do not follow the standard. `meta` reads META tags and headers of pag
 from scrapy_norobots.standard.decision import Decision, Reason, Verdict
 from scrapy_norobots.standard.findings import KINDS, Finding, Kind, Severity
 from scrapy_norobots.standard.meta import RobotsMeta
-from scrapy_norobots.standard.records import Record, Rule, UserAgent
+from scrapy_norobots.standard.records import AllowRule, Record, Rule, UserAgent
 from scrapy_norobots.standard.robotstxt import RobotsTxt
 from scrapy_norobots.standard.urls import Origin
 
 __all__ = [
     "KINDS",
+    "AllowRule",
     "Decision",
     "Finding",
     "Kind",
