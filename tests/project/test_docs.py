@@ -25,6 +25,7 @@ from scrapy_norobots.waiting.source import FILTERED
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.settings import read_all
 from tests.helpers.spiders.raising import subscriptions
+from tests.project import states_table
 from tests.project.settings_table import TABLE, tables
 
 DOCS = ROOT / "docs"
@@ -161,7 +162,7 @@ def place(file: Path) -> str:
 def test_the_tables_of_how_it_works_have_every_event_and_every_feature() -> None:
     page = (DOCS / "how-it-works.md").read_text()
     places = {one.__name__.rpartition(".")[2]: place(Path(str(one.__file__))) for one in FEATURES}
-    rows = re.findall(r"^\| (`[a-z]\w+`.*?) \| .+ \| (.+?) \| (.+?) \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| (`[a-z]\w+`.*?) \| (.+?) \| (.+?) \|$", page, re.MULTILINE)
     documented = {
         event: [re.findall(r"`(.+?)`", cell) for cell in cells]
         for names, *cells in rows
@@ -178,6 +179,10 @@ def test_the_tables_of_how_it_works_have_every_event_and_every_feature() -> None
         assert set(subscribers) == {places[name] for name, kind in subscriptions() if kind == event}, event
     table = page.partition("| feature |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| `(.+?)` \|", table, re.MULTILINE)) == set(places.values())
+
+
+def test_how_it_works_has_every_state_of_a_request() -> None:
+    assert states_table.TABLE.findall(states_table.PAGE.read_text()) == [states_table.table()]
 
 
 def templates() -> Iterator[tuple[str, str]]:
