@@ -25,7 +25,7 @@ from scrapy_norobots.waiting.source import FILTERED
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.settings import read_all
 from tests.helpers.spiders.raising import subscriptions
-from tests.project import states_table
+from tests.project import options_table, states_table
 from tests.project.settings_table import TABLE, tables
 
 DOCS = ROOT / "docs"
@@ -183,6 +183,10 @@ def test_the_tables_of_how_it_works_have_every_event_and_every_feature() -> None
 
 def test_how_it_works_has_every_state_of_a_request() -> None:
     assert states_table.TABLE.findall(states_table.PAGE.read_text()) == [states_table.table()]
+
+
+def test_the_page_of_the_commands_has_every_option() -> None:
+    assert options_table.TABLE.findall(options_table.PAGE.read_text()) == options_table.tables()
 
 
 def templates() -> Iterator[tuple[str, str]]:
