@@ -1,4 +1,4 @@
-"""``python -m benchmarks NAME [FOLDER] [--rounds N] [--before CHECKOUT]``."""
+"""``python -m benchmarks NAME [FOLDER] [--rounds N] [--before CHECKOUT] [--save]``."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from benchmarks import (
     memory,
     polite,
     readings,
+    report,
     scale,
     single,
     soak,
@@ -79,6 +80,7 @@ def main() -> None:
         help="also measure the package in another checkout, in the same rounds "
         f"(for {', '.join(OF_HANDLERS)})",
     )
+    parser.add_argument("--save", action="store_true", help="add the tables to benchmarks/results/NAME.md")
     options = parser.parse_args()
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
@@ -94,6 +96,8 @@ def main() -> None:
         if options.before is not None:
             stack.enter_context(comparing_with(options.before))
         _run(options)
+    if options.save:
+        report.save(options.name)
 
 
 def _run(options: argparse.Namespace) -> None:

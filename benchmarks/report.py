@@ -1,17 +1,24 @@
-"""The output of a benchmark: a table of medians and ratios, and the versions that were measured."""
+"""The output of a benchmark: a table of medians and ratios, and the versions that were measured.
+
+Tables are printed, and on request also added to ``benchmarks/results/NAME.md``.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
 import sys
+from datetime import date
 from importlib.metadata import version
+from pathlib import Path
 from statistics import median
 
 from rich.console import Console
 from rich.table import Table
 
 console = Console()
+RESULTS = Path(__file__).parent / "results"
+_printed: list[str] = []
 
 
 def versions(*peers: str) -> str:
@@ -36,6 +43,15 @@ def table(title: str, columns: list[str], rows: list[list[str]], *peers: str) ->
         made.add_row(*row)
     console.print(made)
     console.print(versions(*peers), highlight=False, soft_wrap=True)
+    lines = [columns, ["---"] * len(columns), *rows]
+    markdown = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    _printed.append(f"{title}:\n\n{markdown}\n\n{versions(*peers)}\n")
+
+
+def save(name: str) -> None:
+    """Add the tables that were printed to the file of a benchmark, under today's date."""
+    with (RESULTS / f"{name}.md").open("a") as file:
+        file.write("\n".join((f"\n## {date.today()}\n", *_printed)))
 
 
 def progress(text: str) -> None:

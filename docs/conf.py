@@ -77,7 +77,7 @@ def link_repository_files(_: Sphinx, doctree: nodes.document) -> None:
 
 
 def list_subpages(_: Sphinx, page: str, source: list[str]) -> None:
-    """List pages that the overview has below another one below it in the sidebar, too, which is short then."""
+    """List pages that the overview has below another one below it in the sidebar, too."""
     overview = (DOCS / "README.md").read_text(encoding="utf-8")
     below = re.search(rf"^- \[[^]]+\]\({page}\.md\).*\n((?:  - .+\n)+)", overview, re.MULTILINE)
     if below:

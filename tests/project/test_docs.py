@@ -25,6 +25,7 @@ from scrapy_norobots.waiting.source import FILTERED
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.settings import read_all
 from tests.helpers.spiders.raising import subscriptions
+from tests.project import options_table, states_table
 from tests.project.settings_table import TABLE, tables
 
 DOCS = ROOT / "docs"
@@ -137,8 +138,8 @@ def test_the_docs_have_every_meta_key_of_the_plugin() -> None:
         used.update(re.findall(r'"(\w+)" (?:not )?in \w+\.meta\b', text))
     scrapys = "".join(file.read_text() for file in Path(scrapy.__file__).parent.rglob("*.py"))
     ours = {key for key in used if f'"{key}"' not in scrapys and f"'{key}'" not in scrapys}
-    page = (DOCS / "meta-keys.md").read_text()
-    documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    page = (DOCS / "api.md").read_text()
+    documented = set(re.findall(r"^\| `(\w+)` \| a re", page, re.MULTILINE))
     # Scrapy's own keys: one that its older versions do not know, one that means a little less here.
     assert documented == ours - {"is_start_request"} | {"dont_obey_robotstxt"}
     assert "dont_obey_robotstxt" in used
@@ -164,7 +165,7 @@ def place(file: Path) -> str:
 def test_the_tables_of_how_it_works_have_every_event_and_every_feature() -> None:
     page = (DOCS / "how-it-works.md").read_text()
     places = {one.__name__.rpartition(".")[2]: place(Path(str(one.__file__))) for one in FEATURES}
-    rows = re.findall(r"^\| (`[a-z]\w+`.*?) \| .+ \| (.+?) \| (.+?) \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| (`[a-z]\w+`.*?) \| (.+?) \| (.+?) \|$", page, re.MULTILINE)
     documented = {
         event: [re.findall(r"`(.+?)`", cell) for cell in cells]
         for names, *cells in rows
@@ -181,6 +182,14 @@ def test_the_tables_of_how_it_works_have_every_event_and_every_feature() -> None
         assert set(subscribers) == {places[name] for name, kind in subscriptions() if kind == event}, event
     table = page.partition("| feature |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| `(.+?)` \|", table, re.MULTILINE)) == set(places.values())
+
+
+def test_how_it_works_has_every_state_of_a_request() -> None:
+    assert states_table.TABLE.findall(states_table.PAGE.read_text()) == [states_table.table()]
+
+
+def test_the_page_of_the_commands_has_every_option() -> None:
+    assert options_table.TABLE.findall(options_table.PAGE.read_text()) == options_table.tables()
 
 
 def templates() -> Iterator[tuple[str, str]]:
@@ -210,7 +219,7 @@ def matches(template: str, line: str) -> bool:
 
 
 def test_the_docs_have_every_log_line_and_no_other() -> None:
-    page = (DOCS / "log-lines.md").read_text().partition("## Lines of Scrapy")[0]
+    page = (DOCS / "log-lines.md").read_text()
     lines = re.findall(r"^\| `(DEBUG|INFO|WARNING|ERROR): (.+?)` \|", page, re.MULTILINE)
     logged = list(templates())
     assert len(logged) > 10

@@ -1,22 +1,23 @@
-"""Generate docs/fault-table.md, in two minutes.
+"""Crawl each fault of the lab with both middlewares, in two minutes.
 
-Run it as ``python -m tests.helpers.running.faulttable > docs/fault-table.md``. Each fault of the lab is
-crawled separately, so that its stats and log lines are known: once with this plugin and once with Scrapy's
-own middleware, with the same limits.
+``python -m tests.helpers.running.faulttable`` writes `CSV`, and the sections of docs/fault-table.md. Each
+fault is crawled separately, so that its stats and log lines are known: once with this plugin and once with
+Scrapy's own middleware, with the same limits. Run it with the newest Scrapy.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 from tests.helpers.running.crawling import ADDON, run_crawl
+from tests.helpers.running.processes import ROOT
 from tests.helpers.sites.faults import FAULTS, Fault, FaultLab
 
 LIMITS = {"NOROBOTS_TIMEOUT": 2, "NOROBOTS_MAXSIZE": 100_000, "RETRY_ENABLED": False}
@@ -28,32 +29,17 @@ BUILTIN = {
 }
 _TOLD_ELSEWHERE = ("robotstxt/request_count", "robotstxt/response_count", "robotstxt/forbidden")
 
-HEAD = """\
-# Fault table: what happens when robots.txt is wrong
-
-This page shows what your crawl may fetch when a robots.txt has a fault, with this plugin and with Scrapy's
-own robots.txt middleware. [When robots.txt cannot be downloaded](download-failures.md) explains the policy
-behind it.
-
-Two pages were requested from each host: `/open`, and `/back/`, which a good robots.txt of that host would
-forbid.
-
-- *rules*: `/back/` was dropped, and `/open` was fetched.
-- *open*: both pages were fetched.
-- *closed*: both pages were dropped, or could not be downloaded.
-
-Both middlewares had the same limits (a timeout of {timeout} s, {maxsize:,} bytes, no retries), on Scrapy
-{scrapy} and Python {python}. The plugin also had `NOROBOTS_RETRY_CLOSED = 0`, so that it dropped requests at
-once. All other settings had their defaults. With its default limits, Scrapy's own middleware waits up to
-180 s and accepts files of up to 1 GiB. The column "what the plugin logs" has only the lines about the
-download, and not those about dropped requests or about [lines without
-effect](log-lines.md#robotstxt-has-lines-without-effect). `HOST` replaces the real host. The last column names
-the most important stats of each crawl that are not 0. `python -m tests.helpers.running.faulttable` generates
-this page from the hosts in `tests/helpers/sites/faults.py`.
-
-| robots.txt | this plugin | Scrapy's own | what the plugin logs | its stats |
-|---|---|---|---|---|
-"""
+CSV = ROOT / "tests" / "helpers" / "sites" / "faults.csv"
+PAGE = ROOT / "docs" / "fault-table.md"
+COLUMNS = ("robots.txt", "this plugin", "Scrapy's own", "log", "stats")
+# The sections of the page, by what both do.
+SECTIONS = {
+    ("closed", "open"): "Scrapy crawls everything; this plugin nothing",
+    ("closed", "rules"): "Scrapy obeys what is not the file, or a part of it; this plugin crawls nothing",
+    ("rules", "open"): "Scrapy crawls everything; this plugin reads the rules",
+    ("open", "rules"): "Scrapy obeys an error page; this plugin crawls everything",
+}
+_CODING = re.compile(r"^(not |a |)(gzip|raw deflate|deflate|br|zstd)\b")
 
 
 @dataclass(frozen=True)
@@ -84,7 +70,7 @@ def crawl_one(lab: FaultLab, fault: Fault, settings: dict[str, Any]) -> Row:
     seen = json.loads(done.stdout)
     lines = re.findall(r"\[scrapy_norobots[\w.]+\] (\w+: http\S+ (?:answered|could not) .*)", done.stderr)
     stats = [
-        f"`{name}`"
+        name
         for name, value in seen["stats"].items()
         if value and name.startswith(("robotstxt/", "norobots/")) and name not in _TOLD_ELSEWHERE
     ]
@@ -94,8 +80,7 @@ def crawl_one(lab: FaultLab, fault: Fault, settings: dict[str, Any]) -> Row:
 def tidy(line: str) -> str:
     """Remove from a log line what differs in each run."""
     line = re.sub(r"http(s?)://(127\.0\.3\.\d+|a{64}\.example):\d+", r"http\1://HOST", line)
-    line = re.sub(r"\(([A-Z]\w+)(: .*?)?\): requests", r"(\1…): requests", line)
-    return f"`{line}`"
+    return re.sub(r"\(([A-Z]\w+)(: .*?)?\): requests", r"(\1…): requests", line)
 
 
 def rows() -> Iterator[tuple[Row, Row]]:
@@ -112,19 +97,39 @@ def rows() -> Iterator[tuple[Row, Row]]:
         print(file=sys.stderr)
 
 
+def sections(table: list[dict[str, str]]) -> str:
+    """Return the sections of the page: the faults that both middlewares treat differently."""
+    parts = []
+    for outcomes, title in SECTIONS.items():
+        names = [row[COLUMNS[0]] for row in table if (row[COLUMNS[1]], row[COLUMNS[2]]) == outcomes]
+        parts.append(f"## {title}\n\n" + "".join(f"- {name}\n" for name in merged(names)))
+    return "\n".join(parts)
+
+
+def merged(names: list[str]) -> list[str]:
+    """Merge the names that differ only in the compression."""
+    codings: dict[str, list[str]] = {}
+    for name in names:
+        found = _CODING.match(name)
+        codings.setdefault(_CODING.sub(r"\1{}", name), []).append(found[2] if found else "")
+    return [name.replace("{}", " / ".join(found)) for name, found in codings.items()]
+
+
+def read() -> list[dict[str, str]]:
+    """Return the rows of the file."""
+    with CSV.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def main() -> None:
-    print(
-        HEAD.format(
-            timeout=LIMITS["NOROBOTS_TIMEOUT"],
-            maxsize=LIMITS["NOROBOTS_MAXSIZE"],
-            scrapy=version("scrapy"),
-            python=sys.version.split()[0],
-        ),
-        end="",
-    )
-    for ours, builtin in rows():
-        cells = [ours.fault, ours.outcome, builtin.outcome, "<br>".join(ours.log), "<br>".join(ours.stats)]
-        print(f"| {' | '.join(cells)} |")
+    with CSV.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for ours, builtin in rows():
+            outcomes = (ours.fault, ours.outcome, builtin.outcome)
+            writer.writerow([*outcomes, "\n".join(ours.log), "\n".join(ours.stats)])
+    before = PAGE.read_text().partition("## ")[0]
+    PAGE.write_text(before + sections(read()))
 
 
 if __name__ == "__main__":
