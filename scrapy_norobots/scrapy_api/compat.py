@@ -11,10 +11,12 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
+from inspect import isawaitable, iscoroutinefunction
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import signals
+from scrapy.core.downloader import Downloader
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 from twisted.internet.defer import CancelledError, Deferred
@@ -50,6 +52,19 @@ def cancel(spawned: Deferred[None]) -> None:
 def waiting_for(deferred: Deferred[_T]) -> Awaitable[_T]:
     """Return an awaitable for the result of a deferred. Cancelling the awaitable cancels the deferred."""
     return maybe_deferred_to_future(deferred)
+
+
+def after(gate: Deferred[None], function: Callable[[], Any]) -> Any:
+    """Call a function after a deferred has fired; return what Scrapy's downloader returns for a request."""
+    if not iscoroutinefunction(Downloader._enqueue_request):  # noqa: SLF001  # until Scrapy 2.13
+        return gate.addCallback(lambda _: function())
+
+    async def call() -> Any:
+        await waiting_for(gate)
+        result = function()
+        return await result if isawaitable(result) else result
+
+    return call()
 
 
 async def sleep(seconds: float) -> None:

@@ -8,13 +8,15 @@ delays are never changed. The downloader tells `RobotsScheduler` when a request 
 from __future__ import annotations
 
 import logging
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy.core.downloader import Downloader
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import open_files_max, widen_pool
 from scrapy_norobots.settings import read
 
@@ -69,6 +71,7 @@ class RobotsDownloader(Downloader):
         if not self._can_count or self.total_concurrency <= 0:
             return None
         under_way = len(self.active) - min(self._robots_downloads, self.free_max)
+        under_way -= len(self.parking.held) if self.parking is not None else 0
         return max(0, self.total_concurrency - under_way)
 
     def fetch(self, request: Request, *args: Any) -> Deferred[Any]:
@@ -84,7 +87,14 @@ class RobotsDownloader(Downloader):
         """Send a request, unless the middleware has given it back and a subclass has ignored that."""
         if self.parking is not None and self.parking.is_given_back(request):
             raise IgnoreRequest("the request waits until robots.txt is downloaded again")
-        return super()._enqueue_request(request, *args, **kwargs)
+        gate = None if self.parking is None else self.parking.hold(request)
+        send = partial(super()._enqueue_request, request, *args, **kwargs)
+        return send() if gate is None else compat.after(gate, lambda: self._send_held(request, send))
+
+    def _send_held(self, request: Request, send: Callable[[], Any]) -> Any:
+        """Send a request that was held; return it to the engine if it has been given back."""
+        assert self.parking is not None  # it has held the request
+        return request if self.parking.is_given_back(request) else send()
 
     def _download(self, *args: Any, **kwargs: Any) -> Any:
         """Send a request; the first of `args` is its slot, if this version of Scrapy has slots."""

@@ -27,11 +27,15 @@ _ON_THE_WAY = 1.0
 
 @dataclass(slots=True, eq=False)
 class _Line:
-    """`entry` is its valid entry in a heap; None until one of the requests of its slot has moved."""
+    """`entry` is its valid entry in a heap; None until one of the requests of its slot has moved.
+
+    `is_due` is true if that is the heap of times.
+    """
 
     slot: Any | None
     waiting: list[tuple[int, int, Parked]] = field(default_factory=list)
     entry: tuple[float, int, _Line] | None = None
+    is_due: bool = False
 
 
 class Lines:
@@ -83,7 +87,7 @@ class Lines:
         while self._sendable:
             entry = self._sendable[0]
             line = entry[2]
-            if entry is line.entry and self.can_send(line.slot):
+            if entry is line.entry and (self.can_send(line.slot) or self._may_try(line)):
                 return line.waiting[0][2]
             heapq.heappop(self._sendable)
             if entry is line.entry:
@@ -116,6 +120,12 @@ class Lines:
         if request in self._coming:
             self._has_come(request)
         self._look_again(slot)
+
+    def may_reach(self, request: Request, slot: Any | None) -> bool:
+        """Return whether a request need not wait for the delay of its slot, to which it has come."""
+        if request in self._coming:
+            self._has_come(request)
+        return not self._slots.seconds(slot, self._coming_to[slot])
 
     def look_soon(self, slot: Any) -> None:
         """Look again at a slot when the next request is asked for."""
@@ -151,7 +161,7 @@ class Lines:
 
     def _look_again(self, slot: Any | None) -> None:
         line = self._lines.get(slot)
-        if line is not None and line.entry is None:
+        if line is not None and (line.entry is None or line.is_due):
             self._look_at(line)
 
     def _look_at(self, line: _Line) -> None:
@@ -159,14 +169,23 @@ class Lines:
         seconds = self._slots.seconds(line.slot, self._coming_to[line.slot])
         if seconds is None:
             line.entry = None  # `moved` is called when that changes
-        elif seconds > 0:
+        elif seconds > 0 and not self._may_try(line):
             self._add_due(line, seconds)
         else:
             self._turn += 1
+            line.is_due = False
             line.entry = line.waiting[0][0], self._turn, line
             heapq.heappush(self._sendable, line.entry)
 
+    def _may_try(self, line: _Line) -> bool:
+        """Return whether the first of a line may go to the middlewares before its slot can send it.
+
+        Only if no other is under way, whose response may answer it from a cache.
+        """
+        is_quiet = line.slot is not None and self._slots.is_quiet(line.slot, self._coming_to[line.slot])
+        return is_quiet and line.waiting[0][2].gate is None
+
     def _add_due(self, line: _Line, seconds: float) -> None:
         self._turn += 1
-        line.entry = now() + seconds, self._turn, line
+        line.entry, line.is_due = (now() + seconds, self._turn, line), True
         heapq.heappush(self._due, line.entry)

@@ -14,6 +14,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from twisted.internet.defer import Deferred
+
 from scrapy_norobots.exceptions import RobotsUnreachable
 from scrapy_norobots.question import is_overridden
 from scrapy_norobots.scrapy_api import compat
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
 _WAITING_MAX = 10_000
 _SITE_MAX = 5_000
 _LINE_MAX = 100
+
+# How often to look whether the crawl closes, in seconds: Scrapy has no signal for it.
+_CLOSING_INTERVAL = 1.0
 
 # How many requests are parked before the event loop has its turn again.
 _AT_ONCE = 100
@@ -78,6 +83,7 @@ class Parking:
         self._turns = Turns(slots, most_loads, self._lines.__contains__)
         self._sites = Sites(crawler, loader, self._turns, self._release, tries=retries)
         self._parked: set[Request] = set()
+        self.held: dict[Request, Parked] = {}  # those that the downloader has
         self._gone: WeakKeyDictionary[Request, Gone] = WeakKeyDictionary()
         self._number = 0
         self._paused_until = 0.0
@@ -98,15 +104,16 @@ class Parking:
 
     def next(self) -> Request | None:
         """Return the next request to be sent; None if there is none for now."""
-        places = self._places_left()
-        ready = self._first(places)
+        ready = self._first()
         if ready is None or ready.priority < self._source.highest_priority:
-            pulled = self._pull(places)
-            ready = self._first(places)
+            pulled = self._pull(self._places_left())
+            ready = self._first()
             if pulled is not None:
                 if ready is None or pulled.priority > ready.priority:
-                    self._lines.expect(pulled, self._slots.of(pulled))
-                    return self._go(pulled)
+                    slot = self._slots.of(pulled)
+                    self._lines.expect(pulled, slot)
+                    self._number += 1
+                    return self._go(pulled, slot, self._number)
                 self._join(pulled, self._waits_for(pulled))
         if ready is None:
             self._set_alarm()
@@ -116,13 +123,15 @@ class Parking:
         self._resume()
         self._turns.page_has_left(ready.slot)
         ready.move(State.SENT)
-        return self._go(ready.request, is_given_up=ready.is_given_up)
+        return self._go(ready.request, ready.slot, ready.number, is_given_up=ready.is_given_up)
 
     def take_back(self, request: Request) -> bool:
         """Park a request that the middleware has given back; return whether it has."""
         if not self.is_given_back(request):
             return False
         del self._gone[request]
+        if request in self._parked:  # it was held until the crawl closed
+            return True
         question = self._waits_for(request)
         assert question is not None  # it was given back because of its origin
         if compat.is_closing(self._crawler):
@@ -164,6 +173,32 @@ class Parking:
             self._set_alarm()
             return True
         return places == 0 and not self._source.may_have_more
+
+    def hold(self, request: Request) -> Deferred[None] | None:
+        """Let a request wait that has passed the middlewares, without a place; None if it can be sent.
+
+        The result is fired when it can be, or when it has been given back because the crawl closes.
+        """
+        gone = self._gone.get(request)
+        if gone is None or gone.state is not State.SENT or self._lines.may_reach(request, gone.slot):
+            return None
+        gate: Deferred[None] = Deferred()
+        parked = Parked(request, None, gone.slot, gone.number, State.IN_LINE, gate=gate)
+        parked.is_given_up = gone.is_given_up
+        self._parked.add(request)
+        self._slots.enter(gone.slot, request)
+        self.held[request] = parked
+        self._lines.add(parked)
+        self._set_alarm()
+        compat.look_for_next_request(self._crawler)
+        return gate
+
+    def _let_go(self, parked: Parked, gate: Deferred[None]) -> None:
+        """Let the downloader send a request that has waited there."""
+        del self.held[parked.request]
+        self._leave(parked)
+        self._lines.take(parked)
+        gate.callback(None)
 
     def has_reached(self, request: Request) -> None:
         """Take note that a request has reached its slot."""
@@ -314,8 +349,9 @@ class Parking:
         self._parked.discard(parked.request)
         self._slots.leave(parked.slot, parked.request)
 
-    def _go(self, request: Request, *, is_given_up: bool = False) -> Request:
+    def _go(self, request: Request, slot: Any | None, number: int, *, is_given_up: bool = False) -> Request:
         gone = self._gone.setdefault(request, Gone())
+        gone.slot, gone.number = slot, number
         gone.state, gone.is_given_up = State.SENT, is_given_up
         gone.error = self._sites.failures.pop(request, None)
         return request
@@ -333,9 +369,15 @@ class Parking:
         self._paused_until = 0.0
         compat.look_for_next_request(self._crawler)
 
-    def _first(self, places: int | None) -> Parked | None:
-        """Return the request in line that is next. Requests whose rules have expired wait again."""
-        while places != 0 and (parked := self._lines.first()) is not None:
+    def _first(self) -> Parked | None:
+        """Return the request in line that is next. Requests whose rules have expired wait again.
+
+        Those before it that the downloader holds are sent.
+        """
+        while self._places_left() != 0 and (parked := self._lines.first()) is not None:
+            if parked.gate is not None:
+                self._let_go(parked, parked.gate)
+                continue
             question = parked.question
             if (
                 question is None
@@ -380,6 +422,8 @@ class Parking:
             times.append(moment + seconds)
         if moment < self._paused_until < math.inf:
             times.append(self._paused_until)
+        if self.held:
+            times.append(moment + _CLOSING_INTERVAL)
         if not times or (self._alarm is not None and self._alarm[0] <= min(times)):
             return
         self._cancel_alarm()
@@ -392,4 +436,17 @@ class Parking:
 
     def _ring(self) -> None:
         self._alarm = None
+        if compat.is_closing(self._crawler):
+            self._give_back_held()
+            return
         compat.look_for_next_request(self._crawler)
+        if self.held:  # a paused engine asks for nothing
+            self._set_alarm()
+
+    def _give_back_held(self) -> None:
+        """Let the downloader return what it holds; it stays in its lines until the scheduler closes."""
+        held, self.held = self.held, {}
+        for request, parked in held.items():
+            self._gone[request].state = State.GIVEN_BACK
+            assert parked.gate is not None  # it is held
+            parked.gate.callback(None)

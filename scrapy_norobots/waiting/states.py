@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scrapy import Request
+    from twisted.internet.defer import Deferred
 
     from scrapy_norobots.question import Question
     from scrapy_norobots.rules.access import Access
@@ -53,7 +54,10 @@ STATES: Mapping[State, Mapping[State, str]] = MappingProxyType(
             State.SENT: "its slot can send it",
             State.SCHEDULED: "the crawl closes",
         },
-        State.SENT: {State.GIVEN_BACK: "its site has been closed since"},
+        State.SENT: {
+            State.GIVEN_BACK: "its site has been closed since",
+            State.IN_LINE: "no middleware has answered it, and its slot has a delay that is not over",
+        },
         State.GIVEN_BACK: {State.LOADING: "it has come to the scheduler"},
         State.FOREIGN: {},
     }
@@ -66,7 +70,8 @@ class Parked:
 
     `number` grows with each request that begins to wait. `slot` is None if it needs no download slot.
     `has_reloaded` is true if it had to wait again, because its rules had expired. `is_given_up` is true after
-    the last retry of its site has failed.
+    the last retry of its site has failed. `gate` is fired when a request may be sent that waits in the
+    downloader, after the middlewares.
     """
 
     request: Request
@@ -76,6 +81,7 @@ class Parked:
     state: State
     has_reloaded: bool = False
     is_given_up: bool = False
+    gate: Deferred[None] | None = None
 
     @property
     def priority(self) -> int:
@@ -93,8 +99,9 @@ class Parked:
 class Gone:
     """A request that the engine has: `SENT`, `GIVEN_BACK` or `FOREIGN`.
 
-    `slot` is where it has been sent: a middleware may change the slot in its meta afterwards. `access` is
-    expired, and judges it nevertheless. `error` is what a bug has raised about it while it waited.
+    `slot` is where it is to be sent, or has been: a middleware may change the slot in its meta. `number` is
+    that of its `Parked`. `access` is expired, and judges it nevertheless. `error` is what a bug has raised
+    about it while it waited.
     """
 
     state: State = State.FOREIGN
@@ -102,3 +109,4 @@ class Gone:
     access: Access | None = None
     error: Exception | None = None
     is_given_up: bool = False
+    number: int = 0

@@ -297,3 +297,46 @@ def test_cached_pages_wait_for_no_delay(mode: str, tmp_path: Path) -> None:
     assert seen.stats["finish_reason"] == "finished"
     assert sorted(seen.pages) == sorted(urls)
     assert site.targets() == ["/robots.txt"]  # which is not cached there
+
+
+def test_cached_pages_wait_for_no_delay_after_robots_txt(mode: str, tmp_path: Path) -> None:
+    """Neither on one site nor on more sites than there are places."""
+    settings = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path), "CONCURRENT_REQUESTS": 4}
+    with Site(RULES, host="0.0.0.0") as site:
+        urls = [f"{url}/{number}" for url in hosts_of(site, 12) for number in range(10)]
+        crawl(*urls, settings=settings, mode=mode)
+        site.hits.clear()
+        # With one delay, the crawl would be closed before it has a page.
+        delayed = {"DOWNLOAD_DELAY": 1000, "CLOSESPIDER_TIMEOUT": 40}
+        seen = crawl(*urls, settings={**settings, **delayed}, mode=mode)
+    assert seen.stats["finish_reason"] == "finished"
+    assert sorted(seen.pages) == sorted(urls)
+    assert len(site.hits) == len(site.robots_hits()) == 12
+
+
+def test_pages_that_the_cache_lacks_wait_without_a_place_and_stay_in_the_job(
+    mode: str, tmp_path: Path
+) -> None:
+    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+    settings = {**ADDON, **cache, "CONCURRENT_REQUESTS": 2}
+    with Site(RULES, host="0.0.0.0") as site:
+        *others, last = hosts_of(site, 7)
+        cached = [f"{last}/{number}" for number in range(10)]
+        crawl(*cached, settings=settings, mode=mode)
+        site.hits.clear()
+        settings["JOBDIR"] = str(tmp_path / "job")
+        slow = {"DOWNLOAD_DELAY": 1000, "CLOSESPIDER_TIMEOUT": 6}
+        lacking = [f"{host}/{number}" for host in others for number in range(3)]
+        first = crawl(
+            *({"url": url, "priority": 1} for url in lacking),
+            *cached,
+            settings={**settings, **slow},
+            mode=mode,
+        )
+        assert first.stats["finish_reason"] == "closespider_timeout"
+        assert first.stats["httpcache/miss"] == len(others)  # one of each site has passed the cache
+        assert sorted(first.pages) == sorted(cached)
+        assert not site.pages()
+        second = crawl(settings=settings, mode=mode)
+    assert sorted(second.pages) == sorted(lacking)
+    assert len(site.pages()) == len(lacking)
