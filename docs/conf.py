@@ -24,6 +24,7 @@ ROOT = DOCS.parent
 PACKAGE = metadata("scrapy-norobots")
 REPOSITORY = dict(url.split(", ") for url in PACKAGE.get_all("Project-URL", []))["Source"]
 INCLUDED = {"README.md": "index", "CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog"}
+SEARCHED = {"download-failures": ("wait", "timeout"), "usage": ("noindex", "nofollow", "Content-Signal")}
 
 project = PACKAGE["Name"]
 version = release = PACKAGE["Version"]
@@ -77,7 +78,7 @@ def link_repository_files(_: Sphinx, doctree: nodes.document) -> None:
 
 
 def list_subpages(_: Sphinx, page: str, source: list[str]) -> None:
-    """List pages that the overview has below another one below it in the sidebar, too."""
+    """List the pages that the overview has below another one below it in the sidebar, too."""
     overview = (DOCS / "README.md").read_text(encoding="utf-8")
     below = re.search(rf"^- \[[^]]+\]\({page}\.md\).*\n((?:  - .+\n)+)", overview, re.MULTILINE)
     if below:
@@ -85,11 +86,15 @@ def list_subpages(_: Sphinx, page: str, source: list[str]) -> None:
         source[0] += f"\n```{{toctree}}\n:hidden:\n\n{subpages}\n```\n"
 
 
-def index_statuses(app: Sphinx, doctree: nodes.document) -> None:
-    """Let a search for a status, such as 403, find the page that explains it: Sphinx skips other numbers."""
-    if app.env.docname == "download-failures":
-        statuses = sorted(set(re.findall(r"\b[345]\d\d\b", doctree.astext())))
-        entries = [("single", status, "presets", "main", None) for status in statuses]
+def index_words(app: Sphinx, doctree: nodes.document) -> None:
+    """Let a search for these words find their page first; Sphinx skips statuses, such as 403, altogether."""
+    page = app.env.docname
+    words = list(SEARCHED.get(page, ()))
+    if page == "download-failures":
+        words += sorted(set(re.findall(r"\b[345]\d\d\b", doctree.astext())))
+    if words:
+        section = next(node for node in doctree.findall(nodes.section) if node.parent is not doctree)
+        entries = [("single", word, section["ids"][0], "main", None) for word in words]
         doctree.insert(0, addnodes.index(entries=entries))
 
 
@@ -103,6 +108,6 @@ def setup(app: Sphinx) -> None:
     """Register what this file adds to Sphinx."""
     app.connect("source-read", list_subpages)
     app.connect("doctree-read", link_repository_files)
-    app.connect("doctree-read", index_statuses)
+    app.connect("doctree-read", index_words)
     app.connect("doctree-read", link_images)
     app.add_lexer("robots.txt", TextLexer)

@@ -19,9 +19,9 @@ from twisted.internet.defer import Deferred
 from scrapy_norobots.exceptions import RobotsUnreachable
 from scrapy_norobots.question import is_overridden
 from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.waiting.lines import Lines
 from scrapy_norobots.waiting.load_turns import Turns
 from scrapy_norobots.waiting.sites import Sites
+from scrapy_norobots.waiting.slot_lines import Lines
 from scrapy_norobots.waiting.states import Gone, Parked, State
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`Parking` in crawls: in which order requests go that have waited, and how they wait for slots.
+"""`Parking` in crawls: in which order requests go that have waited.
 
 Every crawl of the tests checks at its end that nothing is left in the scheduler or the downloader: see
 `tests.helpers.running.crawler`.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -212,131 +211,3 @@ def test_requests_go_on_if_one_before_them_has_changed_its_slot_since() -> None:
     with Site(RULES) as site:
         seen = crawl(*(f"{site.url}/{page}" for page in range(5)), settings=settings)
     assert len(seen.pages) == 5
-
-
-@pytest.mark.parametrize(
-    ("slow", "delay"),
-    [
-        pytest.param(1, 0.2, id="one with a delay"),
-        pytest.param(2, 0.2, id="two with a delay"),
-        pytest.param(1, 0.0, id="one that is asked for one page at a time"),
-        pytest.param(2, 0.0, id="two that are asked for one page at a time"),
-    ],
-)
-def test_requests_that_wait_for_a_delay_take_no_place(slow: int, delay: float) -> None:
-    fast, *others = (f"127.0.0.{number}" for number in range(1, 2 + slow))
-    settings = {
-        "CONCURRENT_REQUESTS": 4,
-        "DOWNLOAD_SLOTS": {host: {"delay": delay, "concurrency": 1} for host in others},
-    }
-
-    def answer(hit: Hit) -> Answer:
-        if hit.target == "/robots.txt":
-            return Answer(RULES, before=lambda: time.sleep(0.3 if hit.host != fast else 0))
-        return Answer(before=lambda: time.sleep(0.03 if delay or hit.host == fast else 0.2))
-
-    with Site(None, {"/robots.txt": answer, "/": answer}, host="0.0.0.0") as site:
-        urls = [f"{site.url_of(fast)}/?{number}" for number in range(60)]
-        urls += [f"{site.url_of(host)}/?{number}" for number in range(14) for host in others]
-        seen = crawl(
-            "data:,",
-            settings={**ADDON, **settings, **QUEUE},
-            spider="tests.helpers.spiders.scheduling.Watching",
-            arguments={"then": urls},
-        )
-    assert len(seen.pages) == 1 + len(urls)
-    asked = "".join("f" if hit.host == fast else "s" for hit in site.hits if hit.target != "/robots.txt")
-    # As long as the fast host has pages, only few of the others come in a row.
-    assert len(max(asked[: asked.rindex("f")].split("f"), key=len)) <= 6
-
-
-def test_a_slot_with_a_delay_sends_pages_before_the_others_have_come(mode: str) -> None:
-    all_asked = threading.Barrier(4, timeout=PATIENCE)
-    with Site(RULES, {f"/{number}": Answer(before=all_asked.wait) for number in range(4)}) as site:
-        urls = [f"{site.url}/{number}" for number in range(4)]
-        seen = crawl(*urls, settings={**ADDON, "DOWNLOAD_DELAY": 0.1}, mode=mode)
-    assert sorted(seen.pages) == urls
-    assert not all_asked.broken
-
-
-def test_a_response_that_a_middleware_keeps_holds_up_no_others_of_its_slot(mode: str) -> None:
-    settings = {
-        **ADDON,
-        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
-        "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.AnswersTogether": 543},
-    }
-    with Site(RULES) as site:
-        seen = crawl(*(f"{site.url}/{page}" for page in range(4)), settings=settings, mode=mode)
-    assert len(seen.pages) == 4
-
-
-@pytest.mark.parametrize("delay", [0, 0.1], ids=["no delay", "a delay"])
-def test_a_request_that_a_middleware_keeps_holds_up_no_others_of_its_slot(delay: float, mode: str) -> None:
-    settings = {
-        **ADDON,
-        **IN_ORDER,
-        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
-        "DOWNLOAD_DELAY": delay,
-        "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.WaitsForToken": 543},
-    }
-    with Site(RULES) as site:
-        urls = [f"{site.url}/page", f"{site.url}/token"]
-        seen = crawl(*urls, settings=settings, mode=mode)
-    assert sorted(seen.pages) == urls
-
-
-def test_cached_pages_wait_for_no_delay(mode: str, tmp_path: Path) -> None:
-    settings = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
-    with Site(RULES) as site:
-        urls = [f"{site.url}/{number}" for number in range(40)]
-        crawl(*urls, settings=settings, mode=mode)
-        site.hits.clear()
-        # With the delays, the crawl would take at least 60 s.
-        delayed = {"DOWNLOAD_DELAY": 3, "CLOSESPIDER_TIMEOUT": 30}
-        seen = crawl(*urls, settings={**settings, **delayed}, mode=mode)
-    assert seen.stats["finish_reason"] == "finished"
-    assert sorted(seen.pages) == sorted(urls)
-    assert site.targets() == ["/robots.txt"]  # which is not cached there
-
-
-def test_cached_pages_wait_for_no_delay_after_robots_txt(mode: str, tmp_path: Path) -> None:
-    """Neither on one site nor on more sites than there are places."""
-    settings = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path), "CONCURRENT_REQUESTS": 4}
-    with Site(RULES, host="0.0.0.0") as site:
-        urls = [f"{url}/{number}" for url in hosts_of(site, 12) for number in range(10)]
-        crawl(*urls, settings=settings, mode=mode)
-        site.hits.clear()
-        # With one delay, the crawl would be closed before it has a page.
-        delayed = {"DOWNLOAD_DELAY": 1000, "CLOSESPIDER_TIMEOUT": 40}
-        seen = crawl(*urls, settings={**settings, **delayed}, mode=mode)
-    assert seen.stats["finish_reason"] == "finished"
-    assert sorted(seen.pages) == sorted(urls)
-    assert len(site.hits) == len(site.robots_hits()) == 12
-
-
-def test_pages_that_the_cache_lacks_wait_without_a_place_and_stay_in_the_job(
-    mode: str, tmp_path: Path
-) -> None:
-    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
-    settings = {**ADDON, **cache, "CONCURRENT_REQUESTS": 2}
-    with Site(RULES, host="0.0.0.0") as site:
-        *others, last = hosts_of(site, 7)
-        cached = [f"{last}/{number}" for number in range(10)]
-        crawl(*cached, settings=settings, mode=mode)
-        site.hits.clear()
-        settings["JOBDIR"] = str(tmp_path / "job")
-        slow = {"DOWNLOAD_DELAY": 1000, "CLOSESPIDER_TIMEOUT": 6}
-        lacking = [f"{host}/{number}" for host in others for number in range(3)]
-        first = crawl(
-            *({"url": url, "priority": 1} for url in lacking),
-            *cached,
-            settings={**settings, **slow},
-            mode=mode,
-        )
-        assert first.stats["finish_reason"] == "closespider_timeout"
-        assert first.stats["httpcache/miss"] == len(others)  # one of each site has passed the cache
-        assert sorted(first.pages) == sorted(cached)
-        assert not site.pages()
-        second = crawl(settings=settings, mode=mode)
-    assert sorted(second.pages) == sorted(lacking)
-    assert len(site.pages()) == len(lacking)

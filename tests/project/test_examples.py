@@ -1,4 +1,4 @@
-"""The code in testing.md, migrating.md, deployment.md and api.md of the docs does what the pages say."""
+"""The code in docs/testing.md, migrating.md, deployment.md and api.md does what the pages say."""
 
 from __future__ import annotations
 

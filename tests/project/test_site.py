@@ -69,6 +69,23 @@ def test_the_search_finds_what_users_type(
     WebDriverWait(browser, 60).until(lambda chrome: chrome.find_elements(By.CSS_SELECTOR, found))
 
 
+@pytest.mark.parametrize(
+    ("word", "page"),
+    [
+        ("429", "download-failures"),
+        ("wait", "download-failures"),
+        ("Crawl-delay", "crawl-delay"),
+        ("noindex", "usage"),
+    ],
+)
+def test_the_search_finds_the_page_about_a_word_first(
+    word: str, page: str, site: Path, browser: webdriver.Chrome
+) -> None:
+    browser.get(f"{(site / 'search.html').as_uri()}?q={word}")
+    first = f"#search-results li:first-child > a[href*='{page}.html']"
+    WebDriverWait(browser, 60).until(lambda chrome: chrome.find_elements(By.CSS_SELECTOR, first))
+
+
 @pytest.mark.parametrize("width", [1400, 390])
 def test_nothing_on_a_page_must_be_scrolled_sideways(
     width: int, site: Path, browser: webdriver.Chrome
