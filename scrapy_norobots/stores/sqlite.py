@@ -191,10 +191,13 @@ class SqliteStore:
                 return work(self._connection)
             except UnusableFileError as exc:
                 self._move_aside(str(exc))
-            except sqlite3.OperationalError:
-                if self._is_in_place():
+            except sqlite3.OperationalError as exc:
+                if "file format" in str(exc):  # the number of the format in the file is damaged
+                    self._move_aside(f"is damaged ({exc})")
+                elif self._is_in_place():
                     raise
-                self._close_file()  # it was moved just now
+                else:
+                    self._close_file()  # it was moved just now
             except (sqlite3.DatabaseError, UnicodeDecodeError) as exc:
                 # The subclasses report errors of the call; this class itself reports errors of the file. Its
                 # message cannot be decoded if a name in the file is damaged.

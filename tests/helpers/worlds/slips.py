@@ -20,7 +20,7 @@ from scrapy_norobots.middleware import NoRobotsMiddleware
 from scrapy_norobots.rules.access import Access, AccessKind
 from scrapy_norobots.rules.parser import AllRules
 from scrapy_norobots.rules.snapshot import Snapshot
-from scrapy_norobots.standard import Origin, records, rules
+from scrapy_norobots.standard import Origin, RobotsTxt, records, rules
 from scrapy_norobots.standard.urls import split
 from scrapy_norobots.stores import Locked
 from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
@@ -64,6 +64,9 @@ def _another_robot_in_the_evidence(_urls: list[str]) -> None:
 
 def _only_the_first_reading(_urls: list[str]) -> None:
     AllRules.forbids = lambda self, *question: self.readings[0].forbids(*question)  # type: ignore[method-assign]
+    RobotsTxt.forbids = (  # type: ignore[method-assign]
+        lambda self, origin, target, robot: self._rules_of(robot)[0].match(origin, target) is not None
+    )
 
 
 def _only_the_own_robot(_urls: list[str]) -> None:
