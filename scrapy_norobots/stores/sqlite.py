@@ -192,7 +192,7 @@ class SqliteStore:
             except UnusableFileError as exc:
                 self._move_aside(str(exc))
             except sqlite3.OperationalError as exc:
-                if "file format" in str(exc):  # the number of the format in the file is damaged
+                if self._has_damaged_format(exc):
                     self._move_aside(f"is damaged ({exc})")
                 elif self._is_in_place():
                     raise
@@ -271,6 +271,16 @@ class SqliteStore:
                 raise NotAStoreError(f"{self._path} is not a store: it is empty")
         if version > _VERSION:
             raise UnusableFileError(f"was written by a newer version (format {version}, not {_VERSION})")
+
+    def _has_damaged_format(self, exc: sqlite3.OperationalError) -> bool:
+        """Return whether SQLite cannot read, or not write, the format that the header of the file names."""
+        if "file format" in str(exc):
+            return True
+        if "readonly" not in str(exc):
+            return False
+        with suppress(OSError), self._path.open("rb") as file:  # reading it ends the locks, as below
+            return max(file.read(20)[18:]) > 2  # the versions for writing and reading are 1 or 2
+        return False
 
     def _check_is_database(self) -> None:
         """Raise `NotAStoreError` if the file does not begin like a database: it may belong to the user."""
