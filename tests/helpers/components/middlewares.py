@@ -84,7 +84,7 @@ class LeavesForAnotherSlot:
 class ExemptsTooLate:
     """Exempts all requests from robots.txt when they have already waited."""
 
-    def process_request(self, request: Request) -> None:
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
         request.meta["dont_obey_robotstxt"] = True
 
 
