@@ -30,7 +30,7 @@ _BLANK = r"[ \t\v\f]*"
 _ODD_BLANKS = " \t\v\f"
 _BLANKS_BETWEEN = re.compile(r"[ \t]+")
 _TYPED_VALUE = r"([^#\n]*[^# \t\v\f\n]|)"
-_UNTYPED = rf"[^ \t\n:#]*[ \t]+(?=[^ \t\n:#]+{_BLANK}(?:[#\n]|\Z))"
+_UNTYPED = r"[^ \t\n:#]*[ \t]+(?=[^ \t\n:#]+(?:[ \t][ \t\v\f]*)?(?:[#\n]|\Z))"
 ANY_DISALLOW = re.compile(
     rf"\n{_BLANK}di(?:ss?all?ow|asllow|sallaw)(?:[^:#\n]*:{_BLANK}|{_UNTYPED}){_TYPED_VALUE}",
     re.IGNORECASE | re.ASCII,

@@ -97,6 +97,18 @@ def test_many_stars_take_linear_time(kind: str) -> None:
         assert not robots.allowed(HOST + "/" + 2_000 * "a", FOOBOT)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Disallow " + 100_000 * "\f" + " x y",
+        "Disallow x" + 50_000 * "\f " + "y",
+        "User-agent " + 100_000 * "\f",
+    ],
+)
+def test_odd_blanks_take_linear_time(line: str) -> None:
+    assert decide(f"User-agent: *\n{line}\nDisallow: /attic\n").allowed is False
+
+
 def test_many_rules_and_groups_are_read() -> None:
     rules = "".join(
         f"Disallow: /attic/{number}/*.pdf\nAllow: /attic/{number}/a\n" for number in range(20_000)
