@@ -110,6 +110,7 @@ def test_any_answer_is_read_back(
     assert stored.body == (body if is_file else None)
 
 
+@example(Snapshot(TOWN, TOWN.robots_url, TIME, 100, headers={"\ud800": "\ud800"}))
 @example(Snapshot(TOWN, TOWN.robots_url, TIME, 200, body=b"\x1f\x8b", headers={"content-encoding": "br"}))
 @given(
     st.builds(

@@ -117,7 +117,7 @@ class Copy(NamedTuple):
         """Return the identifier and the bytes of a `response`, or of a `metadata` record of the error."""
         snapshot = self.snapshot
         if snapshot.status is not None:
-            headers = {name: value.encode("latin-1", "replace") for name, value in snapshot.headers.items()}
+            headers = {_latin(name): _latin(value) for name, value in snapshot.headers.items()}
             response = Response(snapshot.url, snapshot.status, headers=headers, body=snapshot.body)
             judged = snapshot.body if 200 <= snapshot.status < 300 else None
             answer = Answer(snapshot.origin, response, snapshot.time, judged, source=self.source)
@@ -261,3 +261,8 @@ def _stored(record: ArcWarcRecord, body: bytes, body_max: int) -> Stored:
     if digest_of(body) != digest:
         raise ValueError(f"its body has the digest {digest_of(body)}, not {digest}")
     return Stored(stated, {}, status, body)
+
+
+def _latin(text: str) -> bytes:
+    """Return a part of a header as bytes; other programs may write anything to a store."""
+    return text.encode("latin-1", "replace")
