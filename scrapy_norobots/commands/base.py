@@ -253,7 +253,7 @@ def write(lines: Iterable[str]) -> bool:
 class Progress:
     """A bar and a few words on standard error, in one line that is overwritten.
 
-    Nothing is shown if `is_wanted` is false or standard error is no terminal.
+    Nothing is shown if `is_wanted` is false or if standard error is not a terminal.
     """
 
     def __init__(self, *, is_wanted: bool = True) -> None:

@@ -70,6 +70,9 @@ def test_only_a_rule_ends_the_names_of_a_group() -> None:
     )
     assert line(body) == line(body, robot="Other") == 9
     assert line("User-agent: FooBot\nAllow:\nUser-agent: *\nDisallow: /attic\n") is None
+    record = decide(body, robot="Other").record
+    assert record is not None
+    assert record.user_agents == ((1, "FooBot"), (6, "*"))
 
 
 def test_records_are_the_groups() -> None:
