@@ -184,7 +184,7 @@ def test_problems_as_json(evidence: Path) -> None:
     done = audit("--json", evidence)
     problem, summary = map(json.loads, done.stdout.splitlines())
     assert problem["problem"].startswith("http://127.0.0.1:")
-    assert re.search(r"\.jsonl\.gz: line \d$", problem["place"])
+    assert re.search(r"\.jsonl\.gz: line \d+$", problem["place"])
     assert problem["readable"] is True
     assert summary == {
         "answers": 3,
