@@ -47,20 +47,6 @@ def test_a_robot_must_be_str_or_bytes(url: str, robot: Any) -> None:
             call()
 
 
-@pytest.mark.parametrize("port", ["65536", "x", "-1", "١"])
-def test_an_invalid_port_is_an_error(port: str) -> None:
-    for call in calls(f"http://garden.example:{port}/nest", "Tamarin"):
-        with pytest.raises(ValueError, match="is not a number up to 65535"):
-            call()
-
-
-@pytest.mark.parametrize("url", ["", "nest/egg", "Tamarin/1.0", "?q"])
-def test_a_string_that_is_neither_url_nor_path_is_an_error(url: str) -> None:
-    for call in calls(url, "Tamarin"):
-        with pytest.raises(ValueError, match="neither a URL nor a path"):
-            call()
-
-
 def test_bytes_and_text_are_the_same_robot() -> None:
     robots = RobotsTxt.parse(BODY)
     for robot in ("Tamarin/1.0", b"Tamarin/1.0", "tamarin", b"TAMARIN"):
@@ -87,17 +73,6 @@ def test_records() -> None:
     assert robots.records is robots.records
     assert [record.is_default for record in robots.records] == [False, True]
     assert repr(robots) == "<RobotsTxt of 2 records>"
-
-
-def test_questions_do_not_change_answers() -> None:
-    asked, fresh = RobotsTxt.parse(BODY), RobotsTxt.parse(BODY)
-    for robot in ("Tamarin", "*", "Potto", "Tamarin", "", "Potto", "*"):
-        for target in ("/nest", "/heap", "/", "/robots.txt"):
-            new = RobotsTxt.parse(BODY)
-            assert asked.decide(target, robot) == new.decide(target, robot)
-            assert asked.allowed(target, robot) is new.allowed(target, robot)
-    assert asked.records == fresh.records
-    assert asked.findings == fresh.findings
 
 
 def count_readings(monkeypatch: pytest.MonkeyPatch) -> list[object]:
@@ -147,42 +122,6 @@ def test_names_with_the_same_rules_share_them() -> None:
     rules = {robot.name: one for robot, one in robots._rules.items()}
     assert rules["Potto"] is rules["Indri"] is rules["*"]
     assert rules["Potto"] is not rules["Tamarin"]
-
-
-@pytest.mark.parametrize("target", ["/nest", "/n%65st", "/heap", "/", "/robots.txt", "/x/../nest"])
-def test_forbids_is_the_opposite_of_allowed(target: str) -> None:
-    robots = RobotsTxt.parse(BODY)
-    for robot in ("Tamarin/1.0", b"Potto", "*"):
-        assert robots.forbids(ORIGIN, target, robot) is not robots.allowed(HOST + target, robot)
-
-
-@pytest.mark.parametrize("rules", [2, 200])
-@pytest.mark.parametrize(
-    "first", ["/", "?x/", "?/x", "//", "#/", "/%6Eest", "/nest", ":80/", ":0/", "/x?http://garden.example/"]
-)
-def test_prepare_does_not_change_answers(first: str, rules: int) -> None:
-    body = "User-agent: *\nDisallow: /nest\nDisallow: /?x/\nDisallow: /ex%C3%A9\nDisallow: http://garden.example/a"
-    robots = RobotsTxt.parse(body + "".join(f"\nDisallow: /b{number}/" for number in range(rules)))
-    targets = [
-        "?x/y",
-        "/nest",
-        "/n%65st",
-        "/x/../nest",
-        "/\tnest",
-        "\n/nest",
-        "/\rnest",
-        "/exé",
-        "/ex%c3%a9",
-        "/a",
-    ]
-    for target in [first, *targets, "/b1/", *targets]:
-        robots.allowed(HOST + first, "Tamarin")
-        forbidden = target in targets or target in ("/nest", "?x/", "/%6Eest", "/b1/")
-        assert robots.allowed(HOST + target, "Tamarin") is not forbidden
-    for target in ("/ne", "/b", "/?", "/ex", "/ex%C3", "/x#/nest", "/x?/nest", "/x/nest", "#/nest", "?/nest"):
-        robots.allowed(HOST + first, "Tamarin")
-        assert robots.allowed(HOST + target, "Tamarin")
-        assert robots.allowed("https://garden.example/a", "Tamarin")
 
 
 def test_after_preparation_a_large_file_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
