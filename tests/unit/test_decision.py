@@ -141,10 +141,9 @@ def test_a_decision_is_printable(place: str) -> None:
         texts = dict.fromkeys(("url", "robot", "source", "detail", "rule", "name"), "x")
         texts[place] = f"x{nasty}y"
         record = Record((UserAgent(1, texts["name"]),), (Rule(2, texts["rule"]),))
-        asked = (texts["url"], texts["robot"])
         for reason in (Reason.RULE, Reason.NO_RULE_MATCHES, Reason.NO_RECORD, Reason.STATUS):
-            told = (reason, record.rules[0], record, texts["source"], texts["detail"])
-            sentence = str(Decision(Verdict.FORBIDDEN, *asked, *told))
+            rest = (reason, record.rules[0], record, texts["source"], texts["detail"])
+            sentence = str(Decision(Verdict.FORBIDDEN, texts["url"], texts["robot"], *rest))
             assert sentence.isprintable(), ascii(nasty)
             assert sentence.encode()
             assert nasty not in sentence
