@@ -65,8 +65,8 @@ def strays(site: Site) -> set[str]:
 
 
 def test_the_demo_prints_the_log_of_the_site(tmp_path: Path) -> None:
-    done = run(str(PROJECT / "demo.py"), cwd=tmp_path)
-    library = Library()
+    done = run(str(PROJECT / "demo.py"), "--books", "48", cwd=tmp_path)
+    library = Library(48)
     pages = len(library.open_pages())
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -103,7 +103,7 @@ def test_the_demo_detects_a_crawler_that_misses_pages(tmp_path: Path) -> None:
     settings = (PROJECT / "example" / "settings.py").read_text("utf-8")
     shutil.copytree(PROJECT, tmp_path, dirs_exist_ok=True)
     (tmp_path / "example" / "settings.py").write_text(settings.replace("ExampleBot", "Somebody"), "utf-8")
-    done = run(str(tmp_path / "demo.py"), cwd=tmp_path)
+    done = run(str(tmp_path / "demo.py"), "--books", "12", cwd=tmp_path)
     assert done.returncode == 1
     assert "open pages were not fetched:" in done.stdout
     assert "\n  /catalogue/\n" in done.stdout
