@@ -31,7 +31,7 @@ def named_places(values: Sequence[str], token: str) -> list[int]:
     """Return the places of the values that name a robot; if none does, of those that are for all robots."""
     starts = [place for place, value in enumerate(values) if value.lower().startswith(token)] if token else []
     named = [place for place in starts if token_of(values[place]) == token]
-    return named or [place for place, value in enumerate(values) if is_for_all(value)]
+    return named or [place for place, value in enumerate(values) if value[:1] == "*" and is_for_all(value)]
 
 
 def groups_of(sections: Sections, token: str | None) -> list[range]:
@@ -72,6 +72,7 @@ class Group(Record):
     def prepare(self, _origin: Origin | None = None) -> None:
         """Do the work that the first call of `deciding` needs."""
         self._index = Index(*self.values)
+        self._index.prepare()
         patterns = [pattern_of(rule.value, allows=rule.allows) for rule in self.rules]
         self._place = {pattern: place for place, pattern in reversed([*enumerate(patterns)])}
 

@@ -1,24 +1,25 @@
-"""`PatternSet`: the rules of one robot by RFC 9309, prepared for fast matching (sections 2.2.2 and 2.2.3).
+"""The rules of one robot by RFC 9309, prepared for fast matching (sections 2.2.2 and 2.2.3).
 
-The rule that matches with the most octets decides, and of two equally long ones the one that allows. Most
-URLs match no ``Disallow`` line at all, so `PatternSet.match` looks for one first: by bisection among the
-prefixes, as in `RuleSet`, then among the patterns. Only if there is one, and the robot has ``Allow`` lines,
-all rules are compared. One pattern takes time proportional to the length of the target, however many ``*``
-it has.
+A `PatternSet` has rules of one kind. It finds one that matches by bisection among the prefixes, as `RuleSet`
+does, then among the patterns. The rule that matches with the most octets decides, and of two equally long
+ones the one that allows. Most URLs match no ``Disallow`` line, or no ``Allow`` line; an `Index` compares all
+rules only if both kinds match. One pattern takes time proportional to the length of the target, however many
+``*`` it has.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from scrapy_norobots.standard.rules import find, prefix_of, without_longer
+from scrapy_norobots.standard.rules import RuleSet, find, prefix_of, without_longer
 from scrapy_norobots.standard.urls import Origin, has_normal_octets, is_normal, is_robots_txt, normal, octets
 
 # RFC 9309, 2.2: a path has no blanks and no control characters.
 _NO_PATH = re.compile(r"[\x00-\x20\x7f]")
+_PART_OF_ESCAPE = re.compile(r"\*[0-9A-Fa-f]|%[0-9A-Fa-f]?(?:\*|\$?\Z)")
 _IN_ESCAPE = re.compile(r"%|\*[0-9A-F]")
 # An escape that is cut off at the end of a part of a pattern: any of the escapes that begin so matches.
 _CUT_OFF = re.compile(r"%[0-9A-Fa-f]?\Z")
@@ -45,13 +46,8 @@ def pattern_of(value: str, *, allows: bool) -> Pattern | None:
     return None if found is None else Pattern(_octets(found[1]), allows, found[0])
 
 
-def _split(
-    values: list[str], *, allows: bool, forbidden: Collection[str] = ()
-) -> tuple[list[str], list[str], list[Pattern]]:
-    """Return the paths that are prefixes, those that are patterns, and the rules with a whole URL.
-
-    Prefixes that the strict reading forbids too, however a target is spelt, are left out.
-    """
+def _split(values: list[str], *, allows: bool) -> tuple[list[str], list[str], list[Pattern]]:
+    """Return the paths that are prefixes, those that are patterns, and the rules with a whole URL."""
     joined = "".join(values)
     paths = values
     whole_urls: list[Pattern] = []
@@ -65,26 +61,29 @@ def _split(
     if "*" in joined or "$" in joined:
         special = [path for path in paths if "*" in path or path[-1] == "$"]
         paths = [path for path in paths if "*" not in path and path[-1] != "$"]
-    if forbidden and "%" not in joined and "/." not in joined and joined.isascii():
-        known = set(forbidden)
-        paths = [path for path in paths if path not in known]
     return paths, special, whole_urls
 
 
 class PatternSet:
-    """What one robot may and must not fetch, as patterns of targets."""
+    """The rules of one kind, ``Disallow`` or ``Allow``, as patterns of targets."""
 
-    __slots__ = ("_index", "_is_plain", "_prefixes", "_stars", "_values", "_whole_urls")
+    __slots__ = ("_index", "_is_plain", "_prefixes", "_stars", "_whole_urls")
 
     def __init__(
-        self, allows: Iterable[str], disallows: Iterable[str], forbidden: Collection[str] = ()
+        self,
+        values: Iterable[str],
+        *,
+        allows: bool = False,
+        index: Index | None = None,
+        prefixes: Sequence[str] = (),
     ) -> None:
         """Prepare the rules with these values, of which empty ones have no effect.
 
-        `match` need not find the prefixes `forbidden`, which the strict reading forbids before it is asked.
+        An `index` of all rules of the robot decides whether a rule is overruled. `prefixes` are more paths,
+        as in `RuleSet.prefixes`.
         """
-        disallows, allows = list(filter(None, disallows)), list(filter(None, allows))
-        paths, special, self._whole_urls = _split(disallows, allows=False, forbidden=forbidden)
+        self._index = index
+        paths, special, self._whole_urls = _split(list(filter(None, values)), allows=allows)
         self._stars: list[tuple[str, str]] = []  # each with its last part
         for path in special:
             short = path.rstrip("*")  # a final "*" matches the same, unless it follows a "$"
@@ -94,26 +93,23 @@ class PatternSet:
                 self._stars.append((_last_part(short), short))
             else:
                 paths = [*paths, short]
-        self._prefixes = without_longer(sorted(paths))
+        self._prefixes = without_longer(sorted([*paths, *prefixes])) if paths else prefixes
         # Whether a target without escapes and dot segments may be compared as it is: then no path, and no
         # part of one, can match within an escape.
         within = "%" in "".join(self._prefixes) or any(_IN_ESCAPE.search(path) for _, path in self._stars)
         self._is_plain = not self._whole_urls and not within
-        # The longest match matters only if something is allowed; most URLs match no rule that forbids.
-        self._values = (allows, disallows) if allows else None
-        self._index: Index | None = None
 
     @property
     def size(self) -> int:
         """Approximate memory use, in bytes."""
-        texts = [*self._prefixes, *(value for values in self._values or () for value in values)]
-        count = len(texts) + 4 * len(self._stars) + (3 * len(texts) if self._index else 0)
-        return 65 * count + 200 * len(self._whole_urls) + sum(map(len, texts))
+        count = len(self._prefixes) + 4 * len(self._stars)
+        own = 65 * count + 200 * len(self._whole_urls) + sum(map(len, self._prefixes))
+        return own + (self._index.size if self._index else 0)
 
     def match(self, origin: Origin | None, target: str) -> str | None:
-        """Return the path of a rule that forbids `target` at `origin`; None if it is allowed.
+        """Return the path of a rule that matches `target` at `origin`; None if none does, or it is overruled.
 
-        robots.txt itself may always be fetched (2.2.2).
+        robots.txt itself may always be fetched (2.2.2), so no rule matches it.
         """
         if self._is_plain and "%" not in target and "/." not in target:
             prefixes = self._prefixes  # the usual case, as in `find` and `_starred`, but without calls
@@ -126,30 +122,28 @@ class PatternSet:
                         break
                 else:
                     return None
-        elif is_normal(target) and "*" not in target and "$" not in target:
-            path = self._disallowing(origin, target)
         else:
-            forms = (form for same in _forms_of(target) for form in same)
-            path = next(
-                (found for form in forms if (found := self._disallowing(origin, form)) is not None), None
-            )
+            path = self._match_forms(origin, target)
         if path is None or is_robots_txt(target):
             return None
-        if self._values is None:
-            return path
-        if self._index is None:
-            self._index = Index(*self._values)
-        decided = self._index.deciding(origin, target)
-        return None if decided is None or decided.allows else decided.path
+        return path if self._index is None or self._index.forbids(origin, target) else None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PatternSet):
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__ if name != "_index")
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _disallowing(self, origin: Origin | None, form: str) -> str | None:
+    def _match_forms(self, origin: Origin | None, target: str) -> str | None:
+        for same in _forms_of(target):
+            for form in same:
+                path = self._match_form(origin, form)
+                if path is not None:
+                    return path
+        return None
+
+    def _match_form(self, origin: Origin | None, form: str) -> str | None:
         path = find(self._prefixes, form)
         if path is None:
             path = self._starred(form)
@@ -165,19 +159,69 @@ class PatternSet:
         return None
 
 
+def _has_one_form(joined: str) -> bool:
+    """Return whether paths, joined, are compared in one form by both readings, and mean the same."""
+    return not ("%" in joined or "$" in joined or ":" in joined or "/." in joined) and is_normal(joined)
+
+
+def forbidding(
+    allows: list[str], disallows: list[str], strict: tuple[list[str], RuleSet] | None = None
+) -> PatternSet:
+    """Return what the rules with these values forbid.
+
+    `strict` has the values of the strict reading, and what they forbid. If they are the same, nearly all is
+    the same, and is not prepared twice.
+    """
+    index = Index(allows, disallows) if any(allows) else None
+    if strict is not None and strict[0] == disallows and _has_one_form(joined := "".join(disallows)):
+        special = [value for value in disallows if "*" in value] if "*" in joined else ()
+        return PatternSet(special, index=index, prefixes=strict[1].prefixes)
+    return PatternSet(disallows, index=index)
+
+
 class Index:
-    """All rules of a robot, to find the one that matches with the most octets."""
+    """All rules of a robot with ``Allow`` lines, to find the one that matches with the most octets."""
+
+    __slots__ = ("_allowing", "_lengths", "_plain", "_special", "values")
 
     def __init__(self, allows: list[str], disallows: list[str]) -> None:
-        """Prepare the rules with these values, none of which is empty."""
+        """Make an index of the rules with these values, of which empty ones have no effect."""
+        self.values = list(filter(None, allows)), list(filter(None, disallows))
+        self._allowing: PatternSet | None = None
+        self._lengths: list[int] | None = None  # the rest is prepared with it
+
+    def __eq__(self, other: object) -> bool:
+        return self.values == other.values if isinstance(other, Index) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def size(self) -> int:
+        """Approximate memory use, in bytes."""
+        texts = [value for values in self.values for value in values]
+        return 65 * len(texts) * (1 if self._lengths is None else 4) + sum(map(len, texts))
+
+    def forbids(self, origin: Origin | None, target: str) -> bool:
+        """Return whether a target that a ``Disallow`` line matches is forbidden."""
+        if self._allowing is None:
+            self._allowing = PatternSet(self.values[0], allows=True)
+        if self._allowing.match(origin, target) is None:
+            return True
+        decided = self.deciding(origin, target)
+        return decided is not None and not decided.allows
+
+    def prepare(self) -> list[int]:
+        """Do the work that the first call of `deciding` needs."""
+        allows, disallows = self.values
         forbidden, special, whole_urls = _split(disallows, allows=False)
         allowed, special_allowed, _ = _split(allows, allows=True)
         self._plain = dict.fromkeys(forbidden, False) | dict.fromkeys(allowed, True)  # allowing wins
-        self._lengths = sorted(set(map(len, self._plain)), reverse=True)
         patterns = [Pattern(path, False) for path in special] + whole_urls
         patterns += [Pattern(path, True) for path in special_allowed]
         patterns.sort(key=_rank, reverse=True)
         self._special = [(_rank(pattern), _last_part(pattern.path), pattern) for pattern in patterns]
+        self._lengths = sorted(set(map(len, self._plain)), reverse=True)
+        return self._lengths
 
     def deciding(self, origin: Origin | None, target: str) -> Pattern | None:
         """Return the rule that decides about a target: the one that matches with the most octets.
@@ -188,8 +232,7 @@ class Index:
         decided: Pattern | None = None
         for forms in _forms_of(target):
             sent, *escaped = (self._longest(origin, form) for form in forms)
-            # A part of a pattern may match within an escape that only this form has; that allows nothing.
-            found = [sent] + [each for each in escaped if each and ("%2" in each.path or not each.allows)]
+            found = [sent, *(each for each in escaped if each and not (each.allows and _may_cut(each.path)))]
             longest = max(filter(None, found), key=_rank, default=None)
             if longest is not None and not longest.allows:
                 return longest
@@ -198,7 +241,8 @@ class Index:
 
     def _longest(self, origin: Origin | None, form: str) -> Pattern | None:
         """Return the rule that matches with the most octets; of two equally long ones, one that allows."""
-        paths = (form[:length] for length in self._lengths)
+        lengths = self.prepare() if self._lengths is None else self._lengths
+        paths = (form[:length] for length in lengths)
         best = next((Pattern(path, self._plain[path]) for path in paths if path in self._plain), None)
         rank = (-1, False) if best is None else _rank(best)
         for other_rank, part, other in self._special:
@@ -207,6 +251,11 @@ class Index:
             if part in form and other.origin in (None, origin) and matches(other.path, form):
                 return other
         return best
+
+
+def _may_cut(path: str) -> bool:
+    """Return whether a path may match a part of an escape that only one form of a target has."""
+    return "%2" not in path or _PART_OF_ESCAPE.search(path) is not None
 
 
 def _rank(pattern: Pattern) -> tuple[int, bool]:

@@ -8,7 +8,7 @@ which it then keeps, and again for records, findings and the reasons of decision
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from scrapy_norobots.standard.findings import Finding, find_all
 from scrapy_norobots.standard.groups import RawGroup, find_groups, groups_of
 from scrapy_norobots.standard.lines import Sections, is_html, sections_of, to_text
 from scrapy_norobots.standard.names import Robot
-from scrapy_norobots.standard.patterns import PatternSet
+from scrapy_norobots.standard.patterns import PatternSet, forbidding
 from scrapy_norobots.standard.records import RawRecord, Record, find_record, records_in
 from scrapy_norobots.standard.rules import RuleSet
 from scrapy_norobots.standard.urls import Origin, is_robots_txt, split
@@ -57,11 +57,11 @@ class _File(NamedTuple):
 class _Reading(NamedTuple):
     """What differs between the standards: how the record of a robot is found, prepared, and all records.
 
-    `prepare` takes the values of a record, and those of the reading that is asked before.
+    `prepare` takes the values of a record; if the strict reading is asked before, also its values and rules.
     """
 
     parser: str
-    prepare: Callable[[Any, Sequence[str]], RuleSet | PatternSet]
+    prepare: Callable[[Any, Any], RuleSet | PatternSet]
     find: Callable[[_File, Robot], RawRecord | RawGroup | None]
     all: Callable[[_File], Iterator[RawRecord | RawGroup]]
 
@@ -76,9 +76,10 @@ _STRICT = _Reading(
     lambda file, robot: find_record(file.raw_records(), robot.name),
     _File.raw_records,
 )
+
 _RFC9309 = _Reading(
     RFC9309_PARSER,
-    lambda values, forbidden: PatternSet(values[0], values[1], forbidden),
+    lambda values, strict: forbidding(values[0], values[1], strict),
     lambda file, robot: find_groups(file.later, robot.token),
     _all_groups,
 )
@@ -249,11 +250,11 @@ class RobotsTxt:
     def _read_rules(self, robot: Robot) -> _Rules:
         found = self._records.get(robot) or self._find(robot)
         made: list[RuleSet | PatternSet] = []
-        before: Any = ()
+        before = None
         for reading, one in zip(self._readings, found, strict=True):
             values = None if one is None else one.values
             made.append(RuleSet(()) if one is None else reading.prepare(values, before))
-            before = values or ()
+            before = values, made[-1]
         rules = tuple(made)
         if len(self._rules) >= _ROBOTS_REMEMBERED:
             self._rules.clear()

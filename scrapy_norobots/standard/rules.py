@@ -78,6 +78,11 @@ class RuleSet:
         self._of_origin: tuple[Origin, list[str]] | None = None
 
     @property
+    def prefixes(self) -> Sequence[str]:
+        """The prefixes of targets at the origin of the file, sorted; none of them begins with another one."""
+        return self._paths
+
+    @property
     def size(self) -> int:
         """Approximate memory use, in bytes."""
         texts = (*self._paths, *self._whole_urls)
@@ -142,7 +147,7 @@ def without_longer(paths: Iterable[str]) -> list[str]:
     return [last := path for path in paths if not path.startswith(last)]
 
 
-def find(prefixes: list[str], target: str) -> str | None:
+def find(prefixes: Sequence[str], target: str) -> str | None:
     """Return the prefix with which `target` begins, or None. The prefixes are sorted."""
     place = bisect_right(prefixes, target)
     return prefixes[place - 1] if place and target.startswith(prefixes[place - 1]) else None

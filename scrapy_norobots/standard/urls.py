@@ -191,7 +191,9 @@ def normal(target: str, *, is_prefix: bool = False) -> str:
 
 def is_robots_txt(target: str) -> bool:
     """Return whether a target is robots.txt itself, which may always be fetched (U7)."""
-    return normal(target) == "/robots.txt"
+    if "%" in target or "/." in target:
+        target = normal(target)
+    return target == "/robots.txt"
 
 
 def _to_bytes(text: str) -> bytes:

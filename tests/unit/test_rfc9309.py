@@ -306,6 +306,27 @@ def test_stars_and_a_final_dollar_are_special(path: str, target: str, is_match: 
     )
 
 
+@pytest.mark.parametrize(("path", "target"), [("/%2", "/$a"), ("/b/%2F*4", "/b/%2F$"), ("/*4", "/$")])
+def test_a_part_of_an_escape_allows_nothing(path: str, target: str) -> None:
+    # The "$" of the target has another form, "%24".
+    assert not decide(f"User-agent: *\nAllow: {path}\nDisallow: /\n", target).allowed
+
+
+@pytest.mark.parametrize(
+    "rules", ["Disallow: /a", "Disallow: /a\nDisallow: /*b*", "Disallow: /a$\nAllow: /c"]
+)
+@pytest.mark.parametrize(
+    "target", ["/a", "/ab", "/c", "/%61/../b", "/%61$/../c", "/a$/../c", "/x/%62", "/a$b"]
+)
+def test_both_readings_together_are_those_alone(rules: str, target: str) -> None:
+    body = f"User-agent: *\n{rules}\n"
+    alone = [
+        RobotsTxt.parse(body, reading=each).allowed(HOST + target, FOOBOT) for each in ("1994", "rfc9309")
+    ]
+    both = RobotsTxt.parse(body, reading="both")
+    assert both.allowed(HOST + target, FOOBOT) is both.decide(HOST + target, FOOBOT).allowed is all(alone)
+
+
 @pytest.mark.parametrize("kind", ["Disallow", "Allow"])
 def test_many_stars_take_linear_time(kind: str) -> None:
     body = f"User-agent: *\nDisallow: /a\n{kind}: /{'a*' * 1_000}b\n{kind}: /{'*a' * 1_000}b$\n"
