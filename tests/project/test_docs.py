@@ -25,7 +25,8 @@ from scrapy_norobots.waiting.source import FILTERED
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.settings import read_all
 from tests.helpers.spiders.raising import subscriptions
-from tests.project.tables import TABLES, Tables
+from tests.project import options_table, states_table
+from tests.project.settings_table import TABLE, tables
 
 DOCS = ROOT / "docs"
 PAGES = [*ROOT.glob("*.md"), *DOCS.glob("*.md")]
@@ -67,14 +68,9 @@ def test_the_overview_lists_every_page_once_and_the_site_has_the_same_order() ->
     assert entries == [page for page, is_below in pages if not is_below]
 
 
-@pytest.mark.parametrize("tables", TABLES.values(), ids=TABLES)
-def test_the_tables_are_as_the_code_makes_them(tables: Tables) -> None:
-    """``python -m tests.project.tables`` writes them."""
-    assert tables.found() == tables.make()
-
-
-def test_the_sections_have_every_setting_with_its_default() -> None:
+def test_the_tables_and_the_sections_have_every_setting_with_its_default() -> None:
     page = (DOCS / "settings.md").read_text()
+    assert TABLE.findall(page) == tables()  # `python -m tests.project.settings_table` writes them
     headings = [name for name in re.findall(r"^### `(\w+)`$", page, re.MULTILINE) if name in DEFAULTS]
     assert headings == list(DEFAULTS)
     for name, section in sections(page).items():
@@ -186,6 +182,14 @@ def test_the_tables_of_how_it_works_have_every_event_and_every_feature() -> None
         assert set(subscribers) == {places[name] for name, kind in subscriptions() if kind == event}, event
     table = page.partition("| feature |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| `(.+?)` \|", table, re.MULTILINE)) == set(places.values())
+
+
+def test_how_it_works_has_every_state_of_a_request() -> None:
+    assert states_table.TABLE.findall(states_table.PAGE.read_text()) == [states_table.table()]
+
+
+def test_the_page_of_the_commands_has_every_option() -> None:
+    assert options_table.TABLE.findall(options_table.PAGE.read_text()) == options_table.tables()
 
 
 def templates() -> Iterator[tuple[str, str]]:
