@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 
-import pytest
-
 from tests.helpers.running.crawling import ADDON, crawl
 from tests.helpers.sites import Answer, ForwardProxy, Hit, Site, page
 
@@ -46,14 +44,6 @@ def test_a_redirecting_first_page_causes_one_download() -> None:
     with Site(RULES, {"/": Answer(status=301, headers={"Location": "/home"})}) as site:
         crawl(f"{site.url}/")
     assert site.targets() == ["/robots.txt", "/", "/home"]
-
-
-@pytest.mark.parametrize("status", [404, 403, 503])
-def test_a_missing_robots_txt_is_remembered(status: int) -> None:
-    with Site(Answer(status=status)) as site:
-        settings = {**ADDON, "RETRY_ENABLED": False, "CONCURRENT_REQUESTS": 1}
-        crawl(*(f"{site.url}/{i}" for i in range(10)), settings=settings)
-    assert len(site.robots_hits()) == 1
 
 
 def test_a_filtered_link_causes_no_download() -> None:
