@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import scrapy_norobots
-from scrapy_norobots.standard import Origin, Record, RobotsTxt, Rule, UserAgent, names, robotstxt, rules
+from scrapy_norobots.standard import Origin, Record, RobotsTxt, Rule, UserAgent, names, rules
 
 HOST = "http://garden.example"
 ORIGIN = Origin("http", "garden.example", 80)
@@ -145,20 +145,6 @@ def test_the_package_exports_it() -> None:
     assert scrapy_norobots.RobotsTxt is RobotsTxt
 
 
-# --- work
-
-
-def test_prepare_reads_a_large_file_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    bodies = count_readings(monkeypatch)
-    body = BODY + b"#" * robotstxt.SMALL_BODY
-    robots = RobotsTxt.parse(body)
-    robots.prepare(ORIGIN, "Tamarin")
-    assert robots.is_ready("Tamarin")
-    assert robots.decide(HOST + "/nest", "Tamarin").rule == Rule(2, "/nest")
-    assert robots.forbids(ORIGIN, "/nest", "Tamarin")
-    assert bodies == [body]
-
-
 # --- memory
 
 
@@ -243,20 +229,11 @@ def test_many_robots_take_no_more_memory_than_one() -> None:
     assert robots.allowed(HOST + "/nest", "Potto")
 
 
-def test_long_hosts_do_not_fill_the_memory() -> None:
+@pytest.mark.parametrize("line", ["Disallow: http://{}{}/", "User-agent: {}{}"])
+def test_long_hosts_and_names_do_not_fill_the_memory(line: str) -> None:
     def ask() -> None:
         for number in range(20):
-            body = b"User-agent: *\nDisallow: http://%d%s/\n" % (number, b"x" * 100_000)
-            RobotsTxt.parse(body).allowed(HOST + "/nest", "Tamarin")
-
-    _, taken = measure(ask)
-    assert taken < 200_000
-
-
-def test_long_names_do_not_fill_the_memory() -> None:
-    def ask() -> None:
-        for number in range(20):
-            body = b"User-agent: %d%s\nDisallow: /\n" % (number, b"x" * 100_000)
+            body = f"User-agent: *\n{line.format(number, 'x' * 100_000)}\nDisallow: /\n"
             RobotsTxt.parse(body).allowed(HOST + "/nest", "Tamarin")
 
     _, taken = measure(ask)
