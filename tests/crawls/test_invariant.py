@@ -15,7 +15,6 @@ from tests.helpers.worlds import features, invariant, momentary
 def test_crawls_of_random_worlds_keep_the_invariant(
     seed: int, retries: int, mode: str, tls: tuple[Path, Path]
 ) -> None:
-    """``python -m tests.helpers.worlds.invariant --seed SEED --retries N --mode MODE`` repeats one."""
     outcome = invariant.run(seed, mode, tls, promised={"NOROBOTS_RETRY_CLOSED": retries})
     assert outcome.pages > 5
     assert not outcome.faults
@@ -24,7 +23,6 @@ def test_crawls_of_random_worlds_keep_the_invariant(
 def test_the_audit_agrees_with_every_decision_in_a_random_world(
     mode: str, tls: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """``python -m tests.helpers.worlds.invariant --evidence`` does so with more of them."""
     assert not invariant.run(3, mode, tls, promised={"NOROBOTS_EVIDENCE": str(tmp_path)}).faults
 
 

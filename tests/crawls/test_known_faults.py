@@ -55,18 +55,6 @@ def test_a_filtered_link_causes_no_download() -> None:
     assert other.hits == []
 
 
-def test_two_crawls_in_a_process_share_nothing() -> None:
-    with Site(Answer(status=403)) as site:
-        seen = crawl(
-            f"{site.url}/a",
-            spider="tests.helpers.spiders.pages.Pages",
-            beside={"NOROBOTS_STATUS_POLICY": "rfc9309"},
-        )
-    # The first crawl denies a 403, the second allows it: both download the file and use their own policy.
-    assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"]
-    assert sorted(site.targets()) == ["/a", "/robots.txt", "/robots.txt"]
-
-
 def test_a_stopped_crawl_ends(mode: str) -> None:
     asked, over = threading.Event(), threading.Event()
 
