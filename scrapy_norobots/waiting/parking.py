@@ -212,11 +212,6 @@ class Parking:
             self._lines.look_soon(slot)
             compat.look_for_next_request(self._crawler)
 
-    def is_answered(self, request: Request) -> None:
-        """Take note that the slot of a request can send another, even if a middleware keeps the response."""
-        gone = self._gone.get(request)
-        self.is_sending(gone.slot if gone else None)
-
     def has_left(self, request: Request) -> None:
         """Take note that a request has left the downloader."""
         gone = self._gone.get(request)
@@ -374,7 +369,7 @@ class Parking:
 
         Those before it that the downloader holds are sent.
         """
-        while self._places_left() != 0 and (parked := self._lines.first()) is not None:
+        while self._lines and self._places_left() != 0 and (parked := self._lines.first()) is not None:
             if parked.gate is not None:
                 self._let_go(parked, parked.gate)
                 continue

@@ -59,6 +59,10 @@ class Lines:
         """Whether no request is in line or on its way to its slot, so that `moved` need not be called."""
         return not self._lines and not self._coming
 
+    def __bool__(self) -> bool:
+        """Return whether a request is in line."""
+        return bool(self._lines)
+
     def __contains__(self, slot: Any | None) -> bool:
         return slot is not None and slot in self._lines
 
