@@ -31,7 +31,7 @@ from scrapy_norobots.scrapy_api.connections import ConnectionEnds
 from scrapy_norobots.scrapy_api.internals import has_slot_of_host, missing_internals, slot_of
 from scrapy_norobots.settings import REDIRECT_MAX
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.standard.decision import printable
+from scrapy_norobots.standard.decision import printable, without_userinfo
 from scrapy_norobots.standard.urls import split
 
 if TYPE_CHECKING:
@@ -138,6 +138,8 @@ class Fetcher:
                     return _failed(origin, url, ClosingError())
                 failed = _failed(origin, url, exc, is_proxied=bool(request.meta.get("proxy")))
                 return self._of_proxy(page, failed)
+            if "@" in response.url:  # a middleware has put it there
+                response = response.replace(url=without_userinfo(response.url))
             target = redirect_target(response) if hops_left else None
             if target is None:
                 snapshot = _of_response(origin, response, self._config.maxsize)
@@ -313,7 +315,12 @@ def _failed(origin: Origin, url: str, exc: Exception, *, is_proxied: bool = Fals
     kind = "" if isinstance(exc, (UnreadableBodyError, NoRoomError, ClosingError)) else type(exc).__name__
     error = ": ".join(filter(None, (kind, why)))
     return Snapshot(
-        origin, url, time.time(), error=printable(error), local_failure=local_failure, exception=exc
+        origin,
+        url,
+        time.time(),
+        error=printable(without_userinfo(error)),
+        local_failure=local_failure,
+        exception=exc,
     )
 
 
