@@ -11,6 +11,7 @@ from benchmarks import (
     broad,
     check,
     closed,
+    cost,
     evidence,
     fleet,
     forbidden,
@@ -33,6 +34,7 @@ from benchmarks.crawl import comparing_with
 BENCHMARKS = {
     "broad": broad,
     "closed": closed,
+    "cost": cost,
     "single": single,
     "hosts": hosts,
     "large": large,
@@ -49,7 +51,7 @@ BENCHMARKS = {
     "evidence": evidence,
 }
 # These run each handler in turn, so they can run the package in another checkout, too.
-OF_HANDLERS = ("broad", "single", "hosts", "large", "hostile", "polite", "throttled")
+OF_HANDLERS = ("broad", "cost", "single", "hosts", "large", "hostile", "polite", "throttled")
 OTHERS = {"ask": ask, "readings": readings, "soak": soak}
 
 

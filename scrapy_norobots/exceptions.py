@@ -9,7 +9,7 @@ from __future__ import annotations
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_norobots.standard import Decision, Reason
-from scrapy_norobots.standard.decision import printable
+from scrapy_norobots.standard.decision import printable, without_userinfo
 
 
 class RobotsForbidden(IgnoreRequest):
@@ -41,7 +41,7 @@ class RobotsUnreachable(RobotsForbidden):
         self.retry_after = retry_after
 
     def __str__(self) -> str:
-        return f"Dropped: {printable(self.decision.url)} ({self.decision.why})"
+        return f"Dropped: {printable(without_userinfo(self.decision.url))} ({self.decision.why})"
 
 
 def error_of(

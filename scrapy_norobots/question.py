@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from scrapy_norobots.rules.spellings import forbidden, spellings_of
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
+from scrapy_norobots.standard.decision import without_userinfo
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.urls import split
 
@@ -51,7 +52,7 @@ def question_of(request: Request, identity: Identity) -> Question | Decision:
     try:
         origin, target = split(url)
     except ValueError as exc:
-        detail = f"the URL is invalid: {exc}"
+        detail = without_userinfo(f"the URL is invalid: {exc}")
         return Decision(Verdict.FORBIDDEN, request.url, to_name(robot), Reason.BAD_URL, detail=detail)
     if origin is None or target is None:  # U9: no robots.txt applies
         return Decision(Verdict.ALLOWED, url, to_name(robot), Reason.NOT_WEB)
@@ -77,7 +78,7 @@ def checked_url(request: Request) -> str:
         problem = "it must be an http or https URL"
     except ValueError as exc:
         problem = str(exc)
-    raise ValueError(f"norobots_url = {url!r} in the meta of {request}: {problem}")
+    raise ValueError(without_userinfo(f"norobots_url = {url!r} in the meta of {request}: {problem}"))
 
 
 def _leads_elsewhere(request: Request) -> bool:

@@ -28,7 +28,7 @@ from scrapy_norobots.scrapy_api.html import meta_tags, root_of
 from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.scrapy_api.log import CrawlLog
 from scrapy_norobots.settings import Section, setting
-from scrapy_norobots.standard.decision import printable
+from scrapy_norobots.standard.decision import printable, without_userinfo
 from scrapy_norobots.standard.meta import RobotsMeta, fold, wanted
 
 if TYPE_CHECKING:
@@ -150,19 +150,19 @@ class RobotsMetaMiddleware:
         if page is None or each is None:
             return True
         assert response.request is not None  # the engine sets it
-        which: object = each
+        which = type(each).__name__
         if isinstance(each, Request):
+            which = without_userinfo(str(each))
             kind, stat, source = "Request", "norobots/meta/nofollow", page.nofollow_by
             is_obeyed = self._config.nofollow and not each.meta.get("dont_obey_robotstxt")
         else:
             kind, stat, source = "Item", "norobots/meta/noindex", page.noindex_by
-            which = type(each).__name__
             is_obeyed = self._config.noindex and not is_overridden(response.request)
         if source is None or not is_obeyed:
             return True
         self._stats.inc_value(stat)
         verb = "would be dropped" if self._config.dry_run else "dropped"
-        term, shown = stat.rpartition("/")[2], printable(response.url)
+        term, shown = stat.rpartition("/")[2], printable(without_userinfo(response.url))
         self._log(logging.DEBUG, "%s %s by %s: %s (%s of %s)", kind, verb, term, which, source, shown)
         return self._config.dry_run
 

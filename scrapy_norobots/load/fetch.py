@@ -9,7 +9,8 @@ an error.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
@@ -30,7 +31,7 @@ from scrapy_norobots.scrapy_api.connections import ConnectionEnds
 from scrapy_norobots.scrapy_api.internals import has_slot_of_host, missing_internals, slot_of
 from scrapy_norobots.settings import REDIRECT_MAX
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.standard.decision import printable
+from scrapy_norobots.standard.decision import printable, without_userinfo
 from scrapy_norobots.standard.urls import split
 
 if TYPE_CHECKING:
@@ -92,7 +93,9 @@ class Fetcher:
         # A file of the size that NOROBOTS_MAXSIZE allows must fit, even if NOROBOTS_MEMORY_MAX is too small.
         self._bodies = BodiesInFlight(crawler, max(config.memory_max, 2 * config.maxsize))
         self._ends = ConnectionEnds(crawler, lambda request: ROBOTS_DOWNLOAD in request.meta)
-        crawler.signals.connect(_keep_from_scrapy, signals.response_downloaded)
+        # Pages should not pay for these, so they are connected while a robots.txt is being downloaded.
+        self._handlers = (*self._ends.handlers, (_keep_from_scrapy, signals.response_downloaded))
+        self._under_way = 0
 
     async def fetch(
         self, origin: Origin, page: Request, previous: Snapshot | None = None, url: str | None = None
@@ -113,7 +116,7 @@ class Fetcher:
             return seconds_closing > _CLOSING_LIMIT
 
         try:
-            with self._bodies.counted() as meta:
+            with self._bodies.counted() as meta, self._connected():
                 return await compat.unless(is_over, 1, self._follow(origin, url, page, previous, meta))
         except compat.LateError:
             return _failed(origin, url, ClosingError())
@@ -135,6 +138,8 @@ class Fetcher:
                     return _failed(origin, url, ClosingError())
                 failed = _failed(origin, url, exc, is_proxied=bool(request.meta.get("proxy")))
                 return self._of_proxy(page, failed)
+            if "@" in response.url:  # a middleware has put it there
+                response = response.replace(url=without_userinfo(response.url))
             target = redirect_target(response) if hops_left else None
             if target is None:
                 snapshot = _of_response(origin, response, self._config.maxsize)
@@ -143,6 +148,21 @@ class Fetcher:
             self._events.answered.send(origin, response, None, None)
             url, hops_left = target, hops_left - 1
             del response  # frees its body while the next hop is downloaded
+
+    @contextmanager
+    def _connected(self) -> Iterator[None]:
+        """Connect the handlers to their signals, until no download is under way any more."""
+        self._under_way += 1
+        if self._under_way == 1:
+            for handler, signal in self._handlers:
+                self._crawler.signals.connect(handler, signal)
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                for handler, signal in self._handlers:
+                    self._crawler.signals.disconnect(handler, signal)
 
     def _close(self) -> None:
         self._has_closed = True
@@ -295,7 +315,12 @@ def _failed(origin: Origin, url: str, exc: Exception, *, is_proxied: bool = Fals
     kind = "" if isinstance(exc, (UnreadableBodyError, NoRoomError, ClosingError)) else type(exc).__name__
     error = ": ".join(filter(None, (kind, why)))
     return Snapshot(
-        origin, url, time.time(), error=printable(error), local_failure=local_failure, exception=exc
+        origin,
+        url,
+        time.time(),
+        error=printable(without_userinfo(error)),
+        local_failure=local_failure,
+        exception=exc,
     )
 
 

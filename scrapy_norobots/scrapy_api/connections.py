@@ -34,7 +34,10 @@ _Failed = Callable[[Callable[[str], bool]], None]
 
 
 class ConnectionEnds:
-    """Marks the responses of one crawl that were cut off, if `is_watched` is true for their request."""
+    """Marks the responses of one crawl that were cut off, if `is_watched` is true for their request.
+
+    `handlers` are functions, each with the signal to which it is connected while such requests are sent.
+    """
 
     def __init__(self, crawler: Crawler, is_watched: Callable[[Request], bool]) -> None:
         self._crawler = crawler
@@ -42,9 +45,11 @@ class ConnectionEnds:
         # The requests that are being downloaded, and whether the connection of one with this URL has failed.
         self._has_failed: dict[Request, bool] = {}
         crawler.signals.connect(self._look_at_handlers, signals.spider_opened)
-        crawler.signals.connect(self._add, signals.request_reached_downloader)
-        crawler.signals.connect(self._mark, signals.response_downloaded)
-        crawler.signals.connect(self._remove, signals.request_left_downloader)
+        self.handlers = (
+            (self._add, signals.request_reached_downloader),
+            (self._mark, signals.response_downloaded),
+            (self._remove, signals.request_left_downloader),
+        )
 
     def _look_at_handlers(self) -> None:
         for scheme in ("http", "https"):

@@ -47,8 +47,9 @@ class Identity:
         This is the first of: the request's own header, the header in `DEFAULT_REQUEST_HEADERS`, the spider's
         `user_agent` attribute, the `USER_AGENT` setting.
         """
-        # A header that is None keeps out the others.
-        return request.headers.get(_HEADER, self.default_user_agent) or b""
+        headers, default = request.headers, self.default_user_agent
+        # A header that is None keeps out the others. Most requests have none.
+        return (headers.get(_HEADER, default) if headers else default) or b""
 
     @property
     def default_user_agent(self) -> bytes:

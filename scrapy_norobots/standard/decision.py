@@ -6,6 +6,7 @@ terminal.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 
@@ -13,6 +14,9 @@ from scrapy_norobots.standard.records import Record, Rule
 
 # The name of the parser of RFC 9309 in decisions, stats and evidence.
 RFC9309_PARSER = "Rfc9309RobotParser"
+
+# What comes before the host of a URL, also of a misspelt one without slashes.
+_USERINFO = re.compile(r"""(?:(?<=://)|(?<![^\s'"<(])(?=[^\s'"<(/?#@:]+:))[^\s/?#]*@""")
 
 
 class Verdict(Enum):
@@ -88,7 +92,8 @@ class Decision:
         return self.allowed
 
     def __str__(self) -> str:
-        return f"{printable(self.url)} is {self.verdict.value} for {quoted(self.robot)}: {self.why}"
+        url = printable(without_userinfo(self.url))
+        return f"{url} is {self.verdict.value} for {quoted(self.robot)}: {self.why}"
 
     @property
     def why(self) -> str:
@@ -136,6 +141,11 @@ def printable(text: str, limit: int = 500) -> str:
         char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode()
         for char in text
     )
+
+
+def without_userinfo(text: str) -> str:
+    """Return `text`, a URL or an error, without the user names and passwords of URLs in it."""
+    return _USERINFO.sub("", text) if "@" in text else text
 
 
 def quoted(text: str) -> str:

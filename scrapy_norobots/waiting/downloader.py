@@ -88,19 +88,25 @@ class RobotsDownloader(Downloader):
         if self.parking is not None and self.parking.is_given_back(request):
             raise IgnoreRequest("the request waits until robots.txt is downloaded again")
         gate = None if self.parking is None else self.parking.hold(request)
-        send = partial(super()._enqueue_request, request, *args, **kwargs)
+        send = partial(self._send, request, *args, **kwargs)
         return send() if gate is None else compat.after(gate, lambda: self._send_held(request, send))
+
+    def _send(self, request: Request, *args: Any, **kwargs: Any) -> Any:
+        if self.parking is not None:
+            self.parking.has_reached(request)
+        return super()._enqueue_request(request, *args, **kwargs)
 
     def _send_held(self, request: Request, send: Callable[[], Any]) -> Any:
         """Send a request that was held; return it to the engine if it has been given back."""
         assert self.parking is not None  # it has held the request
         return request if self.parking.is_given_back(request) else send()
 
-    def _download(self, *args: Any, **kwargs: Any) -> Any:
-        """Send a request; the first of `args` is its slot, if this version of Scrapy has slots."""
-        if self.parking is not None and args:
-            self.parking.is_sending(args[0])
-        return super()._download(*args, **kwargs)
+    def _process_queue(self, *args: Any) -> Any:
+        """Send what a slot can send: the last of `args`, which a request has reached or left."""
+        result = super()._process_queue(*args)
+        if self.parking is not None:
+            self.parking.is_sending(args[-1])
+        return result
 
     def _leave(self, result: Any, request: Request, is_robots: bool) -> Any:
         self._robots_downloads -= is_robots

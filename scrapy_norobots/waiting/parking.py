@@ -78,8 +78,9 @@ class Parking:
         self._waits_for = waits_for
         self._forbids = forbids
         self._places_left = slots.places_left
-        self._keeps_order = crawler.settings.getint("CONCURRENT_REQUESTS") == 1
-        self._lines = Lines(slots)
+        places = crawler.settings.getint("CONCURRENT_REQUESTS")
+        self._keeps_order = places == 1
+        self._lines = Lines(slots, most_held=places)
         self._turns = Turns(slots, most_loads, self._lines.__contains__)
         self._sites = Sites(crawler, loader, self._turns, self._release, tries=retries)
         self._parked: set[Request] = set()
@@ -123,13 +124,15 @@ class Parking:
         self._resume()
         self._turns.page_has_left(ready.slot)
         ready.move(State.SENT)
-        return self._go(ready.request, ready.slot, ready.number, is_given_up=ready.is_given_up)
+        gone = self._gone.setdefault(ready.request, Gone())
+        gone.is_given_up, gone.has_reloaded = ready.is_given_up, ready.has_reloaded
+        return self._go(ready.request, ready.slot, ready.number)
 
     def take_back(self, request: Request) -> bool:
         """Park a request that the middleware has given back; return whether it has."""
         if not self.is_given_back(request):
             return False
-        del self._gone[request]
+        gone = self._gone.pop(request)
         if request in self._parked:  # it was held until the crawl closed
             return True
         question = self._waits_for(request)
@@ -140,7 +143,7 @@ class Parking:
             self._loader.events.wait.send(request, "waited")
             self._lines.add(parked)
         else:
-            self._park(request, question, None)
+            self._park(request, question, None, has_reloaded=gone.has_reloaded)
         return True
 
     def add(self, request: Request) -> bool:
@@ -183,8 +186,11 @@ class Parking:
         if gone is None or gone.state is not State.SENT or self._lines.may_reach(request, gone.slot):
             return None
         gate: Deferred[None] = Deferred()
-        parked = Parked(request, None, gone.slot, gone.number, State.IN_LINE, gate=gate)
-        parked.is_given_up = gone.is_given_up
+        question = self._waits_for(request)
+        if question is not None and self._forbids(question):  # but a subclass lets it pass
+            question = None
+        parked = Parked(request, question, gone.slot, gone.number, State.IN_LINE, gate=gate)
+        parked.is_given_up, parked.has_reloaded = gone.is_given_up, gone.has_reloaded
         self._parked.add(request)
         self._slots.enter(gone.slot, request)
         self.held[request] = parked
@@ -193,11 +199,16 @@ class Parking:
         compat.look_for_next_request(self._crawler)
         return gate
 
-    def _let_go(self, parked: Parked, gate: Deferred[None]) -> None:
-        """Let the downloader send a request that has waited there."""
+    def _let_go(self, parked: Parked, gate: Deferred[None], *, is_allowed: bool) -> None:
+        """Let the downloader send a request that has waited there, or give it back if it is not allowed."""
         del self.held[parked.request]
         self._leave(parked)
-        self._lines.take(parked)
+        if is_allowed:
+            self._lines.take(parked)
+        else:
+            self._lines.remove(parked)
+            gone = self._gone[parked.request]
+            gone.state, gone.has_reloaded = State.GIVEN_BACK, True
         gate.callback(None)
 
     def has_reached(self, request: Request) -> None:
@@ -211,11 +222,6 @@ class Parking:
         if slot in self._lines:
             self._lines.look_soon(slot)
             compat.look_for_next_request(self._crawler)
-
-    def is_answered(self, request: Request) -> None:
-        """Take note that the slot of a request can send another, even if a middleware keeps the response."""
-        gone = self._gone.get(request)
-        self.is_sending(gone.slot if gone else None)
 
     def has_left(self, request: Request) -> None:
         """Take note that a request has left the downloader."""
@@ -319,8 +325,12 @@ class Parking:
         is_of_other_proxy = not access.applies_to(self._loader.proxy_of(request))
         return is_of_other_proxy or (self._sites.is_retried(access) and self._sites.has_room())
 
-    def _park(self, request: Request, question: Question, places: int | None) -> None:
-        self._wait(self._enter(request, question, State.LOADING), question.origin)
+    def _park(
+        self, request: Request, question: Question, places: int | None, *, has_reloaded: bool = False
+    ) -> None:
+        parked = self._enter(request, question, State.LOADING)
+        parked.has_reloaded = has_reloaded
+        self._wait(parked, question.origin)
         if not self._sites.is_loading(question.origin):
             return
         count = self._sites.count(question.origin)
@@ -349,10 +359,9 @@ class Parking:
         self._parked.discard(parked.request)
         self._slots.leave(parked.slot, parked.request)
 
-    def _go(self, request: Request, slot: Any | None, number: int, *, is_given_up: bool = False) -> Request:
+    def _go(self, request: Request, slot: Any | None, number: int) -> Request:
         gone = self._gone.setdefault(request, Gone())
-        gone.slot, gone.number = slot, number
-        gone.state, gone.is_given_up = State.SENT, is_given_up
+        gone.state, gone.slot, gone.number = State.SENT, slot, number
         gone.error = self._sites.failures.pop(request, None)
         return request
 
@@ -372,21 +381,24 @@ class Parking:
     def _first(self) -> Parked | None:
         """Return the request in line that is next. Requests whose rules have expired wait again.
 
-        Those before it that the downloader holds are sent.
+        Those before it that the downloader holds are sent, unless newer rules forbid them.
         """
-        while self._places_left() != 0 and (parked := self._lines.first()) is not None:
-            if parked.gate is not None:
-                self._let_go(parked, parked.gate)
-                continue
+        while self._lines and self._places_left() != 0 and (parked := self._lines.first()) is not None:
             question = parked.question
-            if (
+            may_go = (
                 question is None
                 or is_overridden(parked.request)  # since it began to wait
                 or parked.request in self._sites.failures
                 or not self._must_wait(parked.request, question)
                 or self._goes_by_expired_rules(parked, question.origin)
-            ):
+            )
+            if parked.gate is not None:
+                is_forbidden = question is not None and self._forbids(question)
+                self._let_go(parked, parked.gate, is_allowed=may_go and not is_forbidden)
+                continue
+            if may_go:
                 return parked
+            assert question is not None  # else it may go
             self._lines.remove(parked)
             parked.has_reloaded = True
             parked.move(State.LOADING)
@@ -405,7 +417,7 @@ class Parking:
         if latest.lifetime > 0 and (not parked.has_reloaded or origin in self._used_up):
             return False
         self._used_up.add(origin)
-        self._gone[parked.request] = Gone(access=latest)
+        self._gone.setdefault(parked.request, Gone()).access = latest
         return True
 
     # Time

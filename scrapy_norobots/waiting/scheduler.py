@@ -118,8 +118,6 @@ class RobotsScheduler(BaseScheduler):
         middleware.wait_in(parking)
         if ours is not None:
             ours.parking = parking
-        self._crawler.signals.connect(parking.has_reached, signals.request_reached_downloader)
-        self._crawler.signals.connect(parking.is_answered, signals.request_left_downloader)
 
     def _warn(self, downloader: RobotsDownloader | None, missing: list[str]) -> None:
         extra = {"spider": self._crawler.spider}

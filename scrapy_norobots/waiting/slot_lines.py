@@ -1,12 +1,14 @@
 """`Lines`: requests that may go on, in one line for each download slot, until their slot can send them.
 
 In a line, requests with a higher priority come first, then those that have waited longer. Slots that can
-send take turns.
+send take turns. A slot with a delay lets requests go before it can send them, because a middleware such as
+Scrapy's HTTP cache may answer them; those that none has answered come back and are *held*.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from time import monotonic
@@ -34,15 +36,17 @@ class _Line:
 
     slot: Any | None
     waiting: list[tuple[int, int, Parked]] = field(default_factory=list)
+    held: list[tuple[int, int, Parked]] = field(default_factory=list)
     entry: tuple[float, int, _Line] | None = None
     is_due: bool = False
 
 
 class Lines:
-    """The lines of one crawl."""
+    """The lines of one crawl, each of which holds at most `most_held` requests (0: any number)."""
 
-    def __init__(self, slots: Slots) -> None:
+    def __init__(self, slots: Slots, most_held: int = 1) -> None:
         self._slots = slots
+        self._most_held = most_held if most_held > 0 else math.inf
         self._lines: dict[Any, _Line] = {}
         self._turn = 0
         # Lines whose slot can send, by negative priority and turn; and others, by the time to look again. An
@@ -59,22 +63,27 @@ class Lines:
         """Whether no request is in line or on its way to its slot, so that `moved` need not be called."""
         return not self._lines and not self._coming
 
+    def __bool__(self) -> bool:
+        """Return whether a request is in line."""
+        return bool(self._lines)
+
     def __contains__(self, slot: Any | None) -> bool:
         return slot is not None and slot in self._lines
 
     def can_send(self, slot: Any | None) -> bool:
         """Return whether a slot can send a request now."""
-        return self._slots.seconds(slot, self._coming_to[slot]) == 0
+        return self._seconds(slot) == 0
 
     def add(self, parked: Parked) -> int:
         """Add a request to the line of its slot; return the length of the line."""
         line = self._lines.get(parked.slot)
         if line is None:
             line = self._lines[parked.slot] = _Line(parked.slot)
-        heapq.heappush(line.waiting, (-parked.priority, parked.number, parked))
-        if line.entry is None or line.waiting[0][2] is parked:
+        heap = line.waiting if parked.gate is None else line.held
+        heapq.heappush(heap, (-parked.priority, parked.number, parked))
+        if line.entry is None or heap[0][2] is parked:
             self._look_at(line)
-        return len(line.waiting)
+        return len(line.waiting) + len(line.held)
 
     def first(self) -> Parked | None:
         """Return the request that goes on next; None if all must wait for their slots."""
@@ -87,8 +96,8 @@ class Lines:
         while self._sendable:
             entry = self._sendable[0]
             line = entry[2]
-            if entry is line.entry and (self.can_send(line.slot) or self._may_try(line)):
-                return line.waiting[0][2]
+            if entry is line.entry and (parked := self._first_of(line, self._seconds(line.slot))):
+                return parked
             heapq.heappop(self._sendable)
             if entry is line.entry:
                 self._look_at(line)
@@ -108,8 +117,8 @@ class Lines:
     def remove(self, parked: Parked) -> None:
         """Remove the request that `first` has returned."""
         line = self._lines[parked.slot]
-        heapq.heappop(line.waiting)
-        if line.waiting:
+        heapq.heappop(line.waiting if parked.gate is None else line.held)
+        if line.waiting or line.held:
             self._look_at(line)
         else:
             del self._lines[parked.slot]
@@ -125,7 +134,7 @@ class Lines:
         """Return whether a request need not wait for the delay of its slot, to which it has come."""
         if request in self._coming:
             self._has_come(request)
-        return not self._slots.seconds(slot, self._coming_to[slot])
+        return not self._slots.has_delay(slot) or self.can_send(slot)
 
     def look_soon(self, slot: Any) -> None:
         """Look again at a slot when the next request is asked for."""
@@ -142,7 +151,7 @@ class Lines:
 
     def clear(self) -> list[Parked]:
         """Remove and return all requests."""
-        waiting = [parked for line in self._lines.values() for _, _, parked in line.waiting]
+        waiting = [one for line in self._lines.values() for _, _, one in line.waiting + line.held]
         self._lines.clear()
         self._sendable.clear()
         self._due.clear()
@@ -165,25 +174,39 @@ class Lines:
             self._look_at(line)
 
     def _look_at(self, line: _Line) -> None:
-        """Find out when the slot of a line can send."""
-        seconds = self._slots.seconds(line.slot, self._coming_to[line.slot])
-        if seconds is None:
-            line.entry = None  # `moved` is called when that changes
-        elif seconds > 0 and not self._may_try(line):
-            self._add_due(line, seconds)
-        else:
+        """Find out when a request of a line may go on."""
+        seconds = self._seconds(line.slot)
+        parked = self._first_of(line, seconds)
+        if parked is not None:
             self._turn += 1
             line.is_due = False
-            line.entry = line.waiting[0][0], self._turn, line
+            line.entry = -parked.priority, self._turn, line
             heapq.heappush(self._sendable, line.entry)
+        elif seconds is None:
+            line.entry = None  # `moved` is called when that changes
+        else:
+            self._add_due(line, seconds)
+
+    def _seconds(self, slot: Any | None) -> float | None:
+        return self._slots.seconds(slot, self._coming_to[slot])
+
+    def _first_of(self, line: _Line, seconds: float | None) -> Parked | None:
+        """Return the request of a line that goes on, if its slot can send one in so many seconds."""
+        if seconds == 0:
+            return min(line.held[:1] + line.waiting[:1])[2]
+        return line.waiting[0][2] if self._may_try(line) else None
 
     def _may_try(self, line: _Line) -> bool:
         """Return whether the first of a line may go to the middlewares before its slot can send it.
 
-        Only if no other is under way, whose response may answer it from a cache.
+        Not if the same URL is under way, because the cache will have it soon.
         """
-        is_quiet = line.slot is not None and self._slots.is_quiet(line.slot, self._coming_to[line.slot])
-        return is_quiet and line.waiting[0][2].gate is None
+        slot: Any = line.slot
+        if not line.waiting or self._coming_to[slot] or not self._slots.has_delay(slot) or slot.queue:
+            return False
+        url = line.waiting[0][2].request.url
+        under_way = (*slot.transferring, *(parked.request for _, _, parked in line.held))
+        return len(line.held) < self._most_held and all(request.url != url for request in under_way)
 
     def _add_due(self, line: _Line, seconds: float) -> None:
         self._turn += 1

@@ -67,10 +67,6 @@ class Slots:
         """Return whether requests of a slot are sent at intervals."""
         return slot is not None and least_delay(slot) > 0
 
-    def is_quiet(self, slot: Any, coming: int) -> bool:
-        """Return whether a slot has no requests but those that wait."""
-        return not coming and len(slot.active) == self._waiting[slot]
-
     def seconds(self, slot: Any | None, coming: int) -> float | None:
         """Return in how many seconds a slot can send a request; None: when one of its requests has moved.
 

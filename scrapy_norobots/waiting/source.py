@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy.core.scheduler import Scheduler
 from scrapy.utils.misc import load_object
 
+from scrapy_norobots.standard.decision import without_userinfo
+
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -83,7 +85,8 @@ class Source:
             try:
                 self.scheduler.enqueue_request(request)
             except Exception:  # of any kind, for example if it cannot be serialized
-                logger.exception("The scheduler does not take back %s, which is lost", request)
+                text = without_userinfo(str(request))
+                logger.exception("The scheduler does not take back %s, which is lost", text)
         for name, count in self._counts(_ENQUEUED).items():
             again = count - before.get(name, 0)
             self._stats.inc_value(name, -again)

@@ -52,11 +52,12 @@ STATES: Mapping[State, Mapping[State, str]] = MappingProxyType(
         State.IN_LINE: {
             State.LOADING: "its rules have expired",
             State.SENT: "its slot can send it",
+            State.GIVEN_BACK: "it is *held*, and its rules have expired, or newer ones forbid it",
             State.SCHEDULED: "the crawl closes",
         },
         State.SENT: {
             State.GIVEN_BACK: "its site has been closed since",
-            State.IN_LINE: "no middleware has answered it, and its slot has a delay that is not over",
+            State.IN_LINE: "no middleware has answered it, and its slot cannot send it yet: it is *held*",
         },
         State.GIVEN_BACK: {State.LOADING: "it has come to the scheduler"},
         State.FOREIGN: {},
@@ -99,9 +100,9 @@ class Parked:
 class Gone:
     """A request that the engine has: `SENT`, `GIVEN_BACK` or `FOREIGN`.
 
-    `slot` is where it is to be sent, or has been: a middleware may change the slot in its meta. `number` is
-    that of its `Parked`. `access` is expired, and judges it nevertheless. `error` is what a bug has raised
-    about it while it waited.
+    `slot` is where it is to be sent, or has been: a middleware may change the slot in its meta. `number`,
+    `has_reloaded` and `is_given_up` are those of its `Parked`. `access` is expired, and judges it
+    nevertheless. `error` is what a bug has raised about it while it waited.
     """
 
     state: State = State.FOREIGN
@@ -109,4 +110,5 @@ class Gone:
     access: Access | None = None
     error: Exception | None = None
     is_given_up: bool = False
+    has_reloaded: bool = False
     number: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 from pathlib import Path
 from typing import Any
@@ -116,7 +117,9 @@ def test_urls_of_other_schemes_pass(tmp_path: Path) -> None:
     seen = crawl("data:text/plain,back", file.as_uri(), "s3://bucket/back/", "about:blank")
     assert sorted(seen.pages) == ["data:text/plain,back", file.as_uri()]
     assert "robotstxt/request_count" not in seen.stats
-    assert not [drop for drop in seen.drops if drop.type.startswith("Robots")]
+    assert not [
+        drop for drop in seen.drops if drop.type.startswith("Robots") and drop.type.startswith("Robots")
+    ]
 
 
 def test_each_port_is_an_origin() -> None:
@@ -419,3 +422,44 @@ def test_scrapys_stats_keep_their_names(mode: str) -> None:
         "robotstxt/response_status_count/200": 1,
         "robotstxt/forbidden": 1,
     }
+
+
+def test_no_password_of_a_url_is_logged_or_kept(mode: str, tmp_path: Path) -> None:
+    """Neither of a page, nor of its proxy."""
+    with Site(ROBOTS) as site, Site(Answer(status=503), host="127.0.0.2") as shut:
+        with Site(host="127.0.0.3") as gone:
+            pass  # nothing listens there any longer
+        secret, closed, dead = (one.url.replace("://", "://jo:s3cret@") for one in (site, shut, gone))
+        seen = crawl(
+            *(f"{secret}{path}" for path in ("/open", "/back/", "/robots.txt")),
+            f"{closed}/page",
+            f"{dead}/page",
+            with_no_origin("http://jo:s3cret@127.0.0.1:99999/"),
+            {"url": f"{secret}/exempt", "meta": {"dont_obey_robotstxt": True}},
+            {"url": f"{secret}/1", "meta": {"norobots_url": "ftp://jo:s3cret@town.example/"}},
+            *(
+                {"url": f"http://town{number}.example/", "meta": {"proxy": proxy}}
+                for number, proxy in enumerate((dead, "//jo:s3cret@", "http:jo:s3cret@127.0.0.3"))
+            ),
+            mode=mode,
+            settings={
+                **ADDON,
+                "RETRY_ENABLED": False,
+                "NOROBOTS_RETRY_CLOSED": 1,
+                "NOROBOTS_ERROR_TTL": 0.1,
+                "NOROBOTS_STORE": f"sqlite:///{tmp_path / 'store'}",
+                "NOROBOTS_EVIDENCE": str(tmp_path / "evidence"),
+                "NOROBOTS_REPORT": [str(tmp_path / "report.html"), str(tmp_path / "report.json")],
+            },
+        )
+    # Scrapy's own download handlers refuse most URLs with a password.
+    assert len(seen.pages) + len(seen.drops) == 11
+    assert not [drop for drop in seen.drops if drop.type.startswith("Robots") and "s3cret" in drop.text]
+    assert seen.log_lines("[scrapy_norobots")
+    assert not seen.log_lines("[scrapy_norobots", "s3cret")
+    assert "s3cret" not in str(seen.stats)
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(kept) > 4
+    for path in kept:
+        raw = path.read_bytes()
+        assert b"s3cret" not in (gzip.decompress(raw) if path.suffix == ".gz" else raw), path

@@ -88,6 +88,14 @@ def test_a_crawl_without_a_report_logs_a_summary(mode: str) -> None:
     )
 
 
+def test_the_path_of_a_report_is_escaped_in_the_log(tmp_path: Path) -> None:
+    data = tmp_path / "rep\x1b[31mort.json"
+    seen = crawl("data:,", settings=with_report(data))
+    assert data.exists()
+    assert len(seen.log_lines("INFO: The robots.txt report was written to ", "rep\\x1b[31mort.json")) == 1
+    assert "\x1b" not in seen.log
+
+
 def test_files_with_patterns_are_something_to_do_unless_a_reading_obeys_them() -> None:
     with (
         Site("User-agent: *\nDisallow: /*.pdf\n") as site,

@@ -125,6 +125,37 @@ def test_cached_pages_wait_for_no_delay_after_robots_txt(mode: str, tmp_path: Pa
     assert len(site.hits) == len(site.robots_hits()) == 12
 
 
+@pytest.mark.parametrize("lacking", [1, 12], ids=["one", "more than one slot sends at a time"])
+def test_cached_pages_do_not_wait_for_pages_of_their_site_that_the_cache_lacks(
+    lacking: int, mode: str, tmp_path: Path
+) -> None:
+    settings = {**ADDON, **IN_ORDER, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    with Site(RULES) as site:
+        cached = [f"{site.url}/{number}" for number in range(10)]
+        crawl(*cached, settings=settings, mode=mode)
+        site.hits.clear()
+        first = [f"{site.url}/first/{number}" for number in range(lacking)]
+        # With one delay, the crawl would be closed before it has a page.
+        # The download of robots.txt counts as a page, too.
+        delayed = {"DOWNLOAD_DELAY": 1000, "CLOSESPIDER_PAGECOUNT": 11, "CLOSESPIDER_TIMEOUT": 40}
+        seen = crawl(*first, *cached, settings={**settings, **delayed}, mode=mode)
+    assert seen.stats["finish_reason"] == "closespider_pagecount"
+    assert seen.stats["httpcache/hit"] == 10
+    assert not site.pages()
+
+
+def test_a_url_that_is_requested_twice_while_robots_txt_loads_is_cached_the_second_time(
+    mode: str, tmp_path: Path
+) -> None:
+    """In a slot with a delay; with Scrapy's own middleware, it is downloaded twice."""
+    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    with Site(Answer(RULES, before=lambda: time.sleep(0.3))) as site:
+        page = {"url": f"{site.url}/page", "dont_filter": True}
+        seen = crawl(page, page, settings={**ADDON, **cache, "DOWNLOAD_DELAY": 2}, mode=mode)
+    assert len(seen.pages) == 2
+    assert site.targets() == ["/robots.txt", "/page"]
+
+
 def test_pages_that_the_cache_lacks_wait_without_a_place_and_stay_in_the_job(
     mode: str, tmp_path: Path
 ) -> None:
@@ -145,7 +176,7 @@ def test_pages_that_the_cache_lacks_wait_without_a_place_and_stay_in_the_job(
             mode=mode,
         )
         assert first.stats["finish_reason"] == "closespider_timeout"
-        assert first.stats["httpcache/miss"] == len(others)  # one of each site has passed the cache
+        assert first.stats["httpcache/miss"] == 2 * len(others)  # of each site as many as there are places
         assert sorted(first.pages) == sorted(cached)
         assert not site.pages()
         second = crawl(settings=settings, mode=mode)

@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from scrapy_norobots.standard import Decision, Reason, Record, RobotsTxt, Rule, UserAgent, Verdict
-from scrapy_norobots.standard.decision import printable, quoted
+from scrapy_norobots.standard.decision import printable, quoted, without_userinfo
 
 HOST = "http://garden.example"
 SOURCE = HOST + "/robots.txt"
@@ -166,6 +166,23 @@ def test_a_decision_is_printable(place: str) -> None:
 def test_printable(text: str, escaped: str) -> None:
     assert printable(text) == escaped
     assert quoted(text) == f"'{escaped}'"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("http://jo:pw@town.example/a@b?c=d:e@f", "http://town.example/a@b?c=d:e@f"),
+        ("<GET https://jo:p@w@town.example>", "<GET https://town.example>"),
+        ("cannot connect to 'http://jo:pw@proxy:80'", "cannot connect to 'http://proxy:80'"),
+        ("no authority: 'http:jo:pw@proxy'", "no authority: 'proxy'"),
+        ("proxy jo:pw@proxy:80 failed", "proxy proxy:80 failed"),
+        ("http://town.example/a:b@c", "http://town.example/a:b@c"),
+        ("/a:b@c", "/a:b@c"),
+        ("write to jo@town.example", "write to jo@town.example"),
+    ],
+)
+def test_userinfo_is_left_out(text: str, shown: str) -> None:
+    assert without_userinfo(text) == shown
 
 
 def test_long_texts_are_cut() -> None:

@@ -36,7 +36,7 @@ from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import LOGGED_MAX, CrawlLog, Named, spider_name
 from scrapy_norobots.settings import Section, error, read, setting
-from scrapy_norobots.standard.decision import printable
+from scrapy_norobots.standard.decision import printable, without_userinfo
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -176,7 +176,7 @@ class CrawlReport:
     def _wait(self, request: Request, what: str) -> None:
         self._count(f"norobots/retry/{what}")
         if what == "waited":
-            self._log(logging.DEBUG, "Waits for a closed site: %s", request)
+            self._log(logging.DEBUG, "Waits for a closed site: %s", without_userinfo(str(request)))
         elif what == "no_room" and self.counters.requests[what] == 1:
             self._log(
                 logging.WARNING,
@@ -317,7 +317,7 @@ class CrawlReport:
                 level = logging.WARNING
         verdict = "dropped" if has_no_rules else "forbidden by robots.txt"
         said = f"Would be {verdict}" if self._dry_run else verdict.capitalize()
-        self._log(level, "%s: %s (%s)", said, request, error.decision.why)
+        self._log(level, "%s: %s (%s)", said, without_userinfo(str(request)), error.decision.why)
         if level == logging.WARNING and self._start_drops == LOGGED_MAX:
             self._log(logging.WARNING, "Further dropped start requests are logged at DEBUG level")
 

@@ -26,6 +26,7 @@ from scrapy_norobots.features.usage.words import (
     check_purpose,
 )
 from scrapy_norobots.scrapy_api.html import meta_tags, root_of
+from scrapy_norobots.standard.decision import without_userinfo
 from scrapy_norobots.standard.meta import terms_of
 
 # The headers with a list of words, and those with one value, by kind.
@@ -131,6 +132,6 @@ def _values(response: Response, name: str) -> list[str]:
 
 def _absolute(base: str, url: str) -> str:
     try:
-        return urljoin(base, url.strip())
+        return urljoin(without_userinfo(base), url.strip())
     except ValueError:
         return url
