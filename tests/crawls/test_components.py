@@ -605,13 +605,12 @@ def test_spider_middlewares_do_not_see_robots_txt(site: Site) -> None:
 
 
 def test_crawls_of_one_process_keep_their_own_settings(site: Site) -> None:
-    seen = crawl(
-        f"{site.url}/back/1",
-        beside={"ROBOTSTXT_OBEY": False, "USER_AGENT": "OtherBot"},
-    )
-    assert dropped(seen) == [f"{site.url}/back/1"]
-    asked = {hit.target: hit.headers["user-agent"].partition("/")[0] for hit in site.hits}
-    assert asked == {"/robots.txt": "Scrapy", "/back/1": "OtherBot"}
+    site.answers["/robots.txt"] = Answer(status=403)
+    beside = {"NOROBOTS_STATUS_POLICY": "rfc9309", "USER_AGENT": "OtherBot"}
+    seen = crawl(f"{site.url}/a", beside=beside)
+    assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"]
+    asked = sorted((hit.target, hit.headers["user-agent"].partition("/")[0]) for hit in site.hits)
+    assert asked == [("/a", "OtherBot"), ("/robots.txt", "OtherBot"), ("/robots.txt", "Scrapy")]
 
 
 def scrapy(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -15,7 +15,6 @@ from tests.helpers.worlds import features, invariant, momentary
 def test_crawls_of_random_worlds_keep_the_invariant(
     seed: int, retries: int, mode: str, tls: tuple[Path, Path]
 ) -> None:
-    """``python -m tests.helpers.worlds.invariant --seed SEED --retries N --mode MODE`` repeats one."""
     outcome = invariant.run(seed, mode, tls, promised={"NOROBOTS_RETRY_CLOSED": retries})
     assert outcome.pages > 5
     assert not outcome.faults
@@ -24,7 +23,6 @@ def test_crawls_of_random_worlds_keep_the_invariant(
 def test_the_audit_agrees_with_every_decision_in_a_random_world(
     mode: str, tls: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """``python -m tests.helpers.worlds.invariant --evidence`` does so with more of them."""
     assert not invariant.run(3, mode, tls, promised={"NOROBOTS_EVIDENCE": str(tmp_path)}).faults
 
 
@@ -40,7 +38,6 @@ def test_crawls_with_random_combinations_of_features_keep_their_promises(
 
 
 def test_crawls_of_hosts_that_are_closed_for_a_moment_keep_the_invariant(mode: str) -> None:
-    """``python -m tests.helpers.worlds.momentary --hosts 60 --closed 20 --longest 2`` repeats it."""
     done, faults = momentary.run(hosts=60, closed=20, mode=mode)
     assert not faults
     assert done.stats["norobots/retry/waited"] == done.stats["norobots/retry/came_back"]
@@ -88,7 +85,7 @@ FEATURE_SLIPS: list[tuple[list[str], dict[str, str], int]] = [
             "links of nofollow pages are followed": "no followed link led to it",
             "items of noindex pages are kept": "an item of a page that says noindex",
         },
-        50,
+        54,
     ),
     (
         ["store", "several values"],

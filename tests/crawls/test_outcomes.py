@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
 from typing import Any
 
 import pytest
@@ -153,29 +152,3 @@ def test_a_refused_connection_closes_the_origin(mode: str) -> None:
     (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ", " requests to http")
     assert "(NOROBOTS_STATUS_POLICY denies 'error'); robots.txt is downloaded again after 60 s" in line
     assert [key for key in seen.stats if key.startswith("robotstxt/exception_count/")]
-
-
-def test_a_robots_txt_that_never_answers_ends_in_a_timeout(mode: str) -> None:
-    over = threading.Event()
-    try:
-        with Site(Answer(SHUT, before=lambda: over.wait(30))) as site:
-            seen = crawl(f"{site.url}/a", mode=mode, settings={**FAST, "NOROBOTS_TIMEOUT": 0.3})
-    finally:
-        over.set()
-    assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"]
-    assert "imeout" in seen.drops[0].text
-    assert site.pages() == []
-
-
-@pytest.mark.parametrize("encoding", ["identity", "gzip"])
-def test_a_body_over_the_limit_is_an_error(encoding: str) -> None:
-    import gzip
-
-    body = (SHUT + "#" * 50_000).encode()
-    headers = {}
-    if encoding == "gzip":
-        body, headers = gzip.compress(body), {"Content-Encoding": "gzip"}
-    with Site(Answer(body, headers=headers)) as site:
-        seen = crawl(f"{site.url}/a", settings={**FAST, "NOROBOTS_MAXSIZE": 20_000})
-    assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"]
-    assert site.pages() == []

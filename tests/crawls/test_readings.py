@@ -67,28 +67,6 @@ def test_rfc_9309_alone_and_beside_another_parser() -> None:
     assert drops["/a.pdf"].text.endswith("as read by ProtegoRobotParser")
 
 
-# What a crawl with a reading of words or other records would fetch: the file, and what it forbids to FooBot.
-FORBIDDEN = {
-    "other records end no group": ("User-agent: FooBot\nCrawl-delay: 5\n\nUser-agent: *\nDisallow: /a.pdf\n"),
-    "the token is not each word": "User-agent: bot\nAllow: /\n\nUser-agent: *\nDisallow: /*.pdf$\n",
-    "a token is whole": "User-agent: Foo\nAllow: /\n\nUser-agent: *\nDisallow: /*.pdf\n",
-    "a form feed ends no line": "User-agent: *\nDisallow: /*.pdf\nDisallow: /b\fAllow: /a.pdf\n",
-}
-
-
-@pytest.mark.parametrize("rules", FORBIDDEN.values(), ids=FORBIDDEN)
-def test_what_rfc_9309_forbids_is_not_fetched(rules: str) -> None:
-    settings = {
-        **ADDON,
-        "NOROBOTS_ALSO_OBEY": ["rfc9309"],
-        "USER_AGENT": "FooBot/1.0 (+https://foo.example/bot)",
-    }
-    with Site(rules) as site:
-        seen = crawl(f"{site.url}/a.pdf", f"{site.url}/c", settings=settings)
-    assert site.pages() == ["/c"]
-    assert [drop.url for drop in seen.drops] == [f"{site.url}/a.pdf"]
-
-
 @pytest.mark.parametrize("multivalue", [True, False])
 def test_the_multi_value_dialect(multivalue: bool) -> None:
     settings = {**ADDON, "NOROBOTS_MULTIVALUE": multivalue}

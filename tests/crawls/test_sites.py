@@ -592,7 +592,7 @@ def test_an_idle_handler_can_keep_the_spider_open_while_requests_wait(mode: str)
     with Site(Closed(1)) as site:
         done = crawl(
             f"{site.url}/1",
-            settings={**RETRY, "NOROBOTS_ERROR_TTL": 6},  # Scrapy looks every 5 seconds if it is idle
+            settings={**RETRY, "NOROBOTS_ERROR_TTL": 2},  # the engine looks every 0.2 s if it is idle
             spider="tests.helpers.spiders.scheduling.DisagreesWhenIdle",
             mode=mode,
         )

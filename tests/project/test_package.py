@@ -38,10 +38,14 @@ for name in scrapy_norobots.__all__:
 def test_each_module_has_a_test_file_of_its_name() -> None:
     """The `__init__` of a package goes by the package's name; that of the whole is tested here.
 
-    An `__init__` that has only a docstring needs no test.
+    An `__init__` that has only a docstring needs no test. The parts of the readings are tested by clauses.
     """
     package = ROOT / "scrapy_norobots"
-    whole = (package / "__init__.py", package / "_version.py")
+    parts = (
+        package / "standard" / f"{name}.py"
+        for name in ("lines", "names", "records", "rules", "groups", "patterns")
+    )
+    whole = (package / "__init__.py", package / "_version.py", *parts)
     modules = [
         path.parent.name if path.stem == "__init__" else path.stem
         for path in package.rglob("*.py")

@@ -21,100 +21,67 @@ Disallow: /heap # hot
 """
 
 
+NAMES = "".join(f"User-agent: {name}\n" for name in "abcde")
+
+
 @pytest.mark.parametrize(
-    ("body", "url", "robot", "source", "expected"),
+    ("body", "url", "robot", "expected"),
     [
-        pytest.param(
+        (
             BODY,
             HOST + "/nest/egg",
             "Tamarin/1.0",
-            SOURCE,
-            "http://garden.example/nest/egg is forbidden for 'Tamarin': line 4 of "
-            "http://garden.example/robots.txt, 'Disallow: /nest', "
-            "in the record of line 2 for 'tamarin', 'potto'",
-            id="rule",
+            (
+                f"{HOST}/nest/egg is forbidden for 'Tamarin': line 4 of {SOURCE}, 'Disallow: /nest', "
+                "in the record of line 2 for 'tamarin', 'potto'"
+            ),
         ),
-        pytest.param(
-            BODY,
-            HOST + "/heap",
-            "Indri",
-            None,
-            "http://garden.example/heap is forbidden for 'Indri': line 7 of robots.txt, 'Disallow: /heap', "
-            "in the record of line 6 for '*'",
-            id="default",
-        ),
-        pytest.param(
+        (
             BODY,
             HOST + "/",
             "Potto",
-            SOURCE,
-            "http://garden.example/ is allowed for 'Potto': no line of http://garden.example/robots.txt "
-            "forbids it, in the record of line 2 for 'tamarin', 'potto'",
-            id="no rule",
+            (
+                f"{HOST}/ is allowed for 'Potto': no line of {SOURCE} forbids it, "
+                "in the record of line 2 for 'tamarin', 'potto'"
+            ),
         ),
-        pytest.param(
-            "User-agent: potto\nDisallow: /",
-            "/nest",
-            "Tamarin",
-            None,
-            "/nest is allowed for 'Tamarin': robots.txt has no record for this robot and no record for '*'",
-            id="no record",
-        ),
-        pytest.param(
-            BODY,
-            HOST + "/robots.txt",
-            "Potto",
-            SOURCE,
-            "http://garden.example/robots.txt is allowed for 'Potto': "
-            "robots.txt itself may always be fetched",
-            id="robots.txt",
-        ),
-        pytest.param(
+        (BODY, SOURCE, "Potto", f"{SOURCE} is allowed for 'Potto': robots.txt itself may always be fetched"),
+        (
             BODY,
             "ftp://garden.example/nest",
             b"Potto/1",
-            SOURCE,
             (
                 "ftp://garden.example/nest is allowed for 'Potto': "
                 "only http and https URLs with a host have a robots.txt"
             ),
-            id="not web",
         ),
-        pytest.param(
-            "User-agent: a\nUser-agent: b\nUser-agent: c\nUser-agent: d\nUser-agent: e\nDisallow: /",
-            "/",
-            "c",
-            None,
-            "/ is forbidden for 'c': line 6 of robots.txt, 'Disallow: /', "
-            "in the record of line 1 for 'a', 'b', 'c' and 2 more",
-            id="many names",
+        (
+            "User-agent: potto\nDisallow: /",
+            "/nest",
+            "Tamarin",
+            f"/nest is allowed for 'Tamarin': {SOURCE} has no record for this robot and no record for '*'",
         ),
-        pytest.param(
-            "User-agent: a\nUser-agent: b\nUser-agent: c\nDisallow: /",
-            "/",
-            "c",
-            None,
-            "/ is forbidden for 'c': line 4 of robots.txt, 'Disallow: /', "
-            "in the record of line 1 for 'a', 'b', 'c'",
-            id="three names",
-        ),
-        pytest.param(
-            "User-agent: a\nUser-agent: b\nUser-agent: c\nUser-agent: d\nDisallow: /",
-            "/",
-            "c",
-            None,
-            "/ is forbidden for 'c': line 5 of robots.txt, 'Disallow: /', "
-            "in the record of line 1 for 'a', 'b', 'c' and 1 more",
-            id="four names",
+        *(
+            (
+                f"{NAMES[: 14 * names]}Disallow: /",
+                "/",
+                "c",
+                (
+                    f"/ is forbidden for 'c': line {names + 1} of {SOURCE}, 'Disallow: /', "
+                    f"in the record of line 1 for 'a', 'b', 'c'{more}"
+                ),
+            )
+            for names, more in ((3, ""), (4, " and 1 more"), (5, " and 2 more"))
         ),
     ],
 )
-def test_a_decision_is_one_sentence(
-    body: str, url: str, robot: str | bytes, source: str | None, expected: str
-) -> None:
-    decision = RobotsTxt.parse(body.encode()).decide(url, robot, source)
+def test_a_decision_is_one_sentence(body: str, url: str, robot: str | bytes, expected: str) -> None:
+    decision = RobotsTxt.parse(body.encode()).decide(url, robot, SOURCE)
     assert str(decision) == expected
     assert expected.endswith(f": {decision.why}")
+    assert str(RobotsTxt.parse(body.encode()).decide(url, robot)) == expected.replace(
+        f" of {SOURCE}", " of robots.txt"
+    ).replace(f": {SOURCE} has", ": robots.txt has")
 
 
 def test_a_forbidding_decision_has_rule_and_record() -> None:
@@ -160,53 +127,26 @@ def test_every_reason_makes_a_sentence(reason: Reason, detail: str) -> None:
         assert decision.why == (detail or f"{reason.value} ({SOURCE})")
 
 
-NASTY = {
-    "escape": "\x1b[31m",
-    "line feed": "\n",
-    "carriage return": "\r",
-    "backspace": "\b",
-    "bell": "\x07",
-    "nul": "\x00",
-    "delete": "\x7f",
-    "C1 control": "\x9b31m",
-    "next line": "\x85",
-    "line separator": "\u2028",
-    "right to left": "\u202e",
-    "isolate": "\u2066",
-    "mark": "\u200f",
-    "zero width": "\u200b",
-    "byte order mark": "\ufeff",
-    "tag": "\U000e0041",
-    "no byte": "\ud800",
-    "a byte": "\udce9",
-    "no character": "\uffff",
-    "private": "\ue000",
-    "no-break space": "\xa0",
-}
+# Controls, line ends, marks that hide or turn text, halves of a pair, and what is no character.
+NASTY = [
+    "\x1b[31m",
+    *"\n\r\b\x07\x00\x7f\x85\u2028\u202e\u2066\u200f\u200b\ufeff\U000e0041\ud800\udce9\uffff",
+]
+NASTY += ["\x9b31m", "\ue000", "\xa0"]
 
 
-@pytest.mark.parametrize("nasty", NASTY.values(), ids=NASTY)
 @pytest.mark.parametrize("place", ["url", "robot", "source", "detail", "rule", "name"])
-def test_a_decision_is_printable(nasty: str, place: str) -> None:
-    texts = dict.fromkeys(("url", "robot", "source", "detail", "rule", "name"), "x")
-    texts[place] = f"x{nasty}y"
-    record = Record((UserAgent(1, texts["name"]),), (Rule(2, texts["rule"]),))
-    for reason in (Reason.RULE, Reason.NO_RULE_MATCHES, Reason.NO_RECORD, Reason.STATUS):
-        sentence = str(
-            Decision(
-                Verdict.FORBIDDEN,
-                texts["url"],
-                texts["robot"],
-                reason,
-                record.rules[0],
-                record,
-                texts["source"],
-                texts["detail"],
-            )
-        )
-        assert sentence.isprintable()
-        assert sentence.encode()
-    assert nasty not in sentence
+def test_a_decision_is_printable(place: str) -> None:
+    for nasty in NASTY:
+        texts = dict.fromkeys(("url", "robot", "source", "detail", "rule", "name"), "x")
+        texts[place] = f"x{nasty}y"
+        record = Record((UserAgent(1, texts["name"]),), (Rule(2, texts["rule"]),))
+        for reason in (Reason.RULE, Reason.NO_RULE_MATCHES, Reason.NO_RECORD, Reason.STATUS):
+            rest = (reason, record.rules[0], record, texts["source"], texts["detail"])
+            sentence = str(Decision(Verdict.FORBIDDEN, texts["url"], texts["robot"], *rest))
+            assert sentence.isprintable(), ascii(nasty)
+            assert sentence.encode()
+            assert nasty not in sentence
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What decides whether the plugin was right, without code of the plugin.
 
-`oracle` is a second implementation of the standard. `judge` uses it on the log of the servers of a crawl.
-`evidence` reads the evidence of a crawl with the tools of its users.
+`oracle` and `rfc9309` are second implementations of the two standards; `comparison` asks them and the parser
+the same questions, and `judge` uses them on the log of the servers of a crawl. `evidence` reads the evidence
+of a crawl with the tools of its users.
 """

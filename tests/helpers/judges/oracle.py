@@ -1,27 +1,14 @@
 """A second, simple implementation of docs/standard.md, to compare with the parser.
 
 It shares no code with the package, is not fast, and only decides: ``allowed(body, url, robot)``. Each
-function is one group of clauses. ``python -m tests.helpers.judges.oracle --count N --seed N`` asks both about
-N random files of `tests.helpers.worlds.nasty`, and prints the answers that differ. With ``--multivalue``,
-both read that dialect (D1).
+function is one group of clauses. `comparison` compares both.
 """
 
 from __future__ import annotations
 
-import argparse
-import random
-import sys
-import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal, NamedTuple
-
-from rich.console import Console
-from rich.progress import track
-
-from scrapy_norobots.standard import RobotsTxt
-from tests.helpers.worlds import nasty
-from tests.helpers.worlds.nasty import Case
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 DIGITS = "0123456789"
@@ -133,6 +120,7 @@ def values_in(value: str) -> list[str]:
     return [word for word in words if word != ""]
 
 
+@lru_cache(maxsize=100)
 def read(body: bytes | str, *, multivalue: bool = False) -> list[Record]:
     """F3 to F9, R1 to R4; D1 if `multivalue` is true."""
     text = decode(body)
@@ -349,61 +337,3 @@ def allowed(body: bytes | str, url: str, robot: str, *, multivalue: bool = False
                 if any(target.startswith(form) for target in asked):
                     return False
     return True
-
-
-# --- comparison
-
-QUESTIONS = 5  # to each file
-
-
-def answer(ask: Callable[[], bool]) -> str:
-    """Return an answer, or an exception, as text."""
-    try:
-        return str(ask())
-    except ValueError:
-        return "ValueError"
-
-
-def differences(case: Case, *, multivalue: bool = False) -> Iterator[str]:
-    """Ask the parser and this module the same questions, and yield the answers that differ."""
-    robots = RobotsTxt.parse(case.body, multivalue=multivalue)
-    parsed = [Record(list(record.names), [rule.value for rule in record.rules]) for record in robots.records]
-    expected_records = read(case.body, multivalue=multivalue)
-    if parsed != expected_records:
-        yield f"records {parsed}, not {expected_records}: {case.body!r}"
-    expected = [
-        answer(partial(allowed, case.body, *question, multivalue=multivalue)) for question in case.questions
-    ]
-    # Earlier questions must not matter, so ask everything twice.
-    for ask in robots.allowed, robots.decide, robots.allowed:
-        for question, answered in zip(case.questions, expected, strict=True):
-            given = answer(lambda: bool(ask(*question)))  # noqa: B023  # called at once
-            if given != answered:
-                yield f"{ask.__name__} {given}, not {answered}: {case.body!r}, {question}"
-
-
-def main() -> None:
-    """Compare the requested number of files."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.helpers.judges.oracle", description=(__doc__ or "").split("\n")[0]
-    )
-    parser.add_argument("--count", type=int, default=100_000, help="how many questions are asked (100000)")
-    parser.add_argument("--seed", type=int, default=1, help="of the random files (1)")
-    parser.add_argument("--multivalue", action="store_true", help="read the multi-value dialect (D1)")
-    options = parser.parse_args()
-    some, found, start = random.Random(options.seed), 0, time.monotonic()
-    files = -(-options.count // QUESTIONS)
-    for _ in track(range(files), "asking", console=Console(stderr=True), disable=not sys.stderr.isatty()):
-        for difference in differences(nasty.case(some, QUESTIONS), multivalue=options.multivalue):
-            found += 1
-            print(difference)
-    seconds = time.monotonic() - start
-    print(
-        f"{files * QUESTIONS:,} questions to {files:,} files, seed {options.seed}, {seconds:.0f} s: "
-        f"{found} answers differ"
-    )
-    sys.exit(found > 0)
-
-
-if __name__ == "__main__":
-    main()

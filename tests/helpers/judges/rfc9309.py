@@ -1,19 +1,14 @@
 """A second, simple implementation of RFC 9309 as docs/rfc9309.md reads it, to compare with the parser.
 
 It shares no code with the package, is not fast, and only decides: ``allowed(body, url, robot)``. Each
-function is one section of the RFC. ``python -m tests.helpers.judges.rfc9309 --count N --seed N`` asks both
-about N random files, and prints the answers that differ.
+function is one section of the RFC. `comparison` compares both.
 """
 
 from __future__ import annotations
 
-import argparse
-import random
-import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
-
-from scrapy_norobots.standard import RobotsTxt
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 TOKEN = LETTERS + "_-"
@@ -96,6 +91,7 @@ def product(header: str) -> str:
     return header
 
 
+@lru_cache(maxsize=100)
 def lines_for(body: bytes, robot: str) -> list[Line]:
     """Return the lines in all groups that apply to a robot."""
     groups: list[tuple[list[str], list[Line]]] = []
@@ -129,6 +125,7 @@ def for_all(name: str) -> bool:
 # --- 2.2.2 and 2.2.3: octets, patterns, the longest match
 
 
+@lru_cache(maxsize=1000)
 def octets(text: str, *, is_rule: bool = False) -> str:
     """Decode escapes of unreserved characters; escape all that a URL cannot have."""
     made, place = "", 0
@@ -224,152 +221,3 @@ def _is_allowed(patterns: list[tuple[str, bool]], target: str) -> bool:
             if matches(path, escaped) and ("%2" in path or not allows)
         ]
     return max(found, default=(0, True))[1]
-
-
-# --- random questions
-
-_VALUES = [
-    "FooBot",
-    "foobot",
-    "Foo",
-    "bot",
-    "*",
-    "* x",
-    "*foo",
-    "FooBot/1.2",
-    "FooBot2",
-    "Foo Bot",
-    "",
-    "360Bot",
-]
-_AGENTS = [
-    "User-agent:",
-    "user-agent :",
-    "User agent:",
-    "useragent:",
-    "User-Agent ",
-    "User-agents:",
-    "Uesr-agent:",
-]
-_FIELDS = [
-    "Disallow:",
-    "disallow :",
-    "Dissallow:",
-    "Disalow ",
-    "Disallowed:",
-    "Allow:",
-    "ALLOW :",
-    "Allowed:",
-    "Allow ",
-]
-_OTHERS = ["Crawl-delay: 5", "Sitemap: http://h/s", "", "  ", "# c", "<html>", "Noindex: /a", "Disallow"]
-_PIECES = [
-    *"ab/*$?=&.",
-    "%41",
-    "%2F",
-    "%3F",
-    "é",
-    "%c3",
-    "/.",
-    "//",
-    "x y",
-    "|",
-    "%",
-    "%2",
-    "~",
-    "%2A",
-    "%24",
-    "\f",
-    "#c",
-]
-_TARGETS = [
-    *"ab/?=&.",
-    "%41",
-    "%2F",
-    "%3F",
-    "%C3%A9",
-    "/../",
-    "~",
-    "%7E",
-    "%2A",
-    "%24",
-    "$",
-    "*",
-    "%20",
-    "|",
-    "%",
-]
-_ROBOTS = [
-    "FooBot/1.0 (+https://foo.example/bot)",
-    "Mozilla/5.0 (compatible; FooBot/1.0)",
-    "360Bot",
-    "Foo",
-    "*",
-    "bot",
-]
-_ORIGIN = "http://town.example"
-
-
-def questions(seed: int, count: int) -> Iterator[tuple[bytes, str, str]]:
-    """Yield random questions: a body, a URL and a robot."""
-    some = random.Random(seed)
-
-    def path(pieces: list[str]) -> str:
-        return "/" + "".join(
-            some.choice(pieces[:9] if some.random() < 0.6 else pieces) for _ in range(some.randint(0, 5))
-        )
-
-    def line() -> str:
-        kind = some.random()
-        if kind < 0.3:
-            return (
-                some.choice(_AGENTS[:1] if some.random() < 0.6 else _AGENTS)
-                + some.choice(["", " "])
-                + some.choice(_VALUES)
-            )
-        if kind < 0.8:
-            name = some.choice(["Disallow:", "Allow:"] if some.random() < 0.6 else _FIELDS)
-            odd = some.choice(["", "a", "*.b", "$", f"{_ORIGIN}/a", "http://h/b", "mailto:x"])
-            return f"{name} {path(_PIECES) if some.random() < 0.9 else odd}"
-        return some.choice(_OTHERS)
-
-    for _ in range(count):
-        end = some.choice(["\n", "\r\n", "\r"])
-        body = end.join(line() for _ in range(some.randint(1, 9))).encode()
-        for _ in range(4):
-            yield body, _ORIGIN + path(_TARGETS), some.choice(_ROBOTS)
-
-
-def differences(seed: int, count: int) -> Iterator[tuple[bytes, str, str]]:
-    """Yield the random questions to which the two implementations have different answers."""
-    for body, url, robot in questions(seed, count):
-        both = RobotsTxt.parse(body, reading="both")
-        later = RobotsTxt.parse(body, reading="rfc9309")
-        answers = {later.allowed(url, robot), later.decide(url, robot).allowed, allowed(body, url, robot)}
-        strict = RobotsTxt.parse(body).allowed(url, robot)
-        together = {
-            both.allowed(url, robot),
-            both.decide(url, robot).allowed,
-            strict and later.allowed(url, robot),
-        }
-        if len(answers) > 1 or len(together) > 1:
-            yield body, url, robot
-
-
-def main() -> int:
-    """Ask random questions, and print those whose answers differ."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--count", type=int, default=50_000)
-    parser.add_argument("--seed", type=int, default=9309)
-    options = parser.parse_args()
-    found = 0
-    for found, question in enumerate(differences(options.seed, options.count), 1):
-        sys.stdout.write(f"{question}\n")
-        if found >= 20:
-            break
-    sys.stdout.write(f"{4 * options.count:,} questions, {found} differences\n")
-    return min(found, 1)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -25,7 +25,7 @@ TARGETS = {
     "decide": (
         "test_properties.test_any_url_and_robot_get_an_answer",
         "test_properties.test_a_decision_is_one_printable_line",
-        "test_oracle.test_both_readings_agree_on_files_of_hypothesis",
+        "test_oracle.test_both_implementations_agree_on_files_of_hypothesis",
     ),
     "META tag": (
         "test_metatag.test_no_tag_or_header_raises",

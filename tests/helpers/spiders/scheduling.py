@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from scrapy import Request, signals
+from scrapy.core.engine import ExecutionEngine
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 from scrapy.http import Response
 
@@ -57,7 +58,15 @@ class Watching(Pages):
             self.engine.unpause()  # the engine gets this last request next, and then asks the scheduler
 
 
-class FeedsWhenIdle(Pages):
+class WhenIdle(Pages):
+    """Lets the engine look more often than every 5 s if anything is left to do."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = 0.2
+
+
+class FeedsWhenIdle(WhenIdle):
     """Adds one request each time when the crawl is idle, and closes the spider when it has no more."""
 
     listens: ClassVar = {"idle": signals.spider_idle}
@@ -73,7 +82,7 @@ class FeedsWhenIdle(Pages):
         raise DontCloseSpider
 
 
-class DisagreesWhenIdle(Pages):
+class DisagreesWhenIdle(WhenIdle):
     """Has two handlers for an idle crawl: one closes the spider, one keeps it open until a page has come.
 
     The second one adds a request, if the job has one, or else raises `DontCloseSpider`.
@@ -107,7 +116,7 @@ class StartsLazily(Pages):
             yield request
 
 
-class StopsWhenIdle(Pages):
+class StopsWhenIdle(WhenIdle):
     """Stops the crawl when requests only wait, and notes how many are in the downloader."""
 
     listens: ClassVar = {"idle": signals.spider_idle}

@@ -217,10 +217,7 @@ def _runs(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Outc
                             outcome = Outcome([], [], faults=[str(exc)], pages=0, files=0)
                         yield name, outcome
                     continue
-                promised: dict[str, Any] = {"NOROBOTS_RETRY_CLOSED": options.retries}
-                if options.evidence:
-                    promised["NOROBOTS_EVIDENCE"] = f"{place}/evidence"
-                yield f"seed {seed}, {mode}", run(seed, mode, certificate, promised=promised)
+                yield f"seed {seed}, {mode}", run(seed, mode, certificate)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -235,10 +232,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--mode", choices=MODES, help="of the crawls (each)")
     parser.add_argument(
         "--features", action="store_true", help="a random combination of features for each seed"
-    )
-    parser.add_argument("--evidence", action="store_true", help="audit the evidence of each crawl too")
-    parser.add_argument(
-        "--retries", type=int, default=0, help="NOROBOTS_RETRY_CLOSED: retries of requests (0)"
     )
     parser.add_argument("--verbose", action="store_true", help="show the log of a world that failed")
     options = parser.parse_args(arguments)

@@ -3,15 +3,10 @@
 - No page was requested that robots.txt forbids, or whose host had not yet sent a robots.txt.
 - No page was omitted, and none was requested twice.
 - After a failure, no robots.txt was requested again before its back-off was over.
-
-``python -m tests.helpers.worlds.momentary [--hosts N] [--closed N] [--seed N] [--longest SECONDS] [--mode
-MODE]`` runs it by hand.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 import threading
 import time
 from collections import Counter
@@ -20,7 +15,7 @@ from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
-from tests.helpers.running.crawling import ADDON, MODES, Crawl, crawl
+from tests.helpers.running.crawling import ADDON, Crawl, crawl
 from tests.helpers.sites import Answer, Hit, Site, page
 
 ERROR_TTL = 0.2
@@ -116,38 +111,3 @@ def run(hosts: int, closed: int, mode: str, seed: int = 1, longest: float = 2.0)
     with Hosts(hosts, closed, seed, longest) as site:
         done = crawl(*site.urls(), settings=SETTINGS, mode=mode, timeout=600)
         return done, list(site.faults())
-
-
-def main() -> None:
-    """Crawl, and print each violation."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.helpers.worlds.momentary", description=(__doc__ or "").split("\n")[0]
-    )
-    parser.add_argument("--hosts", type=int, default=1000, help="number of hosts (1000)")
-    parser.add_argument(
-        "--closed", type=int, default=300, help="number of hosts that are closed at first (300)"
-    )
-    parser.add_argument("--seed", type=int, default=1, help="seed of the random choices (1)")
-    parser.add_argument(
-        "--longest", type=float, default=20, help="longest time for which a host is closed, in seconds (20)"
-    )
-    parser.add_argument("--mode", choices=MODES, help="mode of the crawl (each)")
-    options = parser.parse_args()
-    failed = 0
-    for mode in [options.mode] if options.mode else MODES:
-        done, faults = run(options.hosts, options.closed, mode, options.seed, options.longest)
-        failed += bool(faults)
-        print(*faults, sep="\n", end="\n" if faults else "")
-        counts = {
-            name: done.stats.get(f"norobots/retry/{name}", 0) for name in ("waited", "came_back", "given_up")
-        }
-        print(
-            f"{mode}: {len(done.pages):,} pages, {len(done.drops):,} requests dropped, "
-            f"{done.stats['robotstxt/request_count']:,} files requested; requests that waited: {counts}; "
-            f"{len(faults)} violations"
-        )
-    sys.exit(failed > 0)
-
-
-if __name__ == "__main__":
-    main()

@@ -89,11 +89,15 @@ class Case(NamedTuple):
 
 def case(some: Random, questions: int = 5) -> Case:
     """Return a file and questions about it."""
-    paths = [_path(some) for _ in range(3)]
-    names = [_name(some) for _ in range(2)]
+    paths, names = [_path(some) for _ in range(3)], [_name(some) for _ in range(2)]
     body = _encoded(some, _text(some, names, paths))
     robots = [_robot(some, names) for _ in range(2)]
     return Case(body, [(_url(some, paths), some.choice(robots)) for _ in range(questions)])
+
+
+def text(some: Random) -> str:
+    """Return the text of a file."""
+    return _text(some, [_name(some) for _ in range(2)], [_path(some) for _ in range(3)])
 
 
 def _path(some: Random) -> str:
@@ -209,3 +213,48 @@ def _url(some: Random, paths: list[str]) -> str:
     elif kind < 10:
         target = _respelt(some, target)
     return some.choice(ORIGINS) + (target[1:] if target.startswith("/?") else target)
+
+
+# --- files for RFC 9309, with fewer spellings: its second implementation knows no more
+
+_LATER_NAMES = ["FooBot", "foobot", "Foo", "bot", "*", "* x", "*foo", "FooBot/1.2", "FooBot2", "Foo Bot", ""]
+_LATER_NAMES += ["360Bot"]
+_LATER_AGENTS = _cut(
+    "User-agent:|user-agent :|User agent:|useragent:|User-Agent |User-agents:|Uesr-agent:", "|"
+)
+_LATER_RULES = _cut(
+    "Disallow:|disallow :|Dissallow:|Disalow |Disallowed:|Allow:|ALLOW :|Allowed:|Allow ", "|"
+)
+_LATER_LINES = _cut("Crawl-delay: 5|Sitemap: http://h/s||  |# c|<html>|Noindex: /a|Disallow", "|")
+_LATER_PIECES = [*"ab/*$?=&.", *_cut("%41 %2F %3F \xe9 %c3 /. // | % %2 ~ %2A %24 #c"), "x y", "\f"]
+_LATER_TARGETS = [*"ab/?=&.", *_cut("%41 %2F %3F %C3%A9 /../ ~ %7E %2A %24 $ * %20 | %")]
+_LATER_ROBOTS = ["FooBot/1.0 (+https://foo.example/bot)", "Mozilla/5.0 (compatible; FooBot/1.0)"]
+_LATER_ROBOTS += ["360Bot", "Foo", "*", "bot"]
+_LATER_ORIGIN = "http://town.example"
+
+
+def later_case(some: Random) -> Case:
+    """Return a file with four questions about it."""
+    body = some.choice(LINE_ENDS).join(_later_line(some) for _ in range(some.randint(1, 9))).encode()
+    return Case(
+        body,
+        [(_LATER_ORIGIN + _later_path(some, _LATER_TARGETS), some.choice(_LATER_ROBOTS)) for _ in range(4)],
+    )
+
+
+def _later_path(some: Random, pieces: list[str]) -> str:
+    return "/" + "".join(
+        some.choice(pieces[:9] if some.random() < 0.6 else pieces) for _ in range(some.randint(0, 5))
+    )
+
+
+def _later_line(some: Random) -> str:
+    kind = some.random()
+    if kind < 0.3:
+        agent = some.choice(_LATER_AGENTS[:1] if some.random() < 0.6 else _LATER_AGENTS)
+        return agent + some.choice(["", " "]) + some.choice(_LATER_NAMES)
+    if kind < 0.8:
+        name = some.choice(["Disallow:", "Allow:"] if some.random() < 0.6 else _LATER_RULES)
+        odd = some.choice(["", "a", "*.b", "$", f"{_LATER_ORIGIN}/a", "http://h/b", "mailto:x"])
+        return f"{name} {_later_path(some, _LATER_PIECES) if some.random() < 0.9 else odd}"
+    return some.choice(_LATER_LINES)
