@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from scrapy.http import Response
 
 from scrapy_norobots.features.evidence import judging
-from scrapy_norobots.features.evidence.answers import Answer, Copy
+from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit, Problem
 from scrapy_norobots.features.evidence.fields import date_of, digest_of
 from scrapy_norobots.features.evidence.writer import Writer
@@ -53,9 +53,9 @@ def crawled() -> Mapping[str, bytes]:
         writer = Writer(folder, "town-1", SETTINGS)
         by = access()
         writer.put(answer(by))
-        writer.put(Copy(by.snapshot))
+        writer.put(Answer.of(by.snapshot, "store"))
         failed = Snapshot(TOWN, TOWN.robots_url, TIME + 5, error="TimeoutError: \r\n\x00late")
-        writer.put(Copy(failed, source=""))
+        writer.put(Answer.of(failed))
         for path in ("", "a", "back/"):
             writer.put(made(f"{TOWN}/{path}", by))
         end(writer)
