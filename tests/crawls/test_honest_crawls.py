@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.crawls.test_closing import read_until, running
-from tests.crawls.test_evidence import Endless, wait_for_decisions, with_evidence
+from tests.crawls.test_evidence import wait_for_decisions, with_evidence
 from tests.crawls.test_refresh import RULES, Changing
 from tests.helpers.judges.evidence import answers, audit, decisions, files, head_of
 from tests.helpers.running.crawling import Crawl, crawl, started
@@ -56,17 +57,35 @@ def test_a_crawl_and_the_next_one_agree(tmp_path: Path, mode: str, kind: str) ->
     assert AGREES in audited(tmp_path / "evidence", head(first), head(second))
 
 
+class Hanging:
+    """A page that has not come before the end of a ``with``."""
+
+    def __enter__(self) -> Callable[[Hit], Answer]:
+        self._release = threading.Event()
+        return self._answer
+
+    def _answer(self, _: Hit) -> Answer:
+        self._release.wait(600)
+        return page()
+
+    def __exit__(self, *_: object) -> None:
+        self._release.set()
+
+
 def test_a_crawl_that_is_killed_and_the_one_that_resumes_it_agree(tmp_path: Path, mode: str) -> None:
     folder = tmp_path / "evidence"
-    settings = with_evidence(folder, JOBDIR=str(tmp_path / "job"), DEPTH_LIMIT=0)
-    with Endless() as site:
-        job: dict[str, Any] = {"arguments": {"follow": True}, "mode": mode}
-        with started(f"{site.url}/", settings=settings, **job) as process:
-            wait_for_decisions(folder, 5)
-            process.kill()
-            assert process.wait() == -signal.SIGKILL
+    more = {"JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": 1, "DOWNLOAD_TIMEOUT": 600}
+    job: dict[str, Any] = {"settings": with_evidence(folder, **more), "mode": mode}
+    with Site(RULES, {"/": page("/1", "/2")}) as site:
+        with Hanging() as hang:
+            site.answers |= {"/1": hang, "/2": hang}
+            with started(f"{site.url}/", arguments={"follow": True}, **job) as process:
+                wait_for_decisions(folder, 2)
+                process.kill()
+                assert process.wait() == -signal.SIGKILL
         killed = head_of(folder)
-        seen = crawl(f"{site.url}/1000", settings={**settings, "CLOSESPIDER_PAGECOUNT": 5}, **job)
+        seen = crawl(f"{site.url}/3", **job)
+    assert f"{site.url}/3" in seen.pages
     said = audited(folder, killed, head(seen))
     assert f"{KILLED}{killed}" in said
     assert said.endswith(": 1 problem\n")
@@ -88,13 +107,7 @@ def test_processes_that_write_at_once_into_one_folder_agree(tmp_path: Path) -> N
 
 def test_a_crawl_that_two_ctrl_c_end_agrees(tmp_path: Path, mode: str) -> None:
     """Its process ends without the end of the crawl, and a page is still being downloaded."""
-    release = threading.Event()
-
-    def hang(_: Hit) -> Answer:
-        release.wait(600)
-        return page()
-
-    with Site(RULES, {"/": page("/back/", "/hang"), "/hang": hang}) as site:
+    with Hanging() as hang, Site(RULES, {"/": page("/back/", "/hang"), "/hang": hang}) as site:
         settings = with_evidence(tmp_path, DOWNLOAD_TIMEOUT=600, LOG_LEVEL="INFO")
         job = {"settings": settings, "arguments": {"follow": True}, "mode": mode}
         with running(f"{site.url}/", **job) as process:
@@ -103,7 +116,6 @@ def test_a_crawl_that_two_ctrl_c_end_agrees(tmp_path: Path, mode: str) -> None:
                 process.send_signal(signal.SIGINT)
                 assert said in read_until(said, process)
             process.wait(60)
-        release.set()
     assert "3 decisions (2 allowed, 1 forbidden): all agree" in audited(tmp_path, head_of(tmp_path))
 
 
