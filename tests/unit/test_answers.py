@@ -17,7 +17,6 @@ from scrapy_norobots.features.evidence.fields import (
     BODY_DIGEST,
     HEADERS_MAX,
     ORIGIN,
-    SOURCE,
     date_of,
     digest_of,
 )
@@ -36,28 +35,6 @@ def stored(folder: Path, *written: Answer) -> list[Stored]:
     warcinfo, *rest = answers(folder)
     assert warcinfo.kind == "warcinfo"
     return rest
-
-
-def test_an_answer_and_a_copy_differ_in_their_source(tmp_path: Path) -> None:
-    by = access()
-    first, copy = stored(tmp_path, answer(by), Answer.of(by.snapshot, "store"))
-    for one in (first, copy):
-        assert (one.kind, one.status, one.body) == ("response", "200", FILE)
-        assert one.headers[ORIGIN] == "http://town.example"
-        assert one.headers[BODY_DIGEST] == digest_of(FILE)
-        assert one.headers["WARC-Date"] == "2023-11-14T22:13:20.000000Z"
-    assert SOURCE not in first.headers
-    assert copy.headers[SOURCE] == "store"
-
-
-def test_a_renewed_copy_is_a_revisit_of_its_record(tmp_path: Path) -> None:
-    by = access()
-    renewed = answer(by)._replace(time=TIME + 60, judged=None, renewed=by.snapshot)
-    (one,) = stored(tmp_path, renewed)
-    assert (one.kind, one.body) == ("revisit", b"")
-    assert one.headers[BODY_DIGEST] == digest_of(FILE)
-    assert one.headers["WARC-Refers-To-Date"] == "2023-11-14T22:13:20.000000Z"
-    assert one.headers["WARC-Refers-To-Target-URI"] == TOWN.robots_url
 
 
 def test_an_error_of_several_lines_is_one_field(tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from scrapy_norobots.features.evidence.fields import (
     Settings,
     date_of,
     description,
-    digest_of,
     time_of,
 )
 from scrapy_norobots.rules.parser import StrictRobotParser
@@ -35,11 +34,6 @@ def test_dates_have_microseconds_always() -> None:
 
 def test_times_of_two_downloads_have_two_dates() -> None:
     assert date_of(1_700_000_000.000001) != date_of(1_700_000_000)
-
-
-def test_a_digest_is_that_of_other_tools() -> None:
-    empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # FIPS 180-4
-    assert digest_of(b"") == f"sha256:{empty}"
 
 
 @pytest.mark.parametrize(("time", "date"), [(-1e300, "1970"), (1e300, "9999"), (float("inf"), "9999")])
@@ -64,11 +58,6 @@ def test_each_parser_is_named_with_what_its_verdicts_depend_on() -> None:
     assert description(ProtegoRobotParser) == f"scrapy.robotstxt.ProtegoRobotParser (Protego {protego})"
     assert description(PythonRobotParser) == f"scrapy.robotstxt.PythonRobotParser (Scrapy {scrapy})"
     assert description(TownParser) == "tests.unit.test_fields.TownParser"  # of no distribution
-
-
-def test_settings_are_read_as_they_are_written() -> None:
-    assert Settings.of(SETTINGS.text) == SETTINGS
-    assert SETTINGS.paths == ["scrapy_norobots.rules.parser.StrictRobotParser"]
 
 
 def changed(**changes: object) -> str:

@@ -362,8 +362,3 @@ def test_a_run_that_is_removed_is_noticed_by_its_head_alone(tmp_path: Path) -> N
         path.unlink()
     assert texts(tmp_path) == []
     assert len(texts(tmp_path, first.head, second.head)) == 1
-
-
-def test_a_complete_run_of_nothing_is_whole(tmp_path: Path) -> None:
-    end(Writer(tmp_path, "town-1", SETTINGS))
-    assert texts(tmp_path) == []

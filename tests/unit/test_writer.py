@@ -159,17 +159,6 @@ def test_each_block_has_the_digest_of_all_before_it(tmp_path: Path, monkeypatch:
     assert writer.head == sha256(before).hexdigest()
 
 
-def test_lost_records_are_in_the_closing_line(tmp_path: Path) -> None:
-    by = access()
-    writer = Writer(tmp_path, "town-1", SETTINGS, queue_max=1)
-    writer.put(answer(by))
-    for _ in range(3):
-        writer.put(made(f"{TOWN}/", by))
-    end(writer)
-    found = [problem.text for problem in problems(tmp_path)]
-    assert found == [f"{writer.lost} records were lost, because the disk was too slow"]
-
-
 def test_an_answer_with_many_headers_can_be_read_again(tmp_path: Path) -> None:
     by = access()
     headers = {"X-Large": "x" * 3_000_000, "X-Small": "1"}

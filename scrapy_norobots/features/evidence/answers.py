@@ -35,8 +35,7 @@ from scrapy_norobots.standard import Origin
 
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 
-# How Scrapy marks an answer that was cut off, and the word for it in a WARC-Truncated field. (The last one is
-# that of headers that were left out, too.)
+# How Scrapy marks an answer that was cut off, and the word for it in a WARC-Truncated field.
 _CUT_OFF = {"dataloss": "disconnect", "download_stopped": "length"}
 
 # Headers that have another name in a record. Scrapy has already decoded the transfer, so readers must not do
@@ -110,9 +109,9 @@ class Answer(NamedTuple):
         # HTTP/2 has no text form, so its answers have that of HTTP/1.1.
         protocol = "HTTP/1.0" if response.protocol == "HTTP/1.0" else "HTTP/1.1"
         head = _Head(protocol, response.status, headers)
-        reasons = [word for flag, word in _CUT_OFF.items() if flag in response.flags or head.is_cut]
-        if reasons:
-            more["WARC-Truncated"] = reasons[-1]
+        cut_off = [word for flag, word in _CUT_OFF.items() if flag in response.flags]
+        if cut_off or head.is_cut:
+            more["WARC-Truncated"] = [*cut_off, "length"][0]
         if self.renewed is None:
             return _packed("response", response.url, head, response.body, more)
         more[fields.BODY_DIGEST] = digest_of(self.renewed.body)

@@ -88,8 +88,6 @@ class Audit:
                     heads[lines.digest()] = run
             except OSError as exc:
                 yield Problem(run, f"cannot be read: {exc}", is_readable=False)
-        if not self._files:
-            yield Problem("evidence", "no evidence is stored", is_readable=False)
         for head in self._heads:
             if head not in heads:
                 yield Problem(f"head {head}", _about_head(head, heads))

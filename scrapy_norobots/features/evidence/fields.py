@@ -3,9 +3,8 @@
 A run has two files: a WARC file with the settings of the crawl and all answers, and a file of lines of
 JSON. There are four kinds of lines. A *record line* names a record of the WARC file, a *decision line* has a
 decision, a *seal* has the digest of all bytes of the file before it, and a *closing line*, which is a seal
-too, ends the run. The audit writes each line again from what it has read: a line that differs in one byte was
-changed. So both make decision lines with `DecisionLines`. The *head* of a run is the SHA-256 of the file of
-lines.
+too, ends the run. The audit makes each line again from what it has read: a line that differs in one byte was
+changed. The *head* of a run is the SHA-256 of the file of lines.
 """
 
 from __future__ import annotations
