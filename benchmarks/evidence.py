@@ -24,7 +24,7 @@ from benchmarks.crawl import Measured, measure, serving
 from benchmarks.report import progress, table, with_ratio
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.answers import Answer
-from scrapy_norobots.features.evidence.decisions import Made
+from scrapy_norobots.features.evidence.fields import Made
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.access import Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
@@ -127,7 +127,7 @@ def write(folder: Path) -> None:
     settings = fields.Settings(
         policy=dict(policy.table),
         parsers=[fields.description(StrictRobotParser)],
-        python=fields.python(),
+        python=fields.PYTHON,
         aiohttp=knows_aiohttp(),
     )
     writer = Writer(folder, "town-1", settings, queue_max=2**40)

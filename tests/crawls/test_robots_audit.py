@@ -95,17 +95,12 @@ def without_its_file(folder: Path) -> None:
 
 # `test_forgery` has more of them.
 FORGED: dict[str, tuple[Change, str]] = {
-    "a verdict": (of_one("/back/", verdict="allowed"), "recorded as allowed (line 2"),
     "a whole decision": (
         of_one("/back/", verdict="allowed", reason="no_rule_matches", line=None, rule=None),
         "recorded as allowed (no_rule_matches); judged as forbidden (line 2, '/back/')",
     ),
-    "a line number": (of_one("/attic/", line=2), "recorded as forbidden (line 2, '/attic/'); judged as"),
     "a digest": (of_one("/a", robots_digest="sha256:" + 64 * "0"), "with robots_digest 'sha256:0000"),
-    "a time": (of_one("/a", robots_time="2020-01-01T00:00:00.000000Z"), "is stored"),
     "a spelling": (of_one("/cave;?b", sent_as="http://town.example/cave?b"), "with sent_as 'http://town"),
-    "a spelling that is null": (of_one("/cave;?b", sent_as=None), "with sent_as None, not 'http"),
-    "an override": (of_one("/back/", verdict="overridden"), "recorded as overridden (line 2"),
     "a file that was removed": (without_its_file, "allowed, but no answer for http://127.0.0.1:"),
 }
 

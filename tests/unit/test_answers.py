@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from scrapy.http import Response
 
 from scrapy_norobots.features.evidence import answers as answers_module
-from scrapy_norobots.features.evidence.answers import Answer, Copy, DamagedError, _Head, read_record
+from scrapy_norobots.features.evidence.answers import Answer, DamagedError, _Head, read_record
 from scrapy_norobots.features.evidence.fields import (
     BODY_DIGEST,
     HEADERS_MAX,
     ORIGIN,
-    SOURCE,
     date_of,
     digest_of,
 )
@@ -27,7 +26,7 @@ from tests.helpers.judges.evidence import Stored, answers
 from tests.helpers.samples.made_up import BODY_MAX, FILE, SETTINGS, TIME, TOWN, access, answer, end
 
 
-def stored(folder: Path, *written: Answer | Copy) -> list[Stored]:
+def stored(folder: Path, *written: Answer) -> list[Stored]:
     """Write records, and return what warcio reads."""
     writer = Writer(folder, "town-1", SETTINGS)
     for record in written:
@@ -38,31 +37,9 @@ def stored(folder: Path, *written: Answer | Copy) -> list[Stored]:
     return rest
 
 
-def test_an_answer_and_a_copy_differ_in_their_source(tmp_path: Path) -> None:
-    by = access()
-    first, copy = stored(tmp_path, answer(by), Copy(by.snapshot))
-    for one in (first, copy):
-        assert (one.kind, one.status, one.body) == ("response", "200", FILE)
-        assert one.headers[ORIGIN] == "http://town.example"
-        assert one.headers[BODY_DIGEST] == digest_of(FILE)
-        assert one.headers["WARC-Date"] == "2023-11-14T22:13:20.000000Z"
-    assert SOURCE not in first.headers
-    assert copy.headers[SOURCE] == "store"
-
-
-def test_a_renewed_copy_is_a_revisit_of_its_record(tmp_path: Path) -> None:
-    by = access()
-    renewed = answer(by)._replace(time=TIME + 60, judged=None, renewed=by.snapshot)
-    (one,) = stored(tmp_path, renewed)
-    assert (one.kind, one.body) == ("revisit", b"")
-    assert one.headers[BODY_DIGEST] == digest_of(FILE)
-    assert one.headers["WARC-Refers-To-Date"] == "2023-11-14T22:13:20.000000Z"
-    assert one.headers["WARC-Refers-To-Target-URI"] == TOWN.robots_url
-
-
 def test_an_error_of_several_lines_is_one_field(tmp_path: Path) -> None:
     failed = Snapshot(TOWN, TOWN.robots_url, TIME, error="TimeoutError: \r\n\x00late")
-    (one,) = stored(tmp_path, Copy(failed, source=""))
+    (one,) = stored(tmp_path, Answer.of(failed))
     assert (one.kind, one.body) == ("metadata", b"norobots-error: TimeoutError: \x00late\r\n")
 
 
@@ -72,7 +49,7 @@ def test_a_line_break_in_a_header_is_a_blank() -> None:
     assert lines == [b"HTTP/1.1 200 OK", b"X: a b", b"Y: a ", b"Z:  a\tb ", b"", b""]
 
 
-def read_back(record: Answer | Copy) -> answers_module.Stored:
+def read_back(record: Answer) -> answers_module.Stored:
     """Write a record, and return what an audit reads."""
     record_id, member = record.packed()
     stored = read_record(member, BODY_MAX)
@@ -126,7 +103,7 @@ def test_any_answer_is_read_back(
 )
 def test_any_copy_from_a_store_is_read_back(snapshot: Snapshot) -> None:
     """Other programs may write to a store."""
-    stored = read_back(Copy(snapshot))
+    stored = read_back(Answer.of(snapshot, "store"))
     assert stored.status == snapshot.status
     assert (stored.fields[ORIGIN], stored.fields["WARC-Date"]) == (str(TOWN), date_of(snapshot.time))
     if snapshot.status is not None and 200 <= snapshot.status < 300:
@@ -144,7 +121,7 @@ def records() -> list[bytes]:
     failed = Snapshot(TOWN, TOWN.robots_url, TIME, error="TimeoutError")
     written = (
         answer(by), answer(by)._replace(response=packed), answer(by)._replace(renewed=by.snapshot),
-        Copy(by.snapshot), Copy(failed, source=""),
+        Answer.of(by.snapshot, "store"), Answer.of(failed),
     )  # fmt: skip
     about = answers_module.settings_record("town-1.warc.gz", SETTINGS)
     return [gzip.decompress(member) for _, member in (about, *(one.packed() for one in written))]

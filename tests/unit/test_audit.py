@@ -7,8 +7,7 @@ import json
 import random
 import tracemalloc
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,21 +15,18 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scrapy.http import Response
 
 from scrapy_norobots.features.evidence import judging
-from scrapy_norobots.features.evidence.answers import Answer, Copy
+from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit, Problem
 from scrapy_norobots.features.evidence.fields import date_of, digest_of
 from scrapy_norobots.features.evidence.writer import Writer
-from scrapy_norobots.rules.access import StatusPolicy
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Reason, RobotsTxt
 from scrapy_norobots.standard.urls import is_robots_txt, split
 from tests.helpers.judges.evidence import seal
 from tests.helpers.samples.made_up import (
     FILE,
-    JUDGE,
     SETTINGS,
     TIME,
     TOWN,
@@ -53,9 +49,9 @@ def crawled() -> Mapping[str, bytes]:
         writer = Writer(folder, "town-1", SETTINGS)
         by = access()
         writer.put(answer(by))
-        writer.put(Copy(by.snapshot))
+        writer.put(Answer.of(by.snapshot, "store"))
         failed = Snapshot(TOWN, TOWN.robots_url, TIME + 5, error="TimeoutError: \r\n\x00late")
-        writer.put(Copy(failed, source=""))
+        writer.put(Answer.of(failed))
         for path in ("", "a", "back/"):
             writer.put(made(f"{TOWN}/{path}", by))
         end(writer)
@@ -228,29 +224,6 @@ def test_memory_is_bounded_however_many_decisions_there_are(
     assert peak < 8_000_000  # the files have 20 MB
 
 
-def test_each_crawl_is_audited_by_its_own_settings(tmp_path: Path) -> None:
-    crawls = (("koster1996", False), ("koster1996", True), ("allow", True))
-    for number, (preset, multivalue) in enumerate(crawls, 1):
-        policy = StatusPolicy.of(preset)
-        judge = replace(JUDGE, policy=policy, parse=partial(RobotsTxt.parse, multivalue=multivalue))
-        about = replace(SETTINGS, policy=dict(policy.table), multivalue=multivalue)
-        writer = Writer(tmp_path, f"town-{number}", about)
-        for status, host in ((200, "file.example"), (503, "shut.example")):
-            origin = TOWN._replace(host=host)
-            snapshot = Snapshot(
-                origin, origin.robots_url, TIME, status, body=b"User-agent: *\nDisallow: /a /b\n"
-            )
-            by = judge.judge(snapshot)
-            response = Response(snapshot.url, status, body=snapshot.body)
-            writer.put(Answer(origin, response, TIME, judged=snapshot.body if status == 200 else None))
-            writer.put(made(f"{origin}/b", by))
-        end(writer)
-    audit = Audit(tmp_path.iterdir(), strict)
-    assert list(audit.problems()) == []
-    assert audit.verdicts == {"allowed": 2, "forbidden": 2, "unreachable": 2}
-
-
-# A few kB of gzip, which the audit reads in little time and memory.
 BOMBS: Mapping[str, bytes] = {
     "empty lines": 5_000_000 * b"\n",
     "empty objects": 5_000_000 * b"{}\n",
@@ -288,13 +261,3 @@ def test_two_files_of_one_name_are_a_problem(tmp_path: Path) -> None:
     assert [problem.text for problem in found] == 2 * [
         "there are two files of this name; audit their folders apart"
     ]
-
-
-def test_a_file_without_the_other_one_is_a_problem(tmp_path: Path) -> None:
-    write(tmp_path)
-    (tmp_path / LINES).unlink()
-    assert [f"{one.place} {one.text}" for one in problems(tmp_path)] == [f"{LINES} is missing"]
-
-
-def test_a_folder_without_evidence_is_a_problem(tmp_path: Path) -> None:
-    assert [problem.text for problem in problems(tmp_path)] == ["no evidence is stored"]

@@ -17,10 +17,9 @@ from typing import Any
 import pytest
 from scrapy.http import Response
 
-from scrapy_norobots.features.evidence.answers import Answer, Copy
+from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit
-from scrapy_norobots.features.evidence.decisions import Made
-from scrapy_norobots.features.evidence.fields import TEXT_MAX, digest_of
+from scrapy_norobots.features.evidence.fields import TEXT_MAX, Made, digest_of
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.access import PRESETS
 from scrapy_norobots.rules.snapshot import Snapshot
@@ -62,13 +61,13 @@ def write_run(folder: Path, name: str = "town-1") -> Writer:
     writer.put(answer(town))
     writer.put(Answer(SHUT, Response(SHUT.robots_url, 503), TIME))
     writer.put(Answer(VILLAGE, moved, TIME + 1, followed_by="redirect"))
-    writer.put(Answer(VILLAGE, there, TIME + 2, village.snapshot.body, requested=there.url))
+    writer.put(Answer(VILLAGE, there, TIME + 2, village.snapshot.body))
     for number in range(3):
         writer.put(made(f"{TOWN}/page/{number}", town))
         writer.put(made(f"{TOWN}/back/{number}", town))
         writer.put(made(f"{VILLAGE}/attic/{number}", village))
     writer.put(made(f"{SHUT}/", shut))
-    writer.put(Copy(Snapshot(SHUT, SHUT.robots_url, TIME + 9, error="TimeoutError: late"), source=""))
+    writer.put(Answer.of(Snapshot(SHUT, SHUT.robots_url, TIME + 9, error="TimeoutError: late")))
     writer.put(
         answer(renewed)._replace(judged=None, renewed=town.snapshot, response=Response(TOWN.robots_url, 304))
     )
@@ -167,7 +166,7 @@ def sealed() -> Iterator[tuple[Change, str]]:
         "rule": ["/", None], "robots_digest": [digest_of(b""), None],
         "robots_time": [OLD, "never", None, 7, []], "parser": ["ProtegoRobotParser", None], "usage": [[]],
         "time": ["", OLD, "2023-11-14", "2023-13-14T22:13:21.000000Z", "2023-11-14T22:13:21Z", 7, None],
-        "sent_as": [f"{TOWN}/a", None], "decided_for": ["BarBot"], "note": ["x"], "cut": [True, False],
+        "sent_as": [f"{TOWN}/a", None], "decided_for": ["BarBot"], "note": ["x"],
         "dry_run": [True, "true"], "requested": [BACK, None, 7],
     }  # fmt: skip
     for name, values in wrong.items():
@@ -189,8 +188,8 @@ def of_records() -> Iterator[tuple[Change, str]]:
     yield with_setting(allowed=False), "the crawl did not store allowed requests"
     yield with_setting(parsers=["scrapy.robotstxt.ProtegoRobotParser"]), "cannot be judged: unknown parser"
     for name, value in (
-        ("parsers", []), ("parsers", 7), ("policy", {"4xx": "maybe"}), ("policy", None), ("format", 2),
-        ("also_robots", [7]), ("note", "x"),
+        ("parsers", 7), ("policy", {"4xx": "maybe"}), ("policy", None), ("format", 2),
+        ("note", "x"),
     ):  # fmt: skip
         yield with_setting(**{name: value}), "does not state the crawl's settings"
     yield with_records(remove(0)), ""
@@ -363,8 +362,3 @@ def test_a_run_that_is_removed_is_noticed_by_its_head_alone(tmp_path: Path) -> N
         path.unlink()
     assert texts(tmp_path) == []
     assert len(texts(tmp_path, first.head, second.head)) == 1
-
-
-def test_a_complete_run_of_nothing_is_whole(tmp_path: Path) -> None:
-    end(Writer(tmp_path, "town-1", SETTINGS))
-    assert texts(tmp_path) == []

@@ -10,17 +10,15 @@ from typing import Any
 import pytest
 from scrapy.robotstxt import ProtegoRobotParser
 
-from scrapy_norobots.features.evidence import judging as judging_module
 from scrapy_norobots.features.evidence.answers import read_record
-from scrapy_norobots.features.evidence.decisions import DecisionLines, Made
-from scrapy_norobots.features.evidence.fields import Settings, description
+from scrapy_norobots.features.evidence.fields import DecisionLines, Made, Settings
 from scrapy_norobots.features.evidence.judging import Judging, MismatchError, Readings, UnjudgedError
 from scrapy_norobots.rules import spellings
 from scrapy_norobots.rules.access import Access
-from scrapy_norobots.rules.parser import AllRules, ForeignRules, StrictRobotParser
+from scrapy_norobots.rules.parser import AllRules, ForeignRules
 from scrapy_norobots.standard import Decision, Reason, RobotsTxt, Verdict
 from scrapy_norobots.standard.records import Rule
-from tests.helpers.samples.made_up import BODY_MAX, FILE, JUDGE, SETTINGS, TOWN, access, answer, made, strict
+from tests.helpers.samples.made_up import BODY_MAX, JUDGE, SETTINGS, TOWN, access, answer, made, strict
 
 
 def judging(by: Access, settings: Settings = SETTINGS, readings: Readings = strict) -> Judging:
@@ -34,41 +32,11 @@ def check(found: Judging, record: Made) -> None:
     found.check(line, json.loads(line))
 
 
-def test_a_right_decision_raises_nothing() -> None:
-    by = access()
-    found = judging(by)
-    for path in ("back/", "", "robots.txt", "%72obots.txt", "back;", "?"):
-        check(found, made(f"{TOWN}/{path}", by))
-    assert found.not_judged == 0
-    found.close()
-
-
-def test_accesses_take_no_more_memory_than_the_limit_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judging_module, "_PARSED_MAX", 10_000)
-    found = judging(access())
-    for number in range(20):
-        by = access(origin=TOWN._replace(host=f"{number}.town.example"))
-        found.add(read_record(answer(by).packed()[1], BODY_MAX))
-        check(found, made(f"{by.snapshot.origin}/back/", by))
-        assert 0 < len(found._accesses) <= 5
-    found.close()
-
-
 def test_an_unknown_parser_cannot_judge_files_but_the_rest() -> None:
     found = judging(access(), replace(SETTINGS, parsers=["town.TownParser"]))
     with pytest.raises(UnjudgedError, match="unknown parser"):
         check(found, made(f"{TOWN}/", access()))
     check(found, Made(0, "data:,a", b"FooBot", "data:,a", exemption=Reason.NOT_WEB))
-    found.close()
-
-
-def test_another_version_is_named_beside_a_mismatch() -> None:
-    settings = replace(SETTINGS, parsers=[f"{description(StrictRobotParser)[:-1]}.9)"], python="CPython 3.1")
-    found = judging(access(), settings)
-    with pytest.raises(
-        MismatchError, match=r"scrapy-norobots .*\.9\) in the crawl, .* CPython 3.1 in the crawl, "
-    ):
-        check(found, made(f"{TOWN}/back/", access())._replace(decision=None))
     found.close()
 
 
@@ -126,20 +94,8 @@ def test_a_crawl_is_audited_by_the_spellings_that_it_checked(
         with pytest.raises(MismatchError, match=problem):
             check(found, record)
         monkeypatch.setattr(spellings, "_aiohttp_url", lambda: None)
-        with pytest.raises(UnjudgedError, match="aiohttp is not installed here"):
+        with pytest.raises(UnjudgedError, match="it is not installed"):
             check(found, record)
     else:
         check(found, record)
-    found.close()
-
-
-def test_a_file_of_any_size_and_a_status_of_any_length_are_kept() -> None:
-    by = JUDGE.judge(replace(access().snapshot, status=10**30, body=b""))
-    found = Judging(SETTINGS, strict)
-    response = answer(by).response.replace(status=10**30)
-    found.add(read_record(answer(by)._replace(response=response, judged=None).packed()[1], BODY_MAX))
-    check(found, made(f"{TOWN}/", by))
-    large = access(FILE + 1_000_000 * b"#", when=by.snapshot.time + 1)
-    found.add(read_record(answer(large).packed()[1], BODY_MAX))
-    check(found, made(f"{TOWN}/back/", large))
     found.close()

@@ -12,9 +12,9 @@ import pytest
 from scrapy.http import Response
 
 from scrapy_norobots.features.evidence import writer as writer_module
-from scrapy_norobots.features.evidence.answers import Answer, Copy
+from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit
-from scrapy_norobots.features.evidence.decisions import Made
+from scrapy_norobots.features.evidence.fields import Made
 from scrapy_norobots.features.evidence.writer import Writer, _size_of
 from tests.helpers.judges.evidence import answers, decisions, files, members
 from tests.helpers.samples.made_up import (
@@ -48,7 +48,7 @@ def test_the_crawl_may_change_the_working_directory(tmp_path: Path, monkeypatch:
     assert (writer.error, problems(tmp_path / "evidence")) == (None, [])
 
 
-class SlowDisk(Copy):
+class SlowDisk(Answer):
     """A record that is not written until it may."""
 
     may_end = threading.Event()
@@ -63,7 +63,7 @@ def test_records_that_find_no_room_in_the_queue_are_lost_and_counted(tmp_path: P
     by = access()
     one = made(f"{TOWN}/a", by)
     writer = Writer(tmp_path, "town-1", SETTINGS, queue_max=100 * _size_of(one))
-    writer.put(SlowDisk(by.snapshot))
+    writer.put(SlowDisk(*Answer.of(by.snapshot)))
     for _ in range(200):
         writer.put(one)
     assert 100 <= writer.lost <= 105
@@ -81,17 +81,7 @@ def test_a_record_larger_than_the_queue_is_written_if_nothing_waits(tmp_path: Pa
     assert (writer.answers, writer.lost) == (1, 0)
 
 
-def test_a_body_that_is_judged_as_it_came_takes_room_once(tmp_path: Path) -> None:
-    writer = Writer(tmp_path, "town-1", SETTINGS, queue_max=130_000)
-    response = Response(f"{TOWN}/robots.txt", body=bytes(20_000))
-    for judged, is_behind in ((response.body, False), (bytes(20_000), True)):
-        writer.put(Answer(TOWN, response, TIME, judged))
-        assert writer.is_behind is is_behind
-    end(writer)
-    assert (writer.answers, writer.lost, writer.is_behind) == (2, 0, False)
-
-
-class NoDisk(Copy):
+class NoDisk(Answer):
     def packed(self) -> tuple[str, bytes]:
         raise OSError(28, "No space left on device")
 
@@ -102,7 +92,7 @@ def test_after_an_error_nothing_more_is_written_and_the_files_can_be_read(tmp_pa
     writer.put(answer(by))
     writer._empty_queue()
     writer.put(answer(by))  # its record is written, and its line is not
-    writer.put(NoDisk(by.snapshot))
+    writer.put(NoDisk(*Answer.of(by.snapshot)))
     for number in range(10):
         writer.put(made(f"{TOWN}/{number}", by))
     end(writer)
@@ -134,11 +124,11 @@ def test_the_queue_counts_the_length_of_urls(tmp_path: Path) -> None:
     writer = Writer(tmp_path, "town-1", SETTINGS, queue_max=10_000_000)
     by = access()
     SlowDisk.may_end.clear()
-    writer.put(SlowDisk(by.snapshot))
+    writer.put(SlowDisk(*Answer.of(by.snapshot)))
     for number in range(100):
         url = f"{TOWN}/{number}{'x' * 1_000_000}"
         writer.put(Made(TIME, url, b"FooBot", url + "y" * (number % 2), by))
-    assert writer._put - writer.taken < 10_000_000
+    assert writer._put - writer._taken < 10_000_000
     assert writer.lost > 85
     SlowDisk.may_end.set()
     end(writer)
@@ -167,17 +157,6 @@ def test_each_block_has_the_digest_of_all_before_it(tmp_path: Path, monkeypatch:
     assert (line["closes"], line["answers"], line["lost"]) == ("town-1", 3, 0)
     assert line["decisions"] == {"allowed": 6, "forbidden": 6}
     assert writer.head == sha256(before).hexdigest()
-
-
-def test_lost_records_are_in_the_closing_line(tmp_path: Path) -> None:
-    by = access()
-    writer = Writer(tmp_path, "town-1", SETTINGS, queue_max=1)
-    writer.put(answer(by))
-    for _ in range(3):
-        writer.put(made(f"{TOWN}/", by))
-    end(writer)
-    found = [problem.text for problem in problems(tmp_path)]
-    assert found == [f"{writer.lost} records were lost, because the disk was too slow"]
 
 
 def test_an_answer_with_many_headers_can_be_read_again(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ import gzip
 import re
 import socket
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from io import BytesIO
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import scrapy
 from scrapy.http import Response
@@ -56,11 +56,11 @@ class DamagedError(Exception):
 
 
 class Answer(NamedTuple):
-    """An answer over the network.
+    """An answer to a request for a robots.txt, or, with an `error`, what is known of a download without one.
 
     `judged` is the decoded body, if pages are judged by it; `renewed` is the copy that a 304 renews.
-    `requested` is the URL of the request. `followed_by` says what followed on an answer that decided nothing,
-    and `source` where it came from if not from the network.
+    `followed_by` says what followed on an answer that decided nothing, and `source` where it came from if not
+    from the network.
     """
 
     origin: Origin
@@ -68,21 +68,39 @@ class Answer(NamedTuple):
     time: float
     judged: bytes | None = None
     renewed: Snapshot | None = None
-    requested: str = ""
     followed_by: str = ""
     source: str = ""
+    error: str | None = None
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, source: str = "") -> Answer:
+        """Return what is known of a snapshot without its answer: a copy from a store, or an error."""
+        # Other programs may write anything to a store.
+        headers = {
+            name.encode("latin-1", "replace"): value.encode("latin-1", "replace")
+            for name, value in snapshot.headers.items()
+        }
+        status = snapshot.status or 0
+        response = Response(snapshot.url, status, headers=headers, body=snapshot.body)
+        judged = snapshot.body if 200 <= status < 300 else None
+        error = snapshot.error if snapshot.status is None else None
+        return cls(snapshot.origin, response, snapshot.time, judged, source=source, error=error)
 
     def packed(self) -> tuple[str, bytes]:
-        """Return the identifier and the bytes of a `response`, or of a `revisit` if it renews a copy."""
+        """Return the identifier and the bytes of a record: its kind is one of those above."""
         response = self.response
-        more = _more(self.origin, self.time, self.judged, self.requested, response.url, self.source)
+        more = {"WARC-Date": date_of(self.time), fields.ORIGIN: uri_of(str(self.origin))}
+        if self.source:
+            more[fields.SOURCE] = self.source
+        if self.error is not None:
+            text = f"norobots-error: {' '.join(self.error.split())}\r\n"
+            return _packed("metadata", response.url, None, text.encode("utf-8", "backslashreplace"), more)
+        if self.judged is not None:
+            more[fields.BODY_DIGEST] = digest_of(self.judged)
         if self.followed_by:
             more[fields.FOLLOWED_BY] = self.followed_by
         if response.ip_address is not None:
             more["WARC-IP-Address"] = str(response.ip_address)
-        for flag, word in _CUT_OFF.items():
-            if flag in response.flags:
-                more["WARC-Truncated"] = word
         headers = [
             (_OTHER_NAMES.get(name.lower(), name), value)
             for name, values in response.headers.items()
@@ -91,8 +109,9 @@ class Answer(NamedTuple):
         # HTTP/2 has no text form, so its answers have that of HTTP/1.1.
         protocol = "HTTP/1.0" if response.protocol == "HTTP/1.0" else "HTTP/1.1"
         head = _Head(protocol, response.status, headers)
-        if head.is_cut:
-            more["WARC-Truncated"] = "length"
+        cut_off = [word for flag, word in _CUT_OFF.items() if flag in response.flags]
+        if cut_off or head.is_cut:
+            more["WARC-Truncated"] = [*cut_off, "length"][0]
         if self.renewed is None:
             return _packed("response", response.url, head, response.body, more)
         more[fields.BODY_DIGEST] = digest_of(self.renewed.body)
@@ -101,34 +120,6 @@ class Answer(NamedTuple):
         more["WARC-Refers-To-Target-URI"] = uri_of(self.renewed.url)
         more["WARC-Refers-To-Date"] = date_of(self.renewed.first_time or self.renewed.time)
         return _packed("revisit", response.url, head, b"", more)
-
-
-class Copy(NamedTuple):
-    """A snapshot without its answer: one that came from a store, or a download without an answer.
-
-    `source` is empty for the latter. `requested` is the URL of the request.
-    """
-
-    snapshot: Snapshot
-    source: str = fields.STORE
-    requested: str = ""
-
-    def packed(self) -> tuple[str, bytes]:
-        """Return the identifier and the bytes of a `response`, or of a `metadata` record of the error."""
-        snapshot = self.snapshot
-        if snapshot.status is not None:
-            headers = {_latin(name): _latin(value) for name, value in snapshot.headers.items()}
-            response = Response(snapshot.url, snapshot.status, headers=headers, body=snapshot.body)
-            judged = snapshot.body if 200 <= snapshot.status < 300 else None
-            answer = Answer(snapshot.origin, response, snapshot.time, judged, source=self.source)
-            return answer.packed()
-        more = _more(snapshot.origin, snapshot.time, None, self.requested, snapshot.url, self.source)
-        text = " ".join(snapshot.error.split())
-        body = f"norobots-error: {text}\r\n".encode("utf-8", "backslashreplace")
-        return _packed("metadata", snapshot.url, None, body, more)
-
-
-AnswerRecord: TypeAlias = Answer | Copy
 
 
 def settings_record(name: str, settings: fields.Settings) -> tuple[str, bytes]:
@@ -143,35 +134,17 @@ def settings_record(name: str, settings: fields.Settings) -> tuple[str, bytes]:
         "robots": "ignore" if settings.dry_run else "obey",
         fields.SETTINGS: settings.text,
     }
-    return _written(lambda writer: writer.create_warcinfo_record(name, about))
-
-
-def _more(
-    origin: Origin, time: float, judged: bytes | None, requested: str, answered: str, source: str
-) -> dict[str, str]:
-    """Return the fields of a record beside those that warcio makes."""
-    more = {"WARC-Date": date_of(time), fields.ORIGIN: uri_of(str(origin))}
-    if judged is not None:
-        more[fields.BODY_DIGEST] = digest_of(judged)
-    if requested and requested != answered:
-        more[fields.REQUESTED] = uri_of(requested)
-    if source:
-        more[fields.SOURCE] = source
-    return more
+    body = "".join(f"{key}: {value}\r\n" for key, value in about.items()).encode()
+    return _packed("warcinfo", "", None, body, {"WARC-Filename": name})
 
 
 def _packed(kind: str, url: str, head: _Head | None, body: bytes, more: dict[str, str]) -> tuple[str, bytes]:
-    payload = {"payload": BytesIO(body), "length": len(body), "http_headers": head}
-    return _written(
-        lambda writer: writer.create_warc_record(uri_of(url), kind, warc_headers_dict=more, **payload)
-    )
-
-
-def _written(make: Callable[[WARCWriter], ArcWarcRecord]) -> tuple[str, bytes]:
-    """Return the identifier and the bytes of a record that a writer makes."""
+    """Return the identifier and the bytes of a record."""
     file = BytesIO()
     writer = _Writer(file, gzip=True, warc_version="1.1")
-    record = make(writer)
+    record = writer.create_warc_record(
+        uri_of(url), kind, BytesIO(body), len(body), warc_headers_dict=more, http_headers=head
+    )
     writer.write_record(record)
     return record.rec_headers.get_header("WARC-Record-ID"), file.getvalue()
 
@@ -261,8 +234,3 @@ def _stored(record: ArcWarcRecord, body: bytes, body_max: int) -> Stored:
     if digest_of(body) != digest:
         raise ValueError(f"its body has the digest {digest_of(body)}, not {digest}")
     return Stored(stated, {}, status, body)
-
-
-def _latin(text: str) -> bytes:
-    """Return a part of a header as bytes; other programs may write anything to a store."""
-    return text.encode("latin-1", "replace")

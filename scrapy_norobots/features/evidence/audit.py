@@ -75,22 +75,19 @@ class Audit:
             if by_name.setdefault(path.name, path) != path:
                 text = "there are two files of this name; audit their folders apart"
                 yield Problem(path.name, text, is_readable=False)
-        for name in sorted({fields.run_of(name) for name in by_name}):
-            names = name + fields.DECISIONS_SUFFIX, name + fields.WARC_SUFFIX
-            missing = next((one for one in names if one not in by_name), None)
-            if missing is not None:
-                yield Problem(missing, "is missing", is_readable=False)
+        suffixes = fields.DECISIONS_SUFFIX, fields.WARC_SUFFIX
+        for run in sorted({name.removesuffix(suffixes[0]).removesuffix(suffixes[1]) for name in by_name}):
+            decisions, warc = (by_name.get(run + suffix) for suffix in suffixes)
+            if decisions is None or warc is None:
+                yield Problem(run + suffixes[warc is None], "is missing", is_readable=False)
                 continue
-            decisions, warc = by_name[names[0]], by_name[names[1]]
             try:
                 with decisions.open("rb") as file, decisions.open("rb") as again, warc.open("rb") as answers:
                     lines = _Lines(file, again, self.on_read)
-                    yield from _Run(self, name, lines, answers).problems()
-                    heads[lines.digest()] = name
+                    yield from _Run(self, run, lines, answers).problems()
+                    heads[lines.digest()] = run
             except OSError as exc:
-                yield Problem(name, f"cannot be read: {exc}", is_readable=False)
-        if not self._files:
-            yield Problem("evidence", "no evidence is stored", is_readable=False)
+                yield Problem(run, f"cannot be read: {exc}", is_readable=False)
         for head in self._heads:
             if head not in heads:
                 yield Problem(f"head {head}", _about_head(head, heads))
@@ -99,8 +96,7 @@ class Audit:
 def _about_head(head: str, heads: Mapping[str, str]) -> str:
     """Return in words what is known about a head that no run has."""
     for other, run in heads.items():
-        wrong = sum(map(str.__ne__, head, other))
-        if wrong <= _SLIPS:
+        if sum(map(str.__ne__, head, other)) <= _SLIPS:
             return f"is mistyped: the head of {run} is {other}"
     return (
         "is not the head of a run here: it is that of another crawl, it is mistyped, or the evidence of its "
@@ -144,9 +140,7 @@ class _Lines:
     def digest(self, size: int | None = None) -> str:
         """Return the SHA-256 of the first bytes of the file, of more at each call, or of the whole file."""
         end = os.fstat(self._again.fileno()).st_size if size is None else size
-        if end < self._again.tell():
-            raise ValueError("seals are not in their order")
-        while chunk := self._again.read(min(_CHUNK, end - self._again.tell())):
+        while chunk := self._again.read(max(0, min(_CHUNK, end - self._again.tell()))):
             self._hash.update(chunk)
         return self._hash.hexdigest()
 
@@ -167,21 +161,18 @@ class _Run:
     def problems(self) -> Iterator[Problem]:
         """Read the files of the run, and yield what is wrong."""
         try:
-            yield from self._read_lines()
+            for number, line in enumerate(self._lines, 1):
+                yield from self._read_line(line, f"{self._lines.name}: line {number}")
             yield from self._ending()
         except DamagedError as exc:
             yield Problem(self._lines.name, str(exc), is_readable=False)
         finally:
+            self._audit.answers += self._answers
+            self._audit.verdicts += self._verdicts
             self._audit.cut_off += self._lines.is_cut_off
             if self._judging is not None:
                 self._audit.not_judged += self._judging.not_judged
                 self._judging.close()
-
-    def _read_lines(self) -> Iterator[Problem]:
-        for number, line in enumerate(self._lines, 1):
-            yield from self._read_line(line, f"{self._lines.name}: line {number}")
-            if self._judging is None:
-                raise DamagedError("does not begin with the record of its crawl's settings")
 
     def _ending(self) -> Iterator[Problem]:
         """Yield what is wrong with the end of the run."""
@@ -210,9 +201,7 @@ class _Run:
                 about = f"{facts['url']}: "
                 self._decision(line, facts)
         except MismatchError as exc:
-            yield Problem(place, f"{about}{exc}")
-        except UnjudgedError as exc:
-            yield Problem(place, f"{about}cannot be judged: {exc}", is_readable=False)
+            yield Problem(place, f"{about}{exc}", not isinstance(exc, UnjudgedError))
         except (LookupError, ValueError, TypeError, AttributeError, RecursionError, OverflowError) as exc:
             text = f"{place.removeprefix(self._lines.name + ': ')}: not a line of evidence"
             raise DamagedError(f"{text} ({type(exc).__name__}: {exc}); the rest was not read") from exc
@@ -222,10 +211,10 @@ class _Run:
         if verdict not in fields.VERDICTS:
             raise ValueError(f"verdict is {verdict!r}")
         self._verdicts[verdict] += 1
-        self._audit.verdicts[verdict] += 1
         self._audit.dry_run += facts.get("dry_run") is True
-        if self._judging is not None:
-            self._judging.check(line, facts)
+        if self._judging is None:
+            raise LookupError("the first line must be that of the crawl's settings")
+        self._judging.check(line, facts)
 
     def _record(self, line: bytes, facts: Mapping[str, Any]) -> Iterator[str]:
         """Read the next record of the WARC file, and yield what is wrong with it."""
@@ -235,18 +224,15 @@ class _Run:
             raise ValueError(f"length is {length!r}; if that is right, set NOROBOTS_MAXSIZE as in the crawl")
         member = self._warc.read(length)
         self._audit.on_read(len(member))
-        if fields.record_line(facts["record"], member) != line:
-            yield f"{place}: the record was changed or removed, or this line was changed (sha256)"
+        changed = f"{place}: the record was changed or removed, or this line was changed"
         try:
             stored = read_record(member, self._audit.body_max)
         except DamagedError as exc:
-            yield f"{place}: {exc}"
+            yield f"{changed}: {exc}"
             return
-        if stored.fields["WARC-Record-ID"] != facts["record"]:
-            yield f"{place}: its WARC-Record-ID is not {facts['record']!r}"
-        if fields.ORIGIN in stored.fields:
-            self._answers += 1
-            self._audit.answers += 1
+        if fields.record_line(stored.fields["WARC-Record-ID"], member) != line:
+            yield changed
+        self._answers += fields.ORIGIN in stored.fields
         if self._judging is None:
             yield from self._begin(stored.about.get(fields.SETTINGS, ""), stored.fields.get("WARC-Filename"))
         elif fields.ORIGIN in stored.fields:
@@ -256,9 +242,9 @@ class _Run:
         """Read the settings of the crawl."""
         try:
             settings = fields.Settings.of(text)
-        except (TypeError, ValueError) as exc:
+            self._judging = Judging(settings, self._audit.readings)
+        except (AttributeError, LookupError, TypeError, ValueError) as exc:
             raise DamagedError(f"its WARC file does not state the crawl's settings ({exc})") from exc
-        self._judging = Judging(settings, self._audit.readings)
         self._audit.has_allowed &= settings.allowed
         if name != Path(self._warc.name).name:
             yield f"the WARC file was renamed: its name was {name!r}"
@@ -271,10 +257,7 @@ class _Run:
         again = fields.seal_line(size, self._lines.digest(size))
         if "closes" in facts:
             self._is_closed, self._lost = True, lost
-            time, counts = (
-                fields.date_of(fields.time_of(facts["time"])),
-                (self._verdicts, self._answers, lost),
-            )
-            again = fields.closing_line(self._name, time, *counts, again)
+            time = fields.date_of(fields.time_of(facts["time"]))
+            again = fields.closing_line(self._name, time, self._verdicts, self._answers, lost, again)
         if again != line:
             raise MismatchError(f"is not the line that follows from what was read: {again.decode().strip()}")

@@ -3,7 +3,7 @@
 A run has two files: a WARC file with the settings of the crawl and all answers, and a file of lines of
 JSON. There are four kinds of lines. A *record line* names a record of the WARC file, a *decision line* has a
 decision, a *seal* has the digest of all bytes of the file before it, and a *closing line*, which is a seal
-too, ends the run. The audit writes each line again from what it has read: a line that differs in one byte was
+too, ends the run. The audit makes each line again from what it has read: a line that differs in one byte was
 changed. The *head* of a run is the SHA-256 of the file of lines.
 """
 
@@ -12,15 +12,18 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
-from functools import lru_cache
 from importlib.metadata import packages_distributions, version
-from typing import TYPE_CHECKING, Any
+from json.encoder import encode_basestring_ascii as _quoted
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_norobots._version import __version__
-from scrapy_norobots.rules.access import StatusPolicy
+from scrapy_norobots.rules.access import Access
+from scrapy_norobots.rules.parser import StrictRobotParser, parser_names, statements_on, strict_reading
+from scrapy_norobots.standard import Decision, Reason
 from scrapy_norobots.standard.urls import percent_encode
 
 if TYPE_CHECKING:
@@ -33,9 +36,7 @@ WARC_SUFFIX, DECISIONS_SUFFIX = ".warc.gz", ".decisions.jsonl.gz"
 ORIGIN = "Norobots-Origin"
 BODY_DIGEST = "Norobots-Body-Digest"
 SOURCE, STORE = "Norobots-Source", "store"
-# The URL that was requested, if the answer has another one; and what followed on an answer that decided
-# nothing: a redirect, or a retry of the download.
-REQUESTED = "Norobots-Requested-URI"
+# What followed on an answer that decided nothing: a redirect, or a retry of the download.
 FOLLOWED_BY = "Norobots-Followed-By"
 REDIRECT, RETRY = "redirect", "retry"
 
@@ -51,11 +52,18 @@ VERDICTS = ("allowed", "forbidden", UNREACHABLE, OVERRIDDEN)
 TEXT_MAX = 16 * 1024
 LINE_MAX = 4 * 1024 * 1024
 
+_CREDENTIALS = re.compile(r"^([^/?#]*://)[^/?#]*@")
+
+# How long a judgement that is remembered may be, in characters.
+_LONGEST_REMEMBERED = 2_000
+
 # More bytes than the headers of a record have, those of WARC and of HTTP; and how many the latter may have.
 HEADERS_MAX, HTTP_HEADERS_MAX = 2 * 1024 * 1024, 1024 * 1024
 
 # The last time that can be a date, in seconds since the epoch.
 _LAST_TIME = 253_402_300_799.0
+
+PYTHON = f"{platform.python_implementation()} {platform.python_version()}"
 
 # The packages that Scrapy's parsers call; urllib.robotparser is a part of Python.
 _LIBRARIES = {
@@ -98,27 +106,11 @@ class Settings:
 
     @classmethod
     def of(cls, text: str) -> Settings:
-        """Return the settings that a text states; raise `ValueError` or `TypeError` if it does not."""
+        """Return the settings that a text has; raise `ValueError` or `TypeError` if it has none."""
         settings = cls(**json.loads(text))
-        StatusPolicy.of(settings.policy)
-        for texts in (settings.parsers, settings.also_robots, settings.purposes or []):
-            if type(texts) is not list or not all(isinstance(each, str) for each in texts):
-                raise TypeError(f"{texts!r} is not a list of texts")
-        if not settings.parsers:
-            raise ValueError("there is no parser")
         if settings.format != cls.format:
             raise ValueError(f"they have format {settings.format}, and this version reads {cls.format}")
         return settings
-
-
-def run_of(name: str) -> str:
-    """Return the name of the run of a file."""
-    return name.removesuffix(WARC_SUFFIX).removesuffix(DECISIONS_SUFFIX)
-
-
-def python() -> str:
-    """Return the version of Python."""
-    return f"{platform.python_implementation()} {platform.python_version()}"
 
 
 def path_of(parser: type[RobotParser]) -> str:
@@ -182,8 +174,8 @@ def date_of(time: float) -> str:
 
     Times before 1970 or after 9999, which only a damaged store has, become the nearest valid date.
     """
-    seconds, micros = divmod(round(min(max(time, 0.0), _LAST_TIME) * 1_000_000), 1_000_000)
-    return f"{_second(seconds)}.{micros:06}Z"
+    when = datetime.fromtimestamp(min(max(time, 0.0), _LAST_TIME), timezone.utc)
+    return f"{when.isoformat(timespec='microseconds')[:-6]}Z"
 
 
 def time_of(date: str) -> float:
@@ -191,6 +183,132 @@ def time_of(date: str) -> float:
     return datetime.fromisoformat(date[:-1]).replace(tzinfo=timezone.utc).timestamp()
 
 
-@lru_cache(maxsize=100)
-def _second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat()[:-6]
+class Made(NamedTuple):
+    """A decision, as it is made.
+
+    `url` is checked, and `requested` is sent; they differ if the request has `norobots_url`. `robot` is the
+    name or whole User-Agent header by which it was made. If the request is dropped, there is a `decision`,
+    and an `access` unless the URL has no origin. There is neither if the request needs no robots.txt, which
+    `exemption` explains, or if robots.txt was overridden.
+    """
+
+    time: float
+    url: str
+    robot: str | bytes
+    requested: str
+    access: Access | None = None
+    decision: Decision | None = None
+    exemption: Reason | None = None
+
+
+class _Why(NamedTuple):
+    """A verdict and what it rests on."""
+
+    verdict: str
+    reason: str
+    line: int | None = None
+    rule: str | None = None
+    parser: str | None = None
+    decided_for: str | None = None
+
+
+class DecisionLines:
+    """Makes lines of decisions. What those of an origin share is encoded once."""
+
+    def __init__(self, *, dry_run: bool, remembered: int = 10_000) -> None:
+        """Remember so many judgements."""
+        self._dry_run = dry_run
+        self._remembered = remembered
+        self._judgements: dict[object, tuple[str, str]] = {}
+
+    def line(self, made: Made) -> tuple[str, bytes]:
+        """Return the verdict of a decision, and its line."""
+        url, access, decision = _without_credentials(made.url), made.access, made.decision
+        texts = {"requested": _without_credentials(made.requested)}
+        if decision is not None:
+            texts["sent_as"] = _without_credentials(decision.url)
+        more: dict[str, object] = {name: cut(text) for name, text in texts.items() if text != url}
+        usage = None if access is None else statements_on(access.rules, made.url, made.robot)
+        if usage is not None:
+            more["usage"] = usage
+        if self._dry_run and decision is not None:
+            more["dry_run"] = True
+        if max(map(len, (url, _as_text(made.robot), *texts.values()))) > TEXT_MAX:
+            more["cut"] = True
+        # The clock may have been set back since the download, or that of another process may be ahead.
+        when = made.time if access is None else max(made.time, access.snapshot.time)
+        verdict, judgement = self._judgement(made)
+        end = f", {json.dumps(more)[1:]}" if more else "}"
+        return (
+            verdict,
+            f'{{"time": "{date_of(when)}", "url": {_quoted(cut(url))}, {judgement}{end}\n'.encode(),
+        )
+
+    def _judgement(self, made: Made) -> tuple[str, str]:
+        """Return the verdict, and what follows the URL; an origin has one file of each time."""
+        access, why, by = made.access, None, None
+        if made.decision is not None:
+            why = _why_dropped(made.decision)
+        elif access is None or _may_be_robots_txt(made.url):
+            why = _why_allowed(made)
+        if access is not None:
+            by = access.snapshot.origin, access.snapshot.time, access.rules is not None
+        key = by, made.robot, why
+        found = self._judgements.get(key)
+        if found is None:
+            why = why or _why_allowed(made)
+            found = why.verdict, _facts(why, made)
+            if len(self._judgements) >= self._remembered:
+                self._judgements.clear()
+            if len(found[1]) <= _LONGEST_REMEMBERED:
+                self._judgements[key] = found
+        return found
+
+
+def _facts(why: _Why, made: Made) -> str:
+    access = made.access
+    facts = {
+        "verdict": why.verdict,
+        "robot": cut(_as_text(made.robot)),
+        "origin": None if access is None else cut(str(access.snapshot.origin)),
+        "reason": why.reason,
+        "line": why.line,
+        "rule": why.rule if why.rule is None else cut(why.rule),
+        "robots_digest": None if access is None or access.rules is None else digest_of(access.snapshot.body),
+        "robots_time": None if access is None else date_of(access.snapshot.time),
+        "parser": why.parser,
+    }
+    more = {} if why.decided_for is None else {"decided_for": cut(why.decided_for)}
+    return json.dumps({**facts, **more})[1:-1]
+
+
+def _why_dropped(decision: Decision) -> _Why:
+    is_read = decision.allowed or decision.reason in (Reason.RULE, Reason.PARSER, Reason.STATEMENT)
+    verdict = decision.verdict.value if is_read else UNREACHABLE
+    parser = decision.parser or StrictRobotParser.__name__ if is_read else None
+    line, rule = decision.rule or (None, None)
+    return _Why(verdict, decision.reason.name.lower(), line, rule, parser, decision.decided_for or None)
+
+
+def _why_allowed(made: Made) -> _Why:
+    """Return why a request passes. Users' parsers are not asked: they belong to the crawl's thread."""
+    access, reason = made.access, made.exemption
+    if access is None:
+        return _Why(*((OVERRIDDEN, OVERRIDE) if reason is None else ("allowed", reason.name.lower())))
+    robots = access if access.rules is None else strict_reading(access.rules)
+    reason = Reason.PARSER if robots is None else robots.decide(made.url, made.robot).reason
+    return _Why("allowed", reason.name.lower(), parser=", ".join(parser_names(access.rules)) or None)
+
+
+def _may_be_robots_txt(url: str) -> bool:
+    """Return whether the reason why a URL is allowed may be another one than that of other URLs (U7)."""
+    return "robots.txt" in url or "%" in url or not url.isprintable()
+
+
+def _as_text(robot: str | bytes) -> str:
+    return robot.decode("utf-8", "surrogateescape") if isinstance(robot, bytes) else robot
+
+
+def _without_credentials(url: str) -> str:
+    """Return a URL without user name and password: evidence is made to be shown."""
+    return _CREDENTIALS.sub(r"\1", url)

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.answers import Stored
-from scrapy_norobots.features.evidence.decisions import DecisionLines, Made
+from scrapy_norobots.features.evidence.fields import DecisionLines, Made
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.parser import Rules, StrictRobotParser
@@ -56,7 +56,7 @@ class MismatchError(Exception):
     """A decision is not what the evidence supports."""
 
 
-class UnjudgedError(Exception):
+class UnjudgedError(MismatchError):
     """A decision cannot be judged here."""
 
 
@@ -67,11 +67,10 @@ class Judging:
     """
 
     def __init__(self, settings: fields.Settings, readings: Readings) -> None:
+        """Raise `AttributeError`, `TypeError` or `ValueError` if these are no settings."""
         self.not_judged = 0
         self._settings = settings
         self._lines = DecisionLines(dry_run=settings.dry_run, remembered=_REMEMBERED)
-        self._answers = sqlite3.connect("", isolation_level=None)
-        self._answers.executescript(_SCHEMA)
         self._accesses: dict[tuple[Origin, str], Access] = {}
         self._size = 0
         self._problem = self._versions = ""
@@ -81,10 +80,12 @@ class Judging:
         except LookupError as exc:
             self._problem = str(exc)
         else:
-            pairs = zip([*settings.parsers, settings.python], [*here, fields.python()], strict=True)
+            pairs = zip([*settings.parsers, settings.python], [*here, fields.PYTHON], strict=True)
             different = [f"{there} in the crawl, {one} here" for there, one in pairs if there != one]
             self._versions = f" ({'; '.join(different)})" if different else ""
         self._judge = Judge(StatusPolicy.of(settings.policy), _NO_TIMES, read)
+        self._answers = sqlite3.connect("", isolation_level=None)
+        self._answers.executescript(_SCHEMA)
 
     def close(self) -> None:
         """Forget the answers."""
@@ -115,9 +116,6 @@ class Judging:
         if "cut" in facts or verdict == fields.OVERRIDDEN:
             self.not_judged += 1
         if "cut" in facts:
-            texts = (facts.get(name, "") for name in ("url", "robot", "requested", "sent_as"))
-            if max(map(len, texts)) != fields.TEXT_MAX:
-                raise MismatchError("called cut, but no text of it is as long as that")
             return
         _, again = self._lines.line(self._made_again(facts))
         if again != line:
@@ -152,7 +150,7 @@ class Judging:
         status, digest, body = found
         if digest is not None:
             if self._problem:
-                raise UnjudgedError(self._problem)
+                raise UnjudgedError(f"cannot be judged: {self._problem}")
             if body is None:
                 raise MismatchError(f"{verdict}, but the file with the digest {digest} is not stored")
         number = 200 if digest is not None else None if status is None else int(status)
@@ -172,7 +170,7 @@ class Judging:
         others = spellings_of(target)[1:]
         if others and self._settings.aiohttp and not knows_aiohttp():
             raise UnjudgedError(
-                "the crawl checked the spelling that aiohttp sends; aiohttp is not installed here"
+                "cannot be judged: the crawl checked the spelling that aiohttp sends, and it is not installed"
             )
         yield from others if self._settings.aiohttp else others[:3]
 

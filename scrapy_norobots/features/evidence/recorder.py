@@ -1,8 +1,7 @@
 """`Evidence`: records the answers and decisions of a crawl, and the settings for this.
 
-`Evidence` runs on the event loop. If the disk is slow, downloads of robots.txt wait for it, and nothing else
-does. If evidence cannot be written, one ERROR says so, and the crawl continues, or the spider is closed if
-`NOROBOTS_EVIDENCE_REQUIRED` is true.
+`Evidence` runs on the event loop, and nothing in the crawl waits for the disk. If evidence cannot be written,
+one ERROR says so, and the crawl continues, or the spider is closed if `NOROBOTS_EVIDENCE_REQUIRED` is true.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
 
-from scrapy_norobots.events import Events, Load
+from scrapy_norobots.events import Events
 from scrapy_norobots.features.evidence import fields
-from scrapy_norobots.features.evidence.decisions import Made
-from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD, redirect_target
+from scrapy_norobots.features.evidence.fields import Made
+from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.placeholders import expand
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.rules.spellings import knows_aiohttp
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from scrapy_norobots.exceptions import RobotsForbidden
-    from scrapy_norobots.features.evidence.answers import AnswerRecord
+    from scrapy_norobots.features.evidence.answers import Answer
     from scrapy_norobots.question import Question
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.rules.snapshot import Snapshot
@@ -52,10 +51,9 @@ logger = logging.getLogger(__name__)
 FINISH_REASON = "norobots_evidence"
 
 # How long the end of a crawl waits for what is still to be written, and the end of a process after a crawl
-# that did not end, in seconds: a disk may never answer. A download waits while the disk writes something.
+# that did not end, in seconds: a disk may never answer.
 _LONGEST_END = 60.0
 _LONGEST_EXIT = 3.0
-_HALT = 2.0
 _PAUSE = 0.05
 
 
@@ -85,13 +83,10 @@ class Evidence:
         self._config = evidence
         self._closing: Deferred[None] | None = None
         self._has_logged_loss = False
-        self._has_logged_wait = False
         self._log = CrawlLog(crawler, logger)
         # The last answer to each download, and when it came, until the next one comes or the download ends:
         # only then is it known whether it is judged, or Scrapy's retry middleware tries again.
         self._held: dict[str, tuple[Response, float]] = {}
-        # The URL that is requested for each download, if redirects have led to another one than the first.
-        self._requested: dict[str, str] = {}
 
     def subscribe(self, events: Events) -> None:
         """Record what happens in the crawl. Nothing is opened before the middleware is ready."""
@@ -99,7 +94,6 @@ class Evidence:
         events.answered.connect(self._answered)
         events.downloaded.connect(self._downloaded)
         events.recalled.connect(self._recalled)
-        events.loaded.connect(self._wait_for_disk)
         events.passed.connect(self._passed)
         events.exempt.connect(self._exempt)
         events.dropped.connect(self._dropped)
@@ -144,52 +138,28 @@ class Evidence:
         if final is None or (final.status, final.body) != (response.status, response.body):
             origin = Origin.of(f"{key}/")
             assert origin is not None  # the fetcher has set the key
-            url = self._requested.get(key, origin.robots_url)
-            self._put(self._answers.Answer(origin, response, when, requested=url, followed_by=fields.RETRY))
+            self._put(self._answers.Answer(origin, response, when, followed_by=fields.RETRY))
 
     def _answered(
         self, origin: Origin, response: Response, snapshot: Snapshot | None, previous: Snapshot | None
     ) -> None:
-        key = str(origin)
-        self._release(key, response)
-        requested = self._requested.get(key, origin.robots_url)
-        when, judged, renewed, followed_by = time.time(), None, None, ""
+        self._release(str(origin), response)
         if snapshot is None:
-            followed_by = fields.REDIRECT
-            self._requested[key] = redirect_target(response) or requested
-        else:
-            when = snapshot.time
-            if snapshot.status == 304 and previous is not None and previous.conditions(snapshot.url):
-                renewed = previous
-            elif snapshot.status is not None and 200 <= snapshot.status < 300:
-                judged = snapshot.body
-        self._put(self._answers.Answer(origin, response, when, judged, renewed, requested, followed_by))
+            self._put(self._answers.Answer(origin, response, time.time(), followed_by=fields.REDIRECT))
+            return
+        judged = snapshot.body if 200 <= (snapshot.status or 0) < 300 else None
+        is_renewal = snapshot.status == 304 and previous is not None and previous.conditions(snapshot.url)
+        renewed = previous if is_renewal else None
+        self._put(self._answers.Answer(origin, response, snapshot.time, judged, renewed))
 
     def _downloaded(self, snapshot: Snapshot) -> None:
-        key = str(snapshot.origin)
-        self._release(key)
-        requested = self._requested.pop(key, snapshot.origin.robots_url)
+        self._release(str(snapshot.origin))
         if snapshot.status is None:  # it has led to no file
-            self._put(self._answers.Copy(snapshot, "", requested))
+            self._put(self._answers.Answer.of(snapshot))
 
     def _recalled(self, snapshots: Sequence[Snapshot]) -> None:
         for snapshot in snapshots:
-            self._put(self._answers.Copy(snapshot))
-
-    async def _wait_for_disk(self, _: Load) -> None:
-        """Let the load of an origin take longer, and so slow down downloads, before evidence is lost."""
-        writer, taken = self._writer, -1
-        while writer.is_behind and writer.taken > taken and not compat.is_closing(self._crawler):
-            if not self._has_logged_wait:
-                self._has_logged_wait = True
-                self._log(
-                    logging.INFO,
-                    "NOROBOTS_EVIDENCE: downloads of robots.txt wait until more evidence is written to %s, "
-                    "because the disk is slow",
-                    printable(self._folder),
-                )
-            taken = writer.taken
-            await compat.sleep(_HALT)
+            self._put(self._answers.Answer.of(snapshot, fields.STORE))
 
     def _passed(self, request: Request, question: Question, access: Access) -> None:
         self._decided(Made(time.time(), question.url, question.robot, request.url, access))
@@ -204,10 +174,11 @@ class Evidence:
 
     def _decided(self, made: Made) -> None:
         """Record a decision, unless ``NOROBOTS_EVIDENCE_ALLOWED`` leaves it out."""
-        if self._config.allowed or not made.is_allowed:
+        is_allowed = made.decision is None and (made.access is not None or made.exemption is not None)
+        if self._config.allowed or not is_allowed:
             self._put(made)
 
-    def _put(self, record: AnswerRecord | Made) -> None:
+    def _put(self, record: Answer | Made) -> None:
         self._writer.put(record)
         self._check_loss()
 
@@ -284,7 +255,7 @@ def _settings(config: Config, evidence: EvidenceConfig) -> fields.Settings:
     return fields.Settings(
         policy=dict(config.status_policy.table),
         parsers=[fields.description(one) for one in (config.parser or StrictRobotParser, *config.also_obey)],
-        python=fields.python(),
+        python=fields.PYTHON,
         multivalue=config.multivalue,
         aiohttp=knows_aiohttp(),
         dry_run=config.dry_run,

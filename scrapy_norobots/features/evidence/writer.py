@@ -3,13 +3,14 @@
 `put` appends to a queue. The thread empties it every half a second and flushes what it has written as
 complete gzip members, so that a killed process leaves files that can be read, and loses at most what is
 younger than a second. A record of the WARC file comes before its line, and its line before the decisions that
-depend on it. The queue is bounded by the memory that its records take. `is_behind` is true before it is full.
-If the disk is too slow for the crawl, records that find no room are lost and counted. After the first error
-nothing more is written. A run that was written to its end has a closing line.
+depend on it. The queue is bounded by the memory that its records take. If the disk is too slow for the crawl,
+records that find no room are lost and counted. After the first error nothing more is written. A run that was
+written to its end has a closing line.
 """
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 import sys
@@ -21,7 +22,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from scrapy_norobots.features.evidence import answers, fields
-from scrapy_norobots.features.evidence.decisions import DecisionLines, Made
+from scrapy_norobots.features.evidence.fields import DecisionLines, Made
 
 # How often the queue is emptied, in seconds.
 _PAUSE = 0.5
@@ -39,50 +40,37 @@ _LEVEL = 1
 
 
 class _File:
-    """A file that is being written. If a write fails, `complete` bytes stay, whose SHA-256 is `head`."""
+    """A file that is being written. If a write fails, `complete` bytes stay."""
 
     def __init__(self, path: Path) -> None:
         """Open it; raise `FileExistsError` if there is one: it is not ours, and must not be changed."""
-        self._path = path
-        self._file = path.open("xb")
-        self._digest = sha256()
+        self._file = path.open("xb", buffering=0)
         self.complete = 0
-        self.head = self._digest.hexdigest()
 
     def write(self, data: bytes) -> None:
         """Write bytes."""
-        self._digest.update(data)
-        self._file.write(data)
+        while data:  # a disk that gets full takes a part first
+            data = data[self._file.write(data) :]
 
-    def flush(self) -> None:
-        """Call what has been written complete; raise `FileNotFoundError` if the file is gone."""
-        self._file.flush()
-        try:
-            found = self._path.stat()
-        except OSError as exc:  # a file may stand in place of the folder, or a link to itself
-            raise FileNotFoundError(exc.errno, exc.strerror, str(self._path)) from exc
-        if not os.path.samestat(found, os.fstat(self._file.fileno())):
-            raise FileNotFoundError(2, "another file has replaced it", str(self._path))
+    def mark_complete(self) -> None:
+        """Call what has been written complete; raise `FileNotFoundError` if no file has it any more."""
+        if not os.fstat(self._file.fileno()).st_nlink:
+            raise FileNotFoundError(errno.ENOENT, "the file was removed", str(self._file.name))
         self.complete = self._file.tell()
-        self.head = self._digest.hexdigest()
 
     def close(self) -> None:
-        """Close it, without what is not complete. At its path, there may be another file."""
-        descriptor = os.dup(self._file.fileno())
+        """Close it, without what is not complete."""
         try:
-            with suppress(OSError):
-                self._file.close()
-            os.ftruncate(descriptor, self.complete)
+            self._file.truncate(self.complete)
         finally:
-            os.close(descriptor)
+            self._file.close()
 
 
 class Writer:
     """Writes the evidence of one crawl, a *run*, into a folder.
 
     `answers` and `decisions` count the records that are written, and `lost` those that are not. `head` is the
-    head of what is written. `error` is what ended the writing, if anything has. `taken` grows while it
-    writes.
+    head of what is written. `error` is what ended the writing, if anything has.
     """
 
     def __init__(
@@ -90,14 +78,15 @@ class Writer:
     ) -> None:
         """Open the files and start the thread; raise `OSError` if that cannot be done."""
         self.error: Exception | None = None
-        self._queue: deque[answers.AnswerRecord | Made] = deque()
+        self._queue: deque[answers.Answer | Made] = deque()
         self._queue_max = queue_max
         # How many bytes were put in and taken out: each is changed by one thread only.
-        self._put = self.taken = 0
+        self._put = self._taken = 0
         self._refused = self._offered = 0
         self._decision_lines = DecisionLines(dry_run=settings.dry_run)
         self._verdicts: Counter[str] = Counter()
         self._lines: list[bytes] = []
+        self._digest = sha256()
         folder = folder.absolute()  # the crawl may change the working directory
         folder.mkdir(parents=True, exist_ok=True)
         self._run = run
@@ -118,19 +107,11 @@ class Writer:
             return self._refused
         return self._offered - self.answers - self.decisions
 
-    @property
-    def is_behind(self) -> bool:
-        """Whether so much waits to be written that nothing avoidable should be added.
-
-        The rest of the queue is for downloads that are running, and for decisions.
-        """
-        return self._put - self.taken > self._queue_max // 4
-
-    def put(self, record: answers.AnswerRecord | Made) -> None:
+    def put(self, record: answers.Answer | Made) -> None:
         """Have a record written; it is lost if there is no room in the queue. Called by one thread only."""
         size = _size_of(record)
         self._offered += 1
-        if self._put - self.taken + size > self._queue_max and self._queue:
+        if self._put - self._taken + size > self._queue_max and self._queue:
             self._refused += 1
             return
         self._put += size
@@ -166,7 +147,7 @@ class Writer:
         size = 0
         while self._queue:
             record = self._queue.popleft()
-            self.taken += _size_of(record)
+            self._taken += _size_of(record)
             if self.error is not None:
                 continue
             if isinstance(record, Made):
@@ -187,28 +168,32 @@ class Writer:
         self._lines.append(fields.record_line(record_id, member))
 
     def _flush(self) -> None:
-        """Write the lines as a gzip member of their own; all but the first one begin with a seal."""
+        """Write the lines, which all but the first time begin with a seal."""
         if not self._lines:
             return
-        self._warc.flush()
-        seal = [fields.seal_line(self._json.complete, self._json.head)] if self._json.complete else []
-        self._json.write(gzip.compress(b"".join([*seal, *self._lines]), _LEVEL))
-        self._json.flush()
         found = sum(line.startswith(b'{"record"') for line in self._lines)
+        seal = [self._seal()] if self._json.complete else []
+        self._write(*seal, *self._lines)
         self.answers += found
         self.decisions += len(self._lines) - found
-        self.head = self._json.head
         self._lines.clear()
+
+    def _seal(self) -> bytes:
+        return fields.seal_line(self._json.complete, self.head)
+
+    def _write(self, *lines: bytes) -> None:
+        """Write lines as a gzip member of their own, after the records that they name."""
+        self._warc.mark_complete()
+        member = gzip.compress(b"".join(lines), _LEVEL)
+        self._json.write(member)
+        self._json.mark_complete()
+        self._digest.update(member)
+        self.head = self._digest.hexdigest()
 
     def _close(self) -> None:
         """Write the closing line, and close the files."""
-        self._warc.flush()
-        seal = fields.seal_line(self._json.complete, self._json.head)
         counts = self._verdicts, self.answers, self._refused
-        line = fields.closing_line(self._run, fields.date_of(time.time()), *counts, seal)
-        self._json.write(gzip.compress(line, _LEVEL))
-        self._json.flush()
-        self.head = self._json.head
+        self._write(fields.closing_line(self._run, fields.date_of(time.time()), *counts, self._seal()))
         self._warc.close()
         self._json.close()
 
@@ -223,13 +208,9 @@ class Writer:
         self._empty_queue()
 
 
-def _size_of(record: answers.AnswerRecord | Made) -> int:
+def _size_of(record: answers.Answer | Made) -> int:
     """Return about how much memory a record takes until it is written, in bytes."""
     if isinstance(record, Made):
-        size = DECISION_SIZE + sys.getsizeof(record.url)
-        return size if record.requested is record.url else size + sys.getsizeof(record.requested)
-    if isinstance(record, answers.Answer):
-        response, judged = record.response, record.judged or b""
-        size = _ANSWER_SIZE + 2 * len(response.url) + len(response.body)
-        return size if judged is response.body else size + len(judged)
-    return _ANSWER_SIZE + 2 * len(record.snapshot.url) + len(record.snapshot.body)
+        return DECISION_SIZE + sys.getsizeof(record.url) + sys.getsizeof(record.requested)
+    response = record.response
+    return _ANSWER_SIZE + 2 * len(response.url) + len(response.body) + len(record.judged or b"")

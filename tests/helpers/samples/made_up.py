@@ -13,8 +13,7 @@ from warcio.recordbuilder import RecordBuilder
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit, Problem
-from scrapy_norobots.features.evidence.decisions import Made
-from scrapy_norobots.features.evidence.fields import Settings, description, path_of, python
+from scrapy_norobots.features.evidence.fields import PYTHON, Made, Settings, description, path_of
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
@@ -32,7 +31,7 @@ BODY_MAX = 2 * 1024 * 1024
 SETTINGS = Settings(
     policy=dict(StatusPolicy.of("koster1996").table),
     parsers=[description(StrictRobotParser)],
-    python=python(),
+    python=PYTHON,
     aiohttp=knows_aiohttp(),
 )
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)

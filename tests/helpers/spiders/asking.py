@@ -105,6 +105,16 @@ class Asking(Pages):
                 results.append("passed")
 
 
+class SetsClockBack(Pages):
+    """Sets the clock back by an hour when its first page comes."""
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
+        if not self.pages:
+            wall = time.time
+            time.time = lambda: wall() - 3600
+        yield from super().parse(response, **kwargs)
+
+
 class ListeningAndAsking(Listening, Asking):
     """Does what both do."""
 

@@ -61,18 +61,16 @@ class WithoutItsFolder(Pages):
 
 
 class OnASlowDisk(Pages):
-    """Writes no answer as evidence before the log has one of two texts; its queue for evidence is small."""
+    """Writes no answer as evidence before the log has a text; its queue for evidence is small."""
 
-    def __init__(
-        self, queue_max: int, until: list[str], halt: float = 2, longest_end: float = 60, **kwargs: Any
-    ) -> None:
+    def __init__(self, queue_max: int, until: str, longest_end: float = 60, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        recorder._HALT, recorder._LONGEST_END = halt, longest_end
+        recorder._LONGEST_END = longest_end
         writer.Writer = partial(writer.Writer, queue_max=queue_max)  # type: ignore[misc,assignment]
         may_write = threading.Event()
 
         def look(record: logging.LogRecord) -> None:
-            if any(text in record.getMessage() for text in until):
+            if until in record.getMessage():
                 may_write.set()
 
         def packed(answer: Answer) -> tuple[str, bytes]:

@@ -58,7 +58,7 @@ def _no_crawl_delay(_urls: list[str]) -> None:
 def _another_robot_in_the_evidence(_urls: list[str]) -> None:
     decided = Evidence._decided
     Evidence._decided = (  # type: ignore[method-assign]
-        lambda self, made: decided(self, made._replace(robot="Potto") if made.is_allowed else made)
+        lambda self, made: decided(self, made if made.decision is not None else made._replace(robot="Potto"))
     )
 
 
