@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import SETTINGS_PRIORITIES
 
+from scrapy_norobots.checks import check_place, keys_of
 from scrapy_norobots.features.metatag import RobotsMetaMiddleware
 from scrapy_norobots.middleware import NoRobotsMiddleware
-from scrapy_norobots.scrapy_api.components import check_place, keys_of
 from scrapy_norobots.settings import DEFAULTS, read
 from scrapy_norobots.waiting.scheduler import RobotsScheduler
 

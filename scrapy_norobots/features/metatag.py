@@ -21,9 +21,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
 
 from scrapy_norobots import values
-from scrapy_norobots.checks import check_components
+from scrapy_norobots.checks import check_components, enabled_keys
 from scrapy_norobots.question import is_overridden
-from scrapy_norobots.scrapy_api.components import enabled_keys
 from scrapy_norobots.scrapy_api.html import meta_tags, root_of
 from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.scrapy_api.log import CrawlLog

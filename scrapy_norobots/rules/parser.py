@@ -17,7 +17,7 @@ from scrapy.robotstxt import RobotParser
 
 from scrapy_norobots.rules.delay_values import CrawlDelay, largest
 from scrapy_norobots.scrapy_api.compat import build_parser
-from scrapy_norobots.scrapy_api.setting_error import SettingError
+from scrapy_norobots.scrapy_api.log import SettingError
 from scrapy_norobots.standard import Decision, Reason, RobotsTxt, Verdict
 from scrapy_norobots.standard.lines import to_text
 from scrapy_norobots.standard.names import to_name

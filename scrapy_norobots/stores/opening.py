@@ -59,7 +59,7 @@ def open_turns(value: str) -> Turns:
             "is not a Redis store; expected redis://host:port/db, redis+sentinel://… or the like"
         )
     try:
-        from scrapy_norobots.stores.redis_turns import RedisTurns  # noqa: PLC0415  # an optional dependency
+        from scrapy_norobots.stores.redis import RedisTurns  # noqa: PLC0415  # an optional dependency
     except ImportError as exc:
         raise ImportError(_MISSING_EXTRA.format(exc)) from exc
     return RedisTurns(value)

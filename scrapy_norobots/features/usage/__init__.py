@@ -1,7 +1,7 @@
 """What sites and pages state about the use of pages: read, recorded, and obeyed on request.
 
-`words` has the vocabularies and `statements` reads one statement. `robots` reads those of a robots.txt, and
-decides by them; `pages` reads those of a response. Imports run one way: words <- statements <- robots, pages.
+`statements` reads one statement. `robots` reads those of a robots.txt, and decides by them; `pages` reads
+those of a response.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from scrapy import signals
 from scrapy_norobots.events import Core, Events, Load
 from scrapy_norobots.features.usage.pages import PageUsage, read_page
 from scrapy_norobots.features.usage.robots import UsageStatements
-from scrapy_norobots.features.usage.statements import stated
-from scrapy_norobots.features.usage.words import PURPOSES
+from scrapy_norobots.features.usage.statements import PURPOSES, stated
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.rules.parser import Statements, statements_of
 from scrapy_norobots.settings import Section, error, read, setting

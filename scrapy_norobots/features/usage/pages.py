@@ -14,16 +14,20 @@ from urllib.parse import urljoin
 
 from scrapy.http import HtmlResponse, Response
 
-from scrapy_norobots.features.usage.statements import HEADER, LONGEST, META, Statement, read
-from scrapy_norobots.features.usage.words import (
+from scrapy_norobots.features.usage.statements import (
     CONTENT_SIGNAL,
     CONTENT_USAGE,
+    HEADER,
     LICENSE,
+    LONGEST,
+    META,
     NOAI,
     NOIMAGEAI,
     TDM_POLICY,
     TDM_RESERVATION,
+    Statement,
     check_purpose,
+    read,
 )
 from scrapy_norobots.scrapy_api.html import meta_tags, root_of
 from scrapy_norobots.standard.meta import terms_of

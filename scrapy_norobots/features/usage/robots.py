@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_norobots.features.usage.statements import (
+    CONTENT_SIGNAL,
+    CONTENT_USAGE,
+    LICENSE,
     LONGEST,
     ROBOTS_TXT,
     STARS,
@@ -22,7 +25,6 @@ from scrapy_norobots.features.usage.statements import (
     read,
     split_path,
 )
-from scrapy_norobots.features.usage.words import CONTENT_SIGNAL, CONTENT_USAGE, LICENSE
 from scrapy_norobots.rules.parser import Statements
 from scrapy_norobots.standard import Decision, Finding, Reason, Rule, Severity, Verdict
 from scrapy_norobots.standard.decision import printable, quoted

@@ -1,5 +1,8 @@
 """Read statements about the use of pages: a text in, a `Statement` out, with its value or what is wrong.
 
+The words for uses are those of `NOROBOTS_PURPOSES`, and what each vocabulary calls the same uses. The docs
+have these tables too, with the versions of the drafts.
+
 Any text is accepted, and none raises an exception. A statement of more than 1,000 characters is not read; it
 is taken as a no to every use, because it could be one.
 """
@@ -13,19 +16,42 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
-from scrapy_norobots.features.usage.words import (
-    CONTENT_SIGNAL,
-    CONTENT_USAGE,
-    LICENSE,
-    NOAI,
-    NOIMAGEAI,
-    REFUSALS,
-    TDM_POLICY,
-    TDM_RESERVATION,
-    USES,
-    WORDS,
-    check_purpose,
+SEARCH, AI_INPUT, AI_TRAIN = "search", "ai-input", "ai-train"
+PURPOSES = (SEARCH, AI_INPUT, AI_TRAIN)
+
+# The kinds of statements, with the names of their fields.
+CONTENT_USAGE, CONTENT_SIGNAL, LICENSE = "content-usage", "content-signal", "license"
+TDM_RESERVATION, TDM_POLICY = "tdm-reservation", "tdm-policy"
+NOAI, NOIMAGEAI = "noai", "noimageai"
+
+# What the words of each kind are about.
+WORDS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        CONTENT_SIGNAL: {purpose: (purpose,) for purpose in PURPOSES},
+        CONTENT_USAGE: {
+            "search": (SEARCH,),
+            "ai-use": (AI_INPUT,),
+            "train-ai": (AI_TRAIN,),
+            # Words of earlier drafts
+            "train-genai": (AI_TRAIN,),
+            "ai": (AI_INPUT, AI_TRAIN),
+            "bots": PURPOSES,
+        },
+    }
 )
+
+# Kinds whose value says by itself, when it is true, that a page must not be used for this.
+REFUSALS: Mapping[str, str] = MappingProxyType(dict.fromkeys((TDM_RESERVATION, NOAI, NOIMAGEAI), AI_TRAIN))
+
+
+def check_purpose(purpose: object) -> None:
+    """Raise `ValueError` for a word that is not in `PURPOSES`, such as ``"train-ai"`` of Content-Usage."""
+    if purpose not in PURPOSES:
+        raise ValueError(f"unknown purpose {purpose!r}; choose from {', '.join(PURPOSES)}")
+
+
+# The values of the word `use` of Content-Signal: how much of a page may be stored and shown.
+USES = ("immediate", "reference", "full")
 
 # The sources of statements.
 ROBOTS_TXT, HEADER, META = "robots.txt", "header", "meta"
