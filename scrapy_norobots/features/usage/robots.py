@@ -25,7 +25,6 @@ from scrapy_norobots.features.usage.statements import (
     read,
     split_path,
 )
-from scrapy_norobots.rules.parser import Statements
 from scrapy_norobots.standard import Decision, Finding, Reason, Rule, Severity, Verdict
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.groups import groups_of, named_places
@@ -98,8 +97,8 @@ class _OfRobot(NamedTuple):
     everywhere: list[Statement] | None = None
 
 
-class UsageStatements(Statements):
-    """What one robots.txt states about the use of pages.
+class UsageStatements:
+    """`Statements`: what one robots.txt states about the use of pages.
 
     A URL is forbidden if a statement that applies says no to one of `purposes`. Any body is accepted.
     """
