@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 TIMEOUT = 5.0
 PAUSE = 5.0
 
+_FAILED = "%s failed (%s): the crawl continues without the store, and tries it again every few seconds"
+_UNUSABLE = "%s cannot be used: %s. It was not changed, and the crawl continues without a store"
 
 _T = TypeVar("_T")
 
@@ -38,6 +40,8 @@ class CircuitBreaker:
     `name` is the name of the store in the log; `on_failure` is called for each failure; `clock` returns
     seconds that never go back.
     """
+
+    concurrent_calls = sys.maxsize  # any number of them may wait here
 
     def __init__(
         self,
@@ -58,11 +62,6 @@ class CircuitBreaker:
         self._open_until = 0.0
         self._is_closed = False
 
-    @property
-    def concurrent_calls(self) -> int:
-        """Any number of calls may wait here."""
-        return sys.maxsize
-
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         return await self._try("load", lambda: self._store.load(origin), ())
 
@@ -70,14 +69,12 @@ class CircuitBreaker:
         return await self._try("lock", lambda: self._store.lock(origin, seconds), Locked(True, ()))
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        """Save the snapshots of one origin, if that is possible, and release its lock."""
         await self._try("save", lambda: self._store.save(snapshots, until), None)
 
     async def unlock(self, origin: Origin) -> None:
         await self._try("unlock", lambda: self._store.unlock(origin), None)
 
     async def close(self) -> None:
-        """Close the store. A failure is only logged."""
         self._is_closed = True
         try:
             await compat.within(TIMEOUT, self._store.close())
@@ -122,18 +119,11 @@ class CircuitBreaker:
     def _failed(self, method: str, exc: Exception) -> None:
         self._open_until = self._clock() + PAUSE
         self._on_failure()
-        if isinstance(exc, NotAStoreError) and not self._failing:
-            logger.error(
-                "%s cannot be used: %s. It was not changed, and the crawl continues without a store",
-                self._name,
-                printable(str(exc)),
-            )
-        elif not self._failing:
-            logger.warning(
-                "%s failed (%s): the crawl continues without the store, and tries it again every few seconds",
-                self._name,
-                _describe(exc),
-            )
+        if not self._failing:
+            level, message, problem = logging.WARNING, _FAILED, _describe(exc)
+            if isinstance(exc, NotAStoreError):
+                level, message, problem = logging.ERROR, _UNUSABLE, printable(str(exc))
+            logger.log(level, message, self._name, problem)
         # Few crawls unlock, so the next lock shows that it works again.
         self._failing.add("lock" if method == "unlock" else method)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -70,7 +70,8 @@ return start - now
 # Larger entries are decompressed in a thread, in bytes.
 _SMALL_ENTRY = 4096
 
-# How many keys a step of SCAN looks at, including those of other programs; its entries are read at once.
+# How many keys a step of SCAN looks at, including those of other programs, and how many entries are read at
+# once.
 _PAGE = 100
 
 
@@ -82,15 +83,10 @@ class RedisStore:
 
     def __init__(self, url: str, maxsize: int = LARGEST_FILE) -> None:
         self._redis = open_client(url)
-        self._connections = connections_of(url)
+        self.concurrent_calls = connections_of(url)  # as many as there are connections
         self._is_cluster = isinstance(self._redis, RedisCluster)
         self._maxsize = maxsize
         self._owner = uuid4().hex.encode()
-
-    @property
-    def concurrent_calls(self) -> int:
-        """How many calls may run at once: as many as there are connections."""
-        return self._connections
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         # Another program may have stored a value that is not a string: GET would raise an error.
@@ -114,8 +110,12 @@ class RedisStore:
 
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots. The order is that of SCAN, so they are not sorted."""
-        async for page in self._pages():
-            for key, entry in page:
+        await find_servers(self._redis)
+        # In a cluster, MGET is for keys of one slot.
+        get: Any = self._redis.mget_nonatomic if isinstance(self._redis, RedisCluster) else self._redis.mget
+        keys: Any = self._redis.scan_iter(match=f"{_SNAPSHOTS}*", count=_PAGE)
+        async for page in _pages(keys):
+            for key, entry in zip(page, await get(page), strict=True):
                 name = key.decode("utf-8", "replace").removeprefix(_SNAPSHOTS)
                 origin = entries.origin_of(name[1:-1] if self._is_cluster else name)
                 if origin is not None and isinstance(entry, bytes):  # else it has expired
@@ -138,31 +138,23 @@ class RedisStore:
         name = f"{{{origin}}}" if self._is_cluster else str(origin)
         return f"{_LOCK}{name}", f"{_SNAPSHOTS}{name}"
 
-    async def _pages(self) -> AsyncIterator[Iterable[tuple[Any, Any]]]:
-        """Yield the keys of entries with their values; each SCAN reads from one server."""
-        if not isinstance(self._redis, RedisCluster):
-            cursor = None
-            while cursor != 0:
-                cursor, keys = await self._redis.scan(cursor or 0, match=f"{_SNAPSHOTS}*", count=_PAGE)
-                yield zip(keys, await self._redis.mget(keys) if keys else (), strict=True)
-            return
-        await find_servers(self._redis)
-        for node in self._redis.get_primaries():
-            cursor = None
-            while cursor != 0:
-                answer: Any = await self._redis.scan(
-                    cursor or 0, match=f"{_SNAPSHOTS}*", count=_PAGE, target_nodes=node
-                )
-                cursors, keys = answer
-                [cursor] = cursors.values()
-                yield zip(keys, await self._redis.mget_nonatomic(keys) if keys else (), strict=True)
-
     async def _decode(self, entry: object, origin: Origin) -> tuple[Snapshot, ...]:
         if not isinstance(entry, bytes):
             return ()
         if len(entry) <= _SMALL_ENTRY:
             return entries.decode(entry, origin, self._maxsize)
         return await asyncio.to_thread(entries.decode, entry, origin, self._maxsize)
+
+
+async def _pages(keys: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
+    page: list[bytes] = []
+    async for key in keys:
+        page.append(key)
+        if len(page) == _PAGE:
+            yield page
+            page = []
+    if page:
+        yield page
 
 
 async def _encode(snapshots: Sequence[Snapshot]) -> bytes:
