@@ -91,12 +91,10 @@ def read_page(response: Response, robot: str | bytes) -> tuple[Statement, ...]:
 
 
 def _of_headers(response: Response, robot: str | bytes) -> Iterator[Statement]:
-    for kind, name in _LISTS.items():
-        if values := _values(response, name):  # several lines are one value (RFC 9651, 4.2)
-            value = ", ".join(values)
-            yield read(kind, HEADER, f"{name}: {value}", value)
-    for kind, name in _FIELDS.items():
-        for value in _values(response, name):
+    for kind, name in {**_LISTS, **_FIELDS}.items():
+        values = _values(response, name)
+        # Several lines with lists are one value (RFC 9651, 4.2).
+        for value in [", ".join(values)] if kind in _LISTS and values else values:
             yield read(kind, HEADER, f"{name}: {value}", value)
     for value in _values(response, "Link"):
         for link in _LINK.finditer(value):

@@ -170,11 +170,9 @@ def _usage(value: str) -> tuple[dict[str, bool | None] | None, str]:
 def _signal(value: str) -> tuple[dict[str, bool | str] | None, str]:
     words: dict[str, bool | str] = {}
     for word, said in _CLEAR.findall(value.lower()):
-        if (word == "use") != (said in USES):
-            continue
-        if word == "use":
+        if word == "use" and said in USES:
             words[word] = said
-        else:
+        elif word != "use" and said not in USES:
             words[word] = words.get(word, True) is True and said == "yes"  # of two values, no applies
     parts = [part.strip() for part in value.split(",")]
     wrong = next((part for part in parts if not _SIGNAL.fullmatch(part)), None)
@@ -197,10 +195,6 @@ def _reservation(value: str) -> tuple[bool | None, str]:
     return said, "" if said is not None else "neither 0 nor 1"
 
 
-def _word(_value: str) -> tuple[bool, str]:
-    return True, ""
-
-
 _READERS: Mapping[str, Callable[[str], tuple[Any, str]]] = MappingProxyType(
     {
         CONTENT_USAGE: _usage,
@@ -208,8 +202,8 @@ _READERS: Mapping[str, Callable[[str], tuple[Any, str]]] = MappingProxyType(
         LICENSE: _url,
         TDM_RESERVATION: _reservation,
         TDM_POLICY: _url,
-        NOAI: _word,
-        NOIMAGEAI: _word,
+        NOAI: lambda _: (True, ""),
+        NOIMAGEAI: lambda _: (True, ""),
     }
 )
 
