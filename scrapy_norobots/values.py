@@ -48,7 +48,6 @@ def _switch(value: object) -> bool | None:
 
 
 def flag(value: object, accepted: str = "True or False") -> bool:
-    """Return a boolean."""
     if (is_on := _switch(value)) is None:
         raise ValueError(f"must be {accepted}")
     return is_on
@@ -76,7 +75,6 @@ def switched(off: object, read: Callable[[Any], Any], value: object) -> Any:
 
 
 def number(unit: str, least: float, most: int, value: Any) -> float:
-    """Return a number."""
     try:
         read = float(value) if not isinstance(value, bool) else float("nan")
     except (TypeError, ValueError, OverflowError):
@@ -87,7 +85,6 @@ def number(unit: str, least: float, most: int, value: Any) -> float:
 
 
 def whole(unit: str, least: int, most: int, value: Any) -> int:
-    """Return a whole number."""
     read = number(unit, least, most, value)
     if read != int(read):
         raise ValueError(f"must be a whole number of {unit}")
@@ -117,7 +114,6 @@ def listed(what: str, kind: type | tuple[type, ...], value: Any) -> tuple[Any, .
 
 
 def meta_keys(value: Any) -> tuple[str, ...]:
-    """Return the keys in a list."""
     keys = listed("a list of meta keys", str, value)
     for key in keys:
         if _NO_META_KEY.search(key):
@@ -126,7 +122,6 @@ def meta_keys(value: Any) -> tuple[str, ...]:
 
 
 def robots(value: Any) -> tuple[str, ...]:
-    """Return the names of robots in a list."""
     names = listed("a list of names of robots", str, value)
     for name in names:
         if not to_name(name):
@@ -148,7 +143,6 @@ def robot(value: Any) -> str | None:
 
 
 def parsers(value: Any) -> tuple[type[RobotParser], ...]:
-    """Return the parsers in a list."""
     names = listed('a list of parser classes, their import paths or "rfc9309"', object, value)
     return tuple(_named_parser(name) or parser(name) for name in names)
 
@@ -181,7 +175,6 @@ def paths(value: Any) -> tuple[str, ...]:
 
 
 def folder(value: Any) -> str:
-    """Return the path of a folder."""
     if not isinstance(value, (str, os.PathLike)) or isinstance(path := os.fspath(value), bytes):
         raise ValueError("must be the path of a folder")  # noqa: TRY004
     if "://" in path:

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from scrapy.robotstxt import RobotParser
+from scrapy.utils.misc import build_from_crawler
 
 from scrapy_norobots.rules.delay_values import CrawlDelay, largest
-from scrapy_norobots.scrapy_api.compat import build_parser
 from scrapy_norobots.scrapy_api.log import SettingError
 from scrapy_norobots.standard import Decision, Reason, RobotsTxt, Verdict
 from scrapy_norobots.standard.lines import to_text
@@ -141,7 +141,7 @@ class Reader:
     def read(self, body: bytes) -> Rules:
         """Read the body of a robots.txt. Exceptions of the user's parsers propagate."""
         readings: list[Rules] = [
-            ForeignRules(build_parser(each, self._crawler, _as_utf8(body)), body, each.__name__)
+            ForeignRules(build_from_crawler(each, self._crawler, _as_utf8(body)), body, each.__name__)
             for each in self._foreign
         ]
         if self._reading is not None:
@@ -165,7 +165,7 @@ class Reader:
             try:
                 # Check that the parser can import its library and answer a question.
                 robot = self._crawler.settings.get("ROBOTSTXT_USER_AGENT") or b"FooBot"
-                build_parser(parser, self._crawler, b"").allowed("http://town.example/", robot)
+                build_from_crawler(parser, self._crawler, b"").allowed("http://town.example/", robot)
             except Exception as exc:  # a user's parser may raise anything
                 value = self._crawler.settings.get(setting)
                 problem = f"{parser.__name__} cannot be used: {exc}"
