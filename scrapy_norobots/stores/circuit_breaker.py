@@ -28,9 +28,6 @@ logger = logging.getLogger(__name__)
 TIMEOUT = 5.0
 PAUSE = 5.0
 
-_FAILED = "%s failed (%s): the crawl continues without the store, and tries it again every few seconds"
-_UNUSABLE = "%s cannot be used: %s. It was not changed, and the crawl continues without a store"
-
 _T = TypeVar("_T")
 
 
@@ -84,28 +81,26 @@ class CircuitBreaker:
     async def _try(self, method: str, call: Callable[[], Coroutine[Any, Any, _T]], fallback: _T) -> _T:
         if self._is_open():
             return fallback
-        slots: list[object] = []
-        try:
-            # A slot may come just when the call is cancelled, so that the wait for it raises an exception.
-            await compat.waiting_for(self._slots.acquire().addCallback(slots.append))
-            if self._is_open():  # another call failed meanwhile
-                return fallback
-            if not self._failing:
-                return await compat.within(TIMEOUT, call())
-            # This call tests the store; the others do not wait for its result.
+        return await compat.waiting_for(
+            self._slots.run(lambda: compat.spawn(self._call(method, call, fallback)))
+        )
+
+    async def _call(self, method: str, call: Callable[[], Coroutine[Any, Any, _T]], fallback: _T) -> _T:
+        if self._is_open():  # another call failed while this one was waiting
+            return fallback
+        is_test = bool(self._failing)
+        if is_test:  # the others do not wait for its result
             self._open_until = self._clock() + TIMEOUT + PAUSE
+        try:
             result = await compat.within(TIMEOUT, call())
-            self._succeeded(method)
         except CancelledError:  # of Twisted: the caller no longer needs the result
             raise
         except Exception as exc:  # each library has its own errors
             self._failed(method, exc)
             return fallback
-        else:
-            return result
-        finally:
-            if slots:
-                self._slots.release()
+        if is_test:
+            self._succeeded(method)
+        return result
 
     def _is_open(self) -> bool:
         return self._is_closed or self._clock() < self._open_until
@@ -119,11 +114,18 @@ class CircuitBreaker:
     def _failed(self, method: str, exc: Exception) -> None:
         self._open_until = self._clock() + PAUSE
         self._on_failure()
-        if not self._failing:
-            level, message, problem = logging.WARNING, _FAILED, _describe(exc)
-            if isinstance(exc, NotAStoreError):
-                level, message, problem = logging.ERROR, _UNUSABLE, printable(str(exc))
-            logger.log(level, message, self._name, problem)
+        if isinstance(exc, NotAStoreError) and not self._failing:
+            logger.error(
+                "%s cannot be used: %s. It was not changed, and the crawl continues without a store",
+                self._name,
+                printable(str(exc)),
+            )
+        elif not self._failing:
+            logger.warning(
+                "%s failed (%s): the crawl continues without the store, and tries it again every few seconds",
+                self._name,
+                _describe(exc),
+            )
         # Few crawls unlock, so the next lock shows that it works again.
         self._failing.add("lock" if method == "unlock" else method)
 

@@ -258,12 +258,11 @@ class SqliteStore:
     def _check(self, db: sqlite3.Connection) -> None:
         [application_id] = db.execute("PRAGMA application_id").fetchone()
         [version] = db.execute("PRAGMA user_version").fetchone()
-        if application_id != _APPLICATION_ID:
-            schema = _schema_of(db)
-            if schema and not _own_schema() <= schema:
-                raise NotAStoreError(f"{self._path} is the database of another program")
-            if self._must_exist and not schema:
-                raise NotAStoreError(f"{self._path} is not a store: it is empty")
+        schema = _schema_of(db)
+        if application_id != _APPLICATION_ID and schema and not _own_schema() <= schema:
+            raise NotAStoreError(f"{self._path} is the database of another program")
+        if self._must_exist and not schema:
+            raise NotAStoreError(f"{self._path} is not a store: it is empty")
         if version > _VERSION:
             raise UnusableFileError(f"was written by a newer version (format {version}, not {_VERSION})")
 
