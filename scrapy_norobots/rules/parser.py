@@ -378,9 +378,7 @@ class AllRules(RobotParser):
             if not decision and name is not robot:
                 return replace(decision, robot=own.robot, decided_for=decision.robot)
             if not decision:
-                return (
-                    decision  # the others are not asked: each reads the record of a robot, which takes time
-                )
+                return decision  # the others need not read the record of a robot, which takes time
         assert own is not None  # there is a reading
         return own
 
