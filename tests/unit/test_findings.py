@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import FrozenInstanceError
 
 import pytest
 
-from scrapy_norobots.standard import KINDS, Finding, RobotsTxt, Severity
+from scrapy_norobots.standard import KINDS, RobotsTxt
 from scrapy_norobots.standard.findings import _LATER_FIELDS, rules_of
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.variants import LINE_ENDS, with_line_ends
@@ -145,19 +144,6 @@ def test_findings_are_sorted_and_have_lines_and_texts() -> None:
         (5, "Disallow: nest /*$ \t"),
     }
     assert [kind for _, kind in found(body)].count("stray-disallow") == 2
-
-
-def test_a_finding_is_an_immutable_value() -> None:
-    (finding,) = RobotsTxt.parse(b"hm").findings
-    assert finding == Finding("no-colon", 1, "hm", KINDS["no-colon"].meaning)
-    assert hash(finding) == hash(RobotsTxt.parse(b"hm").findings[0])
-    with pytest.raises(FrozenInstanceError):
-        finding.line = 2  # type: ignore[misc]
-
-
-def test_findings_are_computed_once() -> None:
-    robots = RobotsTxt.parse(b"hm")
-    assert robots.findings is robots.findings
 
 
 def test_messages_are_printable_for_any_file() -> None:
@@ -390,16 +376,6 @@ def test_an_html_page_has_one_finding_and_those_of_its_encoding() -> None:
     page = b"<html>\nDisallow: /\n\xe9 a: b\nUser-agent: x/1\n"
     assert found(page) == [(1, "html-page"), (3, "not-utf-8")]
     assert found(b"\xef\xbb\xbf" + page) == [(1, "byte-order-mark"), (1, "html-page"), (3, "not-utf-8")]
-
-
-def test_severities_match_the_effect() -> None:
-    """Lines without effect are errors; later extensions are information."""
-    for one in KINDS.values():
-        assert (one.severity is Severity.INFO) is ("later extension" in one.meaning)
-    for kind in ("stray-disallow", "misspelt-field", "html-page", "foreign-url", "empty-name", "name-taken"):
-        assert KINDS[kind].severity is Severity.ERROR
-    for kind in ("no-blank-line", "relative-path", "second-default", "version-in-name", "no-disallow"):
-        assert KINDS[kind].severity is Severity.WARNING
 
 
 # Lines that are long enough to show quadratic time.

@@ -69,10 +69,3 @@ def test_rules_are_chosen_by_robotstxt_user_agent_and_pages_are_sent_with_their_
 @pytest.mark.parametrize("robot", [None, ""])
 def test_without_a_name_rules_are_chosen_by_the_user_agent(robot: str | None) -> None:
     assert identity(robot=robot, **SETTING).robot(Request(URL)) == b"Setting/1"
-
-
-def test_each_request_has_its_own_user_agent() -> None:
-    ours = identity(**SETTING)
-    agents = [{"User-Agent": "A"}, {}, {"User-Agent": "B"}, {}]
-    sent = [ours.user_agent(Request(URL, headers=headers)) for headers in agents]
-    assert sent == [b"A", b"Setting/1", b"B", b"Setting/1"]

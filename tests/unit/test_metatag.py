@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scrapy.http import HtmlResponse, Response, TextResponse, XmlResponse
 
-from scrapy_norobots.features.metatag import may_have_tags, read_response
+from scrapy_norobots.features.metatag import read_response
 from scrapy_norobots.standard import RobotsMeta
 
 URL = "http://town.example/"
@@ -212,19 +212,6 @@ def test_only_the_header_of_other_types_is_read(response: Response) -> None:
     assert forbids(response) == "noindex nofollow"
 
 
-def test_the_deciding_tag_fits_in_a_log_line() -> None:
-    page = html(
-        "<meta name='Robots' content='noindex \x1b[31m\n\u202e'>",
-        **{"X-Robots-Tag": [b"potto: none", b"noindex, \xff nofollow", b"nofollow"]},
-    )
-    meta = read_response(page, "Tamarin")
-    assert meta.noindex_by == r'<meta name="Robots" content="noindex \x1b[31m\n\u202e">'
-    assert meta.nofollow_by == "X-Robots-Tag: noindex, ÿ nofollow"
-    long = read_response(html("<meta name=robots content='none" + " x" * 9_999 + "'>"), "Tamarin").noindex_by
-    assert long is not None
-    assert len(long) < 250
-
-
 def test_the_robots_name_comes_from_a_whole_header_too() -> None:
     page = html("<meta name=tamarin content=noindex>", **{"X-Robots-Tag": "TAMARIN: nofollow"})
     assert (
@@ -321,12 +308,6 @@ def test_a_name_of_several_words_is_read_whole() -> None:
 def test_a_tag_for_another_robot_may_be_long() -> None:
     tags = b'<meta name=robots content=index><meta name=state content="' + b"x" * 20_000 + b'">'
     assert read_response(HtmlResponse("http://town.example/", body=b"<html>" + tags), "Tamarin").index
-
-
-def test_common_tags_need_no_parsing() -> None:
-    names = ("viewport", "theme-color", "twitter:card", "og.title", "msapplication-config", "csrf-token")
-    tags = b"".join(b'<meta name="%b" content="x">' % name.encode() for name in names)
-    assert not may_have_tags(b"<html><head>" + tags, "Tamarin")
 
 
 @pytest.mark.parametrize(

@@ -78,19 +78,6 @@ def test_as_many_calls_run_at_once_as_the_url_allows_connections(
     asyncio.run(work())
 
 
-def test_a_missing_redis_fails() -> None:
-    redis = pytest.importorskip("redis")
-    store = open_store("redis://127.0.0.1:1/0", MAX_BYTES)
-    assert store is not None
-
-    async def work() -> None:
-        with pytest.raises(redis.ConnectionError):
-            await store.load(ORIGIN)
-        await store.close()
-
-    asyncio.run(work())
-
-
 def test_a_value_of_another_type_is_a_miss(redis_server: RedisServer) -> None:
     redis = pytest.importorskip("redis")
     key = f"norobots:snapshots:{ORIGIN}"
