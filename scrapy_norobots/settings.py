@@ -46,10 +46,9 @@ _JOB_FILE = "robots.sqlite"
 REDIRECT_MAX = 5
 
 # Upper limits of numbers. Larger ones are useless, and would fail later: in a timer, store or decompressor.
-_DAY, _MILLION = 86_400, 10**6
-_SECONDS = partial(values.number, "seconds", 0, 100 * 365 * _DAY)
-_RETRIES = partial(values.whole, "retries", 0, 100)
-_BYTES = partial(values.whole, "bytes", 1, 1024**4)
+_DAY, _CENTURY = 86_400, 100 * 365 * 86_400
+_MILLION = 10**6
+_TIB = 1024**4
 
 
 class Setting(NamedTuple):
@@ -132,25 +131,29 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         ),
         # Rarely needed
         "NOROBOTS_TTL": Setting(
-            86_400, _SECONDS, "longest time until robots.txt is downloaded again, in seconds"
+            86_400,
+            partial(values.number, "seconds", 0, _CENTURY),
+            "longest time until robots.txt is downloaded again, in seconds",
         ),
         "NOROBOTS_TTL_MIN": Setting(
-            600, _SECONDS, "shortest time until robots.txt is downloaded again, in seconds"
+            600,
+            partial(values.number, "seconds", 0, _CENTURY),
+            "shortest time until robots.txt is downloaded again, in seconds",
         ),
         "NOROBOTS_ERROR_TTL": Setting(
             60,
-            _SECONDS,
+            partial(values.number, "seconds", 0, _CENTURY),
             "first delay until robots.txt is downloaded again after a temporary failure, in seconds",
         ),
         "NOROBOTS_STALE_TTL": Setting(
             7 * 86_400,
-            _SECONDS,
+            partial(values.number, "seconds", 0, _CENTURY),
             "how long the last rules are still used if robots.txt has expired and cannot be "
             "downloaded, in seconds",
         ),
         "NOROBOTS_RETRY_CLOSED": Setting(
             2,
-            _RETRIES,
+            partial(values.whole, "retries", 0, 100),
             "after a temporary failure: how many times the plugin tries robots.txt again before "
             "it drops the requests that wait",
         ),
@@ -165,7 +168,9 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
             "timeout of a request for robots.txt, in seconds",
         ),
         "NOROBOTS_RETRY_TIMES": Setting(
-            1, _RETRIES, "how many times a failed request for robots.txt is repeated immediately"
+            1,
+            partial(values.whole, "retries", 0, 100),
+            "how many times a failed request for robots.txt is repeated immediately",
         ),
         "NOROBOTS_MAXSIZE": Setting(
             2 * 1024 * 1024,
@@ -183,9 +188,15 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
             "how many robots.txt files may be loaded at the same time",
         ),
         "NOROBOTS_MEMORY_MAX": Setting(
-            64 * 1024 * 1024, _BYTES, "how much memory the robots.txt files may take, in bytes"
+            64 * 1024 * 1024,
+            partial(values.whole, "bytes", 1, _TIB),
+            "how much memory the robots.txt files may take, in bytes",
         ),
-        "NOROBOTS_STORE_MAX": Setting(1024 * 1024 * 1024, _BYTES, "largest size of a SQLite store, in bytes"),
+        "NOROBOTS_STORE_MAX": Setting(
+            1024 * 1024 * 1024,
+            partial(values.whole, "bytes", 1, _TIB),
+            "largest size of a SQLite store, in bytes",
+        ),
     }
 )
 

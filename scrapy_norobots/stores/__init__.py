@@ -107,18 +107,6 @@ class BrowsableStore(Store, Protocol):
         """Delete the entry of an origin, and return whether there was one. Locks are not deleted."""
 
 
-class Turns(Protocol):
-    """When each process of a fleet may send its next request to a site; see `RedisTurns`."""
-
-    async def take(
-        self, site: str, delay: float, tolerance: float, least: float, longest: float
-    ) -> float | None:
-        """Take the next turn of a site; return in how many seconds it begins, or None if it is not taken."""
-
-    async def close(self) -> None:
-        """Free all resources."""
-
-
 class HeldLock:
     """The lock of an origin inside ``async with``, where it is extended, if it was free.
 
