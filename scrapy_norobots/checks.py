@@ -45,7 +45,11 @@ def check_components(crawler: Crawler, cls: type, base: type, place: str) -> Non
     `place`.
     """
     check_place(crawler.settings, base, place)
-    if cls is base and _is_replaced_by_subclass(crawler.settings, base, place):
+    keys = enabled_keys(crawler.settings, place, base) if cls is base else []
+    subclasses = [key for key in keys if not keys_of(base, {key: 0})]
+    for key in subclasses:
+        logger.info("%s replaces scrapy_norobots.%s", key, base.__name__)
+    if subclasses:
         raise NotConfigured
 
 
@@ -88,15 +92,6 @@ def check_user_agent(crawler: Crawler, identity: Identity) -> None:
             agent.decode("utf-8", "replace"),
             problem,
         )
-
-
-def _is_replaced_by_subclass(settings: BaseSettings, base: type, place: str) -> bool:
-    """Return whether the project enables a subclass of the middleware, which replaces it."""
-    keys = enabled_keys(settings, place, base)
-    subclasses = [key for key in keys if key not in keys_of(base, dict.fromkeys(keys))]
-    for key in subclasses:
-        logger.info("%s replaces scrapy_norobots.%s", key, base.__name__)
-    return bool(subclasses)
 
 
 def _warn_about_unused_hooks(cls: type, base: type) -> None:

@@ -144,11 +144,7 @@ def robot(value: Any) -> str | None:
 
 def parsers(value: Any) -> tuple[type[RobotParser], ...]:
     names = listed('a list of parser classes, their import paths or "rfc9309"', object, value)
-    return tuple(_named_parser(name) or parser(name) for name in names)
-
-
-def _named_parser(value: object) -> type[RobotParser] | None:
-    return _PARSERS.get(value.lower()) if isinstance(value, str) else None
+    return tuple(_PARSERS.get(str(name).lower()) or parser(name) for name in names)
 
 
 def parser(value: Any) -> type[RobotParser]:

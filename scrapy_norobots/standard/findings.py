@@ -221,7 +221,7 @@ def _of_line_breaks(text: str, lines: list[str]) -> Iterator[_Found]:
 def _of_lines(
     lines: list[str], records: Iterable[RawRecord], rules: Iterable[tuple[int, str]]
 ) -> Iterator[_Found]:
-    read = {0}
+    read: set[int] = set()
     names = [name for record in records for name in record.names]
     for fields, look in ((names, _of_name), (rules, _of_path)):
         for number, value in fields:
