@@ -159,7 +159,6 @@ def parser(value: Any) -> type[RobotParser]:
 
 
 def policy(value: Any) -> StatusPolicy:
-    """Return a preset, or what a dictionary changes in one."""
     return StatusPolicy.of(_decoded(value, "{"))
 
 

@@ -61,15 +61,9 @@ class MetaConfig(Section):
     dry_run: bool = setting("NOROBOTS_DRY_RUN")
     robot: str | None = setting("ROBOTSTXT_USER_AGENT", values.robot)
 
-    @property
-    def nofollow(self) -> bool:
-        """Whether nofollow is obeyed."""
-        return self.obey in (True, "nofollow")
-
-    @property
-    def noindex(self) -> bool:
-        """Whether noindex is obeyed."""
-        return self.obey in (True, "noindex")
+    def obeys(self, word: str) -> bool:
+        """Return whether nofollow, or noindex, is obeyed."""
+        return self.obey in (True, word)
 
 
 def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
@@ -148,11 +142,11 @@ class RobotsMetaMiddleware:
         which: object = each
         if isinstance(each, Request):
             kind, stat, source = "Request", "norobots/meta/nofollow", page.nofollow_by
-            is_obeyed = self._config.nofollow and not each.meta.get("dont_obey_robotstxt")
+            is_obeyed = self._config.obeys("nofollow") and not each.meta.get("dont_obey_robotstxt")
         else:
             kind, stat, source = "Item", "norobots/meta/noindex", page.noindex_by
             which = type(each).__name__
-            is_obeyed = self._config.noindex and not is_overridden(response.request)
+            is_obeyed = self._config.obeys("noindex") and not is_overridden(response.request)
         if source is None or not is_obeyed:
             return True
         self._stats.inc_value(stat)

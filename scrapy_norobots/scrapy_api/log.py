@@ -35,7 +35,6 @@ class CrawlLog:
         self._logger = logger
 
     def __call__(self, level: int, message: str, *arguments: object) -> None:
-        """Write a line that names the spider to log filters."""
         self._logger.log(level, message, *arguments, extra={"spider": self._crawler.spider})
 
 
@@ -44,7 +43,6 @@ class Named(set[Origin]):
 
     @property
     def is_full(self) -> bool:
-        """Whether the log names no further ones."""
         return len(self) >= LOGGED_MAX
 
     def take(self, origin: Origin) -> bool:

@@ -125,7 +125,6 @@ class HeldLock:
         return self
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        """Save the snapshots of the origin, and release the lock."""
         self._stop_extending()
         await self._store.save(snapshots, until)
 

@@ -291,7 +291,6 @@ async def close_client(client: Redis | RedisCluster) -> None:
 
 
 def _of_several(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a URL for each of several servers."""
     is_tls = options.get("connection_class") is SSLConnection
     others = {name: value for name, value in options.items() if name not in ("host", "connection_class")}
     return {**_TIMEOUTS, "max_connections": _CONNECTIONS_MAX, "ssl": is_tls, **others}
@@ -338,7 +337,6 @@ def _database(text: str) -> int:
 
 
 def _addresses(hosts: str, default_port: int) -> list[tuple[str, int]]:
-    """Return the hosts and ports of a list with commas."""
     found = []
     for one in hosts.split(","):
         parts = urlsplit(f"//{one}")

@@ -41,11 +41,6 @@ _FIELDS = {
 _TAGS = frozenset(_FIELDS.values())
 _TERMS = (NOAI, NOIMAGEAI)
 
-# The headers that are read, in the form in which Scrapy keeps their names.
-_HEADERS = frozenset(
-    {b"Content-Usage", b"Content-Signal", b"Tdm-Reservation", b"Tdm-Policy", b"Link", b"X-Robots-Tag"}
-)
-
 # What a page with one of the tags contains; in UTF-16, with null bytes between the characters.
 _TAG = re.compile(rb"<meta[^<]*(?:tdm-|noai|noimageai)", re.IGNORECASE)
 
@@ -81,9 +76,7 @@ class PageUsage:
 
 def read_page(response: Response, robot: str | bytes) -> tuple[Statement, ...]:
     """Return what the headers and the META tags of a response state; of at most 1,000 tags."""
-    found: tuple[Statement, ...] = ()
-    if not _HEADERS.isdisjoint(response.headers):
-        found = tuple(_of_headers(response, robot))
+    found = tuple(_of_headers(response, robot))
     if isinstance(response, HtmlResponse) and _TAG.search(response.body.replace(b"\0", b"")):
         tags = islice(meta_tags(root_of(response)), _TAGS_MAX)
         found += tuple(_of_tags([(name, _shortened(content)) for name, content in tags], robot))

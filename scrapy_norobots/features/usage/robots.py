@@ -58,13 +58,11 @@ class MalformedStatement(Finding):
 
     @property
     def severity(self) -> Severity:
-        """A warning: the line does not follow its own draft."""
-        return Severity.WARNING
+        return Severity.WARNING  # it does not follow its own draft
 
     @property
     def clause(self) -> str:
-        """Empty: the 1994 standard has no such lines."""
-        return ""
+        return ""  # the 1994 standard has no such lines
 
 
 def malformed_statements(body: bytes) -> list[Finding]:
@@ -110,7 +108,6 @@ class UsageStatements:
 
     @property
     def all(self) -> tuple[Statement, ...]:
-        """All statements of the file, by line."""
         return tuple(found.statement for found in self._found)
 
     def on(self, target: str, robot: str | bytes) -> list[Statement]:

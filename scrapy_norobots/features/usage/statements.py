@@ -123,7 +123,6 @@ class Statement:
         return False if False in said else True if True in said else None
 
     def facts(self) -> dict[str, Any]:
-        """Return the statement as plain data for JSON."""
         names = ("kind", "source", "line", "place", "path", "text", "value", "problem")
         return {name: value for name in names if (value := getattr(self, name)) not in (None, "")}
 
