@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from scrapy import Request, Spider
-from scrapy.http import TextResponse
 
 from scrapy_norobots.features.serving import answer, can_be_answered
 from scrapy_norobots.rules.access import Judge, StatusPolicy
@@ -48,17 +47,6 @@ SPIDER = Town()
 )  # fmt: skip
 def test_a_header_that_asks_for_something_else_cannot(header: str) -> None:
     assert not can_be_answered(Request(URL, headers={header: "x"}), SPIDER)
-
-
-def test_the_answer_is_what_was_downloaded_and_no_cache_keeps_it() -> None:
-    request = Request(URL)
-    response = answer(JUDGE.judge(FOUND), request)
-    assert isinstance(response, TextResponse)
-    assert (response.url, response.status, response.body) == (FOUND.url, 200, FOUND.body)
-    assert sorted(response.headers) == [b"Content-Type", b"Etag"]
-    assert [response.headers["Content-Type"], response.headers["ETag"]] == [b"text/plain", b'"\xe4"']
-    assert (response.flags, response.request) == (["norobots"], request)
-    assert request.meta["dont_cache"] is True
 
 
 def test_a_stale_copy_is_no_answer() -> None:
