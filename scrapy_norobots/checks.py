@@ -96,12 +96,15 @@ def check_user_agent(crawler: Crawler, identity: Identity) -> None:
 
 def _warn_about_unused_hooks(cls: type, base: type) -> None:
     """Warn about a subclass that was derived from Scrapy's own middleware before."""
-    if hooks := unused_overrides(cls, base, RobotsTxtMiddleware):
+    former = RobotsTxtMiddleware
+    hooks = {name for name in vars(former) if not name.startswith("__") and not hasattr(base, name)}
+    own = [one for one in cls.__mro__[: cls.__mro__.index(base)] if one is not former]
+    if overrides := sorted(hooks & {name for one in own for name in vars(one)}):
         logger.warning(
             "%s overrides what only Scrapy's own robots.txt middleware calls, so this has no effect: %s. "
             '"Moving from RobotsTxtMiddleware" in the documentation says what to use instead',
             global_object_name(cls),
-            ", ".join(hooks),
+            ", ".join(overrides),
         )
 
 
@@ -145,13 +148,6 @@ def enabled_keys(settings: BaseSettings, name: str, cls: type) -> list[Any]:
         for key, order in components.items()
         if order is not None and isinstance(found := _load(key), type) and issubclass(found, cls)
     ]
-
-
-def unused_overrides(cls: type, base: type, former: type) -> list[str]:
-    """Return the names of `former` that `base` lacks, and that `cls`, a subclass of `base`, overrides."""
-    hooks = {name for name in vars(former) if not name.startswith("__") and not hasattr(base, name)}
-    before = cls.__mro__[: cls.__mro__.index(base)]
-    return sorted({name for one in before if one is not former for name in vars(one)} & hooks)
 
 
 def check_place(settings: BaseSettings, cls: type, place: str) -> None:
