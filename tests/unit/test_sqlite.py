@@ -316,6 +316,12 @@ def test_an_entry_larger_than_half_the_limit_is_not_saved(tmp_path: Path) -> Non
     using(tmp_path / "robots.sqlite", work)
 
 
+def test_a_limit_smaller_than_any_entry_saves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "robots.sqlite"
+    using(path, lambda store: store.save((LOST,), later()), 4000)
+    assert using(path, lambda store: store.load(ORIGIN)) == ()
+
+
 def test_a_file_far_over_its_limit_becomes_smaller_bit_by_bit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
