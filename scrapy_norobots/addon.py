@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import SETTINGS_PRIORITIES
 
+from scrapy_norobots.checks import check_place, keys_of
 from scrapy_norobots.features.metatag import RobotsMetaMiddleware
 from scrapy_norobots.middleware import NoRobotsMiddleware
-from scrapy_norobots.scrapy_api.components import check_place, keys_of
 from scrapy_norobots.settings import DEFAULTS, read
 from scrapy_norobots.waiting.scheduler import RobotsScheduler
 
@@ -87,14 +87,11 @@ def _wrap_scheduler(settings: BaseSettings) -> None:
     """Put `RobotsScheduler` around the scheduler of the project or the spider, with the same priority."""
     priority = max(settings.getpriority("SCHEDULER") or 0, SETTINGS_PRIORITIES["addon"])
     scheduler = settings["SCHEDULER"]
+    is_ours = isinstance(scheduler, type) and RobotsScheduler in scheduler.__mro__  # see `from_crawler` there
     if scheduler == RobotsScheduler.wrapped:
         settings.set("SCHEDULER", _SCHEDULER, priority)
-    elif scheduler != _SCHEDULER and not _is_ours(scheduler):
+    elif scheduler != _SCHEDULER and not is_ours:
         settings.set("SCHEDULER", RobotsScheduler.around(scheduler), priority)
-
-
-def _is_ours(scheduler: object) -> bool:
-    return isinstance(scheduler, type) and RobotsScheduler in scheduler.__mro__  # see `from_crawler` there
 
 
 def _list_meta(settings: BaseSettings) -> None:

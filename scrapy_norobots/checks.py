@@ -1,13 +1,16 @@
 """What is checked before a crawl begins: whether the plugin is wanted, and the project is set up for it.
 
-The answers are `NotConfigured`, a `ValueError`, or WARNINGs that say what to change.
+The answers are `NotConfigured`, a `ValueError`, or WARNINGs that say what to change. `keys_of` finds a class
+in a component setting and imports no modules of the user, so add-ons may call it; `enabled_keys` imports the
+components that the user has listed.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
@@ -16,8 +19,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.scrapy_api.components import check_place, enabled_keys, keys_of, unused_overrides
-from scrapy_norobots.scrapy_api.log import spider_name
+from scrapy_norobots.scrapy_api.log import SettingError, spider_name
 from scrapy_norobots.settings import Config, read
 
 if TYPE_CHECKING:
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     from scrapy_norobots.scrapy_api.identity import Identity
 
 logger = logging.getLogger(__name__)
+
+# Settings whose keys are components: classes or import paths.
+_PLACES = ("ADDONS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS")
+_SAFE_TO_IMPORT = ("scrapy_norobots.", "scrapy.")
 
 # A URL or an e-mail address.
 _CONTACT = re.compile(rb"https?://\S|\bwww\.|\S@\S")
@@ -39,7 +45,11 @@ def check_components(crawler: Crawler, cls: type, base: type, place: str) -> Non
     `place`.
     """
     check_place(crawler.settings, base, place)
-    if cls is base and _is_replaced_by_subclass(crawler.settings, base, place):
+    keys = enabled_keys(crawler.settings, place, base) if cls is base else []
+    subclasses = [key for key in keys if not keys_of(base, {key: 0})]
+    for key in subclasses:
+        logger.info("%s replaces scrapy_norobots.%s", key, base.__name__)
+    if subclasses:
         raise NotConfigured
 
 
@@ -84,23 +94,17 @@ def check_user_agent(crawler: Crawler, identity: Identity) -> None:
         )
 
 
-def _is_replaced_by_subclass(settings: BaseSettings, base: type, place: str) -> bool:
-    """Return whether the project enables a subclass of the middleware, which replaces it."""
-    keys = enabled_keys(settings, place, base)
-    subclasses = [key for key in keys if key not in keys_of(base, dict.fromkeys(keys))]
-    for key in subclasses:
-        logger.info("%s replaces scrapy_norobots.%s", key, base.__name__)
-    return bool(subclasses)
-
-
 def _warn_about_unused_hooks(cls: type, base: type) -> None:
     """Warn about a subclass that was derived from Scrapy's own middleware before."""
-    if hooks := unused_overrides(cls, base, RobotsTxtMiddleware):
+    former = RobotsTxtMiddleware
+    hooks = {name for name in vars(former) if not name.startswith("__") and not hasattr(base, name)}
+    own = [one for one in cls.__mro__[: cls.__mro__.index(base)] if one is not former]
+    if overrides := sorted(hooks & {name for one in own for name in vars(one)}):
         logger.warning(
             "%s overrides what only Scrapy's own robots.txt middleware calls, so this has no effect: %s. "
             '"Moving from RobotsTxtMiddleware" in the documentation says what to use instead',
             global_object_name(cls),
-            ", ".join(hooks),
+            ", ".join(overrides),
         )
 
 
@@ -121,3 +125,42 @@ def _warn_about_incomplete_setup(settings: BaseSettings) -> None:
                 "scrapy_norobots.NoRobotsMiddleware, or set it to None in DOWNLOADER_MIDDLEWARES",
                 global_object_name(cls),
             )
+
+
+def keys_of(cls: type, components: Mapping[Any, Any]) -> list[Any]:
+    """Return the keys of a component setting that refer to the class `cls`.
+
+    Import paths of the user's modules are not imported: add-ons run before the reactor is installed, and a
+    module may import (and so install) one.
+    """
+    return [
+        key
+        for key in components
+        if (not isinstance(key, str) or key.startswith(_SAFE_TO_IMPORT)) and _load(key) is cls
+    ]
+
+
+def enabled_keys(settings: BaseSettings, name: str, cls: type) -> list[Any]:
+    """Return the keys by which the setting `name`, or its ``_BASE``, enables `cls` or a subclass of it."""
+    components = compat.components(settings, name)
+    return [
+        key
+        for key, order in components.items()
+        if order is not None and isinstance(found := _load(key), type) and issubclass(found, cls)
+    ]
+
+
+def check_place(settings: BaseSettings, cls: type, place: str) -> None:
+    """Raise `ValueError` if `cls` is enabled in a component setting other than `place`."""
+    for name in _PLACES:
+        components = settings.getdict(name)
+        for key in keys_of(cls, components):
+            if name != place and components[key] is not None:
+                raise SettingError(f"{name} = {dict(components)!r}: {key!r} belongs in {place}")
+
+
+def _load(key: Any) -> Any:
+    try:
+        return load_object(key)
+    except Exception:  # of any kind; Scrapy reports it
+        return None

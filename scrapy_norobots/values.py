@@ -1,7 +1,8 @@
 """Read the values of settings: from Python, or as text from the command line.
 
 Each function takes the value of a setting as its last argument, returns it as the code uses it, and raises
-`ValueError`, which says what is accepted. `settings.SETTINGS` says which function reads which setting.
+`ValueError`, which says what is accepted. `settings.SETTINGS` says which function reads which setting. The
+last one, `expand`, replaces the placeholders in a path, as in Scrapy's `FEEDS`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +20,13 @@ from scrapy.utils.misc import load_object
 
 from scrapy_norobots.rules.access import StatusPolicy
 from scrapy_norobots.rules.parser import Rfc9309RobotParser
+from scrapy_norobots.scrapy_api.log import SettingError
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.stores import with_home
 from scrapy_norobots.stores.opening import FORMS
 
 if TYPE_CHECKING:
+    from scrapy import Spider
     from scrapy.robotstxt import RobotParser
 
 # How True and False may be written.
@@ -44,7 +48,6 @@ def _switch(value: object) -> bool | None:
 
 
 def flag(value: object, accepted: str = "True or False") -> bool:
-    """Return a boolean."""
     if (is_on := _switch(value)) is None:
         raise ValueError(f"must be {accepted}")
     return is_on
@@ -72,7 +75,6 @@ def switched(off: object, read: Callable[[Any], Any], value: object) -> Any:
 
 
 def number(unit: str, least: float, most: int, value: Any) -> float:
-    """Return a number."""
     try:
         read = float(value) if not isinstance(value, bool) else float("nan")
     except (TypeError, ValueError, OverflowError):
@@ -83,7 +85,6 @@ def number(unit: str, least: float, most: int, value: Any) -> float:
 
 
 def whole(unit: str, least: int, most: int, value: Any) -> int:
-    """Return a whole number."""
     read = number(unit, least, most, value)
     if read != int(read):
         raise ValueError(f"must be a whole number of {unit}")
@@ -113,7 +114,6 @@ def listed(what: str, kind: type | tuple[type, ...], value: Any) -> tuple[Any, .
 
 
 def meta_keys(value: Any) -> tuple[str, ...]:
-    """Return the keys in a list."""
     keys = listed("a list of meta keys", str, value)
     for key in keys:
         if _NO_META_KEY.search(key):
@@ -122,7 +122,6 @@ def meta_keys(value: Any) -> tuple[str, ...]:
 
 
 def robots(value: Any) -> tuple[str, ...]:
-    """Return the names of robots in a list."""
     names = listed("a list of names of robots", str, value)
     for name in names:
         if not to_name(name):
@@ -144,13 +143,8 @@ def robot(value: Any) -> str | None:
 
 
 def parsers(value: Any) -> tuple[type[RobotParser], ...]:
-    """Return the parsers in a list."""
     names = listed('a list of parser classes, their import paths or "rfc9309"', object, value)
-    return tuple(_named_parser(name) or parser(name) for name in names)
-
-
-def _named_parser(value: object) -> type[RobotParser] | None:
-    return _PARSERS.get(value.lower()) if isinstance(value, str) else None
+    return tuple(_PARSERS.get(str(name).lower()) or parser(name) for name in names)
 
 
 def parser(value: Any) -> type[RobotParser]:
@@ -165,7 +159,6 @@ def parser(value: Any) -> type[RobotParser]:
 
 
 def policy(value: Any) -> StatusPolicy:
-    """Return a preset, or what a dictionary changes in one."""
     return StatusPolicy.of(_decoded(value, "{"))
 
 
@@ -177,7 +170,6 @@ def paths(value: Any) -> tuple[str, ...]:
 
 
 def folder(value: Any) -> str:
-    """Return the path of a folder."""
     if not isinstance(value, (str, os.PathLike)) or isinstance(path := os.fspath(value), bytes):
         raise ValueError("must be the path of a folder")  # noqa: TRY004
     if "://" in path:
@@ -190,3 +182,41 @@ def store(value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
         raise ValueError(f"must be a string; expected {FORMS}")
     return with_home(value) if value else None
+
+
+def expand(setting: str, template: str, spider: Spider | None, start: datetime) -> str:
+    """Return the path that a template names, with the home directory in place of ``~``.
+
+    ``%(time)s`` is the start of the crawl, and any other placeholder is an attribute of the spider. So
+    processes that run at the same time can each have a path of their own.
+    Raises `ValueError`, with the setting and its value, if a placeholder is unknown.
+    """
+    try:
+        name = template % _Values(spider, start)
+    except (KeyError, TypeError, ValueError) as exc:
+        raise SettingError(
+            f"{setting} = {template!r}: unknown placeholder ({exc}); use %(time)s, an attribute of "
+            "the spider such as %(name)s, or '%%' for a '%'"
+        ) from exc
+    return os.path.expanduser(name)  # noqa: PTH111  # pathlib's function raises for "~name" without such a user
+
+
+class _Values:
+    """The values of placeholders: the attributes of a spider, which include its arguments, and the time."""
+
+    def __init__(self, spider: Spider | None, start: datetime) -> None:
+        self._spider = spider
+        self._time = start.isoformat(timespec="seconds").replace(":", "-")
+
+    def __str__(self) -> str:
+        raise TypeError("%s has no name")
+
+    def __getitem__(self, name: str) -> object:
+        if name == "time":
+            return self._time
+        if not hasattr(self._spider, name):
+            raise KeyError(name)
+        value = getattr(self._spider, name)
+        if isinstance(value, (int, float)):
+            return value  # for %(number)03d
+        return str(value).replace("/", "-").replace(os.sep, "-")  # the value must not add a directory

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from scrapy.commands.settings import Command
 
 from scrapy_norobots.addon import Addon
-from scrapy_norobots.scrapy_api.components import keys_of
+from scrapy_norobots.checks import keys_of
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -49,7 +49,20 @@ class EarlyDrops:
     @cached_property
     def _duplicates(self) -> BaseDupeFilter | None:
         """The scheduler's filter; None if requests cannot be dropped when they are scheduled."""
-        return duplicates_filter(self._crawler, self._core.middleware)
+        chain = compat.downloader_middlewares(self._crawler)
+        middleware = self._core.middleware
+        can_drop = (
+            middleware in chain
+            and all(
+                type(one).__module__ == _ONLY_DROPS or not hasattr(one, "process_request")
+                for one in chain[: chain.index(middleware)]
+            )
+            and all(
+                type(one).__module__.startswith(_SCRAPYS_OWN) or not hasattr(one, "process_exception")
+                for one in chain
+            )
+        )
+        return compat.dupefilter(self._crawler) if can_drop else None
 
     def schedule(self, request: Request) -> None:
         """Drop a request that is being scheduled, or do nothing.
@@ -72,23 +85,3 @@ class EarlyDrops:
             assert self._crawler.stats is not None  # made before any middleware
             self._crawler.stats.inc_value("norobots/forbidden_early")
             self._core.drop(request, question, decision, access)
-
-
-def duplicates_filter(crawler: Crawler, middleware: object) -> BaseDupeFilter | None:
-    """Return the filter for duplicate requests of a running crawl.
-
-    Returns None if `middleware`, a downloader middleware, cannot drop requests when they are scheduled.
-    """
-    chain = compat.downloader_middlewares(crawler)
-    can_drop = (
-        middleware in chain
-        and all(
-            type(one).__module__ == _ONLY_DROPS or not hasattr(one, "process_request")
-            for one in chain[: chain.index(middleware)]
-        )
-        and all(
-            type(one).__module__.startswith(_SCRAPYS_OWN) or not hasattr(one, "process_exception")
-            for one in chain
-        )
-    )
-    return compat.dupefilter(crawler) if can_drop else None

@@ -2,8 +2,8 @@
 
 The tags and headers (M1 to M4) are read before the callback of a page runs, and the callback finds them in
 ``response.meta["robots_meta"]``. A page's ``nofollow`` drops the requests that its callback yields, its
-``noindex`` drops the items. A page without such a tag is not parsed. No page raises an exception here,
-whatever its bytes.
+``noindex`` drops the items. A page in which no element has the name of such a tag is not parsed. No page
+raises an exception here, whatever its bytes.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
 
 from scrapy_norobots import values
-from scrapy_norobots.checks import check_components
+from scrapy_norobots.checks import check_components, enabled_keys
 from scrapy_norobots.question import is_overridden
-from scrapy_norobots.scrapy_api.components import enabled_keys
 from scrapy_norobots.scrapy_api.html import meta_tags, root_of
 from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.scrapy_api.log import CrawlLog
@@ -42,14 +41,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# A META tag in lower case. The group has it if it is in plain form: a few attributes, and quotes only around
-# values. It is looked ahead for, since another tag may begin in what looks like a value; so that this takes
-# linear time, a value without quotes is short, and ends at a blank or with the tag.
-_VALUE = rb"""(?:"[^"]*"|'[^']*'|[^\s"'>][^\s>]{0,200}(?=[\s>]))"""
-_META = re.compile(rb"<meta(?=((?:[\s/]+[^\s=>/\"']+(?:\s*=\s*" + _VALUE + rb")?){0,20}[\s/]*>)?)")
-# The value of a tag's name attribute, in whatever quotes; and a value without character references.
-_NAME = re.compile(rb"name\s*=\s*(" + _VALUE + rb")")
-_PLAIN = re.compile(rb"[\w.: -]*")
+# The value of a name attribute, in whatever quotes. It is looked ahead for, since what seems to be one may be
+# a part of another value; so that this takes linear time, at most 100 characters of it.
+_NAME = re.compile(rb"""name\s*=\s*(?=["']?((?<=")[^"]{0,100}|(?<=')[^']{0,100}|[^\s"'>]{0,100}))""")
+_PLAIN = re.compile(rb"[ -%'-~]*")  # ASCII without character references
 
 # The largest number of META tags that are read, and how many characters those for the robot may have.
 _TAGS_MAX = 1_000
@@ -66,15 +61,9 @@ class MetaConfig(Section):
     dry_run: bool = setting("NOROBOTS_DRY_RUN")
     robot: str | None = setting("ROBOTSTXT_USER_AGENT", values.robot)
 
-    @property
-    def nofollow(self) -> bool:
-        """Whether nofollow is obeyed."""
-        return self.obey in (True, "nofollow")
-
-    @property
-    def noindex(self) -> bool:
-        """Whether noindex is obeyed."""
-        return self.obey in (True, "noindex")
+    def obeys(self, word: str) -> bool:
+        """Return whether nofollow, or noindex, is obeyed."""
+        return self.obey in (True, word)
 
 
 def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
@@ -154,10 +143,10 @@ class RobotsMetaMiddleware:
         if isinstance(each, Request):
             which = without_userinfo(str(each))
             kind, stat, source = "Request", "norobots/meta/nofollow", page.nofollow_by
-            is_obeyed = self._config.nofollow and not each.meta.get("dont_obey_robotstxt")
+            is_obeyed = self._config.obeys("nofollow") and not each.meta.get("dont_obey_robotstxt")
         else:
             kind, stat, source = "Item", "norobots/meta/noindex", page.noindex_by
-            is_obeyed = self._config.noindex and not is_overridden(response.request)
+            is_obeyed = self._config.obeys("noindex") and not is_overridden(response.request)
         if source is None or not is_obeyed:
             return True
         self._stats.inc_value(stat)
@@ -175,50 +164,33 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
     that the HTML parser did not read to its end.
     """
     headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
-    count = count_tags(response.body, robot) if isinstance(response, HtmlResponse) else 0
-    if count == 0:
+    if not isinstance(response, HtmlResponse) or not may_have_tags(response.body, robot):
         return RobotsMeta.read(robot, (), headers)
-    if count is None or count <= _TAGS_MAX:
-        assert isinstance(response, HtmlResponse)  # only these have tags
-        root = root_of(response)
-        if _is_cut_off(root):
-            return RobotsMeta(noindex_by=_CUT_OFF, nofollow_by=_CUT_OFF)
-        tags = list(islice(meta_tags(root), _TAGS_MAX + 1))
-        folded = fold(robot)
-        length = sum(len(content) for name, content in tags if wanted(name, folded))
-        if len(tags) <= _TAGS_MAX and length <= _CONTENT_MAX:
-            return RobotsMeta.read(robot, tags, headers)
+    root = root_of(response)
+    if _is_cut_off(root):
+        return RobotsMeta(noindex_by=_CUT_OFF, nofollow_by=_CUT_OFF)
+    tags = list(islice(meta_tags(root), _TAGS_MAX + 1))
+    folded = fold(robot)
+    length = sum(len(content) for name, content in tags if wanted(name, folded))
+    if len(tags) <= _TAGS_MAX and length <= _CONTENT_MAX:
+        return RobotsMeta.read(robot, tags, headers)
     return RobotsMeta(noindex_by=_TOO_MANY, nofollow_by=_TOO_MANY)
 
 
-def count_tags(body: bytes, robot: str | bytes) -> int | None:
-    """Return how many META tags in the bytes of a page apply to a robot, without parsing the page.
+def may_have_tags(body: bytes, robot: str | bytes) -> bool:
+    """Return whether the bytes of a page may have META tags for a robot, without parsing the page.
 
-    Returns None if the page must be parsed: if a tag is not in plain form, or the page is not in an encoding
-    that extends ASCII. Tags in comments and scripts are included, so the page may have fewer. Stops at one
-    more than the largest number of tags that are read.
+    They have none if no attribute has such a name, of whatever element. A name with character references may
+    be any name.
     """
     if b"<" not in body:
-        return None
-    if b"\0" in body:  # UTF-16; or another type of file, in which elements would seem open to the end
-        return None if b"<meta" in body.replace(b"\0", b"").lower() else 0
-    plain = body.lower()
+        return True  # the page may be in an encoding that does not extend ASCII
+    plain = body.replace(b"\0", b"").lower()  # without the NULs of UTF-16
+    if b"<meta" not in plain:
+        return False
     folded = fold(robot)
-    is_wanted: dict[bytes, bool] = {}
-    count = 0
-    for tag in _META.finditer(plain):
-        if tag[1] is None:
-            return None
-        for quoted in _NAME.findall(tag[1]):
-            name = quoted.strip(b"\"'")
-            if name not in is_wanted:
-                if len(is_wanted) > _TAGS_MAX or not _PLAIN.fullmatch(name):
-                    return None
-                is_wanted[name] = wanted(name.decode(), folded)
-            count += is_wanted[name]
-        if count > _TAGS_MAX:
-            break
-    return count
+    names = set(_NAME.findall(plain))
+    return any(not _PLAIN.fullmatch(name) or wanted(name.decode(), folded) for name in names)
 
 
 def _is_cut_off(root: etree._Element) -> bool:

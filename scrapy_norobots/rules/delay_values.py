@@ -78,7 +78,6 @@ class CrawlDelay:
         return value
 
     def read(self, token: str) -> float | None:
-        """Read the value for a product token."""
         if not self.has_lines:
             return None
         sections = sections_of(to_text(self._body))[1]

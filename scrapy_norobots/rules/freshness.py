@@ -104,7 +104,11 @@ def stated_wait(status: int | None, headers: Mapping[str, str], received: float)
 def _stated_lifetime(snapshot: Snapshot) -> float | None:
     """Return the lifetime that a response states, minus its Age; None if it states none."""
     headers = snapshot.headers
-    control = _QUOTED.sub(_without_separators, headers.get("cache-control", ""))
+    # Nothing between quotes is a directive.
+    control = _QUOTED.sub(
+        lambda quoted: _SEPARATOR.sub("_", quoted[0]) if quoted[1] else quoted[0],
+        headers.get("cache-control", ""),
+    )
     max_age = _MAX_AGE.search(control)
     if _NO_CACHE.search(control):
         return 0.0
@@ -114,10 +118,6 @@ def _stated_lifetime(snapshot: Snapshot) -> float | None:
     if "expires" in headers:
         return _span(headers["expires"], headers, snapshot.time) - age
     return None
-
-
-def _without_separators(quoted: re.Match[str]) -> str:
-    return _SEPARATOR.sub("_", quoted[0]) if quoted[1] else quoted[0]
 
 
 def _span(date: str, headers: Mapping[str, str], received: float) -> float:

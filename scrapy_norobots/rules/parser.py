@@ -1,4 +1,4 @@
-"""Adapters between this package's parser and Scrapy's `RobotParser` interface, in both directions.
+"""The rules of a file, as read by parsers of this package or of the user: one reading of it, or several.
 
 `StrictRobotParser` and `Rfc9309RobotParser` also work with Scrapy's own middleware alone:
 ``ROBOTSTXT_PARSER = "scrapy_norobots.Rfc9309RobotParser"``.
@@ -7,17 +7,15 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from scrapy.robotstxt import RobotParser
+from scrapy.utils.misc import build_from_crawler
 
 from scrapy_norobots.rules.delay_values import CrawlDelay, largest
-from scrapy_norobots.scrapy_api.compat import build_parser
-from scrapy_norobots.scrapy_api.setting_error import SettingError
+from scrapy_norobots.scrapy_api.log import SettingError
 from scrapy_norobots.standard import Decision, Reason, RobotsTxt, Verdict
 from scrapy_norobots.standard.lines import to_text
 from scrapy_norobots.standard.names import to_name
@@ -33,6 +31,33 @@ if TYPE_CHECKING:
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Rules(Protocol):
+    """What a file allows, by one reading or several. Questions come from the event loop and from threads."""
+
+    @property
+    def size(self) -> int:
+        """Approximate memory use in bytes, including what has been cached."""
+
+    def is_ready(self, robot: str | bytes) -> bool:
+        """Return whether questions about `robot` are answered at once; if not, run `prepare` in a thread."""
+
+    def prepare(self, origin: Origin, robot: str | bytes) -> None:
+        """Do the work that the first question about `robot` needs."""
+
+    def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
+        """Return whether `robot` must not fetch `target`, a path with its query, at `origin`."""
+
+    def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
+        """Return whether `robot` may fetch `url`, and why. `source` is the URL of the file."""
+
+
+class Statements(Rules, Protocol):
+    """What one file says about the use of pages; it may forbid what the rules allow."""
+
+    def facts(self, url: str, robot: str | bytes) -> list[dict[str, Any]]:
+        """Return the statements that apply to `url` and `robot`, as plain data for JSON."""
 
 
 class StrictRobotParser(RobotParser):
@@ -116,7 +141,7 @@ class Reader:
     def read(self, body: bytes) -> Rules:
         """Read the body of a robots.txt. Exceptions of the user's parsers propagate."""
         readings: list[Rules] = [
-            ForeignRules(build_parser(each, self._crawler, _as_utf8(body)), body, each.__name__)
+            ForeignRules(build_from_crawler(each, self._crawler, _as_utf8(body)), body, each.__name__)
             for each in self._foreign
         ]
         if self._reading is not None:
@@ -140,7 +165,7 @@ class Reader:
             try:
                 # Check that the parser can import its library and answer a question.
                 robot = self._crawler.settings.get("ROBOTSTXT_USER_AGENT") or b"FooBot"
-                build_parser(parser, self._crawler, b"").allowed("http://town.example/", robot)
+                build_from_crawler(parser, self._crawler, b"").allowed("http://town.example/", robot)
             except Exception as exc:  # a user's parser may raise anything
                 value = self._crawler.settings.get(setting)
                 problem = f"{parser.__name__} cannot be used: {exc}"
@@ -170,7 +195,7 @@ def as_parser(rules: Rules) -> RobotParser:
     """Return rules as a `RobotParser` of Scrapy: one parser, which answers for all readings."""
     if isinstance(rules, RobotsTxt):
         return Rfc9309RobotParser(rules) if rules.reading == "rfc9309" else StrictRobotParser(rules)
-    return rules.parser if isinstance(rules, ForeignRules) else rules
+    return rules.parser if isinstance(rules, ForeignRules) else cast("AllRules", rules)
 
 
 def _readings_of(rules: Rules | None) -> Sequence[Rules]:
@@ -179,32 +204,25 @@ def _readings_of(rules: Rules | None) -> Sequence[Rules]:
     return () if rules is None else (rules,)
 
 
+def _parsers_of(rules: Rules | None) -> list[RobotsTxt | ForeignRules]:
+    return [each for each in _readings_of(rules) if isinstance(each, (RobotsTxt, ForeignRules))]
+
+
 def parser_names(rules: Rules | None) -> list[str]:
     """Return the class names of the parsers whose readings the rules are, the first one first."""
-    names: list[str] = []
-    for reading in _readings_of(rules):
-        if isinstance(reading, RobotsTxt):
-            names += [name or StrictRobotParser.__name__ for name in reading.parsers]
-        elif isinstance(reading, ForeignRules):
-            names.append(reading.name)
-    return names
+    return [name or StrictRobotParser.__name__ for each in _parsers_of(rules) for name in each.parsers]
 
 
 def verdicts(rules: Rules, origin: Origin, target: str, robot: str | bytes) -> list[bool]:
     """Return whether each of the readings forbids a target, in the order of `parser_names`."""
-    forbidden: list[bool] = []
-    for reading in _readings_of(rules):
-        if isinstance(reading, RobotsTxt):
-            forbidden += [not decision for decision in reading.decisions(f"{origin}{target}", robot)]
-        else:
-            forbidden.append(reading.forbids(origin, target, robot))
-    return forbidden
+    url = f"{origin}{target}"
+    return [not decision for each in _parsers_of(rules) for decision in each.decisions(url, robot)]
 
 
 def strict_reading(rules: Rules | None) -> RobotsTxt | None:
     """Return the file whose first reading is the strict one; None if the user replaced it."""
-    own = (reading for reading in _readings_of(rules) if isinstance(reading, RobotsTxt))
-    return next((reading for reading in own if reading.reading != "rfc9309"), None)
+    own = (each for each in _parsers_of(rules) if isinstance(each, RobotsTxt))
+    return next((each for each in own if each.reading != "rfc9309"), None)
 
 
 def is_only_strict(rules: Rules | None) -> bool:
@@ -218,8 +236,7 @@ def crawl_delay(rules: Rules | None, robot: str | bytes) -> float | None:
     Takes time unless `rules.is_ready(robot)`.
     """
     # The 1994 standard has no Crawl-delay.
-    foreign = (reading for reading in _readings_of(rules) if isinstance(reading, ForeignRules))
-    values = [reading.crawl_delay(robot) for reading in foreign]
+    values = [each.crawl_delay(robot) for each in _parsers_of(rules) if isinstance(each, ForeignRules)]
     if isinstance(rules, AllRules) and rules.delay is not None:
         values.append(rules.delay.value(robot))
     return largest(values)
@@ -250,23 +267,21 @@ class ForeignRules:
     def __init__(self, parser: RobotParser, body: bytes, name: str = "") -> None:
         """`name` is that of the class in the settings; its `from_crawler` may return another one."""
         self.parser = parser
-        self.name = name or type(parser).__name__
+        self.parsers = (name or type(parser).__name__,)
         # The memory use of a foreign parser is unknown; Protego takes about ten times the length of the body.
         self.size = 1000 + 10 * len(body)
 
     def is_ready(self, robot: str | bytes) -> bool:
-        """Return True: the parser has already read the file."""
-        return True
+        return True  # the parser has already read the file
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
-        """Do nothing."""
+        pass
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
-        """Return whether `robot` must not fetch `target` at `origin`; True too if the parser fails."""
         return not self._ask(f"{origin}{target}", robot)[0]
 
     def _ask(self, url: str, robot: str | bytes) -> tuple[bool, str]:
-        """Return whether the parser allows, and an error message if it failed."""
+        """Return whether the parser allows, and an error message if it failed, which forbids."""
         try:
             return bool(self.parser.allowed(url, _as_scrapy_gives(robot))), ""
         except Exception as exc:  # a user's parser may raise anything
@@ -281,11 +296,10 @@ class ForeignRules:
             return exc
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
-        """Return whether `robot` may fetch `url`, with the name of the parser."""
         origin, target = split(url)
         # The same question as in `forbids`: not all parsers ignore a fragment.
         allowed, problem = self._ask(url if origin is None else f"{origin}{target}", robot)
-        name = self.name
+        (name,) = self.parsers
         return Decision(
             verdict=Verdict.ALLOWED if allowed else Verdict.FORBIDDEN,
             url=url,
@@ -296,35 +310,9 @@ class ForeignRules:
             parser=name,
         )
 
-
-class Statements(ABC):
-    """What one file says about the use of pages; it may forbid what the rules allow.
-
-    Answers the same questions as rules, from the event loop and from threads. `size` is the approximate
-    memory use, in bytes.
-    """
-
-    size: int
-
-    @abstractmethod
-    def is_ready(self, robot: str | bytes) -> bool:
-        """Return whether questions about `robot` are fast."""
-
-    @abstractmethod
-    def prepare(self, origin: Origin, robot: str | bytes) -> None:
-        """Do what makes them fast."""
-
-    @abstractmethod
-    def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
-        """Return whether `robot` must not fetch `target` at `origin`."""
-
-    @abstractmethod
-    def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
-        """Return whether `robot` may fetch `url`, and the statement that decides."""
-
-    @abstractmethod
-    def facts(self, url: str, robot: str | bytes) -> list[dict[str, Any]]:
-        """Return the statements that apply to `url` and `robot`, as plain data for JSON."""
+    def decisions(self, url: str, robot: str | bytes) -> list[Decision]:
+        """Return the same, as `RobotsTxt` does for each of its readings."""
+        return [self.decide(url, robot)]
 
 
 class AllRules(RobotParser):
@@ -350,13 +338,10 @@ class AllRules(RobotParser):
         self.statements = statements
         self._prepared = delay if keeps_delay else None
         self._also_robots = also_robots
-        self._asked: Sequence[Rules | Statements] = (
-            readings if statements is None else [*readings, statements]
-        )
+        self._asked = readings if statements is None else [*readings, statements]
 
     @property
     def size(self) -> int:
-        """Approximate memory use in bytes, including what the readings have cached."""
         return sum(rules.size for rules in self._asked) + (self.delay.size if self.delay else 0)
 
     @classmethod
@@ -365,7 +350,6 @@ class AllRules(RobotParser):
         raise NotImplementedError("use the parsers that ROBOTSTXT_PARSER and NOROBOTS_ALSO_OBEY name")
 
     def is_ready(self, robot: str | bytes) -> bool:
-        """Return whether all readings answer questions about `robot` at once."""
         for name in (robot, *self._also_robots):
             for rules in self._asked:
                 if not rules.is_ready(name):
@@ -373,14 +357,12 @@ class AllRules(RobotParser):
         return self._prepared is None or self._prepared.is_ready(robot)
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
-        """Do the work that the first question about `robot` needs."""
         for name, rules in self._questions(robot):
             rules.prepare(origin, name)
         if self._prepared is not None:
             self._prepared.value(robot)
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
-        """Return whether one of the readings forbids `robot` to fetch `target` at `origin`."""
         # Loops instead of `_questions`, here and in `is_ready`: these are asked about every request.
         for name in (robot, *self._also_robots):
             for rules in self._asked:
@@ -389,14 +371,16 @@ class AllRules(RobotParser):
         return False
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
-        """Return whether `robot` may fetch `url`, and why."""
-        decisions = ((name, rules.decide(url, name, source)) for name, rules in self._questions(robot))
-        own = next(decisions)
-        # No more are made than are needed: each reads the record of a robot, which takes time.
-        name, decision = next((made for made in chain([own], decisions) if not made[1].allowed), own)
-        if name is robot:
-            return decision
-        return replace(decision, robot=own[1].robot, decided_for=decision.robot)
+        own: Decision | None = None
+        for name, rules in self._questions(robot):
+            decision = rules.decide(url, name, source)
+            own = own or decision
+            if not decision and name is not robot:
+                return replace(decision, robot=own.robot, decided_for=decision.robot)
+            if not decision:
+                return decision  # the others need not read the record of a robot, which takes time
+        assert own is not None  # there is a reading
+        return own
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         """Return whether all readings allow `user_agent`, a name or a whole header, to fetch `url`."""
@@ -406,11 +390,6 @@ class AllRules(RobotParser):
         """Return the largest `Crawl-delay` of the readings, in seconds; None if there is none."""
         return crawl_delay(self, user_agent)
 
-    def _questions(self, robot: str | bytes) -> Iterator[tuple[str | bytes, Rules | Statements]]:
+    def _questions(self, robot: str | bytes) -> Iterator[tuple[str | bytes, Rules]]:
         """Yield each robot that must be allowed, `robot` first, with each reading, and the statements."""
         return ((name, rules) for name in (robot, *self._also_robots) for rules in self._asked)
-
-
-# The rules of one origin. Each of these classes answers the same questions: `is_ready`, `prepare`, `forbids`
-# and `decide`. `size` is their approximate memory use, in bytes.
-Rules = RobotsTxt | ForeignRules | AllRules

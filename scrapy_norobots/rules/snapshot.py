@@ -53,12 +53,10 @@ class Snapshot:
         Only a response to such a download may be a 304 (RFC 9110, 15.4.5). A value with other characters than
         those of ASCII text is left out: download handlers send it as other bytes, or refuse it.
         """
-        if url != self.url:
-            return {}
-        found = {name: self.headers.get(header, "") for header, name in _CONDITIONS.items()}
-        return {
-            name: value for name, value in found.items() if value.isascii() and value.isprintable() and value
-        }
+        found = (
+            (name, self.headers.get(header, "")) for header, name in _CONDITIONS.items() if url == self.url
+        )
+        return {name: value for name, value in found if value and value.isascii() and value.isprintable()}
 
     @property
     def is_unknown_host(self) -> bool:

@@ -281,15 +281,6 @@ def downloader_middleware(crawler: Crawler, cls: type[_T]) -> _T | None:
     return next((one for one in downloader_middlewares(crawler) if isinstance(one, cls)), None)
 
 
-def build_parser(cls: Any, crawler: Crawler, body: bytes) -> RobotParser:
-    """Return the parser of a robots.txt, made as Scrapy makes one.
-
-    In newer versions (2.18), its class needs no `from_crawler`.
-    """
-    parser: RobotParser = cls.from_crawler(crawler, body) if hasattr(cls, "from_crawler") else cls(body)
-    return parser
-
-
 def dupefilter(crawler: Crawler) -> BaseDupeFilter | None:
     """Return the filter for duplicate requests of a running crawl, or None if there is none."""
     found = getattr(getattr(engine_slot(crawler), "scheduler", None), "df", None)

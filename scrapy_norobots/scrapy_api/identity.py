@@ -33,23 +33,19 @@ class Identity:
         """Return the name, or the whole User-Agent header, by which the rules for a request are chosen.
 
         A header is `bytes`, the value of the setting is `str`; other parsers get the same types from Scrapy.
+        The header is the first of: the request's own, that in `DEFAULT_REQUEST_HEADERS`, the spider's
+        `user_agent` attribute, the `USER_AGENT` setting; empty if the request will have none.
         """
-        return self._robot or self.user_agent(request)
+        if self._robot:
+            return self._robot
+        headers, default = request.headers, self.default_user_agent
+        # A header that is None keeps out the others. Most requests have none.
+        return (headers.get(_HEADER, default) if headers else default) or b""
 
     @property
     def default(self) -> str | bytes:
         """The same for requests without a User-Agent of their own."""
         return self._robot or self.default_user_agent
-
-    def user_agent(self, request: Request) -> bytes:
-        """Return the User-Agent that a request will be sent with; empty if it will have none.
-
-        This is the first of: the request's own header, the header in `DEFAULT_REQUEST_HEADERS`, the spider's
-        `user_agent` attribute, the `USER_AGENT` setting.
-        """
-        headers, default = request.headers, self.default_user_agent
-        # A header that is None keeps out the others. Most requests have none.
-        return (headers.get(_HEADER, default) if headers else default) or b""
 
     @property
     def default_user_agent(self) -> bytes:

@@ -1,9 +1,18 @@
-"""Log lines about a crawl: each names its spider, and a kind of line about sites is limited."""
+"""Log lines about a crawl: each names its spider, and a kind of line about sites is limited.
+
+`SettingError` is an invalid setting. Scrapy lets an exception of a component end the crawl, and logs it with
+its traceback: through the logger of asyncio, or through that of Twisted. The traceback of an invalid setting
+shows only how Scrapy starts. So the first error puts a filter on these loggers, which replaces what they say
+about such an error by its text.
+"""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING
+
+from twisted.logger import globalLogBeginner
+from twisted.python import log
 
 from scrapy_norobots.standard import Origin
 
@@ -29,7 +38,6 @@ class CrawlLog:
         self._logger = logger
 
     def __call__(self, level: int, message: str, *arguments: object) -> None:
-        """Write a line that names the spider to log filters."""
         self._logger.log(level, message, *arguments, extra={"spider": self._crawler.spider})
 
 
@@ -38,7 +46,6 @@ class Named(set[Origin]):
 
     @property
     def is_full(self) -> bool:
-        """Whether the log names no further ones."""
         return len(self) >= LOGGED_MAX
 
     def take(self, origin: Origin) -> bool:
@@ -47,3 +54,26 @@ class Named(set[Origin]):
         if is_new:
             self.add(origin)
         return is_new
+
+
+class SettingError(ValueError):
+    """A setting is invalid. The text has the setting, its value and what is accepted."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        for name in ("asyncio", "twisted"):
+            logging.getLogger(name).addFilter(_in_one_line)  # once: the same filter is not added again
+        # Until a program tells Twisted where to log, which Scrapy never does, Twisted prints an error itself,
+        # too. If Scrapy logs what Twisted says, the error is not lost without that.
+        observers = (getattr(observer, "__self__", None) for observer in log.theLogPublisher.observers)
+        if any(isinstance(observer, log.PythonLoggingObserver) for observer in observers):
+            globalLogBeginner.beginLoggingTo((), discardBuffer=True, redirectStandardIO=False)
+
+
+def _in_one_line(record: logging.LogRecord) -> bool:
+    error = record.exc_info[1] if record.exc_info else None
+    while error is not None and not isinstance(error, SettingError):
+        error = error.__cause__ or error.__context__  # until 2.13, Scrapy's clean-up may fail after it
+    if error is not None:
+        record.msg, record.args, record.exc_info = str(error), (), None
+    return True

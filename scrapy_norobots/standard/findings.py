@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Container, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -20,7 +20,6 @@ from scrapy_norobots.standard.hints import BAD_ESCAPE, hint_for, meant_field, me
 from scrapy_norobots.standard.lines import (
     BLANKS,
     DISALLOW,
-    USER_AGENT,
     encoding_of,
     is_html,
     numbered,
@@ -176,10 +175,14 @@ def find_all(
         found.append(("html-page", 1, ()))
     else:
         records = list(read_records(body, multivalue=multivalue))
-        paths = list(numbered(DISALLOW, text, 0))
+        rules = [
+            (number, part)
+            for number, value in numbered(DISALLOW, text, 0)
+            for part in (to_values(value) if multivalue else (value,))
+        ]
         found.extend(_of_line_breaks(text, lines))
-        found.extend(_of_lines(text, lines, paths, multivalue))
-        found.extend(_of_records(records, paths, lines))
+        found.extend(_of_lines(lines, records, rules))
+        found.extend(_of_records(lines, records, rules))
         found.extend(_of_names(records))
     found.sort(key=lambda item: item[1])
     return [
@@ -216,15 +219,15 @@ def _of_line_breaks(text: str, lines: list[str]) -> Iterator[_Found]:
 
 
 def _of_lines(
-    text: str, lines: list[str], paths: Sequence[tuple[int, str]], multivalue: bool
+    lines: list[str], records: Iterable[RawRecord], rules: Iterable[tuple[int, str]]
 ) -> Iterator[_Found]:
-    names = list(numbered(USER_AGENT, text, 0))
-    for fields, look in ((names, _of_name), (paths, _of_path)):
+    read: set[int] = set()
+    names = [name for record in records for name in record.names]
+    for fields, look in ((names, _of_name), (rules, _of_path)):
         for number, value in fields:
-            for part in to_values(value) if multivalue else (value,):
-                for kind, *values in look(part):
-                    yield kind, number, tuple(values)
-    read = {number for number, _ in (*names, *paths)}
+            read.add(number)
+            for kind, *values in look(value):
+                yield kind, number, tuple(values)
     for number, line in enumerate(lines):
         if number not in read:
             for kind, *values in _of_other_field(line):
@@ -293,20 +296,17 @@ def _of_odd_path(value: str, is_pattern: bool) -> Iterator[tuple[str, ...]]:
 
 
 def _of_records(
-    records: Iterable[RawRecord], paths: Sequence[tuple[int, str]], lines: list[str]
+    lines: list[str], records: Iterable[RawRecord], rules: Iterable[tuple[int, str]]
 ) -> Iterator[_Found]:
     default_line = last_line = 0
     first_lines: list[int] = []
-    path_lines = [number for number, _ in paths]
     rules_in_records: set[int] = set()
     for record in records:
         first_line = record.names[0][0]
         first_lines.append(first_line)
         if last_line and all(line.strip(BLANKS) for line in lines[last_line + 1 : first_line]):
             yield "no-blank-line", first_line, ()
-        ((line, below),) = record.texts  # the Disallow lines in it are the record's
-        end = bisect_right(path_lines, line + below.count("\n"))
-        rule_lines = path_lines[bisect_right(path_lines, line) : end]
+        rule_lines = [line for line, _ in record.rules]
         last_line = rule_lines[-1] if rule_lines else record.names[-1][0]
         if not rule_lines:
             yield "no-disallow", first_line, ()
@@ -316,10 +316,9 @@ def _of_records(
                 yield "second-default", number, (default_line,)
             elif name == DEFAULT_NAME:
                 default_line = first_line
-    for number in path_lines:
-        if number not in rules_in_records:
-            above = bisect_left(first_lines, number)
-            yield "stray-disallow", number, (first_lines[above - 1] if above else 0,)
+    for number in sorted({line for line, _ in rules} - rules_in_records):
+        above = bisect_left(first_lines, number)
+        yield "stray-disallow", number, (first_lines[above - 1] if above else 0,)
 
 
 def _of_names(records: Iterable[RawRecord]) -> Iterator[_Found]:

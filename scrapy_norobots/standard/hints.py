@@ -75,7 +75,6 @@ def _value(text: str) -> str:
 
 
 def _write(lines: str | Iterable[str]) -> str:
-    """Return a sentence that says which line, or lines, to write."""
     if isinstance(lines, str):
         return f"Write {quoted(lines)}." if lines else ""
     texts = list(map(quoted, lines))

@@ -65,9 +65,8 @@ class Store(Protocol):
     library. An entry that cannot be read is a miss, not an error.
     """
 
-    @property
-    def concurrent_calls(self) -> int:
-        """How many calls may run at once. None may have to wait for the others until it is cancelled."""
+    #: How many calls may run at once. None may have to wait for the others until it is cancelled.
+    concurrent_calls: int
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first; empty if there are none that can be read."""
@@ -108,18 +107,6 @@ class BrowsableStore(Store, Protocol):
         """Delete the entry of an origin, and return whether there was one. Locks are not deleted."""
 
 
-class Turns(Protocol):
-    """When each process of a fleet may send its next request to a site; see `RedisTurns`."""
-
-    async def take(
-        self, site: str, delay: float, tolerance: float, least: float, longest: float
-    ) -> float | None:
-        """Take the next turn of a site; return in how many seconds it begins, or None if it is not taken."""
-
-    async def close(self) -> None:
-        """Free all resources."""
-
-
 class HeldLock:
     """The lock of an origin inside ``async with``, where it is extended, if it was free.
 
@@ -138,7 +125,6 @@ class HeldLock:
         return self
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        """Save the snapshots of the origin, and release the lock."""
         self._stop_extending()
         await self._store.save(snapshots, until)
 

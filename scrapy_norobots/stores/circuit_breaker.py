@@ -28,7 +28,6 @@ logger = logging.getLogger(__name__)
 TIMEOUT = 5.0
 PAUSE = 5.0
 
-
 _T = TypeVar("_T")
 
 
@@ -38,6 +37,8 @@ class CircuitBreaker:
     `name` is the name of the store in the log; `on_failure` is called for each failure; `clock` returns
     seconds that never go back.
     """
+
+    concurrent_calls = sys.maxsize  # any number of them may wait here
 
     def __init__(
         self,
@@ -58,11 +59,6 @@ class CircuitBreaker:
         self._open_until = 0.0
         self._is_closed = False
 
-    @property
-    def concurrent_calls(self) -> int:
-        """Any number of calls may wait here."""
-        return sys.maxsize
-
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         return await self._try("load", lambda: self._store.load(origin), ())
 
@@ -70,14 +66,12 @@ class CircuitBreaker:
         return await self._try("lock", lambda: self._store.lock(origin, seconds), Locked(True, ()))
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        """Save the snapshots of one origin, if that is possible, and release its lock."""
         await self._try("save", lambda: self._store.save(snapshots, until), None)
 
     async def unlock(self, origin: Origin) -> None:
         await self._try("unlock", lambda: self._store.unlock(origin), None)
 
     async def close(self) -> None:
-        """Close the store. A failure is only logged."""
         self._is_closed = True
         try:
             await compat.within(TIMEOUT, self._store.close())
@@ -87,28 +81,26 @@ class CircuitBreaker:
     async def _try(self, method: str, call: Callable[[], Coroutine[Any, Any, _T]], fallback: _T) -> _T:
         if self._is_open():
             return fallback
-        slots: list[object] = []
-        try:
-            # A slot may come just when the call is cancelled, so that the wait for it raises an exception.
-            await compat.waiting_for(self._slots.acquire().addCallback(slots.append))
-            if self._is_open():  # another call failed meanwhile
-                return fallback
-            if not self._failing:
-                return await compat.within(TIMEOUT, call())
-            # This call tests the store; the others do not wait for its result.
+        return await compat.waiting_for(
+            self._slots.run(lambda: compat.spawn(self._call(method, call, fallback)))
+        )
+
+    async def _call(self, method: str, call: Callable[[], Coroutine[Any, Any, _T]], fallback: _T) -> _T:
+        if self._is_open():  # another call failed while this one was waiting
+            return fallback
+        is_test = bool(self._failing)
+        if is_test:  # the others do not wait for its result
             self._open_until = self._clock() + TIMEOUT + PAUSE
+        try:
             result = await compat.within(TIMEOUT, call())
-            self._succeeded(method)
         except CancelledError:  # of Twisted: the caller no longer needs the result
             raise
         except Exception as exc:  # each library has its own errors
             self._failed(method, exc)
             return fallback
-        else:
-            return result
-        finally:
-            if slots:
-                self._slots.release()
+        if is_test:
+            self._succeeded(method)
+        return result
 
     def _is_open(self) -> bool:
         return self._is_closed or self._clock() < self._open_until

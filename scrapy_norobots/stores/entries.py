@@ -13,7 +13,6 @@ import json
 import zlib
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
@@ -96,29 +95,6 @@ def _decompress(compressed: bytes, most: int) -> bytes:
     return content
 
 
-def _snapshots(content: bytes, origin: Origin) -> list[Snapshot]:
-    """Return the snapshots in the content of an entry; raises one of several exceptions if it is invalid."""
-    line, _, bodies = content.partition(b"\n")
-    head = json.loads(line)
-    if head["origin"] != list(origin):
-        return []
-    found = []
-    for facts in head["snapshots"]:
-        size = facts.pop("size")
-        found.append(_snapshot(origin, facts, bodies[:size]))
-        bodies = bodies[size:]
-    return found
-
-
-def origin_of(key: str) -> Origin | None:
-    """Return the origin whose text is `key`; None if there is none, because another program wrote the key."""
-    try:
-        origin = Origin.of(f"{key}/")
-    except ValueError:
-        return None
-    return origin if str(origin) == key else None
-
-
 # The JSON types of the facts of a snapshot.
 _TYPES: dict[str, tuple[type, ...]] = {
     "url": (str,),
@@ -130,14 +106,32 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def _snapshot(origin: Origin, facts: dict[str, Any], body: bytes) -> Snapshot:
-    """Return the snapshot for decoded facts; raises `TypeError`, `KeyError` or `ValueError` if invalid."""
-    are_typed = all(type(facts[name]) in kinds for name, kinds in _TYPES.items())
-    if not are_typed or not all(isinstance(text, str) for text in facts["headers"].values()):
-        raise TypeError("a fact has the wrong type")
-    if facts["failures"] < 0 or Origin.of(facts["url"]) is None:
-        raise ValueError("the URL is not http or https, or there are fewer than no failures")
-    return Snapshot(origin=origin, body=body, **facts)
+def _snapshots(content: bytes, origin: Origin) -> list[Snapshot]:
+    """Return the snapshots in the content of an entry; raises one of several exceptions if it is invalid."""
+    line, _, bodies = content.partition(b"\n")
+    head = json.loads(line)
+    if head["origin"] != list(origin):
+        return []
+    found = []
+    for facts in head["snapshots"]:
+        size = facts.pop("size")
+        are_typed = all(type(facts[name]) in kinds for name, kinds in _TYPES.items())
+        if not are_typed or not all(isinstance(text, str) for text in facts["headers"].values()):
+            raise TypeError("a fact has the wrong type")
+        if facts["failures"] < 0 or Origin.of(facts["url"]) is None:
+            raise ValueError("the URL is not http or https, or there are fewer than no failures")
+        found.append(Snapshot(origin=origin, body=bodies[:size], **facts))
+        bodies = bodies[size:]
+    return found
+
+
+def origin_of(key: str) -> Origin | None:
+    """Return the origin whose text is `key`; None if there is none, because another program wrote the key."""
+    try:
+        origin = Origin.of(f"{key}/")
+    except ValueError:
+        return None
+    return origin if str(origin) == key else None
 
 
 def _digest(content: bytes) -> bytes:

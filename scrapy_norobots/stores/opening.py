@@ -5,7 +5,12 @@ The module of a store is imported when that store is used, because its library m
 
 from __future__ import annotations
 
-from scrapy_norobots.stores import LARGEST_FILE, REDIS_SCHEMES, BrowsableStore, Turns
+from typing import TYPE_CHECKING
+
+from scrapy_norobots.stores import LARGEST_FILE, REDIS_SCHEMES, BrowsableStore
+
+if TYPE_CHECKING:
+    from scrapy_norobots.stores.redis import RedisTurns
 
 URLS = "sqlite:///path, redis://host:port/db, redis+sentinel://… or redis+cluster://…"
 FORMS = f"memory, {URLS}"
@@ -48,7 +53,7 @@ def open_store(
     raise ValueError(f"unsupported store URL; expected {URLS if must_exist else FORMS}")
 
 
-def open_turns(value: str) -> Turns:
+def open_turns(value: str) -> RedisTurns:
     """Return the turns of the processes that share a store, for a value of `NOROBOTS_STORE`.
 
     Nothing is connected yet. Raises `ValueError` if the store is not in Redis, and `ImportError` as
@@ -59,7 +64,7 @@ def open_turns(value: str) -> Turns:
             "is not a Redis store; expected redis://host:port/db, redis+sentinel://… or the like"
         )
     try:
-        from scrapy_norobots.stores.redis_turns import RedisTurns  # noqa: PLC0415  # an optional dependency
+        from scrapy_norobots.stores.redis import RedisTurns  # noqa: PLC0415  # an optional dependency
     except ImportError as exc:
         raise ImportError(_MISSING_EXTRA.format(exc)) from exc
     return RedisTurns(value)

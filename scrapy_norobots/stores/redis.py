@@ -1,27 +1,57 @@
-"""`RedisStore`: snapshots in Redis, shared by any number of machines: one server, Sentinel, or a cluster.
+"""`RedisStore` and `RedisTurns`: what machines share in Redis, which is one server, Sentinel, or a cluster.
 
-An entry expires when it can no longer be used; Redis's own setting ``maxmemory`` limits the total size. Locks
-expire too, and only the holder can release one.
+A store has snapshots. An entry expires when it can no longer be used; Redis's own setting ``maxmemory``
+limits the total size. Locks expire too, and only the holder can release one. The turns are when any process
+of a fleet may send its next request to a site. `open_client` has the forms of URLs.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
-from redis.asyncio import RedisCluster
+from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
+from redis.asyncio.cluster import ClusterNode
+from redis.asyncio.connection import SSLConnection, parse_url
+from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError, RedisClusterException  # noqa: A004  # not the built-in one
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.robotstxt import SMALL_BODY
 from scrapy_norobots.stores import LARGEST_FILE, Locked, entries
-from scrapy_norobots.stores.redis_urls import close_client, connections_of, find_servers, open_client
+from scrapy_norobots.stores.circuit_breaker import TIMEOUT
+
+_PORT, _SENTINEL_PORT = 6379, 26379
+
+# No part of the URL is shown: with special characters in a password, any may be a part of it.
+_INVALID = (
+    "invalid Redis URL: hosts must have names, the port must be a number, and special characters in the "
+    "password must be escaped as %XX"
+)
+# An option whose value may contain an "@".
+_PASSWORD_OPTION = re.compile(r"(?:^|(?<=&))(?:sentinel_)?(?:username|password)=[^&]*")
+
+# A Sentinel that does not answer must leave time to ask the next one.
+_SENTINEL_TIMEOUT = TIMEOUT / 5
+
+# Of one process to one server: if the server is 0.2 s away, each connection makes five calls a second.
+CONNECTIONS = 100
+# The pools of several servers raise an exception when they have no connection left, instead of waiting.
+_CONNECTIONS_MAX = 1_000
+
+_TIMEOUTS: dict[str, Any] = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT}
 
 _SNAPSHOTS = "norobots:snapshots:"
 _LOCK = "norobots:lock:"
+_TURN = "norobots:turn:"
 
 # Scripts, because each of them is one round trip. The keys are those of the lock and of the entry; the values
 # begin with the owner of the lock. MGET returns nothing for a value of another type.
@@ -40,10 +70,36 @@ end
 """
 _SAVE_SCRIPT = "redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])" + _UNLOCK_SCRIPT
 
+# Takes the next turn of KEYS[1], by the clock of Redis, in milliseconds. ARGV: the owner, the delay, by how
+# much the owner may be late, the least wait, and the limit. Returns the wait, or -1 if no turn was taken. The
+# value is the earliest next turn of the owner, that of others, which counts from when the owner may be late,
+# and the owner.
+_TAKE_SCRIPT = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local start = now + tonumber(ARGV[4])
+local found = redis.call('MGET', KEYS[1])[1]
+if found then
+    local own, any, owner = string.match(found, '^(%d+) (%d+) (%w+)$')
+    if own and tonumber(any) <= now + tonumber(ARGV[5]) then
+        start = math.max(start, tonumber(owner == ARGV[1] and own or any))
+    end
+end
+local own = start + tonumber(ARGV[2])
+local any = own + tonumber(ARGV[3])
+if any > now + tonumber(ARGV[5]) then
+    return -1
+end
+local value = string.format('%.0f %.0f %s', own, any, ARGV[1])
+redis.call('SET', KEYS[1], value, 'PX', string.format('%.0f', any - now))
+return start - now
+"""
+
 # Larger entries are decompressed in a thread, in bytes.
 _SMALL_ENTRY = 4096
 
-# How many keys a step of SCAN looks at, including those of other programs; its entries are read at once.
+# How many keys a step of SCAN looks at, including those of other programs, and how many entries are read at
+# once.
 _PAGE = 100
 
 
@@ -55,15 +111,10 @@ class RedisStore:
 
     def __init__(self, url: str, maxsize: int = LARGEST_FILE) -> None:
         self._redis = open_client(url)
-        self._connections = connections_of(url)
+        self.concurrent_calls = connections_of(url)  # as many as there are connections
         self._is_cluster = isinstance(self._redis, RedisCluster)
         self._maxsize = maxsize
         self._owner = uuid4().hex.encode()
-
-    @property
-    def concurrent_calls(self) -> int:
-        """How many calls may run at once: as many as there are connections."""
-        return self._connections
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         # Another program may have stored a value that is not a string: GET would raise an error.
@@ -87,8 +138,12 @@ class RedisStore:
 
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots. The order is that of SCAN, so they are not sorted."""
-        async for page in self._pages():
-            for key, entry in page:
+        await find_servers(self._redis)
+        # In a cluster, MGET is for keys of one slot.
+        get: Any = self._redis.mget_nonatomic if isinstance(self._redis, RedisCluster) else self._redis.mget
+        keys: Any = self._redis.scan_iter(match=f"{_SNAPSHOTS}*", count=_PAGE)
+        async for page in _pages(keys):
+            for key, entry in zip(page, await get(page), strict=True):
                 name = key.decode("utf-8", "replace").removeprefix(_SNAPSHOTS)
                 origin = entries.origin_of(name[1:-1] if self._is_cluster else name)
                 if origin is not None and isinstance(entry, bytes):  # else it has expired
@@ -111,25 +166,6 @@ class RedisStore:
         name = f"{{{origin}}}" if self._is_cluster else str(origin)
         return f"{_LOCK}{name}", f"{_SNAPSHOTS}{name}"
 
-    async def _pages(self) -> AsyncIterator[Iterable[tuple[Any, Any]]]:
-        """Yield the keys of entries with their values; each SCAN reads from one server."""
-        if not isinstance(self._redis, RedisCluster):
-            cursor = None
-            while cursor != 0:
-                cursor, keys = await self._redis.scan(cursor or 0, match=f"{_SNAPSHOTS}*", count=_PAGE)
-                yield zip(keys, await self._redis.mget(keys) if keys else (), strict=True)
-            return
-        await find_servers(self._redis)
-        for node in self._redis.get_primaries():
-            cursor = None
-            while cursor != 0:
-                answer: Any = await self._redis.scan(
-                    cursor or 0, match=f"{_SNAPSHOTS}*", count=_PAGE, target_nodes=node
-                )
-                cursors, keys = answer
-                [cursor] = cursors.values()
-                yield zip(keys, await self._redis.mget_nonatomic(keys) if keys else (), strict=True)
-
     async def _decode(self, entry: object, origin: Origin) -> tuple[Snapshot, ...]:
         if not isinstance(entry, bytes):
             return ()
@@ -138,7 +174,173 @@ class RedisStore:
         return await asyncio.to_thread(entries.decode, entry, origin, self._maxsize)
 
 
+async def _pages(keys: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
+    page: list[bytes] = []
+    async for key in keys:
+        page.append(key)
+        if len(page) == _PAGE:
+            yield page
+            page = []
+    if page:
+        yield page
+
+
 async def _encode(snapshots: Sequence[Snapshot]) -> bytes:
     if sum(len(snapshot.body) for snapshot in snapshots) <= SMALL_BODY:
         return entries.encode(snapshots)
     return await asyncio.to_thread(entries.encode, snapshots)
+
+
+class RedisTurns:
+    """The turns of one process, in the Redis database or cluster at `url`.
+
+    For each site, Redis keeps the turn that was taken last. It expires after one delay, so a process that is
+    killed delays the others by one delay at most. A turn beyond a limit is not taken, and one that is found
+    there (a clock was wrong, or another program has written it) is ignored.
+
+    Raises `ValueError` if the URL is invalid. All methods may raise any exception of redis-py.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._redis = open_client(url)
+        self._connections = asyncio.Semaphore(connections_of(url))
+        self._owner = uuid4().hex
+
+    async def take(
+        self, site: str, delay: float, tolerance: float, least: float, longest: float
+    ) -> float | None:
+        """Take the next turn of a site; return in how many seconds it begins, at least `least`.
+
+        If turns are taken for the next `longest` seconds, take none, and return None.
+
+        The request must be sent at most `tolerance` seconds after that. The turn of another process begins
+        `delay` seconds after the last moment, and the next one of this process `delay` seconds after the
+        beginning.
+        """
+        await find_servers(self._redis)
+        values = (round(1000 * seconds) for seconds in (delay, tolerance, least, longest))
+        async with self._connections:
+            milliseconds = await self._redis.eval(_TAKE_SCRIPT, 1, f"{_TURN}{site}", self._owner, *values)
+        return None if milliseconds < 0 else float(milliseconds) / 1000
+
+    async def close(self) -> None:
+        await close_client(self._redis)
+
+
+def open_client(url: str) -> Redis | RedisCluster:
+    """Return the client of redis-py for a URL of one server, of Sentinels, or of a cluster.
+
+    The forms are those of ``redis.Redis.from_url``, and those that other libraries use for several servers:
+    ``redis+sentinel://host:port,host:port/service/db`` and ``redis+cluster://host:port,host:port``; with
+    ``rediss`` instead of ``redis``, the connections use TLS. Nothing is connected yet. Raises `ValueError`,
+    whose message has no password, if the URL is invalid.
+    """
+    scheme, _, kind = url.partition("://")[0].partition("+")
+    try:
+        parts = urlsplit(url)
+        user, at, hosts = parts.netloc.rpartition("@")
+        one = f"{scheme}://{user}{at}localhost?{parts.query}" if kind else url
+        options: dict[str, Any] = dict(parse_url(one))
+        addresses = _addresses(hosts, _SENTINEL_PORT if kind == "sentinel" else _PORT) if kind else []
+    except ValueError:
+        raise ValueError(_INVALID) from None
+    if "@" in _PASSWORD_OPTION.sub("", parts.query) + parts.fragment:  # the end of a password
+        raise ValueError(_INVALID)
+    if options.get("decode_responses"):
+        raise ValueError("decode_responses is not supported: entries are bytes")
+    database = parts.path.strip("/")
+    try:
+        if kind == "cluster":
+            if database not in ("", "0"):
+                raise ValueError("a Redis Cluster has only the database 0")
+            return _cluster(addresses, _of_several(options))
+        if kind == "sentinel":
+            service, _, database = database.partition("/")
+            if not service:
+                raise ValueError("the service is missing; expected redis+sentinel://host:port/service/db")
+            return _master(addresses, service, _database(database), _of_several(options))
+    except (TypeError, RedisClusterException) as exc:
+        raise ValueError(f"invalid option in the Redis URL: {exc}") from None
+    if scheme != "unix":
+        _database(database)
+    return Redis(connection_pool=_pool(url))
+
+
+def connections_of(url: str) -> int:
+    """Return how many calls of a client for a valid URL may run at once, each on a connection."""
+    limit = parse_qs(urlsplit(url).query).get("max_connections", [CONNECTIONS])[0]
+    return min(max(int(limit), 1), CONNECTIONS)
+
+
+async def find_servers(client: Redis | RedisCluster) -> None:
+    """Find the servers of a cluster, once. Else redis-py would send the first calls to any of them."""
+    if isinstance(client, RedisCluster):
+        await client.initialize()
+
+
+async def close_client(client: Redis | RedisCluster) -> None:
+    """Close all connections of a client, also those to Sentinels."""
+    await client.aclose()
+    if isinstance(client, RedisCluster):
+        return
+    pool = client.connection_pool
+    await pool.disconnect()
+    if isinstance(pool, SentinelConnectionPool):
+        for sentinel in pool.sentinel_manager.sentinels:
+            await sentinel.aclose()
+
+
+def _of_several(options: dict[str, Any]) -> dict[str, Any]:
+    is_tls = options.get("connection_class") is SSLConnection
+    others = {name: value for name, value in options.items() if name not in ("host", "connection_class")}
+    return {**_TIMEOUTS, "max_connections": _CONNECTIONS_MAX, "ssl": is_tls, **others}
+
+
+def _cluster(addresses: list[tuple[str, int]], options: dict[str, Any]) -> RedisCluster:
+    nodes = [ClusterNode(host, port) for host, port in addresses]
+    return RedisCluster(startup_nodes=nodes, **options)
+
+
+def _master(addresses: list[tuple[str, int]], service: str, database: int, options: dict[str, Any]) -> Redis:
+    """Return a client for the master of a service. Options of the Sentinels begin with ``sentinel_``."""
+    own = {name: value for name, value in options.items() if not name.startswith("sentinel_")}
+    of_sentinels = {
+        **dict.fromkeys(("socket_timeout", "socket_connect_timeout"), _SENTINEL_TIMEOUT),
+        "max_connections": _CONNECTIONS_MAX,
+        "retry": Retry(NoBackoff(), 0),  # the next Sentinel is asked at once
+        **{name: value for name, value in options.items() if name.startswith("ssl")},
+        **{name[9:]: value for name, value in options.items() if name.startswith("sentinel_")},
+    }
+    sentinel = Sentinel(addresses, sentinel_kwargs=of_sentinels)  # type: ignore[no-untyped-call]
+    # After a failover, all open connections are dead, or lead to a server that is read-only.
+    client: Redis = sentinel.master_for(service, db=database, retry_on_error=[ConnectionError], **own)
+    return client
+
+
+def _pool(url: str) -> BlockingConnectionPool:
+    return BlockingConnectionPool.from_url(
+        url,
+        # One for each call, so that none waits for a connection: the pool does not serve calls in order,
+        # and one that waits for too long fails.
+        max_connections=CONNECTIONS,
+        timeout=TIMEOUT,
+        # After a restart of the server all open connections are dead, although the server works.
+        retry_on_error=[ConnectionError],  # once
+        **_TIMEOUTS,
+    )
+
+
+def _database(text: str) -> int:
+    if text and not (text.isascii() and text.isdigit()):
+        raise ValueError("the Redis database must be a number")
+    return int(text or 0)
+
+
+def _addresses(hosts: str, default_port: int) -> list[tuple[str, int]]:
+    found = []
+    for one in hosts.split(","):
+        parts = urlsplit(f"//{one}")
+        if not parts.hostname:
+            raise ValueError
+        found.append((parts.hostname, parts.port or default_port))
+    return found

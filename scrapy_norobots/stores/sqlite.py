@@ -81,6 +81,8 @@ class SqliteStore:
     a store that can be read. Nothing is created, renamed or repaired.
     """
 
+    concurrent_calls = 32  # may wait for the thread
+
     def __init__(
         self, path: str, max_bytes: int, maxsize: int = LARGEST_FILE, *, must_exist: bool = False
     ) -> None:
@@ -92,11 +94,6 @@ class SqliteStore:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="norobots-sqlite")
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
-
-    @property
-    def concurrent_calls(self) -> int:
-        """How many calls may wait for the thread."""
-        return 32
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         return await self._run(lambda db: self._load(db, origin))
@@ -222,9 +219,8 @@ class SqliteStore:
             if file.st_size == 1:  # SQLite takes such a file for an empty one
                 raise NotAStoreError(f"{self._path} is not a SQLite database")
             self._inode = file.st_ino
-            name, is_uri = (self._read_only(), True) if self._is_read_only() else (self._path, False)
             db = sqlite3.connect(
-                name, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, uri=is_uri
+                self._uri(), timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, uri=True
             )
             try:
                 self._prepare(db)
@@ -233,15 +229,14 @@ class SqliteStore:
                 raise
             return db
 
-    def _is_read_only(self) -> bool:
-        """Return whether the store must exist, and this process must not write to it."""
+    def _uri(self) -> str:
+        """Return the URI of the file, which must exist by now."""
         places = self._path, self._path.parent  # SQLite makes more files beside the database
-        return self._must_exist and not all(os.access(place, os.W_OK) for place in places)
-
-    def _read_only(self) -> str:
-        """Return the URI of a file that is only read. Without a WAL, nobody is writing to it."""
+        if not self._must_exist or all(os.access(place, os.W_OK) for place in places):
+            return f"{self._path.as_uri()}?mode=rw"
+        # Without a WAL, nobody is writing to it.
         has_wal = Path(f"{self._path}-wal").exists()
-        return f"{self._path.absolute().as_uri()}?mode=ro{'' if has_wal else '&immutable=1'}"
+        return f"{self._path.as_uri()}?mode=ro{'' if has_wal else '&immutable=1'}"
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         if self._must_exist:
@@ -263,12 +258,11 @@ class SqliteStore:
     def _check(self, db: sqlite3.Connection) -> None:
         [application_id] = db.execute("PRAGMA application_id").fetchone()
         [version] = db.execute("PRAGMA user_version").fetchone()
-        if application_id != _APPLICATION_ID:
-            schema = _schema_of(db)
-            if schema and not _own_schema() <= schema:
-                raise NotAStoreError(f"{self._path} is the database of another program")
-            if self._must_exist and not schema:
-                raise NotAStoreError(f"{self._path} is not a store: it is empty")
+        schema = _schema_of(db)
+        if application_id != _APPLICATION_ID and schema and not _own_schema() <= schema:
+            raise NotAStoreError(f"{self._path} is the database of another program")
+        if self._must_exist and not schema:
+            raise NotAStoreError(f"{self._path} is not a store: it is empty")
         if version > _VERSION:
             raise UnusableFileError(f"was written by a newer version (format {version}, not {_VERSION})")
 

@@ -9,7 +9,6 @@ from tests.helpers.sites import Site
 from tests.unit.test_addon import BUILTIN, OURS
 
 OUR_OWN = "tests.helpers.components.derived.OurOwn"
-SCRAPYS_OWN = "tests.helpers.components.derived.ScrapysOwn"
 
 ENABLED = {
     "add-on": ADDON,

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.running.crawling import ADDON, Crawl, crawl, run_crawl
+from tests.helpers.running.crawling import ADDON, Crawl, crawl
 from tests.helpers.running.processes import ROOT
 from tests.helpers.sites import Answer, Site
 
 META = {**ADDON, "NOROBOTS_META": True}
-TAG = "<meta name=robots content=noindex>"
 
 
 # --- where a tag is found
@@ -207,41 +206,6 @@ def test_the_output_of_errbacks_passes(mode: str) -> None:
         handled = follow(site, settings={**SETTINGS, "HTTPERROR_ALLOWED_CODES": [404]}, mode=mode)
     assert seen.notes["items"] == ["/", "failure of /gone"]
     assert handled.notes["items"] == ["/"]
-
-
-def test_pages_with_any_bytes_are_crawled(mode: str) -> None:
-    bodies = (b"", b"\xff\xfe<\0m", bytes(range(256)) * 9, TAG.encode()[:-1] + b"\xff" * 99)
-    kinds = ("text/html; charset=utf-16", "text/html; charset=hex", "text/plain", "application/pdf")
-    answers = {
-        f"/{body}/{kind}": Answer(bodies[body], headers={"Content-Type": kinds[kind]})
-        for body in range(len(bodies))
-        for kind in range(len(kinds))
-    }
-    # Scrapy's middleware for <meta http-equiv="refresh"> raises an exception for invalid charsets.
-    settings = {**SETTINGS, "METAREFRESH_ENABLED": False}
-    with Site(answers=answers) as site:
-        requests = [f"{site.url}{path}" for path in answers]
-        seen = crawl(*requests, settings=settings, spider="tests.helpers.spiders.items.Collecting", mode=mode)
-    assert sorted(seen.notes["items"]) == sorted(answers)
-
-
-def test_a_tag_below_many_open_elements_is_obeyed(mode: str) -> None:
-    deep = Answer(
-        f"<body><a href=/deep/next>x</a>{'<font>' * 5_000}{tagged('none')}",
-        headers={"Content-Type": "text/html"},
-    )
-    with Site(answers={"/deep": deep}) as site:
-        seen = follow(site, "/deep", mode=mode)
-    assert site.pages() == ["/deep"]
-    assert seen.notes["items"] == []
-    assert seen.stats["norobots/meta/nofollow"] == seen.stats["norobots/meta/noindex"] == 1
-
-
-def test_an_invalid_switch_stops_the_start() -> None:
-    with town() as site:
-        done = run_crawl(f"{site.url}/", settings={**ADDON, "NOROBOTS_META": "perhaps"})
-    assert "NOROBOTS_META = 'perhaps': must be True, False, " in done.stderr
-    assert site.targets() == []
 
 
 def test_a_dry_run_logs_and_drops_nothing() -> None:

@@ -167,15 +167,6 @@ def test_a_request_is_dropped_if_a_statement_says_no_to_a_purpose(mode: str) -> 
     assert lines(seen.notes["/"]) == [1, 4]  # they are read, too
 
 
-@pytest.mark.parametrize(
-    ("purposes", "pages"),
-    [("search", ["/", "/diary", "/open"]), ("ai-train", []), ("ai-input,search", ["/", "/open"])],
-)
-def test_each_purpose(purposes: str, pages: list[str]) -> None:
-    _, _, site = crawled(NOROBOTS_PURPOSES=purposes)
-    assert site.pages() == pages
-
-
 def test_purposes_work_with_several_readings_and_other_robots() -> None:
     rules = "User-agent: *\nDisallow:\n\nUser-agent: Potto\nContent-Signal: ai-train=no\nAllow: /\n"
     settings: dict[str, Any] = {"NOROBOTS_PURPOSES": ["ai-train"], "NOROBOTS_ALSO_OBEY": "rfc9309"}

@@ -163,24 +163,6 @@ def test_a_read_only_store_recovers_when_it_can_be_written(
     assert circuit.failures == 5
 
 
-def test_a_store_is_in_use_again_when_each_method_works(
-    circuit: Circuit, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def work() -> None:
-        circuit.store.mood = fail
-        await circuit.breaker.save((FOUND,), 0)
-        circuit.now += PAUSE
-        assert await circuit.breaker.load(ORIGIN) == ()
-        circuit.now += PAUSE
-        circuit.store.mood = None
-        assert await circuit.breaker.load(ORIGIN) == (FOUND,)
-        assert len(caplog.records) == 1
-        await circuit.breaker.save((FOUND,), 0)
-        assert len(caplog.records) == 2
-
-    asyncio.run(work())
-
-
 def test_an_unlock_that_failed_does_not_keep_a_store_from_use(
     circuit: Circuit, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -244,30 +226,6 @@ def test_a_queued_call_that_is_cancelled_when_it_is_its_turn_keeps_no_slot(
     asyncio.run(work())
 
 
-def test_a_queued_call_that_is_cancelled_gives_no_slot_back(circuit: Circuit) -> None:
-    """Else more calls would run at once than the store allows."""
-    if not can_wait_for_deferreds():
-        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
-
-    async def work() -> None:
-        circuit.breaker._slots = DeferredSemaphore(1)
-        gate = asyncio.Event()
-        circuit.store.mood = gate.wait
-        running, queued = (asyncio.ensure_future(circuit.breaker.load(ORIGIN)) for _ in range(2))
-        await asyncio.sleep(0)
-        queued.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await queued
-        later = asyncio.ensure_future(circuit.breaker.load(ORIGIN))
-        await asyncio.sleep(0)
-        assert circuit.store.calls == 1
-        gate.set()
-        for found in await asyncio.gather(running, later):
-            assert found == (FOUND,)
-
-    asyncio.run(work())
-
-
 def test_queued_calls_do_not_reach_a_store_that_fails_meanwhile(
     circuit: Circuit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,19 +278,6 @@ def can_wait_for_deferreds() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-def test_closing_a_store_may_take_a_while(circuit: Circuit) -> None:
-    has_ended = False
-
-    async def slowly() -> None:
-        nonlocal has_ended
-        await asyncio.sleep(0.05)
-        has_ended = True
-
-    circuit.store.mood = slowly
-    asyncio.run(circuit.breaker.close())
-    assert has_ended
 
 
 def test_a_closed_store_is_not_called(circuit: Circuit) -> None:

@@ -105,27 +105,6 @@ def test_values_are_remembered_for_a_limited_number_of_robots() -> None:
     assert len(delay._values) <= 64
 
 
-class Forgetful(dict[Any, Any]):
-    """Loses its entries after each look and each change, as if another thread had cleared it."""
-
-    def __contains__(self, key: object) -> bool:
-        found = super().__contains__(key)
-        self.clear()
-        return found
-
-    def __setitem__(self, key: Any, value: object) -> None:
-        super().__setitem__(key, value)
-        self.clear()
-
-
-def test_a_value_that_another_thread_forgets_is_still_returned() -> None:
-    delay = CrawlDelay(FILE.encode())
-    assert delay.value("FooBot") == 2.5
-    delay._values = Forgetful(delay._values)
-    assert delay.value("FooBot") == 2.5  # it was remembered when it was looked up
-    assert delay.value("QuxBot") == 10.0  # it was not
-
-
 PIECES = st.sampled_from(
     [
         *(b"User-agent: *\n", b"User-agent:FooBot", b"Crawl-delay: ", b"crawl delay", b"\n", b"\r", b"\n\n"),

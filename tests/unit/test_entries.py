@@ -171,13 +171,6 @@ def test_any_snapshots_survive_a_round_trip(snapshots: list[Snapshot]) -> None:
     assert decode(entries.encode(snapshots)) == tuple(snapshots)
 
 
-def test_an_entry_keeps_retry_after() -> None:
-    snapshot = Snapshot(
-        ORIGIN, ORIGIN.robots_url, 1.0, status=429, headers={"retry-after": "120"}, failures=1
-    )
-    assert decode(entries.encode((snapshot,))) == (snapshot,)
-
-
 @pytest.mark.parametrize(
     "damaged",
     [

@@ -85,29 +85,11 @@ def test_lifetime(headers: dict[str, str], lifetime: float) -> None:
     assert TIMES.lifetime(snapshot) == lifetime
 
 
-def test_a_ttl_below_the_default_minimum_applies() -> None:
-    times = Freshness(ttl_min=600, ttl=10, error_ttl=60, stale_ttl=0)
-    assert times.lifetime(Snapshot(ORIGIN, ORIGIN.robots_url, CAME, status=200)) == 10
-
-
-@pytest.mark.parametrize(("later", "may"), [(0, True), (100, True), (101, False), (-1000, True)])
-def test_may_stay(later: float, may: bool) -> None:
-    times = Freshness(ttl_min=0, ttl=10, error_ttl=60, stale_ttl=100)
-    snapshot = Snapshot(ORIGIN, ORIGIN.robots_url, CAME, status=200)
-    assert times.may_stay(snapshot, CAME + later) is may
-
-
 def test_a_snapshot_is_kept_while_it_can_be_used() -> None:
     snapshot = Snapshot(ORIGIN, ORIGIN.robots_url, CAME, status=200)
     assert TIMES.kept_until(600, snapshot) == CAME + 600 + TIMES.stale_ttl
     impatient = Freshness(ttl_min=0, ttl=10, error_ttl=60, stale_ttl=0)
     assert impatient.kept_until(10, snapshot) == CAME + 10 + 3600  # the number of failures in a row is kept
-
-
-@pytest.mark.parametrize(("ahead", "has"), [(-1e9, True), (0, True), (300, True), (301, False), (1e9, False)])
-def test_a_snapshot_from_the_far_future_has_no_age(ahead: float, has: bool) -> None:
-    snapshot = Snapshot(ORIGIN, ORIGIN.robots_url, CAME + ahead, status=200)
-    assert TIMES.has_plausible_age(snapshot, CAME) is has
 
 
 HOUR = 3600.0

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from scrapy_norobots.standard import KINDS, RobotsTxt
-from scrapy_norobots.standard.hints import HINTS, hint_for, meant_field, meant_name, meant_rule
+from scrapy_norobots.standard.hints import HINTS, hint_for, meant_field
 
 # What is found: what was probably meant. Kinds that are not here have one hint, or none.
 CASES: dict[str, tuple[str, str]] = {
@@ -107,45 +107,6 @@ def test_every_hint_belongs_to_a_kind() -> None:
     assert set(HINTS) <= set(KINDS)
 
 
-# Hints that are the same for every line of their kind.
-@pytest.mark.parametrize(
-    ("body", "kind", "hint"),
-    [
-        (b"\xef\xbb\xbf", "byte-order-mark", "Save the file as UTF-8 without a byte order mark."),
-        (
-            2 * b"\xef\xbb\xbf",
-            "byte-order-marks",
-            "Save the file as UTF-8 without a byte order mark.",
-        ),
-        (b"\xff\xfe", "utf-16", "Save the file as UTF-8."),
-        (b"\0\0\xfe\xff", "utf-32", "Save the file as UTF-8."),
-        (b"#\0\0\0", "no-mark", "Save the file as UTF-8."),
-        (b"# \xe9", "not-utf-8", "Save the file as UTF-8."),
-        (
-            b"<html>",
-            "html-page",
-            "Serve /robots.txt as plain text, or respond with 404 if there are no rules.",
-        ),
-        (
-            b"User-agent: a\nDisallow: /\nUser-agent: b\nDisallow: /",
-            "no-blank-line",
-            "Add a blank line above this line.",
-        ),
-        (b"User-agent: a", "no-disallow", "Write 'Disallow:' below it if the robots may fetch everything."),
-        (
-            b"User-agent:\nDisallow: /",
-            "empty-name",
-            "Write 'User-agent: *' if the record is meant for all robots.",
-        ),
-        (b"Colour: green", "unknown-field", ""),
-        (b"Allow: /", "later-field", ""),
-    ],
-)
-def test_hints_that_need_no_line(body: bytes, kind: str, hint: str) -> None:
-    (finding,) = RobotsTxt.parse(body).findings
-    assert (finding.kind, finding.hint) == (kind, hint)
-
-
 @pytest.mark.parametrize(
     ("name", "field"),
     [
@@ -169,47 +130,6 @@ def test_the_field_that_a_misspelt_one_resembles(name: str, field: str) -> None:
     assert meant_field(name) == field
 
 
-@pytest.mark.parametrize(
-    ("line", "is_rule"),
-    [
-        ("Disallow: /a", True),
-        ("Disallow: a # b", True),
-        ("Disallow:", False),
-        ("Disallow: # a", False),
-        ("Dissallow: /a", True),
-        ("Disallow /a", True),
-        ("Disallow = /a", True),
-        ("disalow /a", True),
-        ("Disallow nothing here", False),
-        ("User-agent: a", False),
-        ("User agent: a", False),
-        ("# Disallow: /a", False),
-        ("Allow: /a", False),
-        ("Allow /a", False),
-        ("", False),
-    ],
-)
-def test_lines_that_are_meant_as_rules(line: str, is_rule: bool) -> None:
-    assert meant_rule(line) is is_rule
-
-
-@pytest.mark.parametrize(
-    ("line", "is_name"),
-    [
-        ("User agent: a", True),
-        ("Useragent a", True),
-        ("user_agent = a", True),
-        ("User-agent: a", False),
-        ("user-AGENT : a # b", False),
-        ("# User agent: a", False),
-        ("Dissallow: /", False),
-        ("", False),
-    ],
-)
-def test_misspelt_names_of_robots(line: str, is_name: bool) -> None:
-    assert meant_name(line) is is_name
-
-
 def test_a_long_line_gets_no_hint_and_a_long_comment_takes_none_away() -> None:
     def hint(line: str) -> str:
         return hint_for("misspelt-field", line, ("Disallow",))
@@ -218,7 +138,3 @@ def test_a_long_line_gets_no_hint_and_a_long_comment_takes_none_away() -> None:
     assert hint(longest).startswith("Write 'Disallow: /xxx")
     assert hint(f"{longest}x") == ""
     assert hint(f"Dissallow: /a # {longest}") == "Write 'Disallow: /a'."
-
-
-def test_a_kind_without_a_hint_has_an_empty_one() -> None:
-    assert hint_for("no-such-kind", "Disallow: /", ()) == ""

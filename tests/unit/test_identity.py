@@ -52,27 +52,18 @@ DEFAULT = {"DEFAULT_REQUEST_HEADERS": {"user-agent": "Default/1"}}
 def test_the_user_agent_is_looked_up_in_scrapys_order(
     settings: dict[str, Any], spider: object, headers: dict[str, Any], expected: bytes
 ) -> None:
-    assert identity(spider, **settings).user_agent(Request(URL, headers=headers)) == expected
+    assert identity(spider, **settings).robot(Request(URL, headers=headers)) == expected
 
 
 def test_a_mock_for_a_spider_has_no_user_agent() -> None:
-    assert identity(MagicMock(), **SETTING).user_agent(Request(URL)) == b"Setting/1"
+    assert identity(MagicMock(), **SETTING).robot(Request(URL)) == b"Setting/1"
 
 
-def test_rules_are_chosen_by_robotstxt_user_agent_and_pages_are_sent_with_their_own() -> None:
+def test_rules_are_chosen_by_robotstxt_user_agent() -> None:
     named = identity(robot="Catalogue", **SETTING)
-    request = Request(URL, headers={"User-Agent": "Request/1"})
-    assert named.robot(request) == "Catalogue"
-    assert named.user_agent(request) == b"Request/1"
+    assert named.robot(Request(URL, headers={"User-Agent": "Request/1"})) == "Catalogue"
 
 
 @pytest.mark.parametrize("robot", [None, ""])
 def test_without_a_name_rules_are_chosen_by_the_user_agent(robot: str | None) -> None:
     assert identity(robot=robot, **SETTING).robot(Request(URL)) == b"Setting/1"
-
-
-def test_each_request_has_its_own_user_agent() -> None:
-    ours = identity(**SETTING)
-    agents = [{"User-Agent": "A"}, {}, {"User-Agent": "B"}, {}]
-    sent = [ours.user_agent(Request(URL, headers=headers)) for headers in agents]
-    assert sent == [b"A", b"Setting/1", b"B", b"Setting/1"]

@@ -62,7 +62,7 @@ def test_the_line_of_any_reading_is_recorded_and_checked() -> None:
     foreign = ForeignRules(ProtegoRobotParser(b"", None), b"")  # it allows all
 
     def read(body: bytes) -> Any:
-        return AllRules([foreign, ByLine(body)])  # type: ignore[list-item]  # it answers the same questions
+        return AllRules([foreign, ByLine(body)])  # it answers the same questions
 
     by = replace(JUDGE, parse=read).judge(access().snapshot)
     found = judging(by, readings=lambda _: (read, SETTINGS.parsers))

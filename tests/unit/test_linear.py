@@ -42,12 +42,12 @@ READERS = {
             assert RobotsMeta.read("FooBot", headers=["nofollow," + 100_000 * text]).nofollow_by
     """,
     "META tags": """
-        from scrapy_norobots.features.metatag import count_tags
+        from scrapy_norobots.features.metatag import may_have_tags
 
         for text in ("/", "/x", "/a=", " ", " a", "<meta ", "<meta a=", "<meta/a=", "name=", "x", '"'):
-            for begin in ("", "<meta ", "<meta a=", "<meta a='", "<meta a= "):
+            for begin in ("", "a=", "a='", "name= "):
                 for end in ("", ">", "'>"):
-                    count_tags((begin + 200_000 * text + end).encode(), "FooBot")
+                    may_have_tags((f"<meta {begin}" + 200_000 * text + end).encode(), "FooBot")
     """,
 }
 

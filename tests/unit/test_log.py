@@ -1,4 +1,4 @@
-"""Log lines about a crawl."""
+"""Log lines about a crawl, and about its settings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_norobots.scrapy_api.log import LOGGED_MAX, CrawlLog, Named
+from scrapy_norobots.scrapy_api.log import LOGGED_MAX, CrawlLog, Named, SettingError
 from scrapy_norobots.standard import Origin
 
 
@@ -26,3 +26,23 @@ def test_the_first_origins_are_named() -> None:
     assert [named.take(origin) for origin in origins] == [True] * LOGGED_MAX + [False]
     assert named.is_full
     assert not named.take(origins[0])  # it has been named
+
+
+@pytest.mark.parametrize("name", ["asyncio", "twisted"])
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (SettingError("NOROBOTS_TTL = %d: must be a number"), "NOROBOTS_TTL = %d: must be a number"),
+        (ValueError("of a user"), "the task failed: 1"),
+    ],
+)
+def test_only_the_traceback_of_an_invalid_setting_is_not_logged(
+    name: str, error: ValueError, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    try:
+        raise error
+    except ValueError:
+        logging.getLogger(name).exception("the task failed: %d", 1)
+    (record,) = caplog.records
+    assert record.getMessage() == text
+    assert bool(record.exc_info) is not isinstance(error, SettingError)

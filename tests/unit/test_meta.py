@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from itertools import pairwise
 
 import pytest
@@ -30,11 +29,6 @@ def test_a_header_for_robots_is_for_everybody() -> None:
 @pytest.mark.parametrize("name", ["author", "Description", " generator "])
 def test_what_all_pages_have_is_no_robots_name(name: str) -> None:
     assert RobotsMeta.read(f"{name.strip()}Bot/1.0", [(name, "None")]).index
-
-
-def test_it_can_be_put_away_with_a_requests_meta() -> None:
-    meta = RobotsMeta("x", None, "DYNAMIC", "http://town.example/")
-    assert pickle.loads(pickle.dumps(meta)) == meta
 
 
 @pytest.mark.parametrize(

@@ -116,12 +116,6 @@ def test_meta_tags_that_state_nothing(tag: str) -> None:
     assert page(f"<html><head>{tag}</head><body>a") == []
 
 
-def test_a_malformed_header_says_why() -> None:
-    ((kind, _, value, problem),) = page(Content_Usage="train-ai = n")
-    assert (kind, value) == ("content-usage", None)
-    assert problem.startswith("not a dictionary of RFC 9651")
-
-
 def test_a_word_anywhere_in_a_long_tag_is_a_refusal() -> None:
     words = 600 * "a "
     for content in (f"noai {words}", f"{words} NoAI"):

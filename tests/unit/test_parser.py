@@ -15,7 +15,6 @@ from scrapy_norobots.rules.parser import (
     AllRules,
     ForeignRules,
     Reader,
-    Rules,
     as_parser,
     crawl_delay,
     is_only_strict,
@@ -44,38 +43,11 @@ class Only(RobotParser):
         return url == f"http://town.example:8080{self.path}"
 
 
-def test_a_foreign_parser_gets_the_whole_url() -> None:
-    parser = Only("/a?b")
-    rules = ForeignRules(parser, b"")
-    assert not rules.forbids(ORIGIN, "/a?b", "FooBot")
-    assert rules.forbids(ORIGIN, "/", b"FooBot/\xff")
-    assert parser.asked == [
-        ("http://town.example:8080/a?b", "FooBot"),
-        ("http://town.example:8080/", "FooBot/\ufffd".encode()),
-    ]
-
-
 def test_a_foreign_parser_decides_about_the_url_that_is_sent() -> None:
     rules = ForeignRules(Only("/a"), b"")
     decision = rules.decide("http://user:secret@town.example:8080/a#top", "FooBot")
     assert decision.allowed
     assert decision.url.endswith("#top")
-
-
-def test_a_foreign_parser_that_fails_forbids() -> None:
-    rules = ForeignRules(Only("/broken"), b"")
-    assert rules.forbids(ORIGIN, "/broken", "FooBot")
-    assert "no such luck" in rules.decide("http://town.example:8080/broken", "FooBot").why
-
-
-@pytest.mark.parametrize("order", [1, -1])
-def test_a_target_is_forbidden_if_one_reading_forbids_it(order: int) -> None:
-    strict = RobotsTxt.parse("User-agent: *\nDisallow: /a\n")
-    readings: list[Rules] = [strict, ForeignRules(Only("/b"), b"")]
-    rules = AllRules(readings[::order])
-    assert rules.forbids(ORIGIN, "/a", "FooBot")
-    assert rules.forbids(ORIGIN, "/c", "FooBot")
-    assert not rules.forbids(ORIGIN, "/b", "FooBot")
 
 
 def test_no_reading_is_asked_for_a_reason_after_one_that_forbids() -> None:
@@ -137,11 +109,6 @@ def test_several_readings_convert_to_one_parser() -> None:
         AllRules.from_crawler(MagicMock(), b"")
 
 
-def test_one_parser_for_several_readings_forbids_if_one_of_them_fails() -> None:
-    parser = as_parser(AllRules([RobotsTxt.parse(b""), ForeignRules(Only("/broken"), b"")]))
-    assert not parser.allowed("http://town.example:8080/broken", "FooBot")
-
-
 @pytest.mark.parametrize("others", [[], [Only], [StrictRobotParser]])
 def test_the_crawl_delay_is_read_if_no_other_parser_reads_it(others: list[Any]) -> None:
     body = b"User-agent: *\nCrawl-delay: 3\n"
@@ -177,17 +144,6 @@ def test_the_parser_that_is_sent_reads_the_crawl_delay_only_if_it_is_asked(
     assert [parser.crawl_delay(robot) for robot in ("FooBot", b"FooBot", "potto", "FooBot")] == [3, 3, 7, 3]
     assert reads == ["foobot", "potto"]
     assert rules.size - size < 3_000
-
-
-def test_a_file_without_a_crawl_delay_has_none() -> None:
-    parser = StrictRobotParser.from_crawler(None, b"User-agent: *\nDisallow: /delay\n")
-    assert parser.crawl_delay("FooBot") is None
-
-
-def test_a_crawl_delay_that_is_no_number_of_seconds_is_none() -> None:
-    for value in ("soon", "-3", "inf", "nan"):
-        parser = StrictRobotParser(RobotsTxt.parse(f"User-agent: *\nCrawl-delay: {value}\n"))
-        assert parser.crawl_delay("FooBot") is None
 
 
 def test_a_parser_that_reads_the_crawl_delay_is_the_only_one() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from scrapy import Request, Spider
-from scrapy.http import TextResponse
 
 from scrapy_norobots.features.serving import answer, can_be_answered
 from scrapy_norobots.rules.access import Judge, StatusPolicy
@@ -39,16 +38,6 @@ class Town(Spider):
 SPIDER = Town()
 
 
-def test_a_plain_request_of_the_spider_can_be_answered() -> None:
-    for callback in (None, SPIDER.parse, SPIDER.other):
-        assert can_be_answered(Request(URL, callback=callback), SPIDER)
-
-
-@pytest.mark.parametrize("callback", [Town().parse, print, lambda response: None])
-def test_a_request_of_somebody_else_cannot(callback: Any) -> None:
-    assert not can_be_answered(Request(URL, callback=callback), SPIDER)
-
-
 @pytest.mark.parametrize(
     "header",
     [
@@ -58,46 +47,6 @@ def test_a_request_of_somebody_else_cannot(callback: Any) -> None:
 )  # fmt: skip
 def test_a_header_that_asks_for_something_else_cannot(header: str) -> None:
     assert not can_be_answered(Request(URL, headers={header: "x"}), SPIDER)
-
-
-@pytest.mark.parametrize(
-    ("request_", "expected"),
-    [
-        ({"method": "HEAD"}, False),
-        ({"method": "POST"}, False),
-        ({"body": "a=b"}, False),
-        ({"cookies": {"a": "b"}}, False),
-        ({"meta": {"norobots_url": None}}, False),
-        ({"meta": {"dont_redirect": True}}, False),
-        ({"meta": {"dont_redirect": False}}, True),
-        ({"headers": {"User-Agent": "FooBot", "Accept": "text/plain"}}, True),
-    ],
-    ids=str,
-)
-def test_only_a_plain_get_that_follows_redirects_can(request_: dict[str, Any], expected: bool) -> None:
-    assert can_be_answered(Request(URL, **request_), SPIDER) is expected
-
-
-def test_the_answer_is_what_was_downloaded_and_no_cache_keeps_it() -> None:
-    request = Request(URL)
-    response = answer(JUDGE.judge(FOUND), request)
-    assert isinstance(response, TextResponse)
-    assert (response.url, response.status, response.body) == (FOUND.url, 200, FOUND.body)
-    assert sorted(response.headers) == [b"Content-Type", b"Etag"]
-    assert [response.headers["Content-Type"], response.headers["ETag"]] == [b"text/plain", b'"\xe4"']
-    assert (response.flags, response.request) == (["norobots"], request)
-    assert request.meta["dont_cache"] is True
-
-
-@pytest.mark.parametrize(
-    "snapshot",
-    [replace(FOUND, status=404), replace(FOUND, status=None, error="x"), replace(FOUND, from_site=False)],
-    ids=["an error page", "no answer", "from a store"],
-)
-def test_without_a_file_from_the_site_there_is_no_answer(snapshot: Snapshot) -> None:
-    request = Request(URL)
-    assert answer(JUDGE.judge(snapshot), request) is None
-    assert "dont_cache" not in request.meta
 
 
 def test_a_stale_copy_is_no_answer() -> None:

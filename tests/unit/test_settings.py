@@ -120,7 +120,11 @@ def meta(**settings: Any) -> MetaConfig:
 )
 def test_meta_tags_are_obeyed_in_whole_or_in_part(value: object, nofollow: bool, noindex: bool) -> None:
     read = meta(NOROBOTS_META=value, ROBOTSTXT_USER_AGENT="FooBot")
-    assert (read.nofollow, read.noindex, bool(read.obey)) == (nofollow, noindex, nofollow or noindex)
+    assert (read.obeys("nofollow"), read.obeys("noindex"), bool(read.obey)) == (
+        nofollow,
+        noindex,
+        nofollow or noindex,
+    )
     assert (read.dry_run, read.robot) == (False, "FooBot")
 
 
@@ -156,13 +160,6 @@ def test_copy_meta_refuses_what_is_not_a_key(value: object) -> None:
         config(NOROBOTS_COPY_META=value)
 
 
-@pytest.mark.parametrize("name", FLAGS)
-@pytest.mark.parametrize("value", [2, "2", -1, 0.5])
-def test_a_number_that_is_not_a_switch_is_an_error(name: str, value: object) -> None:
-    with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}: must be True or False$"):
-        read_all(**{name: value})
-
-
 @pytest.mark.parametrize("name", ["NOROBOTS_COPY_META", "NOROBOTS_ALSO_OBEY"])
 @pytest.mark.parametrize("value", ["[", "[" * 100_000, '["a" "b"]'])
 def test_a_list_in_invalid_json_is_an_error(name: str, value: str) -> None:
@@ -190,12 +187,6 @@ def test_another_name_of_a_further_parser_is_an_error(value: object) -> None:
         config(NOROBOTS_ALSO_OBEY=value)
 
 
-def test_further_parsers_are_a_list() -> None:
-    accepted = 'parser classes, their import paths or "rfc9309"'
-    with pytest.raises(ValueError, match=f"^NOROBOTS_ALSO_OBEY = 7: must be a list of {accepted}$"):
-        config(NOROBOTS_ALSO_OBEY=7)
-
-
 def test_a_report_path_must_not_be_a_url() -> None:
     with pytest.raises(ValueError, match=r"^NOROBOTS_REPORT = 'file:///a.html': 'file:///a.html' is a URL; "):
         reports("file:///a.html")
@@ -219,26 +210,10 @@ def test_ttl_min_must_not_exceed_ttl() -> None:
     assert config(NOROBOTS_TTL=10).freshness.ttl == 10
 
 
-def test_a_parser_that_cannot_be_imported_is_an_error() -> None:
-    with pytest.raises(ValueError, match=r"^ROBOTSTXT_PARSER = '(.*)': '\1' cannot be imported: "):
-        config(ROBOTSTXT_PARSER="no.such.Parser")
-
-
 # Values of any type, and strings and numbers that are almost valid.
 TEXTS = [
-    "",
-    "1",
-    "-1",
-    "1e999",
-    "nan",
-    "True",
-    "{",
-    '{"403": "allow"}',
-    "a.html,b",
-    "memory",
-    "redis://",
-    "a.b.c",
-]
+    "", "1", "-1", "1e999", "nan", "True", "{", '{"403": "allow"}', "a.html,b", "memory", "redis://", "a.b.c",
+]  # fmt: skip
 ANYTHING = st.recursive(
     st.one_of(
         st.none(),
@@ -275,11 +250,6 @@ def test_any_value_is_read_or_a_value_error(values: dict[str, object]) -> None:
             name, equals, _ = str(error).partition(" = ")
             assert equals
             assert name in values
-
-
-def test_longest_download_includes_retries_and_redirects() -> None:
-    assert config().longest_download == 15 * 2 * 6
-    assert config(NOROBOTS_TIMEOUT=2, NOROBOTS_RETRY_TIMES=0).longest_download == 2 * 6
 
 
 def test_the_store_depends_on_the_setting_and_the_job() -> None:

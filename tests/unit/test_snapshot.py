@@ -2,29 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 
 import pytest
 
-from scrapy_norobots.rules.snapshot import Snapshot
-from tests.helpers.samples.snapshots import FOUND, LOST, ORIGIN
-
-
-def test_a_snapshot_cannot_be_changed() -> None:
-    with pytest.raises(FrozenInstanceError):
-        FOUND.status = 404  # type: ignore[misc]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"url": "http://town.example/"}, {"time": 0.0}, {"status": 404}, {"error": "x"}, {"headers": {}},
-        {"body": b""}, {"failures": 1}, {"local_failure": True},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_snapshots_of_other_facts_differ(change: dict[str, object]) -> None:
-    assert replace(FOUND, **change) != FOUND  # type: ignore[arg-type]
+from tests.helpers.samples.snapshots import FOUND, LOST
 
 
 @pytest.mark.parametrize("change", [{"exception": OSError("x")}, {"from_site": True}], ids=str)
@@ -41,12 +23,3 @@ def test_a_header_that_cannot_be_sent_back_as_it_came_makes_no_condition(value: 
     found = replace(FOUND, headers={"etag": value, "last-modified": date})
     assert found.conditions(found.url) == {"If-Modified-Since": date}
     assert replace(found, headers={"etag": value}).conditions(found.url) == {}
-
-
-def test_a_new_snapshot_has_no_answer_and_shares_nothing() -> None:
-    one, other = (Snapshot(ORIGIN, ORIGIN.robots_url, 0.0) for _ in range(2))
-    assert (one.status, one.error, one.body, one.failures) == (None, "", b"", 0)
-    assert not one.local_failure
-    assert not one.from_site
-    assert one.headers == {}
-    assert one.headers is not other.headers

@@ -11,11 +11,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -28,6 +30,24 @@ from scrapy_norobots.stores.sqlite import SqliteStore, UnusableFileError
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.snapshots import FOUND, LOST, MAX_BYTES, ORIGIN, later, noise
 
+_T = TypeVar("_T")
+Found = tuple[Snapshot, ...]
+
+
+def using(
+    path: Path, work: Callable[[SqliteStore], Coroutine[Any, Any, _T]], size: int = MAX_BYTES, **more: bool
+) -> _T:
+    """Open a file, do some work with the store, and close it."""
+
+    async def work_and_close() -> _T:
+        store = SqliteStore(str(path), size, **more)
+        try:
+            return await asyncio.wait_for(work(store), 60)
+        finally:
+            await store.close()
+
+    return asyncio.run(work_and_close())
+
 
 async def fill(store: Store, count: int) -> list[bool]:
     """Save snapshots of some origins, and return whether each is there."""
@@ -39,13 +59,7 @@ async def fill(store: Store, count: int) -> list[bool]:
 
 def use(path: Path, count: int = 50) -> None:
     """Open a file, check that it works, and close it."""
-
-    async def work() -> None:
-        store = SqliteStore(str(path), MAX_BYTES)
-        assert all(await fill(store, count))
-        await store.close()
-
-    asyncio.run(work())
+    assert all(using(path, lambda store: fill(store, count)))
 
 
 def aside(path: Path) -> list[Path]:
@@ -106,20 +120,6 @@ def test_a_damaged_file_is_renamed(tmp_path: Path, caplog: pytest.LogCaptureFixt
     )
 
 
-def test_a_file_that_is_damaged_later_is_renamed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path = tmp_path / "robots.sqlite"
-    use(path)
-    content = bytearray(path.read_bytes())
-    for place in range(4096 * 2, len(content) - 64, 64):
-        content[place : place + 48] = os.urandom(48)
-    path.write_bytes(content)
-    use(path)
-    [moved] = aside(path)
-    assert moved.stat().st_size > 50_000
-    [record] = caplog.records
-    assert "is damaged (database disk image is malformed): it was renamed to" in record.getMessage()
-
-
 def test_a_file_of_a_newer_version_is_renamed_and_not_changed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -173,46 +173,36 @@ def test_two_stores_rename_a_damaged_file_once(tmp_path: Path) -> None:
 def test_a_deleted_file_is_created_again(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
 
-    async def work() -> None:
-        store = SqliteStore(str(path), MAX_BYTES)
+    async def work(store: Store) -> None:
         await store.save((FOUND,), later())
         for file in tmp_path.iterdir():
             file.unlink()
         assert await store.load(ORIGIN) == ()
         await store.save((LOST,), later())
-        await store.close()
 
-    asyncio.run(work())
+    using(path, work)
     use(path)
 
 
 def test_the_crawl_may_change_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        store = SqliteStore("robots.sqlite", MAX_BYTES)
+    async def work(store: Store) -> None:
         await store.save((FOUND,), later())
         monkeypatch.chdir("elsewhere")
         assert await store.load(FOUND.origin) == (FOUND,)
-        await store.close()
 
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
-    asyncio.run(work())
+    using(Path("robots.sqlite"), work)
 
 
 def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
-    path = tmp_path / "robots.sqlite"
-
-    async def work() -> list[Path]:
-        store = SqliteStore(str(path), MAX_BYTES)
+    async def work(store: Store) -> list[int]:
         await store.save((FOUND,), later())
-        files = list(tmp_path.iterdir())
-        assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600] * len(files)
-        await store.close()
-        return files
+        return [stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()]
 
     before = os.umask(0)
     try:
-        assert len(asyncio.run(work())) == 3
+        assert using(tmp_path / "robots.sqlite", work) == [0o600] * 3
     finally:
         os.umask(before)
 
@@ -260,13 +250,10 @@ def test_a_full_disk_loses_no_entries(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "sqlite3.OperationalError: " in done.stderr
 
-    async def work() -> None:
-        store = SqliteStore(str(path), MAX_BYTES)
-        for n in range(20):
-            assert len(await store.load(ORIGIN._replace(port=n))) == 1
-        await store.close()
+    async def work(store: Store) -> list[Found]:
+        return [await store.load(ORIGIN._replace(port=n)) for n in range(20)]
 
-    asyncio.run(work())
+    assert all(using(path, work))
     assert not aside(path)
 
 
@@ -279,12 +266,7 @@ def test_a_lock_is_respected_unless_its_clock_was_wrong(tmp_path: Path, ahead: i
         db.execute("INSERT INTO locks VALUES (?, 'other', ?)", (str(ORIGIN), time.time() + ahead))
     db.close()
 
-    async def work() -> None:
-        store = SqliteStore(str(path), MAX_BYTES)
-        assert (await store.lock(ORIGIN, 20)).is_held is is_free
-        await store.close()
-
-    asyncio.run(work())
+    assert using(path, lambda store: store.lock(ORIGIN, 20)).is_held is is_free
 
 
 def test_a_second_store_in_a_process_keeps_the_locks_of_the_first(tmp_path: Path) -> None:
@@ -320,8 +302,7 @@ def test_a_second_store_in_a_process_keeps_the_locks_of_the_first(tmp_path: Path
 
 
 def test_an_entry_larger_than_half_the_limit_is_not_saved(tmp_path: Path) -> None:
-    async def work() -> None:
-        store = SqliteStore(str(tmp_path / "robots.sqlite"), MAX_BYTES)
+    async def work(store: Store) -> None:
         assert all(await fill(store, 20))
         huge = replace(FOUND, body=noise(MAX_BYTES))
         await store.save((huge,), later())
@@ -331,19 +312,14 @@ def test_an_entry_larger_than_half_the_limit_is_not_saved(tmp_path: Path) -> Non
         await store.save((half,), later())
         assert await store.load(ORIGIN) == (half,)
         assert await store.load(ORIGIN._replace(port=19))  # no more entries than necessary were deleted
-        await store.close()
 
-    asyncio.run(work())
+    using(tmp_path / "robots.sqlite", work)
 
 
 def test_a_limit_smaller_than_any_entry_saves_nothing(tmp_path: Path) -> None:
-    async def work() -> None:
-        store = SqliteStore(str(tmp_path / "robots.sqlite"), 4000)
-        await store.save((LOST,), later())
-        assert await store.load(ORIGIN) == ()
-        await store.close()
-
-    asyncio.run(work())
+    path = tmp_path / "robots.sqlite"
+    using(path, lambda store: store.save((LOST,), later()), 4000)
+    assert using(path, lambda store: store.load(ORIGIN)) == ()
 
 
 def test_a_file_far_over_its_limit_becomes_smaller_bit_by_bit(
@@ -354,17 +330,16 @@ def test_a_file_far_over_its_limit_becomes_smaller_bit_by_bit(
     use(path, 50)
     monkeypatch.setattr(sqlite, "_DELETED_MAX", 20)
 
-    async def work() -> list[int]:
-        store, left = SqliteStore(str(path), 50_000), []
+    async def work(store: Store) -> list[int]:
+        left: list[int] = []
         for _ in range(4):
             await store.save((LOST,), later())
             with sqlite3.connect(path) as db:
                 left += db.execute("SELECT count(*) FROM entries").fetchone()
             db.close()
-        await store.close()
         return left
 
-    first, second, third, fourth = asyncio.run(work())
+    first, second, third, fourth = using(path, work, 50_000)
     assert (first, second) == (31, 11)
     assert 0 < third == fourth <= 11
 
@@ -391,23 +366,13 @@ def test_a_cancelled_close_still_closes_the_file(tmp_path: Path) -> None:
     assert not Path(f"{path}-wal").exists()
 
 
+async def origins_in(store: SqliteStore) -> list[Origin]:
+    return [origin async for origin, _ in store.items()]
+
+
 def look(path: Path) -> list[Origin]:
     """Return the origins in a file, which must exist."""
-
-    async def work() -> list[Origin]:
-        store = SqliteStore(str(path), MAX_BYTES, must_exist=True)
-        try:
-            return [origin async for origin, _ in store.items()]
-        finally:
-            await store.close()
-
-    return asyncio.run(work())
-
-
-def test_a_store_that_must_exist_is_not_created(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        look(tmp_path / "deep" / "robots.sqlite")
-    assert list(tmp_path.iterdir()) == []
+    return using(path, origins_in, must_exist=True)
 
 
 @pytest.mark.parametrize("content", [b"", b"User-agent: *\n" * 1000, b"SQLite format 3\x00" + bytes(5000)])
@@ -454,22 +419,6 @@ def test_a_file_that_another_process_writes_can_be_read(tmp_path: Path) -> None:
     db.close()
 
 
-def test_a_file_that_another_process_has_locked_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sqlite, "_BUSY_TIMEOUT", 0.1)
-    path = tmp_path / "robots.sqlite"
-    use(path, 5)
-    db = sqlite3.connect(path, isolation_level=None)
-    db.execute("PRAGMA locking_mode = EXCLUSIVE")
-    db.execute("BEGIN EXCLUSIVE")
-    db.execute("DELETE FROM locks")
-    with pytest.raises(sqlite3.OperationalError, match="database is locked"):
-        look(path)
-    db.execute("ROLLBACK")
-    db.close()
-
-
 def test_listing_a_page_that_is_damaged_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
     use(path)
@@ -492,20 +441,13 @@ def shelf() -> TemporaryDirectory[str]:
     return TemporaryDirectory()
 
 
-Found = tuple[Snapshot, ...]
-
-
 def read_all(path: Path) -> tuple[Found, dict[Origin, Found]]:
     """Return what a crawl finds for `ORIGIN`, and what robots-store lists."""
 
-    async def work() -> tuple[Found, dict[Origin, Found]]:
-        store = SqliteStore(str(path), MAX_BYTES)
-        try:
-            return await store.load(ORIGIN), {origin: found async for origin, found in store.items()}
-        finally:
-            await store.close()
+    async def work(store: SqliteStore) -> tuple[Found, dict[Origin, Found]]:
+        return await store.load(ORIGIN), {origin: found async for origin, found in store.items()}
 
-    return asyncio.run(work())
+    return using(path, work)
 
 
 VALUES = st.one_of(
@@ -548,13 +490,11 @@ def saved() -> bytes:
     """Return the content of a file with entries of a few origins."""
     path = Path(shelf().name) / "saved.sqlite"
 
-    async def work() -> None:
-        store = SqliteStore(str(path), MAX_BYTES)
+    async def work(store: Store) -> None:
         await store.save((FOUND, LOST), later() + 86_400 * 365)
         await fill(store, 3)
-        await store.close()
 
-    asyncio.run(work())
+    using(path, work)
     return path.read_bytes()
 
 
@@ -589,19 +529,18 @@ def test_after_any_change_of_one_bit_the_file_works_or_is_replaced(data: st.Data
     place = data.draw(st.integers(16, 4095) | st.integers(16, len(content) - 1))
     content[place] ^= 1 << data.draw(st.integers(0, 7))
 
-    async def work(path: Path) -> None:
-        path.write_bytes(content)
-        store = SqliteStore(str(path), MAX_BYTES)
+    async def work(store: SqliteStore) -> None:
         await store.load(ORIGIN)
         await store.lock(ORIGIN, 30)
         await store.save((LOST,), later())
         assert await store.load(ORIGIN) == (LOST,)
-        assert len([origin async for origin, _ in store.items()]) <= 5
+        assert len(await origins_in(store)) <= 5
         await store.delete(ORIGIN)
-        await store.close()
 
     with TemporaryDirectory(dir=shelf().name) as folder:
-        asyncio.run(asyncio.wait_for(work(Path(folder) / "robots.sqlite"), 60))
+        path = Path(folder) / "robots.sqlite"
+        path.write_bytes(content)
+        using(path, work)
 
 
 @pytest.mark.parametrize(
@@ -615,7 +554,7 @@ def test_a_file_with_a_damaged_schema_is_replaced(
     assert saved().count(old)
     path.write_bytes(saved().replace(old, new, 1))
     with pytest.raises(UnusableFileError, match="is damaged"):
-        asyncio.run(SqliteStore(str(path), MAX_BYTES, must_exist=True).load(ORIGIN))
+        look(path)
     use(path)
     assert len(aside(path)) == 1
     assert "is damaged (its schema is not that of a store): it was renamed to" in caplog.text
@@ -628,16 +567,9 @@ def test_a_damaged_key_does_not_make_a_list_endless(tmp_path: Path) -> None:
     content = saved()[:end] + b"!" + saved()[end + 1 :]
     path.write_bytes(content)
 
-    async def work(must_exist: bool) -> list[Origin]:
-        store = SqliteStore(str(path), MAX_BYTES, must_exist=must_exist)
-        try:
-            return [origin async for origin, _ in store.items()]
-        finally:
-            await store.close()
-
     with suppress(UnusableFileError):
-        assert len(asyncio.run(asyncio.wait_for(work(True), 60))) <= 5
-    assert len(asyncio.run(asyncio.wait_for(work(False), 60))) <= 5
+        assert len(look(path)) <= 5
+    assert len(using(path, origins_in)) <= 5
 
 
 def test_a_store_is_read_without_a_right_to_write(tmp_path: Path) -> None:
@@ -663,12 +595,7 @@ asyncio.run(main())
     with TemporaryDirectory() as name:
         folder = Path(name)
 
-        async def save() -> None:
-            store = SqliteStore(str(folder / "robots.sqlite"), 2**30)
-            await store.save((FOUND,), later())
-            await store.close()
-
-        asyncio.run(save())
+        using(folder / "robots.sqlite", lambda store: store.save((FOUND,), later()))
         (folder / "robots.sqlite").chmod(0o444)
         folder.chmod(0o555)
         done = subprocess.run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -12,13 +13,17 @@ from hypothesis import strategies as st
 from scrapy_norobots.features.usage.statements import (
     LONGEST,
     NEEDS_LIBRARY,
+    PURPOSES,
+    REFUSALS,
     TOO_LONG,
+    USES,
+    WORDS,
     Statement,
     read,
     split_path,
     stated,
 )
-from scrapy_norobots.features.usage.words import PURPOSES
+from tests.helpers.running.processes import ROOT
 
 KINDS = ("content-usage", "content-signal", "license", "tdm-reservation", "tdm-policy", "noai", "noimageai")
 
@@ -213,40 +218,11 @@ def test_without_the_library_a_dictionary_is_not_read(monkeypatch: pytest.Monkey
 
 PIECES = st.sampled_from(
     [
-        "train-ai",
-        "ai-train",
-        "search",
-        "use",
-        "=",
-        "=n",
-        "=no",
-        "=yes",
-        "=y",
-        ",",
-        ", ",
-        ";",
-        " ",
-        "\t",
-        '"',
-        "(",
-        ")",
-        ":",
-        "?1",
-        "/",
-        "https://",
-        "town.example",
-        "<",
-        ">",
-        "[",
-        "]",
-        "%",
-        "\\",
-        "@",
-        "1",
-        "\udc80",
-        "\ud800",
+        "train-ai", "ai-train", "search", "use", "=", "=n", "=no", "=yes", "=y", ",", ", ", ";", " ", "\t",
+        '"', "(", ")", ":", "?1", "/", "https://", "town.example", "<", ">", "[", "]", "%", "\\", "@", "1",
+        "\udc80", "\ud800",
     ]
-)
+)  # fmt: skip
 
 
 @given(st.sampled_from(KINDS), st.lists(PIECES, max_size=20).map("".join) | st.text(max_size=50))
@@ -255,3 +231,27 @@ def test_any_text_is_read_without_an_exception(kind: str, text: str) -> None:
     assert statement.value is not None or statement.problem
     assert all(statement.says(purpose) in (True, False, None) for purpose in PURPOSES)
     assert stated([statement]) <= {kind, "malformed", *(f"no to {purpose}" for purpose in PURPOSES)}
+
+
+PAGE = (ROOT / "docs" / "usage.md").read_text()
+
+
+def words_in(cell: str) -> set[str]:
+    return set(re.findall(r"`([\w-]+)(?:: 1)?`", cell))
+
+
+def test_the_docs_map_the_words_of_the_vocabularies_as_the_code_does() -> None:
+    rows = {
+        cells[0].strip("` "): cells[1:]
+        for line in PAGE.splitlines()
+        if len(cells := line.strip("|").split("|")) == 4
+    }
+    for purpose in PURPOSES:
+        signal, usage, pages = map(words_in, rows[purpose])
+        assert signal == {word for word, about in WORDS["content-signal"].items() if purpose in about}
+        assert usage == {word for word, about in WORDS["content-usage"].items() if purpose in about}
+        assert pages == {kind for kind, about in REFUSALS.items() if about == purpose}
+
+
+def test_the_docs_have_every_value_of_the_word_use() -> None:
+    assert set(re.findall(r"`use=(\w+)`", PAGE)) == set(USES)

@@ -117,24 +117,6 @@ def test_saved_snapshots_are_loaded_unchanged(shelf: Shelf) -> None:
     shelf.use(work)
 
 
-def test_a_later_save_replaces_an_earlier_one(shelf: Shelf) -> None:
-    async def work(store: Store) -> None:
-        await store.save((FOUND, LOST), later())
-        await store.save((replace(FOUND, body=b""),), later())
-        assert await store.load(ORIGIN) == (replace(FOUND, body=b""),)
-
-    shelf.use(work)
-
-
-def test_exceptions_are_not_saved(shelf: Shelf) -> None:
-    async def work(store: Store) -> None:
-        await store.save((replace(LOST, exception=TimeoutError()),), later())
-        [snapshot] = await store.load(ORIGIN)
-        assert snapshot.exception is None
-
-    shelf.use(work)
-
-
 def test_an_entry_expires(shelf: Shelf) -> None:
     async def work(store: Store) -> None:
         await store.save((FOUND,), time.time() - 1)
@@ -148,11 +130,6 @@ def test_an_entry_expires(shelf: Shelf) -> None:
     shelf.use(work)
 
 
-def test_entries_survive_reopening(shelf: Shelf) -> None:
-    shelf.use(lambda store: store.save((FOUND, LOST), later()))
-    assert shelf.use(lambda store: store.load(ORIGIN)) == (FOUND, LOST)
-
-
 def test_two_stores_see_each_others_entries(shelf: Shelf) -> None:
     async def work(first: Store) -> None:
         second = shelf.open()
@@ -161,19 +138,6 @@ def test_two_stores_see_each_others_entries(shelf: Shelf) -> None:
         await second.save((LOST,), later())
         await second.close()
         assert await first.load(ORIGIN) == (LOST,)
-
-    shelf.use(work)
-
-
-def test_many_writers_lose_no_entries(shelf: Shelf) -> None:
-    async def work(first: Store) -> None:
-        stores = [first, *(shelf.open() for _ in range(3))]
-        snapshots = [replace(FOUND, origin=Origin("http", f"{n}.town.example", 80)) for n in range(80)]
-        await asyncio.gather(*(stores[n % 4].save((one,), later()) for n, one in enumerate(snapshots)))
-        for n, one in enumerate(snapshots):
-            assert await stores[(n + 1) % 4].load(one.origin) == (one,)
-        for store in stores[1:]:
-            await store.close()
 
     shelf.use(work)
 

@@ -23,7 +23,6 @@ from scrapy_norobots.events import Events
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.fields import Made
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
-from scrapy_norobots.placeholders import expand
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.rules.spellings import knows_aiohttp
 from scrapy_norobots.scrapy_api import compat
@@ -31,6 +30,7 @@ from scrapy_norobots.scrapy_api.log import CrawlLog
 from scrapy_norobots.settings import Config, Section, error, setting
 from scrapy_norobots.standard import Origin, Reason
 from scrapy_norobots.standard.decision import printable
+from scrapy_norobots.values import expand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

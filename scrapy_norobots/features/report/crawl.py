@@ -30,13 +30,13 @@ from scrapy_norobots.features.report.counters import Counters, facts_of
 from scrapy_norobots.features.report.listing import TYPOS, Examined, Listing, list_files
 from scrapy_norobots.features.report.page import RENDERERS
 from scrapy_norobots.features.report.summary import log_text, setup_of
-from scrapy_norobots.placeholders import expand
 from scrapy_norobots.rules.access import AccessKind
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import LOGGED_MAX, CrawlLog, Named, spider_name
 from scrapy_norobots.settings import Section, error, read, setting
 from scrapy_norobots.standard.decision import printable, without_userinfo
+from scrapy_norobots.values import expand
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider

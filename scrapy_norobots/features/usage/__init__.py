@@ -1,7 +1,7 @@
 """What sites and pages state about the use of pages: read, recorded, and obeyed on request.
 
-`words` has the vocabularies and `statements` reads one statement. `robots` reads those of a robots.txt, and
-decides by them; `pages` reads those of a response. Imports run one way: words <- statements <- robots, pages.
+`statements` reads one statement. `robots` reads those of a robots.txt, and decides by them; `pages` reads
+those of a response.
 """
 
 from __future__ import annotations
@@ -16,30 +16,25 @@ from scrapy import signals
 from scrapy_norobots.events import Core, Events, Load
 from scrapy_norobots.features.usage.pages import PageUsage, read_page
 from scrapy_norobots.features.usage.robots import UsageStatements
-from scrapy_norobots.features.usage.statements import stated
-from scrapy_norobots.features.usage.words import PURPOSES
+from scrapy_norobots.features.usage.statements import check_purpose, stated
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.rules.parser import Statements, statements_of
-from scrapy_norobots.settings import Section, error, read, setting
+from scrapy_norobots.settings import SETTINGS, Section, error, setting
 from scrapy_norobots.standard import Decision
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from scrapy.settings import BaseSettings
 
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.settings import Config
 
 
-def _purposes(settings: BaseSettings) -> tuple[str, ...]:
-    name = "NOROBOTS_PURPOSES"
-    purposes: tuple[str, ...] = read(settings, name)
+def _purposes(value: object) -> tuple[str, ...]:
+    purposes: tuple[str, ...] = SETTINGS["NOROBOTS_PURPOSES"].read(value)
     for purpose in purposes:
-        if purpose not in PURPOSES:
-            problem = f"unknown purpose {purpose!r}; choose from {', '.join(PURPOSES)}"
-            raise error(name, settings.get(name), problem)
+        check_purpose(purpose)
     return purposes
 
 
@@ -48,7 +43,7 @@ class UsageConfig(Section):
     """The settings of one crawl for statements about use; with `purposes`, they are read in any case."""
 
     usage: bool = setting("NOROBOTS_USAGE")
-    purposes: tuple[str, ...] = setting(_purposes)
+    purposes: tuple[str, ...] = setting("NOROBOTS_PURPOSES", _purposes)
 
     def reader(self) -> Callable[[bytes], Statements] | None:
         """Return what reads the statements of a robots.txt; None if the settings do not ask for it.

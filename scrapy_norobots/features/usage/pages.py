@@ -14,16 +14,20 @@ from urllib.parse import urljoin
 
 from scrapy.http import HtmlResponse, Response
 
-from scrapy_norobots.features.usage.statements import HEADER, LONGEST, META, Statement, read
-from scrapy_norobots.features.usage.words import (
+from scrapy_norobots.features.usage.statements import (
     CONTENT_SIGNAL,
     CONTENT_USAGE,
+    HEADER,
     LICENSE,
+    LONGEST,
+    META,
     NOAI,
     NOIMAGEAI,
     TDM_POLICY,
     TDM_RESERVATION,
+    Statement,
     check_purpose,
+    read,
 )
 from scrapy_norobots.scrapy_api.html import meta_tags, root_of
 from scrapy_norobots.standard.decision import without_userinfo
@@ -37,11 +41,6 @@ _FIELDS = {
 }
 _TAGS = frozenset(_FIELDS.values())
 _TERMS = (NOAI, NOIMAGEAI)
-
-# The headers that are read, in the form in which Scrapy keeps their names.
-_HEADERS = frozenset(
-    {b"Content-Usage", b"Content-Signal", b"Tdm-Reservation", b"Tdm-Policy", b"Link", b"X-Robots-Tag"}
-)
 
 # What a page with one of the tags contains; in UTF-16, with null bytes between the characters.
 _TAG = re.compile(rb"<meta[^<]*(?:tdm-|noai|noimageai)", re.IGNORECASE)
@@ -78,9 +77,7 @@ class PageUsage:
 
 def read_page(response: Response, robot: str | bytes) -> tuple[Statement, ...]:
     """Return what the headers and the META tags of a response state; of at most 1,000 tags."""
-    found: tuple[Statement, ...] = ()
-    if not _HEADERS.isdisjoint(response.headers):
-        found = tuple(_of_headers(response, robot))
+    found = tuple(_of_headers(response, robot))
     if isinstance(response, HtmlResponse) and _TAG.search(response.body.replace(b"\0", b"")):
         tags = islice(meta_tags(root_of(response)), _TAGS_MAX)
         found += tuple(_of_tags([(name, _shortened(content)) for name, content in tags], robot))
@@ -88,12 +85,10 @@ def read_page(response: Response, robot: str | bytes) -> tuple[Statement, ...]:
 
 
 def _of_headers(response: Response, robot: str | bytes) -> Iterator[Statement]:
-    for kind, name in _LISTS.items():
-        if values := _values(response, name):  # several lines are one value (RFC 9651, 4.2)
-            value = ", ".join(values)
-            yield read(kind, HEADER, f"{name}: {value}", value)
-    for kind, name in _FIELDS.items():
-        for value in _values(response, name):
+    for kind, name in {**_LISTS, **_FIELDS}.items():
+        values = _values(response, name)
+        # Several lines with lists are one value (RFC 9651, 4.2).
+        for value in [", ".join(values)] if kind in _LISTS and values else values:
             yield read(kind, HEADER, f"{name}: {value}", value)
     for value in _values(response, "Link"):
         for link in _LINK.finditer(value):

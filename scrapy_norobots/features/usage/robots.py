@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_norobots.features.usage.statements import (
+    CONTENT_SIGNAL,
+    CONTENT_USAGE,
+    LICENSE,
     LONGEST,
     ROBOTS_TXT,
     STARS,
@@ -22,8 +25,6 @@ from scrapy_norobots.features.usage.statements import (
     read,
     split_path,
 )
-from scrapy_norobots.features.usage.words import CONTENT_SIGNAL, CONTENT_USAGE, LICENSE
-from scrapy_norobots.rules.parser import Statements
 from scrapy_norobots.standard import Decision, Finding, Reason, Rule, Severity, Verdict
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.groups import groups_of, named_places
@@ -57,13 +58,11 @@ class MalformedStatement(Finding):
 
     @property
     def severity(self) -> Severity:
-        """A warning: the line does not follow its own draft."""
-        return Severity.WARNING
+        return Severity.WARNING  # it does not follow its own draft
 
     @property
     def clause(self) -> str:
-        """Empty: the 1994 standard has no such lines."""
-        return ""
+        return ""  # the 1994 standard has no such lines
 
 
 def malformed_statements(body: bytes) -> list[Finding]:
@@ -85,19 +84,8 @@ class Found(NamedTuple):
     path: str
 
 
-class _OfRobot(NamedTuple):
-    """The statements of a robot's own groups, and those for every robot; a no of either set is a no.
-
-    `everywhere` are those that apply to any target, if no statement has a path.
-    """
-
-    own: list[Found]
-    every: list[Found]
-    everywhere: list[Statement] | None = None
-
-
-class UsageStatements(Statements):
-    """What one robots.txt states about the use of pages.
+class UsageStatements:
+    """`Statements`: what one robots.txt states about the use of pages.
 
     A URL is forbidden if a statement that applies says no to one of `purposes`. Any body is accepted.
     """
@@ -111,35 +99,32 @@ class UsageStatements(Statements):
         self._found = list(self._read(to_text(body)))
         if not self._found:
             self._names, self._groups = [], []
-        self._of_robots: dict[str, _OfRobot] = {}  # by product token
+        # By product token: the statements of a robot's own groups, and those for every robot. A no of either
+        # set is a no.
+        self._of_robots: dict[str, tuple[list[Found], list[Found]]] = {}
         # A word of a value, "a,", takes 25 times its length.
         values = sum(500 + 25 * len(found.statement.text) for found in self._found)
         self.size = 500 + 150 * len(self._names) + values
 
     @property
     def all(self) -> tuple[Statement, ...]:
-        """All statements of the file, by line."""
         return tuple(found.statement for found in self._found)
 
     def on(self, target: str, robot: str | bytes) -> list[Statement]:
         """Return the statements that apply to a target (a path with its query) and a robot, by line."""
-        found = self._for(robot)
-        return _applying(found, normal(target)) if found.everywhere is None else found.everywhere
+        lines = {one.line or 0: one for found in self._for(robot) for one in _of_set(found, normal(target))}
+        return [lines[line] for line in sorted(lines)]
 
     def is_ready(self, robot: str | bytes) -> bool:
-        """Return whether the file is small, or its groups for `robot` are known."""
         return self._is_small or Robot.of(robot).token in self._of_robots
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
-        """Find the groups for `robot`."""
         self._for(robot)
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
-        """Return whether a statement says no to one of the purposes for `target`, a path with its query."""
         return bool(self._purposes) and self._refusal(target, robot) is not None
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
-        """Return whether all purposes are allowed for `url`, and the first line that says no to one."""
         target = split(url)[1]
         refusal = None if target is None else self._refusal(target, robot)
         decision = Decision(Verdict.ALLOWED, url, to_name(robot), Reason.STATEMENT, source=source)
@@ -147,23 +132,16 @@ class UsageStatements(Statements):
             return decision
         statement, purpose = refusal
         assert statement.line is not None  # it is one of robots.txt
-        detail = (
-            f"line {statement.line} of {printable(source or 'robots.txt')}, {quoted(statement.text)}, "
-            f"says no to {purpose!r} (NOROBOTS_PURPOSES)"
-        )
-        return Decision(
+        return replace(
+            decision,
             verdict=Verdict.FORBIDDEN,
-            url=url,
-            robot=decision.robot,
-            reason=Reason.STATEMENT,
             rule=Rule(statement.line, statement.text),
-            source=source,
-            detail=detail,
+            detail=f"line {statement.line} of {printable(source or 'robots.txt')}, {quoted(statement.text)}, "
+            f"says no to {purpose!r} (NOROBOTS_PURPOSES)",
             parser=type(self).__name__,
         )
 
     def facts(self, url: str, robot: str | bytes) -> list[dict[str, Any]]:
-        """Return the statements that apply to a URL as plain data; at most 20 of them."""
         target = split(url)[1]
         return [] if target is None else [one.facts() for one in self.on(target, robot)[:_LISTED]]
 
@@ -178,19 +156,17 @@ class UsageStatements(Statements):
         )
         return next(refusals, None)
 
-    def _for(self, robot: str | bytes) -> _OfRobot:
+    def _for(self, robot: str | bytes) -> tuple[list[Found], list[Found]]:
         token = Robot.of(robot).token
         found = self._of_robots.get(token)
         if found is None:
-            if len(self._of_robots) >= _ROBOTS_REMEMBERED:
-                self._of_robots.clear()
             groups = {self._groups[place] for place in named_places(self._names, token)}
-            found = _OfRobot(
+            found = (
                 [each for each in self._found if each.group in groups],
                 [each for each in self._found if each.statement.place != GROUP],
             )
-            if all(each.statement.kind != CONTENT_USAGE for each in (*found.own, *found.every)):
-                found = found._replace(everywhere=_applying(found, ""))
+            if len(self._of_robots) >= _ROBOTS_REMEMBERED:
+                self._of_robots.clear()
             self._of_robots[token] = found
         return found
 
@@ -232,12 +208,6 @@ class UsageStatements(Statements):
             return Found(unread, group, "")
         statement = read(kind, ROBOTS_TXT, text, value, line=line, place=place, path=path[:200])
         return Found(statement, group, normal(path, is_prefix=True) if path else "")
-
-
-def _applying(found: _OfRobot, target: str) -> list[Statement]:
-    """Return the statements for a robot that apply to a target in normal form, by line."""
-    lines = {one.line or 0: one for each in (found.own, found.every) for one in _of_set(each, target)}
-    return [lines[line] for line in sorted(lines)]
 
 
 def _of_set(found: Sequence[Found], target: str) -> Iterator[Statement]:

@@ -1,5 +1,8 @@
 """Read statements about the use of pages: a text in, a `Statement` out, with its value or what is wrong.
 
+The words for uses are those of `NOROBOTS_PURPOSES`, and what each vocabulary calls the same uses. The docs
+have these tables too, with the versions of the drafts.
+
 Any text is accepted, and none raises an exception. A statement of more than 1,000 characters is not read; it
 is taken as a no to every use, because it could be one.
 """
@@ -13,19 +16,42 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
-from scrapy_norobots.features.usage.words import (
-    CONTENT_SIGNAL,
-    CONTENT_USAGE,
-    LICENSE,
-    NOAI,
-    NOIMAGEAI,
-    REFUSALS,
-    TDM_POLICY,
-    TDM_RESERVATION,
-    USES,
-    WORDS,
-    check_purpose,
+SEARCH, AI_INPUT, AI_TRAIN = "search", "ai-input", "ai-train"
+PURPOSES = (SEARCH, AI_INPUT, AI_TRAIN)
+
+# The kinds of statements, with the names of their fields.
+CONTENT_USAGE, CONTENT_SIGNAL, LICENSE = "content-usage", "content-signal", "license"
+TDM_RESERVATION, TDM_POLICY = "tdm-reservation", "tdm-policy"
+NOAI, NOIMAGEAI = "noai", "noimageai"
+
+# What the words of each kind are about.
+WORDS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        CONTENT_SIGNAL: {purpose: (purpose,) for purpose in PURPOSES},
+        CONTENT_USAGE: {
+            "search": (SEARCH,),
+            "ai-use": (AI_INPUT,),
+            "train-ai": (AI_TRAIN,),
+            # Words of earlier drafts
+            "train-genai": (AI_TRAIN,),
+            "ai": (AI_INPUT, AI_TRAIN),
+            "bots": PURPOSES,
+        },
+    }
 )
+
+# Kinds whose value says by itself, when it is true, that a page must not be used for this.
+REFUSALS: Mapping[str, str] = MappingProxyType(dict.fromkeys((TDM_RESERVATION, NOAI, NOIMAGEAI), AI_TRAIN))
+
+
+def check_purpose(purpose: object) -> None:
+    """Raise `ValueError` for a word that is not in `PURPOSES`, such as ``"train-ai"`` of Content-Usage."""
+    if purpose not in PURPOSES:
+        raise ValueError(f"unknown purpose {purpose!r}; choose from {', '.join(PURPOSES)}")
+
+
+# The values of the word `use` of Content-Signal: how much of a page may be stored and shown.
+USES = ("immediate", "reference", "full")
 
 # The sources of statements.
 ROBOTS_TXT, HEADER, META = "robots.txt", "header", "meta"
@@ -97,7 +123,6 @@ class Statement:
         return False if False in said else True if True in said else None
 
     def facts(self) -> dict[str, Any]:
-        """Return the statement as plain data for JSON."""
         names = ("kind", "source", "line", "place", "path", "text", "value", "problem")
         return {name: value for name in names if (value := getattr(self, name)) not in (None, "")}
 
@@ -144,11 +169,9 @@ def _usage(value: str) -> tuple[dict[str, bool | None] | None, str]:
 def _signal(value: str) -> tuple[dict[str, bool | str] | None, str]:
     words: dict[str, bool | str] = {}
     for word, said in _CLEAR.findall(value.lower()):
-        if (word == "use") != (said in USES):
-            continue
-        if word == "use":
+        if word == "use" and said in USES:
             words[word] = said
-        else:
+        elif word != "use" and said not in USES:
             words[word] = words.get(word, True) is True and said == "yes"  # of two values, no applies
     parts = [part.strip() for part in value.split(",")]
     wrong = next((part for part in parts if not _SIGNAL.fullmatch(part)), None)
@@ -171,10 +194,6 @@ def _reservation(value: str) -> tuple[bool | None, str]:
     return said, "" if said is not None else "neither 0 nor 1"
 
 
-def _word(_value: str) -> tuple[bool, str]:
-    return True, ""
-
-
 _READERS: Mapping[str, Callable[[str], tuple[Any, str]]] = MappingProxyType(
     {
         CONTENT_USAGE: _usage,
@@ -182,8 +201,8 @@ _READERS: Mapping[str, Callable[[str], tuple[Any, str]]] = MappingProxyType(
         LICENSE: _url,
         TDM_RESERVATION: _reservation,
         TDM_POLICY: _url,
-        NOAI: _word,
-        NOIMAGEAI: _word,
+        NOAI: lambda _: (True, ""),
+        NOIMAGEAI: lambda _: (True, ""),
     }
 )
 

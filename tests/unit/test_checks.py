@@ -1,4 +1,4 @@
-"""Component settings: which keys stand for a class, enable it, or put it in the wrong place."""
+"""Component settings: which keys stand for a class, and enable it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import Settings
 
 from scrapy_norobots import NoRobotsMiddleware
-from scrapy_norobots.scrapy_api.components import check_place, enabled_keys, keys_of, unused_overrides
-from tests.helpers.components.derived import HalfPorted
+from scrapy_norobots.checks import enabled_keys, keys_of
 
 OURS = "scrapy_norobots.NoRobotsMiddleware"
 OURS_IN_FULL = "scrapy_norobots.middleware.NoRobotsMiddleware"
@@ -72,37 +71,3 @@ def test_what_scrapy_enables_by_itself_is_enabled_until_the_user_switches_it_off
     for listed, expected in (({}, [BUILTIN]), ({BUILTIN: None}, [])):
         settings = Settings({"DOWNLOADER_MIDDLEWARES": listed})
         assert enabled_keys(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware) == expected
-
-
-@pytest.mark.parametrize("setting", ["ADDONS", "SPIDER_MIDDLEWARES", "EXTENSIONS"])
-@pytest.mark.parametrize("key", [OURS, OURS_IN_FULL])
-def test_a_class_in_another_setting_is_an_error_that_names_the_right_one(setting: str, key: str) -> None:
-    settings = Settings({setting: {key: 100}})
-    with pytest.raises(ValueError, match=r"DOWNLOADER_MIDDLEWARES$") as error:
-        check_place(settings, NoRobotsMiddleware, "DOWNLOADER_MIDDLEWARES")
-    assert str(error.value).startswith(f"{setting} = {{{key!r}: 100}}: {key!r} ")
-
-
-@pytest.mark.parametrize(
-    "own",
-    [
-        {},
-        {"DOWNLOADER_MIDDLEWARES": {OURS: 100}},
-        {"EXTENSIONS": {OURS: None}},
-        {"EXTENSIONS": {BUILTIN: 100, THEIRS: 100}},
-    ],
-    ids=["nowhere", "in its place", "switched off elsewhere", "other classes elsewhere"],
-)
-def test_a_class_in_its_place_is_no_error(own: dict[str, Any]) -> None:
-    check_place(Settings(own), NoRobotsMiddleware, "DOWNLOADER_MIDDLEWARES")
-
-
-def test_overrides_of_methods_that_only_the_former_class_has_are_found() -> None:
-    class Both(HalfPorted, RobotsTxtMiddleware):  # type: ignore[misc]
-        pass
-
-    classes = NoRobotsMiddleware, RobotsTxtMiddleware
-    assert unused_overrides(NoRobotsMiddleware, *classes) == []
-    assert unused_overrides(Subclass, *classes) == []
-    assert unused_overrides(HalfPorted, *classes) == ["DOWNLOAD_PRIORITY", "process_request_2"]
-    assert unused_overrides(Both, *classes) == ["DOWNLOAD_PRIORITY", "process_request_2"]
