@@ -146,7 +146,7 @@ def test_the_table_has_the_stats_that_change() -> None:
     assert ours["downloader/exception_type_count/scrapy_norobots.exceptions.RobotsUnreachable"] == 1
 
 
-# The parser without Scrapy
+# The Python API
 
 
 def test_the_parser_reads_a_file_as_the_api_page_says(capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,6 +159,26 @@ def test_the_parser_reads_a_file_as_the_api_page_says(capsys: pytest.CaptureFixt
     exec(code, {})
     assert capsys.readouterr().out.splitlines() == re.findall(
         r"^# ((?:http|\d ).*|False)$", code, re.MULTILINE
+    )
+
+
+def test_the_errback_separates_what_may_be_tried_again(tmp_path: Path) -> None:
+    with (
+        Site("User-agent: *\nDisallow: /staff/\n") as site,
+        Site(Answer(status=403)) as refusing,
+        Site(Answer(status=503)) as down,
+    ):
+        site.answers["/"] = page_with("/staff/rota", f"{refusing.url}/", f"{down.url}/")
+        spider = tmp_path / "town.py"
+        spider.write_text(block("api.md", "TownSpider").replace("http://town.example", site.url))
+        options = ["RETRY_ENABLED=0", "NOROBOTS_RETRY_CLOSED=0", "TELNETCONSOLE_ENABLED=0"]
+        options += ['ADDONS={"scrapy_norobots.Addon": 500}']
+        arguments = [argument for option in options for argument in ("-s", option)]
+        log = processes.run("scrapy", "runspider", str(spider), *arguments, cwd=tmp_path).stderr
+    assert "Traceback" not in log
+    assert re.search(rf"\[town\] INFO: Try {down.url}/ again in [56]\d s\n", log)
+    assert sorted(re.findall(r"\[town\] INFO: Do not try again: (\S+) is", log)) == sorted(
+        [f"{site.url}/staff/rota", f"{refusing.url}/"]
     )
 
 

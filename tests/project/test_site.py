@@ -127,7 +127,7 @@ def test_a_stacked_table_names_the_columns(site: Path, browser: webdriver.Chrome
 
 
 def test_an_image_is_a_link_to_its_file(site: Path, browser: webdriver.Chrome) -> None:
-    for page in ("report", "benchmarks"):
+    for page in ("report", "index"):
         browser.get((site / f"{page}.html").as_uri())
         for image in browser.find_elements(By.CSS_SELECTOR, "article img"):
             link = image.find_element(By.XPATH, "..")
