@@ -72,7 +72,7 @@ CASES = {
     "gzip without its header, and the header without gzip": [
         "fault: gzip without its header",
         "fault: not gzip despite its header",
-        "fault: gzip without its header, incomplete",
+        "fault: gzip without its header, cut off",
     ],
     "an HTML page is read line by line": ["fault: an HTML page"],
     "a large file is cut off, and what is left is obeyed": [
