@@ -52,6 +52,13 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
+def test_every_link_from_the_package_to_a_section_leads_there() -> None:
+    files = [file for file in (ROOT / "scrapy_norobots").rglob("*") if file.suffix in (".py", ".js")]
+    links = {link for file in files for link in re.findall(r"([\w-]+)\.html#([\w-]+)", file.read_text())}
+    assert len(links) > 5
+    assert {link for link in links if link[1] not in anchors(DOCS / f"{link[0]}.md")} == set()
+
+
 def test_the_overview_lists_every_page_once_and_the_site_has_the_same_order() -> None:
     listed = re.findall(r"^( *)- \[.+?\]\((.+?)\.md\)", (DOCS / "README.md").read_text(), re.MULTILINE)
     # On the site, these two are pages that include a file of the repository.
