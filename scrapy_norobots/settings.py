@@ -64,14 +64,12 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "NOROBOTS_ALSO_OBEY": Setting(
             (),
             partial(values.switched, (), values.parsers),
-            "adds other readings of robots.txt, such as that of RFC 9309: a request is sent only "
-            "if all readings allow it",
+            "adds other readings of robots.txt, such as RFC 9309: all must allow a request",
         ),
         "NOROBOTS_ALSO_ROBOTS": Setting(
             (),
             partial(values.switched, (), values.robots),
-            'adds names of other robots, such as `"GPTBot"`: a request is sent only if all these '
-            "robots may fetch the URL",
+            'adds other robots, such as `"GPTBot"`, that must be allowed, too',
         ),
         "NOROBOTS_STATUS_POLICY": Setting(
             DEFAULT_PRESET,
@@ -106,8 +104,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "NOROBOTS_CRAWL_DELAY_SHARED": Setting(
             False,
             values.flag,
-            "makes all processes that share a Redis store obey the `Crawl-delay` of a site "
-            "together, as if they were one process",
+            "lets processes that share a Redis store keep one `Crawl-delay` together",
         ),
         "NOROBOTS_META": Setting(
             False,
@@ -120,67 +117,63 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "NOROBOTS_USAGE": Setting(
             False,
             values.flag,
-            "reads and records what sites say about the [use of their pages](usage.md), such as "
-            "`ai-train=no`",
+            "records what sites say about the [use of their pages](usage.md)",
         ),
         "NOROBOTS_PURPOSES": Setting(
             (),
             partial(values.switched, (), partial(values.listed, "a list of purposes", str)),
-            'names the purposes of the crawl, such as `"search"`: a request is dropped if '
-            "robots.txt says no to one of them",
+            'drops requests if robots.txt says no to a purpose of the crawl, such as `"search"`',
         ),
         # Rarely needed
         "NOROBOTS_TTL": Setting(
             86_400,
             partial(values.number, "seconds", 0, _CENTURY),
-            "longest time until robots.txt is downloaded again, in seconds",
+            "longest time until robots.txt is downloaded again",
         ),
         "NOROBOTS_TTL_MIN": Setting(
             600,
             partial(values.number, "seconds", 0, _CENTURY),
-            "shortest time until robots.txt is downloaded again, in seconds",
+            "shortest time until robots.txt is downloaded again",
         ),
         "NOROBOTS_ERROR_TTL": Setting(
             60,
             partial(values.number, "seconds", 0, _CENTURY),
-            "first delay until robots.txt is downloaded again after a temporary failure, in seconds",
+            "first delay until robots.txt is downloaded again after a temporary failure",
         ),
         "NOROBOTS_STALE_TTL": Setting(
             7 * 86_400,
             partial(values.number, "seconds", 0, _CENTURY),
-            "how long the last rules are still used if robots.txt has expired and cannot be "
-            "downloaded, in seconds",
+            "how long expired rules stay in use if robots.txt cannot be downloaded",
         ),
         "NOROBOTS_RETRY_CLOSED": Setting(
             2,
             partial(values.whole, "retries", 0, 100),
-            "after a temporary failure: how many times the plugin tries robots.txt again before "
-            "it drops the requests that wait",
+            "how many times robots.txt is tried again before the requests that wait are dropped",
         ),
         "NOROBOTS_RETRY_CLOSED_MAX": Setting(
             10_000,
             partial(values.whole, "requests", 0, _MILLION),
-            "how many requests may wait at a time for temporarily closed sites",
+            "how many requests may wait for temporarily closed sites",
         ),
         "NOROBOTS_TIMEOUT": Setting(
             15,
             partial(values.number, "seconds", 0.001, _DAY),
-            "timeout of a request for robots.txt, in seconds",
+            "timeout of a request for robots.txt",
         ),
         "NOROBOTS_RETRY_TIMES": Setting(
             1,
             partial(values.whole, "retries", 0, 100),
-            "how many times a failed request for robots.txt is repeated immediately",
+            "how often a failed request for robots.txt is repeated immediately",
         ),
         "NOROBOTS_MAXSIZE": Setting(
             2 * 1024 * 1024,
             partial(values.whole, "bytes", 1, LARGEST_FILE),
-            "largest accepted robots.txt, in bytes",
+            "largest accepted robots.txt",
         ),
         "NOROBOTS_COPY_META": Setting(
             ("proxy", "bindaddress", "download_slot"),
             partial(values.switched, (), values.meta_keys),
-            "meta keys that the request for robots.txt copies from a page request",
+            "meta keys that the request for robots.txt copies from the page request",
         ),
         "NOROBOTS_CONCURRENT_FETCHES": Setting(
             500,
@@ -190,12 +183,12 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "NOROBOTS_MEMORY_MAX": Setting(
             64 * 1024 * 1024,
             partial(values.whole, "bytes", 1, _TIB),
-            "how much memory the robots.txt files may take, in bytes",
+            "how much memory the robots.txt files may take",
         ),
         "NOROBOTS_STORE_MAX": Setting(
             1024 * 1024 * 1024,
             partial(values.whole, "bytes", 1, _TIB),
-            "largest size of a SQLite store, in bytes",
+            "largest size of a SQLite store",
         ),
     }
 )

@@ -1,9 +1,10 @@
 "use strict";
 
-// Short code in a line of text is not broken.
+// Short code in a line of text is not broken, nor is a name, such as that of a stat.
 function keepShortCodeTogether() {
-  for (const code of document.querySelectorAll("article :is(p, li, td, dd) > code, article td a > code")) {
-    code.classList.toggle("short", code.textContent.length <= 28);
+  for (const code of document.querySelectorAll("article :is(p, li, td, dd) > code, article td a code")) {
+    const { length } = code.textContent;
+    code.classList.toggle("short", length <= 34 || (length <= 44 && /^[\w/<>]+$/.test(code.textContent)));
   }
 }
 
@@ -19,13 +20,16 @@ function indentWrappedLines() {
   }
 }
 
-// On a narrow screen, stack the cells of each table that has only two columns or would have to be scrolled sideways.
+// On a narrow screen, stack the cells of each table that has only two columns, has sentences in more columns, or
+// would have to be scrolled sideways.
 function stackTables() {
   for (const table of document.querySelectorAll("article table.docutils")) {
     const names = [...table.querySelectorAll("thead th")].map((head) => head.textContent.trim());
     table.classList.remove("stacked");
     const { scrollWidth, clientWidth } = table.parentElement;
-    table.classList.toggle("stacked", innerWidth < 736 && (names.length === 2 || scrollWidth > clientWidth));
+    const isLong = [...table.querySelectorAll("td")].some((cell) => cell.textContent.length > 60);
+    const isWide = names.length === 2 || isLong || scrollWidth > clientWidth;
+    table.classList.toggle("stacked", innerWidth < 736 && isWide);
     for (const row of table.tBodies[0]?.rows ?? []) {
       [...row.cells].forEach((cell, index) => {
         if (cell.textContent.trim()) cell.dataset.column = (names[index] ?? "").replace(/[^?]$/, "$&:");

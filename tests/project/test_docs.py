@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import scrapy
 
-from scrapy_norobots.events import Event, Events
 from scrapy_norobots.features import FEATURES
 from scrapy_norobots.features.report.counters import Counters, facts_of
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
@@ -24,9 +23,7 @@ from scrapy_norobots.stores import FILE_SCHEMES, REDIS_SCHEMES
 from scrapy_norobots.waiting.source import FILTERED
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.settings import read_all
-from tests.helpers.spiders.raising import subscriptions
-from tests.project import options_table, states_table
-from tests.project.settings_table import TABLE, tables
+from tests.project.tables import PARTS, Part, place
 
 DOCS = ROOT / "docs"
 PAGES = [*ROOT.glob("*.md"), *DOCS.glob("*.md")]
@@ -55,6 +52,13 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
+def test_every_link_from_the_package_to_a_section_leads_there() -> None:
+    files = [file for file in (ROOT / "scrapy_norobots").rglob("*") if file.suffix in (".py", ".js")]
+    links = {link for file in files for link in re.findall(r"([\w-]+)\.html#([\w-]+)", file.read_text())}
+    assert len(links) > 5
+    assert {link for link in links if link[1] not in anchors(DOCS / f"{link[0]}.md")} == set()
+
+
 def test_the_overview_lists_every_page_once_and_the_site_has_the_same_order() -> None:
     listed = re.findall(r"^( *)- \[.+?\]\((.+?)\.md\)", (DOCS / "README.md").read_text(), re.MULTILINE)
     # On the site, these two are pages that include a file of the repository.
@@ -68,14 +72,10 @@ def test_the_overview_lists_every_page_once_and_the_site_has_the_same_order() ->
     assert entries == [page for page, is_below in pages if not is_below]
 
 
-def test_the_tables_and_the_sections_have_every_setting_with_its_default() -> None:
-    page = (DOCS / "settings.md").read_text()
-    assert TABLE.findall(page) == tables()  # `python -m tests.project.settings_table` writes them
-    headings = [name for name in re.findall(r"^### `(\w+)`$", page, re.MULTILINE) if name in DEFAULTS]
-    assert headings == list(DEFAULTS)
-    for name, section in sections(page).items():
-        (default,) = re.findall(r"^Default: `(.+?)`$", section, re.MULTILINE)
-        assert eval(default) == DEFAULTS[name]
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.make.__name__)
+def test_what_comes_from_the_code_is_as_the_code_makes_it(part: Part) -> None:
+    # `python -m tests.project.tables` writes it.
+    assert part.pattern.findall(part.page.read_text()) == part.make()
 
 
 def test_the_section_of_the_store_has_every_scheme() -> None:
@@ -156,40 +156,10 @@ def test_every_middleware_takes_the_spider_that_older_versions_of_scrapy_pass(pa
         assert arguments == "self, request, spider=None"
 
 
-def place(file: Path) -> str:
-    """The module or folder of the core, or the feature, as the tables of how-it-works.md name it."""
-    parts = [part for part in file.relative_to(ROOT / "scrapy_norobots").parts if part != "features"]
-    return parts[0] if len(parts) == 1 else f"{parts[0]}/"
-
-
-def test_the_tables_of_how_it_works_have_every_event_and_every_feature() -> None:
-    page = (DOCS / "how-it-works.md").read_text()
-    places = {one.__name__.rpartition(".")[2]: place(Path(str(one.__file__))) for one in FEATURES}
-    rows = re.findall(r"^\| (`[a-z]\w+`.*?) \| (.+?) \| (.+?) \|$", page, re.MULTILINE)
-    documented = {
-        event: [re.findall(r"`(.+?)`", cell) for cell in cells]
-        for names, *cells in rows
-        for event in re.findall(r"`(\w+)`", names)
-    }
-    assert set(documented) == {name for name, event in vars(Events()).items() if isinstance(event, Event)}
-    for event, (senders, subscribers) in documented.items():
-        sending = {
-            place(file)
-            for file in SOURCES
-            if re.search(rf"events\.{event}\.(send|tell|ask)\b", file.read_text())
-        }
-        assert set(senders) == sending - {"events.py"}, event
-        assert set(subscribers) == {places[name] for name, kind in subscriptions() if kind == event}, event
-    table = page.partition("| feature |")[2].partition("\n\n")[0]
-    assert set(re.findall(r"^\| `(.+?)` \|", table, re.MULTILINE)) == set(places.values())
-
-
-def test_how_it_works_has_every_state_of_a_request() -> None:
-    assert states_table.TABLE.findall(states_table.PAGE.read_text()) == [states_table.table()]
-
-
-def test_the_page_of_the_commands_has_every_option() -> None:
-    assert options_table.TABLE.findall(options_table.PAGE.read_text()) == options_table.tables()
+def test_the_table_of_the_features_has_every_feature() -> None:
+    table = (DOCS / "how-it-works.md").read_text().partition("| feature |")[2].partition("\n\n")[0]
+    features = {place(Path(str(one.__file__))) for one in FEATURES}
+    assert set(re.findall(r"^\| `(.+?)` \|", table, re.MULTILINE)) == features
 
 
 def templates() -> Iterator[tuple[str, str]]:
@@ -220,7 +190,7 @@ def matches(template: str, line: str) -> bool:
 
 def test_the_docs_have_every_log_line_and_no_other() -> None:
     page = (DOCS / "log-lines.md").read_text()
-    lines = re.findall(r"^\| `(DEBUG|INFO|WARNING|ERROR): (.+?)` \|", page, re.MULTILINE)
+    lines = re.findall(r"^- `(DEBUG|INFO|WARNING|ERROR): (.+?)`$", page, re.MULTILINE)
     logged = list(templates())
     assert len(logged) > 10
     for level, template in logged:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 from scrapy_norobots import __version__
-from tests.helpers.running import processes
 from tests.helpers.running.crawling import crawl
 from tests.helpers.running.processes import ROOT
-from tests.helpers.sites import Answer, Site, page
+from tests.helpers.sites import Site, page
 
 README = (ROOT / "README.md").read_text()
 ROBOTS = "#\n" * 9 + "User-agent: *\n#\nDisallow: /staff/\n"
@@ -45,22 +43,6 @@ def test_the_lines_that_enable_it_obey_both_readings() -> None:
         assert sorted(crawl(*urls).pages) == sorted([urls[0], urls[2]])  # without the second line
 
 
-def test_the_errback_separates_what_may_be_tried_again(tmp_path: Path) -> None:
-    with Site(ROBOTS) as site, Site(Answer(status=403)) as refusing, Site(Answer(status=503)) as down:
-        site.answers["/"] = page("/staff/rota", f"{refusing.url}/", f"{down.url}/")
-        spider = tmp_path / "town.py"
-        spider.write_text(block("import scrapy").replace("http://town.example", site.url))
-        options = ["RETRY_ENABLED=0", "NOROBOTS_RETRY_CLOSED=0", "TELNETCONSOLE_ENABLED=0"]
-        options += ['ADDONS={"scrapy_norobots.Addon": 500}']
-        arguments = [argument for option in options for argument in ("-s", option)]
-        log = processes.run("scrapy", "runspider", str(spider), *arguments, cwd=tmp_path).stderr
-    assert "Traceback" not in log
-    assert re.search(rf"\[town\] INFO: Try {down.url}/ again in [56]\d s\n", log)
-    assert sorted(re.findall(r"\[town\] INFO: Do not try again: (\S+) is", log)) == sorted(
-        [f"{site.url}/staff/rota", f"{refusing.url}/"]
-    )
-
-
 def test_the_versions_are_those_of_the_matrix() -> None:
     matrix = (ROOT / "setup.cfg").read_text()
     project = (ROOT / "pyproject.toml").read_text()
@@ -83,4 +65,4 @@ def test_the_version_is_the_same_everywhere() -> None:
 
 def test_it_is_short() -> None:
     prose = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
-    assert len(prose.split()) <= 525
+    assert len(prose.split()) <= 500

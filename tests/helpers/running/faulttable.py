@@ -35,7 +35,7 @@ COLUMNS = ("robots.txt", "this plugin", "Scrapy's own", "log", "stats")
 # The sections of the page, by what both do.
 SECTIONS = {
     ("closed", "open"): "Scrapy crawls everything; this plugin nothing",
-    ("closed", "rules"): "Scrapy obeys what is not the file, or a part of it; this plugin crawls nothing",
+    ("closed", "rules"): "Scrapy obeys an error page or half of a file; this plugin crawls nothing",
     ("rules", "open"): "Scrapy crawls everything; this plugin reads the rules",
     ("open", "rules"): "Scrapy obeys an error page; this plugin crawls everything",
 }

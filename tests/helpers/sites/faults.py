@@ -135,7 +135,7 @@ answers("network authentication required", "closed", "511 Network Authentication
 answers("server error, with rules in the error page", "closed", "500 Internal Server Error", RULES)
 answers("unavailable", "closed", "503 Service Unavailable", b"")
 answers("status 999", "closed", "999 Request Denied")
-answers("304 to a request without a condition", "closed", "304 Not Modified")
+answers("a 304 that nobody asked for", "closed", "304 Not Modified")
 
 # Bodies.
 answers(
@@ -162,17 +162,17 @@ for name, compress in COMPRESSORS.items():
     said = f"Content-Encoding: {name.removeprefix('raw ')}"
     sent = compress(LONG)
     answers(f"{name} with its header", "rules", "200 OK", sent, said)
-    answers(f"{name} with its header, incomplete", "closed", "200 OK", sent[: len(sent) * 2 // 3], said)
+    answers(f"{name} with its header, cut off", "closed", "200 OK", sent[: len(sent) * 2 // 3], said)
     answers(f"not {name} despite its header", "closed", "200 OK", RULES, said)
     answers(f"empty, with a {name} header", "open", "200 OK", b"", said)
     answers(f"a {name} bomb", "closed", "200 OK", compress(BOMB), said)
 answers("gzip without its header", "rules", "200 OK", gzip.compress(RULES))
-answers("gzip without its header, incomplete", "closed", "200 OK", gzip.compress(RULES * 50)[:-12])
+answers("gzip without its header, cut off", "closed", "200 OK", gzip.compress(RULES * 50)[:-12])
 answers("a gzip bomb without its header", "closed", "200 OK", gzip.compress(BOMB))
 MEMBERS = gzip.compress(RULES[:14]) + gzip.compress(RULES[14:])
 answers("gzip of several members", "rules", "200 OK", MEMBERS, "Content-Encoding: gzip")
 answers("gzip of several members without its header", "rules", "200 OK", MEMBERS)
-answers("gzip of several members without its header, incomplete", "closed", "200 OK", MEMBERS[:-9])
+answers("gzip of several members without its header, cut off", "closed", "200 OK", MEMBERS[:-9])
 answers("gzip with a wrong checksum", "closed", "200 OK", MEMBERS[:-8] + bytes(8), "Content-Encoding: gzip")
 answers("gzip, and rules after it", "closed", "200 OK", gzip.compress(b"") + RULES, "Content-Encoding: gzip")
 answers("gzip with padding", "rules", "200 OK", MEMBERS + b"\0\0\r\n", "Content-Encoding: gzip")
@@ -185,7 +185,7 @@ answers(
     "Content-Encoding: Deflate, gzip",
 )
 answers(
-    "deflate, then gzip, incomplete inside",
+    "deflate, cut off, and then gzip",
     "closed",
     "200 OK",
     gzip.compress(zlib.compress(LONG)[:-20]),
@@ -261,26 +261,26 @@ def late_reset(exchange: Exchange) -> None:
     exchange.reset()
 
 
-@fault("a reset within a body that ends with the connection", "closed")
+@fault("a reset within a body without a length", "closed")
 def reset_without_length(exchange: Exchange) -> None:
     no_length(exchange)
     exchange.lab.closing.wait(0.1)  # a reset drops what the client has not read yet
     exchange.reset()
 
 
-@fault("TLS that ends without a closure alert, a body that ends with the connection", "closed", tls=True)
+@fault("TLS without a closure alert, after a body without a length", "closed", tls=True)
 def no_alert(exchange: Exchange) -> None:
     no_length(exchange)
 
 
-@fault("TLS that ends with a closure alert, a body that ends with the connection", "rules", tls=True)
+@fault("TLS with a closure alert, after a body without a length", "rules", tls=True)
 def alert(exchange: Exchange) -> None:
     no_length(exchange)
     assert isinstance(exchange.connection, ssl.SSLSocket)
     exchange.connection.unwrap()
 
 
-@fault("TLS that ends without a closure alert, a body with a length", "rules", tls=True)
+@fault("TLS without a closure alert, after a body with a length", "rules", tls=True)
 def no_alert_with_length(exchange: Exchange) -> None:
     exchange.answer("200 OK", RULES)
 

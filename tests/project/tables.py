@@ -1,0 +1,174 @@
+"""The parts of the docs that come from the code: ``python -m tests.project.tables`` writes them there.
+
+Each entry of `PARTS` has a page, a pattern that finds its parts, and a function that returns them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import takewhile
+from pathlib import Path
+from typing import NamedTuple
+
+from scrapy.settings import Settings
+
+from scrapy_norobots import values
+from scrapy_norobots.commands.base import RobotsCommand
+from scrapy_norobots.commands.robots_audit import RobotsAudit
+from scrapy_norobots.commands.robots_check import RobotsCheck
+from scrapy_norobots.events import Event, Events
+from scrapy_norobots.features import FEATURES
+from scrapy_norobots.settings import SETTINGS
+from scrapy_norobots.standard.findings import KINDS
+from scrapy_norobots.waiting.states import STATES
+from tests.helpers.running.processes import ROOT
+from tests.helpers.spiders.raising import subscriptions
+
+DOCS = ROOT / "docs"
+PACKAGE = ROOT / "scrapy_norobots"
+# The second table of settings begins with this one.
+FIRST_RARE = "NOROBOTS_TTL"
+# Those with options beside --json, in the order of the page.
+COMMANDS: tuple[type[RobotsCommand], ...] = (RobotsCheck, RobotsAudit)
+# What the reader of a value accepts. A number has its unit.
+TYPES: dict[object, str] = {
+    values.flag: "boolean",
+    values.flag_or_word: "boolean or word",
+    values.folder: "path",
+    values.listed: "list",
+    values.meta_keys: "list",
+    values.parsers: "list",
+    values.paths: "path or list",
+    values.policy: "name or dictionary",
+    values.robots: "list",
+    values.store: "URL",
+}
+
+
+def settings() -> list[str]:
+    """Return the rows of the two tables of settings."""
+    rows = {
+        name: f"| [`{name}`](#{name.lower()}) | {setting.about} |\n" for name, setting in SETTINGS.items()
+    }
+    often = list(takewhile(lambda name: name != FIRST_RARE, rows))
+    return ["".join(rows[name] for name in names) for names in (often, [*rows][len(often) :])]
+
+
+def defaults() -> list[str]:
+    """Return the line that follows the heading of each setting."""
+    return [
+        f"### `{name}`\n\nDefault: `{literal(setting.default)}` ({type_of(setting.read)})\n"
+        for name, setting in SETTINGS.items()
+    ]
+
+
+def literal(value: object) -> str:
+    """Return a default as it is written in Python, with double quotes."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(literal, value))})"
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+def type_of(read: object) -> str:
+    """Return what a reader of values accepts, in a word."""
+    if not isinstance(read, partial):
+        return TYPES[read]
+    if read.func is values.switched:
+        return type_of(read.args[1])
+    return str(read.args[0]) if read.func in (values.number, values.whole) else TYPES[read.func]
+
+
+def options() -> list[str]:
+    """Return the rows of each table of options, from the help of the command."""
+    return [_options(command()) for command in COMMANDS]
+
+
+def _options(command: RobotsCommand) -> str:
+    parser = ArgumentParser(add_help=False)
+    command.settings = Settings()
+    command.add_options(parser)
+    (scrapys,) = (group for group in parser._action_groups if group.title == "Global Options")
+    rows = []
+    for action in parser._actions:
+        if action not in scrapys._group_actions:
+            value = f" {action.metavar}" if action.metavar else ""
+            rows.append(f"| `{action.option_strings[-1]}{value}` | {action.help} |\n")
+    return "".join(rows)
+
+
+def states() -> list[str]:
+    """Return the rows of the states of a request."""
+    rows = []
+    for state, ends in STATES.items():
+        nexts = "<br>".join(f"`{to.name}`: {why}" for to, why in ends.items())
+        rows.append(f"| `{state.name}`: {state.value} | {nexts} |\n")
+    return ["".join(rows)]
+
+
+def place(file: Path) -> str:
+    """Return the module or folder of the core, or the feature, in which a file is."""
+    parts = [part for part in file.relative_to(PACKAGE).parts if part != "features"]
+    return parts[0] if len(parts) == 1 else f"{parts[0]}/"
+
+
+def events() -> list[str]:
+    """Return the rows of the events, with those that send them, and the features that subscribe."""
+    sources = {file: file.read_text() for file in sorted(PACKAGE.rglob("*.py")) if file.name != "events.py"}
+    features = {one.__name__.rpartition(".")[2]: place(Path(str(one.__file__))) for one in FEATURES}
+    heard = subscriptions()
+    rows: dict[str, list[str]] = {}
+    for event in (name for name, one in vars(Events()).items() if isinstance(one, Event)):
+        sends = re.compile(rf"events\.{event}\.(send|tell|ask)\b")
+        senders = {place(file): None for file, text in sources.items() if sends.search(text)}
+        subscribers = [features[name] for name, kind in heard if kind == event]
+        assert senders, event
+        assert subscribers, event
+        rows.setdefault(f"| {_codes(senders)} | {_codes(subscribers)} |\n", []).append(event)
+    return ["".join(f"| {_codes(names)} {row}" for row, names in rows.items())]
+
+
+def _codes(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def findings() -> list[str]:
+    """Return the rows of the kinds of findings."""
+    return [
+        "".join(
+            f"| `{name}` | {kind.severity.value}, {kind.clause} | {kind.meaning} |\n"
+            for name, kind in KINDS.items()
+        )
+    ]
+
+
+class Part(NamedTuple):
+    """Parts of a page: what finds them, and what makes them."""
+
+    page: Path
+    pattern: re.Pattern[str]
+    make: Callable[[], list[str]]
+
+
+def rows(start: str) -> re.Pattern[str]:
+    """Return a pattern that finds the rows of a table that start so."""
+    return re.compile(rf"(?:^\| {start}.*\n)+", re.MULTILINE)
+
+
+PARTS = (
+    Part(DOCS / "settings.md", rows(r"\[`NOROBOTS_"), settings),
+    Part(DOCS / "settings.md", re.compile(r"^### `NOROBOTS_\w+`\n\nDefault: .*\n", re.MULTILINE), defaults),
+    Part(DOCS / "commands.md", rows("`--"), options),
+    Part(DOCS / "how-it-works.md", rows("`[A-Z_]+`: "), states),
+    Part(DOCS / "how-it-works.md", rows(r"`[a-z_]+`[^|]*\| `\w+[./]"), events),
+    Part(DOCS / "standard.md", rows(r"`[a-z0-9-]+` \| \w+, [A-Z]\d \| "), findings),
+)
+
+
+if __name__ == "__main__":
+    for part in PARTS:
+        made = iter(part.make())
+        part.page.write_text(part.pattern.sub(lambda _, made=made: next(made), part.page.read_text()))  # type: ignore[misc]
