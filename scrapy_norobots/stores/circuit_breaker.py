@@ -81,26 +81,28 @@ class CircuitBreaker:
     async def _try(self, method: str, call: Callable[[], Coroutine[Any, Any, _T]], fallback: _T) -> _T:
         if self._is_open():
             return fallback
-        return await compat.waiting_for(
-            self._slots.run(lambda: compat.spawn(self._call(method, call, fallback)))
-        )
-
-    async def _call(self, method: str, call: Callable[[], Coroutine[Any, Any, _T]], fallback: _T) -> _T:
-        if self._is_open():  # another call failed while this one was waiting
-            return fallback
-        is_test = bool(self._failing)
-        if is_test:  # the others do not wait for its result
-            self._open_until = self._clock() + TIMEOUT + PAUSE
+        slots: list[object] = []
         try:
+            # A slot may come just when the call is cancelled, so that the wait for it raises an exception.
+            await compat.waiting_for(self._slots.acquire().addCallback(slots.append))
+            if self._is_open():  # another call failed meanwhile
+                return fallback
+            if not self._failing:
+                return await compat.within(TIMEOUT, call())
+            # This call tests the store; the others do not wait for its result.
+            self._open_until = self._clock() + TIMEOUT + PAUSE
             result = await compat.within(TIMEOUT, call())
+            self._succeeded(method)
         except CancelledError:  # of Twisted: the caller no longer needs the result
             raise
         except Exception as exc:  # each library has its own errors
             self._failed(method, exc)
             return fallback
-        if is_test:
-            self._succeeded(method)
-        return result
+        else:
+            return result
+        finally:
+            if slots:
+                self._slots.release()
 
     def _is_open(self) -> bool:
         return self._is_closed or self._clock() < self._open_until

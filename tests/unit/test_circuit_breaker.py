@@ -226,6 +226,30 @@ def test_a_queued_call_that_is_cancelled_when_it_is_its_turn_keeps_no_slot(
     asyncio.run(work())
 
 
+def test_a_queued_call_that_is_cancelled_gives_no_slot_back(circuit: Circuit) -> None:
+    """Else more calls would run at once than the store allows."""
+    if not can_wait_for_deferreds():
+        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
+
+    async def work() -> None:
+        circuit.breaker._slots = DeferredSemaphore(1)
+        gate = asyncio.Event()
+        circuit.store.mood = gate.wait
+        running, queued = (asyncio.ensure_future(circuit.breaker.load(ORIGIN)) for _ in range(2))
+        await asyncio.sleep(0)
+        queued.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await queued
+        later = asyncio.ensure_future(circuit.breaker.load(ORIGIN))
+        await asyncio.sleep(0)
+        assert circuit.store.calls == 1
+        gate.set()
+        for found in await asyncio.gather(running, later):
+            assert found == (FOUND,)
+
+    asyncio.run(work())
+
+
 def test_queued_calls_do_not_reach_a_store_that_fails_meanwhile(
     circuit: Circuit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
