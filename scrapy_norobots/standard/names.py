@@ -126,11 +126,6 @@ def names_robot(value: str, folded_name: str) -> bool:
 _to_line_name = lru_cache(maxsize=4096)(robot_name)
 
 
-def is_token_of(value: str, token: str) -> bool:
-    """Return whether the value of a ``User-agent`` line names the robot with a product token (2.2.1)."""
-    return token_of(value) == token != ""
-
-
 def is_for_all(value: str) -> bool:
     """Return whether the value of a ``User-agent`` line is ``*``, or starts with it and a blank (2.2.1)."""
     return value[:1] == "*" and not value[1:2].strip(" \t\v\f")

@@ -49,7 +49,7 @@ TARGETS = {
         "test_answers.test_any_change_of_a_record_is_a_record_or_damaged",
         "test_answers.test_any_answer_is_read_back",
         "test_answers.test_any_copy_from_a_store_is_read_back",
-        "test_decisions.test_any_url_and_robot_are_in_one_line",
+        "test_fields.test_any_url_and_robot_are_in_one_line",
     ),
     "times in headers": (
         "test_freshness.test_any_retry_after_header_gives_a_wait_of_at_most_an_hour",
