@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
-from tests.helpers.worlds import features, invariant, momentary
+from tests.helpers.worlds import features, invariant
+from tests.helpers.worlds.world import File, World
 
 
 @pytest.mark.parametrize(("seed", "retries"), [(1, 0), (2, 0), (3, 2)])
@@ -37,10 +40,31 @@ def test_crawls_with_random_combinations_of_features_keep_their_promises(
     assert not outcome.faults
 
 
-def test_crawls_of_hosts_that_are_closed_for_a_moment_keep_the_invariant(mode: str) -> None:
-    done, faults = momentary.run(hosts=60, closed=20, mode=mode)
-    assert not faults
-    assert done.stats["norobots/retry/waited"] == done.stats["norobots/retry/came_back"]
+def with_closed_hosts(world: World) -> World:
+    """Return a world of 40 hosts; the first downloads of 14 robots.txt files fail."""
+    some = Random(1)
+    port = next(origin for origin in world.files if origin.startswith("http:")).rpartition(":")[2]
+    origins = [f"http://127.8.0.{number}:{port}" for number in range(1, 41)]
+    rules = File(200, b"User-agent: *\nDisallow: /back/\n")
+    failures = [File(503), File(500), File(429), File(None, rules.body)]
+    closed = {origin: some.choices(failures, k=some.randint(1, 4)) for origin in origins[:14]}
+    targets = ("/0", "/1", "/2", "/back/", "/b%61ck/1")
+    starts = [origin + target for target in targets for origin in origins]
+    some.shuffle(starts)
+    return replace(
+        world, files={origin: [*closed.get(origin, ()), rules] for origin in origins}, pages={}, starts=starts
+    )
+
+
+def test_crawls_of_hosts_that_are_closed_for_a_moment_keep_the_invariant(
+    mode: str, tls: tuple[Path, Path]
+) -> None:
+    promised = {"NOROBOTS_RETRY_CLOSED": 9, "NOROBOTS_TTL": 600}
+    outcome = invariant.run(1, mode, tls, promised=promised, change=with_closed_hosts)
+    assert not outcome.faults
+    assert outcome.pages == 40 * 3
+    (done,) = outcome.crawls
+    assert 0 < done.stats["norobots/retry/waited"] == done.stats["norobots/retry/came_back"]
 
 
 def with_slip(name: str) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from tests.helpers.judges import comparison, oracle, rfc9309
 from tests.helpers.judges.comparison import answer, compare, differences
 from tests.helpers.worlds import nasty
 from tests.unit.test_clauses import EXAMPLES, HOST
-from tests.unit.test_properties import bodies, odd_text, robots_names, urls
 
 always = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -37,15 +36,6 @@ def test_both_implementations_agree_on_random_files(reading: str, seed: int) -> 
 def test_both_implementations_agree_on_files_of_hypothesis(some: random.Random) -> None:
     """The same kind of files; Hypothesis shrinks an example that differs."""
     assert not list(differences(nasty.case(some, questions=1)))
-
-
-@always
-@given(bodies, st.lists(st.tuples(st.one_of(urls, odd_text), robots_names), max_size=4))
-def test_both_implementations_agree_on_other_files(
-    body: bytes, questions: list[tuple[str, str | bytes]]
-) -> None:
-    as_text = [(url, robot if isinstance(robot, str) else robot.decode()) for url, robot in questions]
-    assert not list(differences(nasty.Case(body, as_text)))
 
 
 @pytest.mark.parametrize("value", ["http:a", "http:", "HTTP:/a", "http:\x18//garden.example/a", "http:///a"])

@@ -14,31 +14,20 @@ from scrapy_norobots.standard.urls import normal, percent_encode, split
 @pytest.mark.parametrize(
     ("url", "origin", "target"),
     [
-        ("http://h.example", "http://h.example", "/"),
         ("http://h.example/a/b?c=d/e?f#g", "http://h.example", "/a/b?c=d/e?f"),
         ("http://h.example?a", "http://h.example", "/?a"),
         ("http://h.example#a", "http://h.example", "/"),
         ("http://h.example#a?b/c", "http://h.example", "/"),
         ("http://h.example?#", "http://h.example", "/?"),
-        ("http://h.example//a", "http://h.example", "//a"),
         ("http://h.example/http://i.example/", "http://h.example", "/http://i.example/"),
-        ("http://h.example/a\nb", "http://h.example", "/ab"),
         (" \r\n\thttp://h.example/a \t\r\n", "http://h.example", "/a"),
         ("http://h.example/a\x0b", "http://h.example", "/a"),
-        ("http://h.example/a ", "http://h.example", "/a"),
-        ("http://h.example/X", "http://h.example", "/X"),
-        ("HTTPS://H.Example:443/", "https://h.example", "/"),
         ("https://h.example:0443/", "https://h.example", "/"),
-        ("https://h.example:80/", "https://h.example:80", "/"),
         ("http://h.example:443/", "http://h.example:443", "/"),
-        ("http://h.example:/a", "http://h.example", "/a"),
         ("http://h.example:65535/", "http://h.example:65535", "/"),
-        ("http://u@h.example/", "http://h.example", "/"),
         ("http://u:81@h.example/", "http://h.example", "/"),
         ("http://u@v@h.example:81/", "http://h.example:81", "/"),
-        ("http://[::1]", "http://[::1]", "/"),
         ("http://[::FF]:80/a", "http://[::ff]", "/a"),
-        ("http://[::1]:8080/a", "http://[::1]:8080", "/a"),
         ("http://BÜCHER.example/", "http://xn--bcher-kva.example", "/"),
         ("http://bücher。example/", "http://xn--bcher-kva.example", "/"),
         ("http://ｈ.example/", "http://h.example", "/"),
@@ -52,22 +41,6 @@ def test_split(url: str, origin: str, target: str) -> None:
     assert found == Origin.of(url)
     assert found is not None
     assert found.robots_url == origin + "/robots.txt"
-
-
-@pytest.mark.parametrize(
-    ("url", "target"),
-    [
-        ("/", "/"),
-        (" / ", "/"),
-        ("/a?b#c", "/a?b"),
-        ("//h.example/a", "/a"),
-        ("//h.example", "/"),
-        ("/a:b", "/a:b"),
-        ("/http://h.example/", "/http://h.example/"),
-    ],
-)
-def test_split_without_a_scheme(url: str, target: str) -> None:
-    assert split(url) == (None, target)
 
 
 @pytest.mark.parametrize("url", ["", " ", "a/b", "?b", "#b", "1a:b", ":a", "Tamarin/1.0", "h.example/a"])
