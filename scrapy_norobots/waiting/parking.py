@@ -19,9 +19,9 @@ from twisted.internet.defer import Deferred
 from scrapy_norobots.exceptions import RobotsUnreachable
 from scrapy_norobots.question import is_overridden
 from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.waiting.load_turns import Turns
+from scrapy_norobots.waiting.load_limits import LoadLimits
 from scrapy_norobots.waiting.sites import Sites
-from scrapy_norobots.waiting.slot_lines import Lines
+from scrapy_norobots.waiting.slot_lines import Lines, Slots
 from scrapy_norobots.waiting.states import Gone, Parked, State
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from scrapy_norobots.question import Question
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.standard import Origin
-    from scrapy_norobots.waiting.slots import Slots
     from scrapy_norobots.waiting.source import Source
 
 # How many requests may wait in all, beside those of closed sites; of one site whose robots.txt is being
@@ -81,8 +80,8 @@ class Parking:
         places = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._keeps_order = places == 1
         self._lines = Lines(slots, most_held=places)
-        self._turns = Turns(slots, most_loads, self._lines.__contains__)
-        self._sites = Sites(crawler, loader, self._turns, self._release, tries=retries)
+        self._limits = LoadLimits(slots, most_loads, self._lines.__contains__)
+        self._sites = Sites(crawler, loader, self._limits, self._release, tries=retries)
         self._parked: set[Request] = set()
         self.held: dict[Request, Parked] = {}  # those that the downloader has
         self._gone: WeakKeyDictionary[Request, Gone] = WeakKeyDictionary()
@@ -122,7 +121,7 @@ class Parking:
         self._leave(ready)
         self._lines.take(ready)
         self._resume()
-        self._turns.page_has_left(ready.slot)
+        self._limits.page_has_left(ready.slot)
         ready.move(State.SENT)
         gone = self._gone.setdefault(ready.request, Gone())
         gone.is_given_up, gone.has_reloaded = ready.is_given_up, ready.has_reloaded
@@ -407,7 +406,7 @@ class Parking:
             self._lines.remove(parked)
             parked.has_reloaded = True
             parked.move(State.LOADING)
-            self._turns.page_has_left(parked.slot)
+            self._limits.page_has_left(parked.slot)
             self._wait(parked, question.origin)
         return None
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy_norobots.load.loader import RobotsLoader
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.standard import Origin
-    from scrapy_norobots.waiting.load_turns import Turns
+    from scrapy_norobots.waiting.load_limits import LoadLimits
 
 # How many retries a host gets whose name did not resolve: there may be no such host.
 _UNKNOWN_HOST_TRIES = 1
@@ -68,7 +68,7 @@ class Sites:
         self,
         crawler: Crawler,
         loader: RobotsLoader,
-        turns: Turns,
+        limits: LoadLimits,
         release: Callable[[list[Parked]], None],
         *,
         tries: int,
@@ -76,7 +76,7 @@ class Sites:
         self._crawler = crawler
         self._loader = loader
         self._events = loader.events
-        self._turns = turns
+        self._limits = limits
         self._release = release
         self._tries = tries
         self._closed_max = loader.config.retry_closed_max
@@ -138,7 +138,7 @@ class Sites:
         turn, asker = 0, site.waiting[0]
         try:
             while True:
-                async with self._turns.load(site.slot, is_retry=site.is_closed):
+                async with self._limits.load(site.slot, is_retry=site.is_closed):
                     if compat.is_closing(self._crawler):
                         break
                     site.access = await self._loader.load(site.origin, asker.request, site.robot)
