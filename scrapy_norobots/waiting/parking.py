@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from scrapy_norobots.load.loader import RobotsLoader
     from scrapy_norobots.question import Question
     from scrapy_norobots.rules.access import Access
-    from scrapy_norobots.standard import Origin
     from scrapy_norobots.waiting.source import Source
 
 # How many requests may wait in all, beside those of closed sites; of one site whose robots.txt is being
@@ -88,8 +87,6 @@ class Parking:
         self._number = 0
         self._paused_until = 0.0
         self._alarm: tuple[float, Callable[[], object]] | None = None  # when it rings, and what cancels it
-        # Origins by whose expired rules one request has gone since they were loaded; others must not.
-        self._used_up: set[Origin] = set()
         loader.events.dropped.connect(self._dropped)
 
     def __len__(self) -> int:
@@ -298,7 +295,7 @@ class Parking:
             if request in self._gone or request in self._parked:
                 request = request.copy()  # a spider may yield the same object twice
             question, slot = self._waits_for(request), self._slots.of(request)
-            if question is not None and self._must_wait(request, question):
+            if question is not None and self._sites.must_wait(request, question):
                 self._park(request, question, places)
             elif places == 0:
                 self._join(request, question)
@@ -315,26 +312,12 @@ class Parking:
             return False
         return len(self._parked) - self._sites.closed_count < _WAITING_MAX
 
-    def _must_wait(self, request: Request, question: Question) -> bool:
-        """Return whether the robots.txt of an origin must be loaded, or tried again, before a request."""
-        if question.origin in self._sites:
-            if self._sites.is_loading(question.origin):
-                return True
-            return not question.is_robots_txt and self._sites.has_room()
-        access = self._loader.origins.peek(question.origin)
-        if access is None:
-            return True
-        if question.is_robots_txt or not access.temporary:
-            return False
-        is_of_other_proxy = not access.applies_to(self._loader.proxy_of(request))
-        return is_of_other_proxy or (self._sites.is_retried(access) and self._sites.has_room())
-
     def _park(
         self, request: Request, question: Question, places: int | None, *, has_reloaded: bool = False
     ) -> None:
         parked = self._enter(request, question, State.LOADING)
         parked.has_reloaded = has_reloaded
-        self._wait(parked, question.origin)
+        self._sites.wait(parked)
         if not self._sites.is_loading(question.origin):
             return
         count = self._sites.count(question.origin)
@@ -342,10 +325,6 @@ class Parking:
             self._paused_until = math.inf
         elif self._keeps_order:
             self._paused_until = monotonic() + _ORDER_PATIENCE
-
-    def _wait(self, parked: Parked, origin: Origin) -> None:
-        self._used_up.discard(origin)
-        self._sites.wait(parked)
 
     def _join(self, request: Request, question: Question | None) -> None:
         """Let a request wait until others of its slot have gone, for a delay, or for a place."""
@@ -393,8 +372,8 @@ class Parking:
                 question is None
                 or is_overridden(parked.request)  # since it began to wait
                 or parked.request in self._sites.failures
-                or not self._must_wait(parked.request, question)
-                or self._goes_by_expired_rules(parked, question.origin)
+                or not self._sites.must_wait(parked.request, question)
+                or self._goes_by_expired_rules(parked, question)
             )
             if parked.gate is not None:
                 is_forbidden = question is not None and self._forbids(question)
@@ -407,22 +386,14 @@ class Parking:
             parked.has_reloaded = True
             parked.move(State.LOADING)
             self._limits.page_has_left(parked.slot)
-            self._wait(parked, question.origin)
+            self._sites.wait(parked)
         return None
 
-    def _goes_by_expired_rules(self, parked: Parked, origin: Origin) -> bool:
-        """Return whether a request goes by the latest access of its origin, although that has expired.
-
-        One does for each load. Else a file whose lifetime is shorter than the wait would be loaded for ever.
-        """
-        latest = None if origin in self._sites else self._loader.origins.latest(origin)
-        if latest is None:
-            return False
-        if latest.lifetime > 0 and (not parked.has_reloaded or origin in self._used_up):
-            return False
-        self._used_up.add(origin)
-        self._gone.setdefault(parked.request, Gone()).access = latest
-        return True
+    def _goes_by_expired_rules(self, parked: Parked, question: Question) -> bool:
+        access = self._sites.expired_access_for(parked, question.origin)
+        if access is not None:
+            self._gone.setdefault(parked.request, Gone()).access = access
+        return access is not None
 
     # Time
 
