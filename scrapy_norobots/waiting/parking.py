@@ -3,7 +3,6 @@
 A request whose robots.txt is not in memory steps aside, and keeps its order among the requests of its site.
 The next one is then looked for behind it, within bounds, so that the files of further sites are loaded
 meanwhile. When a request is found that can only wait for others, the search pauses until something has moved.
-`states` has the states of a request.
 """
 
 from __future__ import annotations
@@ -12,17 +11,16 @@ import math
 from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from twisted.internet.defer import Deferred
 
-from scrapy_norobots.exceptions import RobotsUnreachable
 from scrapy_norobots.question import is_overridden
 from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.waiting.load_turns import Turns
+from scrapy_norobots.waiting.load_limits import LoadLimits
+from scrapy_norobots.waiting.sent import SentRequests
 from scrapy_norobots.waiting.sites import Sites
-from scrapy_norobots.waiting.slot_lines import Lines
-from scrapy_norobots.waiting.states import Gone, Parked, State
+from scrapy_norobots.waiting.slot_lines import Lines, Slots
+from scrapy_norobots.waiting.states import Parked, State
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from scrapy_norobots.question import Question
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.standard import Origin
-    from scrapy_norobots.waiting.slots import Slots
     from scrapy_norobots.waiting.source import Source
 
 # How many requests may wait in all, beside those of closed sites; of one site whose robots.txt is being
@@ -41,15 +38,16 @@ _WAITING_MAX = 10_000
 _SITE_MAX = 5_000
 _LINE_MAX = 100
 
-# How often to look whether the crawl closes, in seconds: Scrapy has no signal for it.
-_CLOSING_INTERVAL = 1.0
+# How often to look whether the crawl closes, in seconds: Scrapy has no signal for it. How many requests are
+# parked before the event loop has its turn again.
+_CLOSING_INTERVAL, _AT_ONCE = 1.0, 100
 
-# How many requests are parked before the event loop has its turn again.
-_AT_ONCE = 100
-
-# With one place, the order of requests counts (as Scrapy's documentation says), so that the crawl waits for a
-# robots.txt before it takes the next request; but no longer than so many seconds.
+# With one place, the order of requests counts, so that the crawl waits for a robots.txt before it takes the
+# next request; but no longer than so many seconds.
 _ORDER_PATIENCE = 1.0
+
+# An alarm: when it rings, and what cancels it.
+_NO_ALARM = math.inf, lambda: None
 
 
 class Parking:
@@ -81,17 +79,15 @@ class Parking:
         places = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._keeps_order = places == 1
         self._lines = Lines(slots, most_held=places)
-        self._turns = Turns(slots, most_loads, self._lines.__contains__)
-        self._sites = Sites(crawler, loader, self._turns, self._release, tries=retries)
+        self._limits = LoadLimits(slots, most_loads, self._lines.__contains__)
+        self._sites = Sites(crawler, loader, self._limits, self._release, tries=retries)
         self._parked: set[Request] = set()
         self.held: dict[Request, Parked] = {}  # those that the downloader has
-        self._gone: WeakKeyDictionary[Request, Gone] = WeakKeyDictionary()
+        self._sent = SentRequests(loader.events)
+        self.is_given_back, self.access_of = self._sent.is_given_back, self._sent.access_of
         self._number = 0
         self._paused_until = 0.0
-        self._alarm: tuple[float, Callable[[], object]] | None = None  # when it rings, and what cancels it
-        # Origins by whose expired rules one request has gone since they were loaded; others must not.
-        self._used_up: set[Origin] = set()
-        loader.events.dropped.connect(self._dropped)
+        self._alarm: tuple[float, Callable[[], object]] = _NO_ALARM
 
     def __len__(self) -> int:
         return len(self._parked)
@@ -122,9 +118,9 @@ class Parking:
         self._leave(ready)
         self._lines.take(ready)
         self._resume()
-        self._turns.page_has_left(ready.slot)
+        self._limits.page_has_left(ready.slot)
         ready.move(State.SENT)
-        gone = self._gone.setdefault(ready.request, Gone())
+        gone = self._sent.record(ready.request)
         gone.is_given_up, gone.has_reloaded = ready.is_given_up, ready.has_reloaded
         return self._go(ready.request, ready.slot, ready.number)
 
@@ -132,18 +128,19 @@ class Parking:
         """Park a request that the middleware has given back; return whether it has."""
         if not self.is_given_back(request):
             return False
-        gone = self._gone.pop(request)
+        gone = self._sent.pop(request)
         if request in self._parked:  # it was held until the crawl closed
             return True
         question = self._waits_for(request)
         assert question is not None  # it was given back because of its origin
+        parked = self._enter(request, question, State.LOADING)
+        parked.has_reloaded = gone.has_reloaded
         if compat.is_closing(self._crawler):
-            parked = self._enter(request, question, State.LOADING)
             parked.move(State.CLOSED)
             self._loader.events.wait.send(request, "waited")
             self._lines.add(parked)
         else:
-            self._park(request, question, None, has_reloaded=gone.has_reloaded)
+            self._park(parked, question.origin, None)
         return True
 
     def add(self, request: Request) -> bool:
@@ -154,7 +151,7 @@ class Parking:
 
     def clear(self) -> list[Parked]:
         """Let nothing wait any longer, because the crawl closes; return all requests, in order."""
-        self._cancel_alarm()
+        self._alarm[1]()
         waiting = sorted(self._sites.clear() + self._lines.clear(), key=lambda parked: parked.number)
         for parked in waiting:
             self._leave(parked)
@@ -182,7 +179,7 @@ class Parking:
 
         The result is fired when it can be, or when it has been given back because the crawl closes.
         """
-        gone = self._gone.get(request)
+        gone = self._sent.get(request)
         if gone is None or gone.state is not State.SENT or self._lines.may_reach(request, gone.slot):
             return None
         gate: Deferred[None] = Deferred()
@@ -207,13 +204,13 @@ class Parking:
             self._lines.take(parked)
         else:
             self._lines.remove(parked)
-            gone = self._gone[parked.request]
+            gone = self._sent[parked.request]
             gone.state, gone.has_reloaded = State.GIVEN_BACK, True
         gate.callback(None)
 
     def has_reached(self, request: Request) -> None:
         """Take note that a request has reached its slot."""
-        gone = self._gone.setdefault(request, Gone())
+        gone = self._sent.record(request)
         gone.slot = self._slots.of(request)
         self._has_moved(request, gone.slot)
 
@@ -225,13 +222,8 @@ class Parking:
 
     def has_left(self, request: Request) -> None:
         """Take note that a request has left the downloader."""
-        gone = self._gone.get(request)
+        gone = self._sent.leave(request)
         self._has_moved(request, gone.slot if gone else None)
-        if gone is None or gone.state is State.GIVEN_BACK:
-            return
-        del self._gone[request]
-        if gone.is_given_up:  # but it was not dropped
-            self._loader.events.wait.send(request, "came_back")
 
     def _has_moved(self, request: Request, slot: Any | None) -> None:
         self._resume()
@@ -245,7 +237,7 @@ class Parking:
 
         Only a request that the engine got from here may wait; other code waits for any other one.
         """
-        gone = self._gone.get(request)
+        gone = self._sent.get(request)
         if gone is None or gone.state is not State.SENT:
             return False
         if not compat.is_closing(self._crawler):
@@ -257,30 +249,6 @@ class Parking:
         gone.state = State.GIVEN_BACK
         return True
 
-    def is_given_back(self, request: Request) -> bool:
-        """Return whether the middleware has given a request back, so that it must not be sent."""
-        gone = self._gone.get(request)
-        return gone is not None and gone.state is State.GIVEN_BACK
-
-    def access_of(self, request: Request) -> Access | None:
-        """Return the expired access by which a request is judged that has waited for it, if any.
-
-        Raises what a bug has raised about the request while it waited.
-        """
-        gone = self._gone.get(request)
-        if gone is None:
-            return None
-        if gone.error is not None:
-            raise gone.error
-        access, gone.access = gone.access, None
-        return access
-
-    def _dropped(self, request: Request, _url: str, _robot: str | bytes, error: Exception, _: object) -> None:
-        gone = self._gone.get(request)
-        if gone is not None and gone.is_given_up and isinstance(error, RobotsUnreachable):
-            gone.is_given_up = False
-            self._loader.events.wait.send(request, "given_up")
-
     # Requests that wait
 
     def _pull(self, places: int | None) -> Request | None:
@@ -291,11 +259,11 @@ class Parking:
             request = self._source.take()
             if request is None:
                 return None
-            if request in self._gone or request in self._parked:
+            if request in self._sent or request in self._parked:
                 request = request.copy()  # a spider may yield the same object twice
             question, slot = self._waits_for(request), self._slots.of(request)
-            if question is not None and self._must_wait(request, question):
-                self._park(request, question, places)
+            if question is not None and self._sites.must_wait(request, question):
+                self._park(self._enter(request, question, State.LOADING), question.origin, places)
             elif places == 0:
                 self._join(request, question)
                 self._paused_until = math.inf
@@ -311,37 +279,15 @@ class Parking:
             return False
         return len(self._parked) - self._sites.closed_count < _WAITING_MAX
 
-    def _must_wait(self, request: Request, question: Question) -> bool:
-        """Return whether the robots.txt of an origin must be loaded, or tried again, before a request."""
-        if question.origin in self._sites:
-            if self._sites.is_loading(question.origin):
-                return True
-            return not question.is_robots_txt and self._sites.has_room()
-        access = self._loader.origins.peek(question.origin)
-        if access is None:
-            return True
-        if question.is_robots_txt or not access.temporary:
-            return False
-        is_of_other_proxy = not access.applies_to(self._loader.proxy_of(request))
-        return is_of_other_proxy or (self._sites.is_retried(access) and self._sites.has_room())
-
-    def _park(
-        self, request: Request, question: Question, places: int | None, *, has_reloaded: bool = False
-    ) -> None:
-        parked = self._enter(request, question, State.LOADING)
-        parked.has_reloaded = has_reloaded
-        self._wait(parked, question.origin)
-        if not self._sites.is_loading(question.origin):
+    def _park(self, parked: Parked, origin: Origin, places: int | None) -> None:
+        self._sites.wait(parked)
+        if not self._sites.is_loading(origin):
             return
-        count = self._sites.count(question.origin)
+        count = self._sites.count(origin)
         if count >= _SITE_MAX or (places == 0 and count > 1):  # the file is on its way already
             self._paused_until = math.inf
         elif self._keeps_order:
             self._paused_until = monotonic() + _ORDER_PATIENCE
-
-    def _wait(self, parked: Parked, origin: Origin) -> None:
-        self._used_up.discard(origin)
-        self._sites.wait(parked)
 
     def _join(self, request: Request, question: Question | None) -> None:
         """Let a request wait until others of its slot have gone, for a delay, or for a place."""
@@ -360,7 +306,7 @@ class Parking:
         self._slots.leave(parked.slot, parked.request)
 
     def _go(self, request: Request, slot: Any | None, number: int) -> Request:
-        gone = self._gone.setdefault(request, Gone())
+        gone = self._sent.record(request)
         gone.state, gone.slot, gone.number = State.SENT, slot, number
         gone.error = self._sites.failures.pop(request, None)
         return request
@@ -389,8 +335,8 @@ class Parking:
                 question is None
                 or is_overridden(parked.request)  # since it began to wait
                 or parked.request in self._sites.failures
-                or not self._must_wait(parked.request, question)
-                or self._goes_by_expired_rules(parked, question.origin)
+                or not self._sites.must_wait(parked.request, question)
+                or self._goes_by_expired_rules(parked, question)
             )
             if parked.gate is not None:
                 is_forbidden = question is not None and self._forbids(question)
@@ -402,23 +348,15 @@ class Parking:
             self._lines.remove(parked)
             parked.has_reloaded = True
             parked.move(State.LOADING)
-            self._turns.page_has_left(parked.slot)
-            self._wait(parked, question.origin)
+            self._limits.page_has_left(parked.slot)
+            self._sites.wait(parked)
         return None
 
-    def _goes_by_expired_rules(self, parked: Parked, origin: Origin) -> bool:
-        """Return whether a request goes by the latest access of its origin, although that has expired.
-
-        One does for each load. Else a file whose lifetime is shorter than the wait would be loaded for ever.
-        """
-        latest = None if origin in self._sites else self._loader.origins.latest(origin)
-        if latest is None:
-            return False
-        if latest.lifetime > 0 and (not parked.has_reloaded or origin in self._used_up):
-            return False
-        self._used_up.add(origin)
-        self._gone.setdefault(parked.request, Gone()).access = latest
-        return True
+    def _goes_by_expired_rules(self, parked: Parked, question: Question) -> bool:
+        access = self._sites.expired_access_for(parked, question.origin)
+        if access is not None:
+            self._sent.record(parked.request).access = access
+        return access is not None
 
     # Time
 
@@ -436,29 +374,21 @@ class Parking:
             times.append(self._paused_until)
         if self.held:
             times.append(moment + _CLOSING_INTERVAL)
-        if not times or (self._alarm is not None and self._alarm[0] <= min(times)):
+        if not times or self._alarm[0] <= min(times):
             return
-        self._cancel_alarm()
+        self._alarm[1]()
         self._alarm = min(times), compat.call_later(max(0.0, min(times) - moment), self._ring)
 
-    def _cancel_alarm(self) -> None:
-        if self._alarm is not None:
-            self._alarm[1]()
-            self._alarm = None
-
     def _ring(self) -> None:
-        self._alarm = None
+        self._alarm = _NO_ALARM
         if compat.is_closing(self._crawler):
-            self._give_back_held()
+            # The downloader returns what it holds, which stays in its lines until the scheduler closes.
+            held, self.held = self.held, {}
+            for request, parked in held.items():
+                self._sent[request].state = State.GIVEN_BACK
+                assert parked.gate is not None  # it is held
+                parked.gate.callback(None)
             return
         compat.look_for_next_request(self._crawler)
         if self.held:  # a paused engine asks for nothing
             self._set_alarm()
-
-    def _give_back_held(self) -> None:
-        """Let the downloader return what it holds; it stays in its lines until the scheduler closes."""
-        held, self.held = self.held, {}
-        for request, parked in held.items():
-            self._gone[request].state = State.GIVEN_BACK
-            assert parked.gate is not None  # it is held
-            parked.gate.callback(None)

@@ -26,7 +26,7 @@ from scrapy_norobots.middleware import NoRobotsMiddleware
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.waiting.downloader import RobotsDownloader
 from scrapy_norobots.waiting.parking import Parking
-from scrapy_norobots.waiting.slots import Slots
+from scrapy_norobots.waiting.slot_lines import Slots
 from scrapy_norobots.waiting.source import Source
 
 if TYPE_CHECKING:

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_norobots.load.loader import RobotsLoader
+    from scrapy_norobots.question import Question
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.standard import Origin
-    from scrapy_norobots.waiting.load_turns import Turns
+    from scrapy_norobots.waiting.load_limits import LoadLimits
 
 # How many retries a host gets whose name did not resolve: there may be no such host.
 _UNKNOWN_HOST_TRIES = 1
@@ -68,7 +69,7 @@ class Sites:
         self,
         crawler: Crawler,
         loader: RobotsLoader,
-        turns: Turns,
+        limits: LoadLimits,
         release: Callable[[list[Parked]], None],
         *,
         tries: int,
@@ -76,17 +77,16 @@ class Sites:
         self._crawler = crawler
         self._loader = loader
         self._events = loader.events
-        self._turns = turns
+        self._limits = limits
         self._release = release
         self._tries = tries
         self._closed_max = loader.config.retry_closed_max
         self._sites: dict[Origin, _Site] = {}
         self._failing: dict[Origin, _Failing] = {}
+        # Origins by whose expired rules one request has gone since they were loaded; others must not.
+        self._used_up: set[Origin] = set()
         self.closed_count = 0  # requests that wait for closed sites
         self.failures: dict[Request, Exception] = {}
-
-    def __contains__(self, origin: Origin) -> bool:
-        return origin in self._sites
 
     def is_loading(self, origin: Origin) -> bool:
         """Return whether requests wait for the robots.txt of an origin, which is not closed."""
@@ -110,10 +110,35 @@ class Sites:
         """Return whether one more request may wait for a closed site."""
         return self.closed_count < self._closed_max
 
+    def must_wait(self, request: Request, question: Question) -> bool:
+        """Return whether the robots.txt of an origin must be loaded, or tried again, before a request."""
+        if question.origin in self._sites:
+            return self.is_loading(question.origin) or (not question.is_robots_txt and self.has_room())
+        access = self._loader.origins.peek(question.origin)
+        if access is None:
+            return True
+        if question.is_robots_txt or not access.temporary:
+            return False
+        is_of_other_proxy = not access.applies_to(self._loader.proxy_of(request))
+        return is_of_other_proxy or (self.is_retried(access) and self.has_room())
+
+    def expired_access_for(self, parked: Parked, origin: Origin) -> Access | None:
+        """Return the expired access by which a request goes; None if it must wait for another one.
+
+        One request goes so for each load. Else a file whose lifetime is shorter than the wait would be loaded
+        for ever.
+        """
+        latest = None if origin in self._sites else self._loader.origins.latest(origin)
+        if latest is None or (latest.lifetime > 0 and (not parked.has_reloaded or origin in self._used_up)):
+            return None
+        self._used_up.add(origin)
+        return latest
+
     def wait(self, parked: Parked) -> None:
         """Let a request wait for the robots.txt of its origin."""
         assert parked.question is not None  # only a request to an origin waits
         origin, robot = parked.question.origin, parked.question.robot
+        self._used_up.discard(origin)
         site = self._sites.get(origin)
         if site is None:
             site = self._sites[origin] = _Site(origin, robot, parked.slot, [parked])
@@ -138,7 +163,7 @@ class Sites:
         turn, asker = 0, site.waiting[0]
         try:
             while True:
-                async with self._turns.load(site.slot, is_retry=site.is_closed):
+                async with self._limits.load(site.slot, is_retry=site.is_closed):
                     if compat.is_closing(self._crawler):
                         break
                     site.access = await self._loader.load(site.origin, asker.request, site.robot)

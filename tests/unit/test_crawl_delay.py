@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import logging
 import random
 import time
 from dataclasses import replace
@@ -33,7 +32,7 @@ from scrapy_norobots.scrapy_api.internals import (
     set_crawl_delay,
 )
 from scrapy_norobots.standard import Origin, RobotsTxt
-from tests.unit.test_crawl import URL, access, said
+from tests.unit.test_crawl import access
 
 PLAIN, TLS, OTHER = (
     Origin("http", "town.example", 80),
@@ -77,20 +76,8 @@ def keep(delays: SlotDelays, request: Request, origin: Origin, seconds: float) -
     return slot
 
 
-def bring(delays: SlotDelays, request: Request, origin: Origin, seconds: float) -> None:
-    delays._brought[request] = origin, seconds
-
-
 def page(url: str = "http://town.example/", **meta: Any) -> Request:
     return Request(url, meta=meta)
-
-
-def send(delays: SlotDelays, downloader: SlotsOnly, request: Request) -> Any:
-    """Let a request reach its slot, as in Scrapy's downloader."""
-    name, slot = downloader._get_slot(request)
-    request.meta["download_slot"] = name
-    delays._reach(request)
-    return slot
 
 
 def test_a_slot_keeps_at_least_its_crawl_delay_and_at_least_its_own_delay() -> None:
@@ -183,83 +170,12 @@ def test_a_crawl_delay_counts_from_the_response_whatever_the_jitter(jitter: floa
     assert min(slot.lastseen + slot.download_delay() for _ in range(1000)) > response + 2.9
 
 
-def test_a_slot_keeps_the_largest_delay_of_its_origins(delays: SlotDelays, downloader: SlotsOnly) -> None:
-    slot = keep(delays, page(), PLAIN, 2.0)
-    assert slot is downloader.slots["town.example"]
-    assert crawl_delay_of(slot) == 2.0
-    assert keep(delays, page(), TLS, 5.0) is slot
-    assert crawl_delay_of(slot) == 5.0
-    keep(delays, page(), PLAIN, 3.0)
-    assert crawl_delay_of(slot) == 5.0
-    keep(delays, page(), TLS, 0.0)
-    assert crawl_delay_of(slot) == 3.0
-    keep(delays, page(), PLAIN, 0.0)
-    assert crawl_delay_of(slot) == 0.0
-    assert not delays._slots
-
-
-def test_a_slot_without_a_crawl_delay_is_not_changed(delays: SlotDelays, downloader: SlotsOnly) -> None:
-    assert crawl_delay_of(keep(delays, page(), PLAIN, 0.0)) == 0
-    bring(delays, request := page(), PLAIN, 0.0)
-    assert type(send(delays, downloader, request)) is Slot
-
-
-def test_a_request_brings_the_delay_to_the_slot_in_which_it_is_sent(
-    delays: SlotDelays, downloader: SlotsOnly
-) -> None:
-    request = page()
-    bring(delays, request, PLAIN, 2.0)
-    request.meta["download_slot"] = "a proxy"
-    assert crawl_delay_of(send(delays, downloader, request)) == 2.0
-    assert "town.example" not in downloader.slots
-    # A request that was not checked, such as a download of robots.txt, does not change the delay.
-    assert crawl_delay_of(send(delays, downloader, page(download_slot="a proxy"))) == 2.0
-    later = page(download_slot="a proxy")
-    bring(delays, later, PLAIN, 0.0)
-    assert crawl_delay_of(send(delays, downloader, later)) == 0.0
-
-
-def test_a_redirected_request_leaves_the_slot_of_the_first_host_but_not_one_of_the_user(
-    delays: SlotDelays,
-) -> None:
-    def slot_after_redirect(slot: str) -> object:
-        request = page(redirect_urls=["http://first.example/"], download_slot=slot)
-        delays.use_slot_of_host(request)
-        return request.meta.get("download_slot")
-
-    assert slot_after_redirect("first.example") is None
-    assert slot_after_redirect("a proxy") == "a proxy"
-
-
 @pytest.mark.parametrize("urls", [None, 5, "town", [None], [5], ["http://["]])
 @pytest.mark.parametrize("more", [{}, {"download_slot": "own"}])
 def test_a_request_may_have_any_redirect_urls(delays: SlotDelays, urls: object, more: dict[str, Any]) -> None:
     request = page(redirect_urls=urls, **more)
     delays.use_slot_of_host(request)
     assert request.meta == {"redirect_urls": urls, **more}
-
-
-def test_a_new_slot_continues_the_delay_of_a_collected_one(delays: SlotDelays, downloader: SlotsOnly) -> None:
-    old = keep(delays, page(), PLAIN, 100.0)
-    old.lastseen = now() / 2  # even if the machine has just started, so that the clock is near 0
-    del downloader.slots["town.example"]
-    new = send(delays, downloader, page())
-    assert new is not old
-    assert crawl_delay_of(new) == 100.0
-    assert new.lastseen == old.lastseen
-
-
-def test_a_delay_is_counted_from_the_previous_response(delays: SlotDelays, downloader: SlotsOnly) -> None:
-    request = page()
-    slot = keep(delays, request, PLAIN, 2.0)
-    assert slot.lastseen == 0  # nothing was sent, so the first request need not wait
-    slot.lastseen = started = now() - 1
-    send(delays, downloader, request)
-    delays._respond(SimpleNamespace(), request)  # type: ignore[arg-type]
-    assert slot.lastseen > started + 0.5
-    slot.lastseen, slot.delay = started, 60.0
-    delays._respond(SimpleNamespace(), request)  # type: ignore[arg-type]
-    assert slot.lastseen == started, "Scrapy's own delay is always longer"
 
 
 def test_the_first_request_need_not_wait_on_a_machine_that_has_just_started(delays: SlotDelays) -> None:
@@ -310,40 +226,6 @@ def load(delays: SlotDelays, now: Access) -> None:
     delays.loaded(Load(now, None, "network", 0.1, page(), "FooBot"))
 
 
-@pytest.mark.parametrize(
-    ("value", "line", "kept"),
-    [
-        ("2.5", None, {"kept": 1, "longest": 2.5}),
-        (
-            "3600",
-            f"WARNING: {URL} asks for a Crawl-delay of 3600 s; NOROBOTS_CRAWL_DELAY_MAX limits it to 30 s",
-            {"kept": 1, "longest": 30.0, "shortened": 1},
-        ),
-        ("soon", None, {}),
-    ],
-)
-def test_a_crawl_delay_is_counted_and_a_warning_if_it_is_not_kept(
-    delays: SlotDelays,
-    value: str,
-    line: str | None,
-    kept: dict[str, float],
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    body = f"User-agent: *\nCrawl-delay: {value}\n".encode()
-    found = access(body=body)
-    assert isinstance(found.rules, RobotsTxt)
-    now = replace(found, rules=AllRules([found.rules], CrawlDelay(body)))
-    load(delays, now)
-    assert said(caplog) == ([line] if line else [])
-    prefix = "norobots/crawl_delay/"
-    counted = {
-        name.removeprefix(prefix): n
-        for name, n in delays._crawler.stats.get_stats().items()
-        if name.startswith(prefix)
-    }
-    assert counted == kept
-
-
 def test_the_first_turn_does_not_wait_for_the_clock_of_another_machine(delays: SlotDelays) -> None:
     """The machine that has downloaded the file is four minutes ahead."""
     shared = SharedTurns()
@@ -354,15 +236,3 @@ def test_the_first_turn_does_not_wait_for_the_clock_of_another_machine(delays: S
     ahead = replace(found.snapshot, time=time.time() + 240)
     load(delays, replace(found, snapshot=ahead, rules=AllRules([found.rules], CrawlDelay(body))))
     assert 0 < max(shared.waits) <= 2
-
-
-def test_after_20_warnings_about_crawl_delays_further_ones_are_at_debug_level(
-    delays: SlotDelays, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG, "scrapy_norobots")
-    body = b"User-agent: *\nCrawl-delay: 60\n"
-    for number in range(21):
-        found = access(body=body, number=number)
-        assert isinstance(found.rules, RobotsTxt)
-        load(delays, replace(found, rules=AllRules([found.rules], CrawlDelay(body))))
-    assert [line.partition(":")[0] for line in said(caplog)] == 20 * ["WARNING"] + ["DEBUG"]

@@ -155,19 +155,6 @@ def test_a_small_file_is_read_in_a_thread_if_many_robots_read_it(
     assert seen == [is_thread]
 
 
-def test_one_process_downloads_for_all(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with crawls(tmp_path, 4) as all_of_them:
-            loaded = await asyncio.gather(*(crawl.load() for crawl in all_of_them))
-            assert sum(crawl.downloads for crawl in all_of_them) == 1
-            assert sorted(is_hit for _, is_hit in loaded) == [False, True, True, True]
-            assert all(is_shut(access) for access, _ in loaded)
-            assert (await all_of_them[0].store.lock(ORIGIN, 60)).is_held
-            assert not (await all_of_them[1].store.lock(ORIGIN, 60)).is_held
-
-    asyncio.run(work())
-
-
 def test_a_load_that_raises_releases_the_lock(tmp_path: Path) -> None:
     async def work() -> None:
         async with crawls(tmp_path, 2) as (first, second):
@@ -218,16 +205,6 @@ def test_the_wait_is_limited_by_the_longest_download(
 
     asyncio.run(work())
     assert caplog.messages.count(f"Waiting for another process to download the robots.txt of {ORIGIN}") == 1
-
-
-def test_a_crawl_that_is_closing_does_not_wait(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with crawls(tmp_path, 2, is_closing=True) as (first, second):
-            assert (await second.store.lock(ORIGIN, 3600)).is_held
-            _, is_hit = await first.load()
-            assert not is_hit
-
-    asyncio.run(work())
 
 
 def tells_of_locks(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
@@ -349,20 +326,6 @@ async def uses_the_file_of(other: Crawl, crawl: Crawl, loading: asyncio.Task[Any
     assert crawl.downloads == 0
 
 
-def test_a_file_saved_during_the_wait_is_used_even_if_expired(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def work() -> None:
-        async with crawls(tmp_path, 2, NOROBOTS_TTL=0) as (first, second):
-            assert (await second.store.lock(ORIGIN, 60)).is_held
-            tried = tells_of_locks(first, monkeypatch)
-            loading = asyncio.create_task(first.load())
-            await asyncio.wait_for(tried.wait(), 30)
-            await uses_the_file_of(second, first, loading)
-
-    asyncio.run(work())
-
-
 def test_an_expired_copy_is_not_used_while_another_process_downloads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -376,19 +339,5 @@ def test_an_expired_copy_is_not_used_while_another_process_downloads(
                 tried.clear()
                 await asyncio.wait_for(tried.wait(), 30)
             await uses_the_file_of(second, first, loading)
-
-    asyncio.run(work())
-
-
-def test_a_local_failure_is_not_saved(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with crawls(tmp_path, 1) as [crawl]:
-            crawl.fetcher.snapshot = Snapshot(
-                ORIGIN, ORIGIN.robots_url, time.time(), error="no proxy", local_failure=True
-            )
-            access, _ = await crawl.load(crawl.judge(found(SHUT, age=700)))
-            assert access.stale
-            assert await crawl.store.load(ORIGIN) == ()
-            assert (await crawl.store.lock(ORIGIN, 60)).is_held
 
     asyncio.run(work())

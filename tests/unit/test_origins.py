@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from functools import partial
 from typing import Any, TypeVar
 
-import pytest
 from twisted.internet.defer import Deferred, ensureDeferred
 
 from scrapy_norobots.load.origins import OriginCache, SharedLoads
@@ -66,10 +65,6 @@ def finish(coroutine: Coroutine[Any, Any, _T]) -> _T:
     return results[0]
 
 
-def test_an_unknown_origin_has_no_access() -> None:
-    assert World().cache.get(origin(1)) is None
-
-
 def test_an_access_is_used_until_it_expires() -> None:
     world = World()
     assert world.ask(origin(1), "first") is FINE
@@ -96,62 +91,7 @@ def test_memory_max_evicts_the_least_recently_used() -> None:
     assert len(world.cache) == 3
 
 
-def test_memory_max_limits_the_size() -> None:
-    world = World(memory_max=10 * FINE.size)
-    for number in range(50):
-        world.ask(origin(number))
-    assert len(world.cache) == 10
-    assert world.cache.size == 10 * FINE.size
-
-
 def test_one_origin_is_kept_however_large_it_is() -> None:
     world = World(memory_max=1)
     world.ask(origin(1))
     assert world.cache.get(origin(1)) is FINE
-
-
-def ask_at_once(
-    world: World, count: int, load: Callable[[Origin, str], Coroutine[Any, Any, Access]]
-) -> list[Access | Exception]:
-    """Let `count` numbered waiters wait for one origin before its load ends."""
-    start: Deferred[None] = Deferred()
-
-    async def load_later(asker: str) -> Access:
-        await compat.waiting_for(start)
-        return await load(origin(1), asker)
-
-    async def everyone() -> list[Access | Exception]:
-        results: list[Access | Exception] = []
-
-        async def one(name: str) -> None:
-            try:
-                results.append(await world.loads.join(origin(1), partial(load_later, name)))
-            except ZeroDivisionError as exc:
-                results.append(exc)
-
-        waiting = [compat.spawn(one(str(number))) for number in range(count)]
-        start.callback(None)
-        for deferred in waiting:
-            await compat.waiting_for(deferred)
-        return results
-
-    return finish(everyone())
-
-
-@pytest.mark.parametrize("count", [1, 2, 50])
-def test_simultaneous_waiters_share_one_load(count: int) -> None:
-    world = World()
-    assert ask_at_once(world, count, world.load) == [FINE] * count
-    assert [asker for _, asker, _ in world.asked] == ["0"]
-    assert len(world.loads) == 0
-
-
-def test_an_exception_reaches_every_waiter_and_the_next_load_starts_again() -> None:
-    world = World()
-    error = ZeroDivisionError("a bug")
-
-    async def fail(origin: Origin, asker: str) -> Access:
-        raise error
-
-    assert ask_at_once(world, 3, fail) == [error] * 3
-    assert world.ask(origin(1)) is FINE

@@ -126,22 +126,6 @@ def test_requests_that_go_back_come_in_the_same_order_again(
         assert [request.url for request in opened.take_all()] == before
 
 
-def test_requests_go_back_in_their_order_to_an_unknown_scheduler() -> None:
-    source = Source(MagicMock(settings=Settings()), OtherScheduler())
-    given = [*requests(3), *requests(3, is_start=True)]
-    assert source.in_order(given) == given
-
-
-@pytest.mark.parametrize("is_start", [False, True])
-def test_start_requests_go_back_in_order(is_start: bool) -> None:
-    with Opened() as opened:
-        for request in requests(5, is_start=is_start):
-            opened.source.add(request)
-        taken = opened.take_all()
-        opened.source.give_back(opened.source.in_order(taken))
-        assert [request.url for request in opened.take_all()] == [request.url for request in taken]
-
-
 @pytest.mark.parametrize("has_job", [False, True], ids=["in memory", "with JOBDIR"])
 def test_the_stats_count_a_request_that_goes_back_once(has_job: bool, tmp_path: Path) -> None:
     kind = "disk" if has_job else "memory"
@@ -191,35 +175,9 @@ def test_the_duplicate_filter_lets_requests_go_back(dont_filter: bool) -> None:
 # What is known of its content
 
 
-def test_the_highest_priority_of_its_requests_is_known() -> None:
-    source = Opened().source
-    assert source.highest_priority == -math.inf
-    for number, priority in enumerate([0, 5, 5, -3]):
-        source.add(Request(f"http://town.example/{number}", priority=priority))
-    seen = [source.highest_priority for _ in iter(source.take, None)]
-    assert seen == [5, 0, -3, -math.inf]
-
-
-def test_a_request_that_is_not_accepted_has_no_priority() -> None:
-    source = Opened().source
-    assert source.add(Request("http://town.example/"))
-    assert not source.add(Request("http://town.example/", priority=9))
-    assert source.highest_priority == 0
-
-
 def test_a_request_that_came_from_elsewhere_can_be_taken() -> None:
     """Such as one of an earlier run, or one that another process has put into a shared queue."""
     opened = Opened()
     opened.scheduler.enqueue_request(Request("http://town.example/", priority=2))
     assert len(opened.take_all()) == 1
     assert opened.source.highest_priority == -math.inf
-
-
-def test_it_may_have_more_until_it_gives_nothing() -> None:
-    source = Opened().source
-    seen = [source.may_have_more]
-    assert source.take() is None
-    seen.append(source.may_have_more)
-    source.add(Request("http://town.example/"))
-    seen.append(source.may_have_more)
-    assert seen == [True, False, True]

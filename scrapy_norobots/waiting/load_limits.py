@@ -1,4 +1,4 @@
-"""`Turns`: how many files may be loaded at a time, in all and of one download slot.
+"""`LoadLimits`: how many files may be loaded at a time, in all and of one download slot.
 
 In a slot with a delay, downloads of robots.txt and pages take turns. Otherwise, the files of many origins in
 one slot, such as that of a proxy, would all be downloaded before the first page.
@@ -18,11 +18,11 @@ from twisted.internet.defer import Deferred, DeferredSemaphore
 from scrapy_norobots.scrapy_api import compat
 
 if TYPE_CHECKING:
-    from scrapy_norobots.waiting.slots import Slots
+    from scrapy_norobots.waiting.slot_lines import Slots
 
 
 @dataclass(slots=True, eq=False)
-class _Turn:
+class _SlotLoads:
     """The loads of one slot: those that run, those that wait, and whether a page is next."""
 
     running: int = 0
@@ -30,8 +30,8 @@ class _Turn:
     is_of_page: bool = False
 
 
-class Turns:
-    """The turns of one crawl: at most `most` loads at a time, half of which may be retries.
+class LoadLimits:
+    """The limits of one crawl: at most `most` loads at a time, half of which may be retries.
 
     `has_page` returns whether a page waits for a slot.
     """
@@ -41,14 +41,14 @@ class Turns:
         self._has_page = has_page
         self._loads = DeferredSemaphore(max(1, most))
         self._retries = DeferredSemaphore(max(1, most // 2))
-        self._turns: dict[Any, _Turn] = {}
+        self._by_slot: dict[Any, _SlotLoads] = {}
 
     @asynccontextmanager
     async def load(self, slot: Any | None, *, is_retry: bool) -> AsyncIterator[None]:
         """Wait until one more file of a slot may be loaded, which is done inside the ``async with``."""
-        turn = self._turns.setdefault(slot, _Turn())
+        loads = self._by_slot.setdefault(slot, _SlotLoads())
         admitted: Deferred[None] = Deferred()
-        turn.waiting.append(admitted)
+        loads.waiting.append(admitted)
         self._admit(slot)
         await compat.waiting_for(admitted)
         try:
@@ -58,32 +58,32 @@ class Turns:
                     stack.callback(semaphore.release)
                 yield
         finally:
-            turn.running -= 1
-            turn.is_of_page = True
+            loads.running -= 1
+            loads.is_of_page = True
             compat.call_later(0, partial(self._admit, slot))  # its pages may be in line by then
 
     def page_has_left(self, slot: Any | None) -> None:
-        """Let the next file of a slot be loaded, if one waits for its turn.
+        """Let the next file of a slot be loaded, if one waits for its loads.
 
         A page has left the line of the slot: it goes on, or it has to wait for a file again.
         """
-        if turn := self._turns.get(slot):
-            turn.is_of_page = False
+        if loads := self._by_slot.get(slot):
+            loads.is_of_page = False
             self._admit(slot)
 
     def _admit(self, slot: Any | None) -> None:
-        turn = self._turns.get(slot)
-        if turn is None:
+        loads = self._by_slot.get(slot)
+        if loads is None:
             return
-        while turn.waiting and self._may_load(slot, turn):
-            turn.running += 1
-            turn.waiting.popleft().callback(None)
-        if not turn.running and not turn.waiting:
-            del self._turns[slot]
+        while loads.waiting and self._may_load(slot, loads):
+            loads.running += 1
+            loads.waiting.popleft().callback(None)
+        if not loads.running and not loads.waiting:
+            del self._by_slot[slot]
 
-    def _may_load(self, slot: Any | None, turn: _Turn) -> bool:
+    def _may_load(self, slot: Any | None, loads: _SlotLoads) -> bool:
         if slot is None:
             return True
         if self._slots.has_delay(slot):
-            return not turn.running and not (turn.is_of_page and self._has_page(slot))
-        return bool(turn.running < slot.concurrency)
+            return not loads.running and not (loads.is_of_page and self._has_page(slot))
+        return bool(loads.running < slot.concurrency)

@@ -12,8 +12,8 @@ from scrapy.core.downloader import Slot
 
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import set_crawl_delay
-from scrapy_norobots.waiting.load_turns import Turns
-from scrapy_norobots.waiting.slots import Slots
+from scrapy_norobots.waiting.load_limits import LoadLimits
+from scrapy_norobots.waiting.slot_lines import Slots
 from tests.unit.test_circuit_breaker import can_wait_for_deferreds
 
 MANY = 500
@@ -33,10 +33,10 @@ class Crawl:
         self.pages = 0  # these wait for a slot
         self.log: list[str] = []
         self.now = self.most = 0
-        self.turns = Turns(Slots(crawler), most, lambda slot: self.pages > 0)
+        self.limits = LoadLimits(Slots(crawler), most, lambda slot: self.pages > 0)
 
     async def load(self, slot: Any, *, is_retry: bool = False) -> None:
-        async with self.turns.load(slot, is_retry=is_retry):
+        async with self.limits.load(slot, is_retry=is_retry):
             self.log.append("retry" if is_retry else "file")
             self.now += 1
             self.most = max(self.most, self.now)
@@ -46,7 +46,7 @@ class Crawl:
     def send_page(self, slot: Any) -> None:
         self.pages -= 1
         self.log.append("page")
-        self.turns.page_has_left(slot)
+        self.limits.page_has_left(slot)
 
     async def load_all(self, *slots: Any, is_retry: bool = False) -> int:
         """Load a file of each slot given, and return how many were loaded at once."""
@@ -76,23 +76,6 @@ def test_with_a_delay_files_and_pages_take_turns() -> None:
     run(work)
 
 
-def test_with_a_delay_and_no_pages_one_file_is_loaded_after_the_other() -> None:
-    async def work() -> None:
-        slot = slot_with(8, 5.0)
-        assert await Crawl().load_all(*[slot] * 5) == 1
-
-    run(work)
-
-
-def test_the_pages_of_a_slot_hold_no_files_of_another() -> None:
-    async def work() -> None:
-        crawl = Crawl()
-        crawl.pages = 1
-        assert await crawl.load_all(slot_with(8, 5.0), slot_with(8, 5.0)) == 2
-
-    run(work)
-
-
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_without_a_delay_as_many_files_of_a_slot_are_loaded_as_its_concurrency(concurrency: int) -> None:
     async def work() -> None:
@@ -110,21 +93,6 @@ def test_no_more_files_are_loaded_at_a_time_than_allowed_in_all(most: int, has_s
     async def work() -> None:
         slots = [slot_with(8) if has_slots else None for _ in range(20)]
         assert await Crawl(most).load_all(*slots) == most
-
-    run(work)
-
-
-def test_without_free_loads_one_file_is_loaded_at_a_time() -> None:
-    async def work() -> None:
-        assert await Crawl(0).load_all(*[None] * 5) == 1
-        assert await Crawl(0).load_all(*[None] * 5, is_retry=True) == 1
-
-    run(work)
-
-
-def test_half_of_the_loads_may_be_retries() -> None:
-    async def work() -> None:
-        assert await Crawl(6).load_all(*(slot_with(8) for _ in range(20)), is_retry=True) == 3
 
     run(work)
 
@@ -173,10 +141,10 @@ def test_a_load_that_fails_lets_the_next_one_run() -> None:
         crawl, slot = Crawl(1), slot_with(8, 5.0)
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
-                async with crawl.turns.load(slot, is_retry=True):
+                async with crawl.limits.load(slot, is_retry=True):
                     raise ZeroDivisionError
         await asyncio.wait_for(crawl.load(slot, is_retry=True), 30)
         await asyncio.sleep(0.05)
-        assert not crawl.turns._turns  # nothing is kept of a slot whose files are loaded
+        assert not crawl.limits._by_slot  # nothing is kept of a slot whose files are loaded
 
     run(work)
