@@ -65,7 +65,7 @@ class LoadLimits:
     def page_has_left(self, slot: Any | None) -> None:
         """Let the next file of a slot be loaded, if one waits for its loads.
 
-        A page has left the line of the slot: it goes on, or it has to wait for a file again.
+        A page has reached the slot, has been answered without it, or has to wait for a file again.
         """
         if loads := self._by_slot.get(slot):
             loads.is_of_page = False

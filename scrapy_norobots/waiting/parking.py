@@ -118,7 +118,6 @@ class Parking:
         self._leave(ready)
         self._lines.take(ready)
         self._resume()
-        self._limits.page_has_left(ready.slot)
         ready.move(State.SENT)
         gone = self._sent.record(ready.request)
         gone.is_given_up, gone.has_reloaded = ready.is_given_up, ready.has_reloaded
@@ -227,6 +226,7 @@ class Parking:
 
     def _has_moved(self, request: Request, slot: Any | None) -> None:
         self._resume()
+        self._limits.page_has_left(slot)
         if not self._lines.is_idle:
             self._lines.moved(request, slot)
 
