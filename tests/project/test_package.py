@@ -1,15 +1,13 @@
-"""The package from outside: its public names, what importing it brings along, and where its tests are."""
+"""The package from outside: its public names, and what importing it brings along."""
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
 
 import pytest
 
 import scrapy_norobots
-from tests.helpers.running.processes import ROOT
 
 
 def test_every_public_name_can_be_imported() -> None:
@@ -33,29 +31,3 @@ for name in scrapy_norobots.__all__:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_each_module_has_a_test_file_of_its_name() -> None:
-    """The `__init__` of a package goes by the package's name; that of the whole is tested here.
-
-    An `__init__` that has only a docstring needs no test. The parts of the readings are tested by clauses.
-    """
-    package = ROOT / "scrapy_norobots"
-    parts = (
-        package / "standard" / f"{name}.py"
-        for name in ("lines", "names", "records", "rules", "groups", "patterns")
-    )
-    whole = (package / "__init__.py", package / "_version.py", *parts)
-    modules = [
-        path.parent.name if path.stem == "__init__" else path.stem
-        for path in package.rglob("*.py")
-        if path not in whole and len(ast.parse(path.read_text()).body) > 1
-    ]
-    tested = {
-        path.stem.removeprefix("test_")
-        for folder in ("unit", "crawls")
-        for path in (ROOT / "tests" / folder).glob("test_*.py")
-    }
-    assert len(modules) > 40
-    assert sorted(set(modules) - tested) == []
-    assert len(modules) == len(set(modules)), "two modules share a name, and the test file of one of them"

@@ -43,7 +43,7 @@ def module(folder: Path, code: str) -> str:
     return "program"
 
 
-@pytest.mark.parametrize("encoding", ["", "utf-8", "ascii"])
+@pytest.mark.parametrize("encoding", ["", "ascii"])
 def test_a_forked_process_has_the_environment_of_a_started_one(tmp_path: Path, encoding: str) -> None:
     env = {**os.environ, "TOWN": "yes", "PYTHONIOENCODING": encoding}
     arguments = (module(tmp_path, LOOK), "--one", "two")
@@ -94,12 +94,6 @@ def test_forked_processes_differ_in_hashes_and_random_numbers(tmp_path: Path) ->
     assert len({number for _, number in seen}) == 4
 
 
-def test_changes_of_a_process_stay_in_it(tmp_path: Path) -> None:
-    code = "import scrapy; print(hasattr(scrapy, 'mark')); scrapy.mark = 1"
-    for _ in range(4):
-        assert processes.run(module(tmp_path, code), cwd=tmp_path).stdout == "False\n"
-
-
 SLEEP = """
 import os, sys, time
 print("asleep", flush=True)
@@ -139,7 +133,7 @@ with Process(
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_process_ends_with_its_parent(tmp_path: Path, number: signal.Signals) -> None:
     module(tmp_path, SLEEP)
     with subprocess.Popen(
