@@ -352,7 +352,7 @@ def test_what_is_known_about_a_wrong_head_is_said(complete: Path) -> None:
     slip = head[:7] + head[8] + head[7] + head[9:] if head[7] != head[8] else "01"[head[0] == "0"] + head[1:]
     assert texts(complete, slip) == [f"head {slip}: is mistyped: the head of town-1 is {head}"]
     [text] = texts(complete, 64 * "0")
-    assert "it is that of another crawl, it is mistyped, or the evidence of its crawl was changed" in text
+    assert "it is mistyped, of another crawl, or the evidence was changed" in text
 
 
 def test_a_run_that_is_removed_is_noticed_by_its_head_alone(tmp_path: Path) -> None:

@@ -75,7 +75,6 @@ class Answer(NamedTuple):
     @classmethod
     def of(cls, snapshot: Snapshot, source: str = "") -> Answer:
         """Return what is known of a snapshot without its answer: a copy from a store, or an error."""
-        # Other programs may write anything to a store.
         headers = {
             name.encode("latin-1", "replace"): value.encode("latin-1", "replace")
             for name, value in snapshot.headers.items()
@@ -205,8 +204,7 @@ def read_record(member: bytes, body_max: int) -> Stored:
     except (OSError, EOFError, zlib.error) as exc:
         raise DamagedError(f"its record cannot be unpacked ({exc})") from exc
     if len(data) > size_max:
-        problem = f"its record has more than {size_max:,} bytes"
-        raise DamagedError(f"{problem}; if that is right, set NOROBOTS_MAXSIZE as in the crawl")
+        raise DamagedError(f"it has more than {size_max:,} bytes; set NOROBOTS_MAXSIZE as in the crawl")
     if not data.startswith(b"WARC/"):  # warcio would unpack it once more, however large it is then
         raise DamagedError("it is not a WARC record")
     try:

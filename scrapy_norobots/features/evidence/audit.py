@@ -28,6 +28,8 @@ _BODY_MAX = 2 * 1024 * 1024
 # How many bytes are read at a time to compute a digest.
 _CHUNK = 64 * 1024
 
+_decoded = json.JSONDecoder().raw_decode
+
 # How many characters of a mistyped head may be wrong: of a head of another run, about 60 are.
 _SLIPS = 8
 
@@ -98,10 +100,7 @@ def _about_head(head: str, heads: Mapping[str, str]) -> str:
     for other, run in heads.items():
         if sum(map(str.__ne__, head, other)) <= _SLIPS:
             return f"is mistyped: the head of {run} is {other}"
-    return (
-        "is not the head of a run here: it is that of another crawl, it is mistyped, or the evidence of its "
-        "crawl was changed"
-    )
+    return "is not the head of a run here: it is mistyped, of another crawl, or the evidence was changed"
 
 
 class _Lines:
@@ -190,7 +189,7 @@ class _Run:
     def _read_line(self, line: bytes, place: str) -> Iterator[Problem]:
         about = ""
         try:
-            facts = json.loads(line.decode())
+            facts, _ = _decoded(line.decode())  # what may follow is in no line that is made again
             if self._is_closed:
                 yield Problem(place, "follows the closing line")
             if "record" in facts:

@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
+from functools import lru_cache
 from importlib.metadata import packages_distributions, version
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -174,13 +175,18 @@ def date_of(time: float) -> str:
 
     Times before 1970 or after 9999, which only a damaged store has, become the nearest valid date.
     """
-    when = datetime.fromtimestamp(min(max(time, 0.0), _LAST_TIME), timezone.utc)
-    return f"{when.isoformat(timespec='microseconds')[:-6]}Z"
+    seconds, micros = divmod(round(min(max(time, 0.0), _LAST_TIME) * 1_000_000), 1_000_000)
+    return f"{_second(seconds)}.{micros:06}Z"
 
 
 def time_of(date: str) -> float:
     """Return the seconds since the epoch of a date; raise `ValueError` if it is none, else `TypeError`."""
-    return datetime.fromisoformat(date[:-1]).replace(tzinfo=timezone.utc).timestamp()
+    return datetime.fromisoformat(f"{date[:-1]}+00:00").timestamp()
+
+
+@lru_cache(maxsize=100)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat()[:-6]
 
 
 class Made(NamedTuple):
@@ -233,7 +239,7 @@ class DecisionLines:
             more["usage"] = usage
         if self._dry_run and decision is not None:
             more["dry_run"] = True
-        if max(map(len, (url, _as_text(made.robot), *texts.values()))) > TEXT_MAX:
+        if max(len(url), len(made.robot), *map(len, texts.values())) > TEXT_MAX:
             more["cut"] = True
         # The clock may have been set back since the download, or that of another process may be ahead.
         when = made.time if access is None else max(made.time, access.snapshot.time)
@@ -311,4 +317,4 @@ def _as_text(robot: str | bytes) -> str:
 
 def _without_credentials(url: str) -> str:
     """Return a URL without user name and password: evidence is made to be shown."""
-    return _CREDENTIALS.sub(r"\1", url)
+    return _CREDENTIALS.sub(r"\1", url) if "@" in url else url

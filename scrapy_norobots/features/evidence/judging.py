@@ -46,7 +46,6 @@ _FIND = (
     "WHERE origin = ? AND date = ?"
 )
 
-
 # Returns what reads files as the parsers of a crawl do, and the descriptions of these parsers here. Raises
 # `LookupError` if a parser is unknown or cannot be used.
 Readings: TypeAlias = Callable[[fields.Settings], tuple[Callable[[bytes], Rules], list[str]]]
