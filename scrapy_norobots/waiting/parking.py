@@ -83,7 +83,7 @@ class Parking:
         self._sites = Sites(crawler, loader, self._limits, self._release, tries=retries)
         self._parked: set[Request] = set()
         self.held: dict[Request, Parked] = {}  # those that the downloader has
-        self._sent = SentRequests(loader.events)
+        self._sent = SentRequests(loader.events, do_leave=slots.are_watched)
         self.is_given_back, self.access_of = self._sent.is_given_back, self._sent.access_of
         self._number = 0
         self._paused_until = 0.0
@@ -107,21 +107,16 @@ class Parking:
             ready = self._first()
             if pulled is not None:
                 if ready is None or pulled.priority > ready.priority:
-                    slot = self._slots.of(pulled)
-                    self._lines.expect(pulled, slot)
-                    self._number += 1
-                    return self._go(pulled, slot, self._number)
-                self._join(pulled, self._waits_for(pulled))
+                    self._lines.expect(pulled.request, pulled.slot)
+                    return self._go(pulled)
+                self._join(pulled)
         if ready is None:
             self._set_alarm()
             return None
         self._leave(ready)
         self._lines.take(ready)
         self._resume()
-        ready.move(State.SENT)
-        gone = self._sent.record(ready.request)
-        gone.is_given_up, gone.has_reloaded = ready.is_given_up, ready.has_reloaded
-        return self._go(ready.request, ready.slot, ready.number)
+        return self._go(ready)
 
     def take_back(self, request: Request) -> bool:
         """Park a request that the middleware has given back; return whether it has."""
@@ -132,8 +127,9 @@ class Parking:
             return True
         question = self._waits_for(request)
         assert question is not None  # it was given back because of its origin
-        parked = self._enter(request, question, State.LOADING)
+        parked = self._new(request, question, State.GIVEN_BACK)
         parked.has_reloaded = gone.has_reloaded
+        self._enter(parked, State.LOADING)
         if compat.is_closing(self._crawler):
             parked.move(State.CLOSED)
             self._loader.events.wait.send(request, "waited")
@@ -203,7 +199,7 @@ class Parking:
             self._lines.take(parked)
         else:
             self._lines.remove(parked)
-            gone = self._sent[parked.request]
+            gone = self._sent.record(parked.request)
             gone.state, gone.has_reloaded = State.GIVEN_BACK, True
         gate.callback(None)
 
@@ -251,7 +247,7 @@ class Parking:
 
     # Requests that wait
 
-    def _pull(self, places: int | None) -> Request | None:
+    def _pull(self, places: int | None) -> Parked | None:
         """Return the first request of the source that need not wait; park those before it."""
         for _ in range(_AT_ONCE):
             if not self._may_pull(places):
@@ -259,18 +255,22 @@ class Parking:
             request = self._source.take()
             if request is None:
                 return None
-            if request in self._sent or request in self._parked:
+            if self._sent.get(request) is not None or request in self._parked:
                 request = request.copy()  # a spider may yield the same object twice
-            question, slot = self._waits_for(request), self._slots.of(request)
+            question = self._waits_for(request)
+            pulled = self._new(request, question, State.SCHEDULED)
             if question is not None and self._sites.must_wait(request, question):
-                self._park(self._enter(request, question, State.LOADING), question.origin, places)
+                self._enter(pulled, State.LOADING)
+                self._park(pulled, question.origin, places)
             elif places == 0:
-                self._join(request, question)
+                self._join(pulled)
                 self._paused_until = math.inf
-            elif question is not None and (slot in self._lines or not self._lines.can_send(slot)):
-                self._join(request, question)
+            elif question is not None and (
+                pulled.slot in self._lines or not self._lines.can_send(pulled.slot)
+            ):
+                self._join(pulled)
             else:
-                return request
+                return pulled
         compat.look_for_next_request(self._crawler)
         return None
 
@@ -289,27 +289,32 @@ class Parking:
         elif self._keeps_order:
             self._paused_until = monotonic() + _ORDER_PATIENCE
 
-    def _join(self, request: Request, question: Question | None) -> None:
+    def _join(self, parked: Parked) -> None:
         """Let a request wait until others of its slot have gone, for a delay, or for a place."""
-        if self._lines.add(self._enter(request, question, State.IN_LINE)) >= _LINE_MAX:
+        self._enter(parked, State.IN_LINE)
+        if self._lines.add(parked) >= _LINE_MAX:
             self._paused_until = math.inf
 
-    def _enter(self, request: Request, question: Question | None, state: State) -> Parked:
+    def _new(self, request: Request, question: Question | None, state: State) -> Parked:
         self._number += 1
-        parked = Parked(request, question, self._slots.of(request), self._number, state)
-        self._parked.add(request)
-        self._slots.enter(parked.slot, request)
-        return parked
+        return Parked(request, question, self._slots.of(request), self._number, state)
+
+    def _enter(self, parked: Parked, state: State) -> None:
+        parked.move(state)
+        self._parked.add(parked.request)
+        self._slots.enter(parked.slot, parked.request)
 
     def _leave(self, parked: Parked) -> None:
         self._parked.discard(parked.request)
         self._slots.leave(parked.slot, parked.request)
 
-    def _go(self, request: Request, slot: Any | None, number: int) -> Request:
-        gone = self._sent.record(request)
-        gone.state, gone.slot, gone.number = State.SENT, slot, number
-        gone.error = self._sites.failures.pop(request, None)
-        return request
+    def _go(self, parked: Parked) -> Request:
+        parked.move(State.SENT)
+        gone = self._sent.record(parked.request)
+        gone.state, gone.slot, gone.number = parked.state, parked.slot, parked.number
+        gone.is_given_up, gone.has_reloaded = parked.is_given_up, parked.has_reloaded
+        gone.error = self._sites.failures.pop(parked.request, None)
+        return parked.request
 
     def _release(self, waiting: list[Parked]) -> None:
         """Let requests go on that need not wait for their site any longer."""
@@ -385,7 +390,7 @@ class Parking:
             # The downloader returns what it holds, which stays in its lines until the scheduler closes.
             held, self.held = self.held, {}
             for request, parked in held.items():
-                self._sent[request].state = State.GIVEN_BACK
+                self._sent.record(request).state = State.GIVEN_BACK
                 assert parked.gate is not None  # it is held
                 parked.gate.callback(None)
             return

@@ -1,11 +1,12 @@
 """`SentRequests`: the requests that the engine has, each with a record.
 
-A record ends when its request leaves the downloader, or is given back and comes to the scheduler. Some
-requests never leave, such as those that another downloader than the plugin's has, so the keys are weak.
+A record ends when its request leaves the downloader, or is given back and comes to the scheduler. Another
+downloader than the plugin's does not say when a request leaves, so then the keys are weak.
 """
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -19,17 +20,21 @@ if TYPE_CHECKING:
     from scrapy_norobots.rules.access import Access
 
 
-class SentRequests(WeakKeyDictionary[Request, Gone]):
-    """The records of one crawl."""
+class SentRequests:
+    """The records of one crawl. `do_leave` is true if its downloader says when a request leaves."""
 
-    def __init__(self, events: Events) -> None:
-        super().__init__()
+    def __init__(self, events: Events, *, do_leave: bool) -> None:
+        gone: MutableMapping[Request, Gone] = {} if do_leave else WeakKeyDictionary()
+        self._gone, self.get, self.pop = gone, gone.get, gone.pop
         self._wait = events.wait
         events.dropped.connect(self._dropped)
 
     def record(self, request: Request) -> Gone:
         """Return the record of a request, made if there is none."""
-        return self.setdefault(request, Gone())
+        gone = self.get(request)
+        if gone is None:
+            gone = self._gone[request] = Gone()
+        return gone
 
     def is_given_back(self, request: Request) -> bool:
         """Return whether the middleware has given a request back, so that it must not be sent."""
@@ -53,7 +58,7 @@ class SentRequests(WeakKeyDictionary[Request, Gone]):
         """Return the record of a request that has left the downloader, and end it unless it comes back."""
         gone = self.get(request)
         if gone is not None and gone.state is not State.GIVEN_BACK:
-            del self[request]
+            del self._gone[request]
             if gone.is_given_up:  # but it was not dropped
                 self._wait.send(request, "came_back")
         return gone

@@ -47,14 +47,14 @@ class Slots:
 
     def __init__(self, crawler: Crawler, places_left: Callable[[], int | None] | None = None) -> None:
         self._crawler = crawler
-        self._are_watched = places_left is not None
+        self.are_watched = places_left is not None
         self.places_left = places_left or (lambda: None)
         self.missing = missing_internals(crawler)
         self._waiting: Counter[Any] = Counter()
 
     def of(self, request: Request) -> Any | None:
         """Return the slot in which a request will be sent, unless a middleware changes that."""
-        if self.missing or not self._are_watched:
+        if self.missing or not self.are_watched:
             return None
         assert self._crawler.engine is not None  # it has made the scheduler
         try:
