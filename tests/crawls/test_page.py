@@ -222,7 +222,7 @@ def test_a_dry_run_never_says_that_requests_were_dropped(tmp_path: Path) -> None
     assert [line.strip() for line in re.findall(r".*drop.*", said, re.IGNORECASE)] == [
         "A dry run: nothing was dropped.",
         "requests would be dropped",
-        "answered with a refusal such as 403, so nothing was fetched (1 request would be dropped):",
+        "answered with a refusal such as 403, so nothing was fetched (1 request would have been dropped):",
         "Why requests would be dropped",
         "Would be dropped",
         "Would be dropped",
@@ -260,7 +260,7 @@ def test_10000_sites_are_shown_a_hundred_at_a_time(browser: webdriver.Chrome, lo
     assert column(browser, 1)[:2] == ["http://town9999.example", "http://town9998.example"]
     assert len(column(browser, 1)) == 100
     assert browser.find_element(By.CSS_SELECTOR, "#rows td:last-child").text == "3\nnul (line 7)"
-    assert "5 more are only counted" in browser.find_element(By.TAG_NAME, "main").text
+    assert "5 more sites are only counted" in browser.find_element(By.TAG_NAME, "main").text
     click(browser, "#next")
     assert status(browser) == "101–200 of 10,000"
     assert column(browser, 5)[0] == "9,899"

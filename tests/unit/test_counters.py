@@ -1,8 +1,9 @@
-"""The counts of a crawl: exact totals, bounded memory for any number of origins and rules, and plain data."""
+"""The counts of a crawl: exact totals in bounded memory, as plain data and as the summary in the log."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +12,9 @@ from scrapy import Request
 
 from scrapy_norobots.events import Load
 from scrapy_norobots.features.report import counters as counters_module
-from scrapy_norobots.features.report.counters import Counters, Facts, Outcome, facts_of
+from scrapy_norobots.features.report.counters import Counters, Outcome, facts_of
 from scrapy_norobots.features.report.listing import NOTHING, PATTERNS, TYPOS, Examined
+from scrapy_norobots.features.report.page import log_text
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.snapshot import Snapshot
@@ -82,15 +84,14 @@ def test_all_that_was_counted_is_in_the_data() -> None:
     ]
     assert list(said["sources"].items()) == [("network", 3), ("store", 1)]
     assert said["slowest"] == {"origin": "http://town1.example", "seconds": 1.234}
-    assert said["patterns"] == {"files": 1, "first": "http://town0.example/robots.txt"}
     assert said["usage"] == {"content-signal": 1, "no to ai-train": 1, "no to search": 1}
     assert said["crawl_delays"] == {
         "files": 1,
         "longest": {"origin": "http://town0.example", "seconds": 2.5},
     }
-    assert [tuple(cause.values()) for cause in said["dropped_most"]] == [
-        ("http://town1.example", "status", None, "closed (5xx)", None, 3),
-        ("http://town0.example", "rule", 2, "/back/", None, 2),
+    assert [(rule["text"], rule["line"], rule["requests"], rule["origins"]) for rule in said["rules"]] == [
+        ("closed (5xx)", None, 3, ["http://town1.example"]),
+        ("Disallow: /back/", 2, 2, ["http://town0.example"]),
     ]
     assert [row["origin"] for row in said["rows"]][:2] == ["http://town1.example", "http://town0.example"]
     assert said["rows"][1] == {
@@ -160,11 +161,9 @@ def test_causes_beyond_the_first_5000_are_counted_together(monkeypatch: pytest.M
     for number in (0, 1, 2, 2, 0, 3):
         drop(counters, access(number))
     said = facts_of(counters, CRAWL)
-    assert [(cause["origin"], cause["count"]) for cause in said["dropped_most"]] == [
-        ("http://town0.example", 2),
-        ("http://town1.example", 1),
-    ]
-    assert (said["causes"], said["dropped_other"], said["requests"]["dropped"]) == (2, 3, 6)
+    (rule,) = said["rules"]
+    assert (rule["requests"], rule["origins"]) == (3, ["http://town0.example", "http://town1.example"])
+    assert (said["dropped_other"], said["requests"]["dropped"]) == (3, 6)
 
 
 @pytest.mark.parametrize("rows_max", [0, 1, 1_000])
@@ -205,20 +204,10 @@ def test_a_refresh_moves_an_origin_from_one_outcome_to_another() -> None:
         load(counters, first, seconds=2.0, examined=Examined(marks=frozenset({TYPOS})))
         load(counters, access(1, 503, first), first, examined=Examined(marks=frozenset({TYPOS})))
         load(counters, access(2, 404))
-        assert counters.origins == 2
         assert +counters.outcomes == {Outcome("rules", "rules", True): 1, Outcome("open", "4xx", False): 1}
         assert counters.sources == {"network": 3}
-        assert counters.slowest == (origin(1), 2.0)
+        assert counters.longest["load"] == (2.0, origin(1))
         assert counters.marks == {TYPOS: 1}
-
-
-def test_an_origin_with_a_row_is_counted_once() -> None:
-    counters = Counters(10)
-    load(counters, access(1))
-    load(counters, access(1, 404))  # it was evicted from memory
-    assert counters.origins == 1
-    said: Facts = facts_of(counters, CRAWL)
-    assert [outcome["text"] for outcome in said["outcomes"]] == ["open (4xx)"]
 
 
 def test_the_first_drop_gives_an_origin_a_row() -> None:
@@ -251,4 +240,70 @@ def test_text_of_a_site_is_shortened_and_escaped() -> None:
         return [str(of)]
 
     assert all(text.isprintable() and len(text) < 2_000 for text in texts(said))
-    assert said["dropped_most"][0]["text"].startswith(r"/\x1b[31m\u202exxx")
+    assert said["rules"][0]["text"].startswith(r"Disallow: /\x1b[31m\u202exxx")
+
+
+def test_the_log_says_first_what_was_dropped_and_what_to_do() -> None:
+    counters = busy()
+    counters.requests |= Counter(waited=4, came_back=2, given_up=1, left=1)
+    assert log_text(facts_of(counters, CRAWL)) == (
+        "robots.txt in this crawl (town)\n"
+        "  requests: 5 passed, 5 dropped, 1 not checked (dont_obey_robotstxt)\n"
+        "  3 dropped at http://town1.example: closed (5xx)\n"
+        "  2 dropped at http://town0.example: line 2, 'Disallow: /back/'\n"
+        "  requests that waited for closed sites: 4; came back: 2, given up: 1, left at the end: 1\n"
+        "  origins: 4 (open (4xx): 2, rules: 1, closed (5xx): 1)\n"
+        "  to do: 1 site answered with an error such as 503 to the end (3 requests dropped): crawl them "
+        "later, or raise NOROBOTS_RETRY_CLOSED\n"
+        "  to do: 1 site meant to forbid more to this robot, but made a mistake: leave out what the marked "
+        "lines name\n"
+        "  to do: 1 site said no to a use of their pages that the crawl did not obey: set NOROBOTS_PURPOSES\n"
+        "  to do: 1 site had * or $ in rules for this robot, read literally: set NOROBOTS_ALSO_OBEY = "
+        '["rfc9309"]\n'
+        "  robots.txt loaded: 3 from network, 1 from store; slowest: http://town1.example in 1.23 s\n"
+        "  files with lines without effect: 1\n"
+        "  origins with a Crawl-delay: 1; longest: 2.5 s at http://town0.example\n"
+        "  sites that state the use of their pages: 1 content-signal, 1 no to ai-train, 1 no to search"
+    )
+
+
+def test_the_summary_has_at_most_15_lines() -> None:
+    counters = busy()
+    counters.requests["waited"] = 1
+    for number, status in enumerate((401, 403, 503, None), 10):
+        load(counters, access(number, status))
+        drop(counters, access(number, status), "/")
+    file = {"origin": "http://town0.example", "differs": {"1": []}}
+    lines = log_text(facts_of(counters, CRAWL, [file])).splitlines()
+    assert len(lines) == 15
+    assert lines[5] == "  2 dropped for other reasons"
+    assert sum(line.startswith("  to do: ") for line in lines) == 7
+
+
+@pytest.mark.parametrize(
+    ("statuses", "kind"),
+    [((403, 401), "refused"), ((503, 429), "failed"), ((None,), "unanswered"), ((404, 200), "")],
+)
+@pytest.mark.parametrize("rows_max", [0, 10])
+def test_sites_without_rules_are_something_to_do(
+    statuses: tuple[int | None, ...], kind: str, rows_max: int
+) -> None:
+    counters = Counters(rows_max)
+    for number, status in enumerate(statuses):
+        load(counters, access(number, status))
+        drop(counters, access(number, status), "/", 2)
+    found = facts_of(counters, CRAWL)["to_do"]
+    assert [(one["kind"], one["sites"], one["requests"], len(one["origins"])) for one in found] == (
+        [(kind, len(statuses), 2 * len(statuses), len(statuses) if rows_max else 0)] if kind else []
+    )
+
+
+def test_statements_are_something_to_do_unless_they_are_obeyed() -> None:
+    counters = Counters(10)
+    load(counters, access(1))
+    counters.add_usage(origin(1), {"content-usage", "no to ai-train"}, ["ai-train"])
+    assert facts_of(counters, CRAWL)["to_do"] == []
+    counters.add_usage(origin(1), {"no to search"}, ["ai-train"])
+    load(counters, access(1), access(1))  # statements are reported once
+    (entry,) = facts_of(counters, CRAWL)["to_do"]
+    assert (entry["kind"], entry["origins"]) == ("refusals", ["http://town1.example"])
