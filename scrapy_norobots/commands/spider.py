@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
@@ -21,6 +21,9 @@ from scrapy_norobots.scrapy_api import compat
 
 # Takes the crawler, and returns the coroutine to run during the crawl. Raises `ValueError` for a bad setting.
 Prepare = Callable[[Crawler], Coroutine[Any, Any, None]]
+
+
+_T = TypeVar("_T")
 
 
 class CommandSpider(Spider):
@@ -64,12 +67,13 @@ class Places:
         self._places = asyncio.Semaphore(limit if limit > 0 else sys.maxsize)
         self._crawler = crawler
 
-    async def run(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Do the work when there is a place, or skip it if the crawl is stopped, for example by Ctrl-C."""
+    async def run(self, work: Callable[[], Awaitable[_T]]) -> _T | None:
+        """Do the work when there is a place; return None if the crawl is stopped, for example by Ctrl-C."""
         async with self._places:
             # `crawling` is false after Ctrl-C.
             if self._crawler.crawling and not compat.is_closing(self._crawler):
-                await work()
+                return await work()
+        return None
 
 
 def run_spider(process: Any, prepare: Prepare) -> None:

@@ -302,7 +302,8 @@ def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
         ("31", "forbidden"),
         ("33", "unknown"),
     ]
-    assert re.search(r"\[-{20}\]   0%  0 answers, waiting 0 s for http://127\.0\.0\.1:\d+", seen)
+    assert seen.startswith(f"\r\x1b[K[{'-' * 20}]   0%  starting")  # before the crawl has
+    assert re.search(r"\[-{20}\]   0%  0 answers, waiting \d s for http://127\.0\.0\.1:\d+", seen)
     assert re.search(r"\[[#-]{20}\] +\d+%  [\d,]+ answers", bulk)
     assert bulk.endswith("\r\x1b[K")
     assert len((tmp_path / "answers").read_text().splitlines()) == 5000

@@ -105,7 +105,7 @@ def to_html(facts: Facts) -> str:
         "sites": facts["origins"],
         "requests passed": requests["passed"],
         f"requests {dropped}": requests["dropped"],
-        "requests not checked": requests["overridden"],
+        **({"requests not checked": requests["overridden"]} if requests["overridden"] else {}),
     }
     columns = [
         name
