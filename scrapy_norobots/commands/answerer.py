@@ -39,7 +39,7 @@ _NAME_LENGTH_MAX = 200
 
 
 @dataclass(slots=True)
-class Answer:
+class Result:
     """The answer for one URL and robot: one word, and the decision.
 
     `rfc9309` is the word by RFC 9309, and `other` the decision, which may name a rule. In an answer from a
@@ -134,9 +134,9 @@ class Answerer:
         """Return the answers for a URL; `sent` is the URL that a request for it would have."""
         return self._text([self._answer(url, sent, access, robot) for robot in self.robots])
 
-    def _answer(self, url: str, sent: str, access: Access, robot: str | bytes) -> Answer:
+    def _answer(self, url: str, sent: str, access: Access, robot: str | bytes) -> Result:
         decision = _decide(access, sent, robot)
-        answer = Answer(
+        answer = Result(
             url, _word(decision, access), decision, usage=statements_on(access.rules, sent, robot)
         )
         if self._is_stored:
@@ -152,12 +152,12 @@ class Answerer:
         """Return the answers for a URL that cannot be checked, with the reason."""
         return self._text(
             [
-                Answer(url, UNKNOWN, Decision(Verdict.FORBIDDEN, url, to_name(robot), reason, detail=detail))
+                Result(url, UNKNOWN, Decision(Verdict.FORBIDDEN, url, to_name(robot), reason, detail=detail))
                 for robot in self.robots
             ]
         )
 
-    def _text(self, answers: list[Answer]) -> str:
+    def _text(self, answers: list[Result]) -> str:
         self._words.update([answer.word for answer in answers])
         return "\n".join([to_json(one.facts()) if self._as_json else one.line() for one in answers])
 

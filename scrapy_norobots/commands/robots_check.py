@@ -31,7 +31,7 @@ from scrapy_norobots.commands.base import (
     read_input,
 )
 from scrapy_norobots.commands.spider import run_spider
-from scrapy_norobots.commands.stream import Source, Stream, UrlReader
+from scrapy_norobots.commands.stream import Lookup, Stream, UrlReader
 from scrapy_norobots.events import Events
 from scrapy_norobots.features import report, usage
 from scrapy_norobots.load.loader import RobotsLoader
@@ -120,33 +120,33 @@ class RobotsCheck(RobotsCommand):
         config = Config.from_settings(crawler.settings)
         robots = opts.robot or [Identity(crawler, config.robot).robot(Request("http://localhost/"))]
         if file is not None:
-            source = _from_file(crawler, config, *file)
+            lookup = _from_file(crawler, config, *file)
         elif opts.store is not None:
-            source = _from_store(crawler, config, opts.store)
+            lookup = _from_store(crawler, config, opts.store)
         else:
-            source = _from_sites(crawler, config, robots[0])
+            lookup = _from_sites(crawler, config, robots[0])
         self._answerer = Answerer(
             robots,
             as_json=opts.json,
             by_rfc9309=_by_rfc9309(crawler, config) if opts.compare else None,
             is_stored=opts.store is not None,
         )
-        return Stream(crawler, reader, source, self._answerer, progress).run()
+        return Stream(crawler, reader, lookup, self._answerer, progress).run()
 
 
 # Where robots.txt files come from. All are judged with the settings of the crawl, and its limits of memory.
 
 
-def _from_sites(crawler: Crawler, config: Config, robot: str | bytes) -> Source:
+def _from_sites(crawler: Crawler, config: Config, robot: str | bytes) -> Lookup:
     """Return the sites. As in a crawl, a robots.txt is downloaded again only when it has expired."""
     events = Events()
     report.subscribe(crawler, config, events)
     usage.subscribe(crawler, config, events)
     loader = RobotsLoader(crawler, config, events)
-    return Source(loader.origins.get, lambda origin, request: loader.load(origin, request, robot))
+    return Lookup(loader.origins.get, lambda origin, request: loader.load(origin, request, robot))
 
 
-def _from_file(crawler: Crawler, config: Config, name: str, body: bytes) -> Source:
+def _from_file(crawler: Crawler, config: Config, name: str, body: bytes) -> Lookup:
     """Return one file, a name and a body, that replaces the robots.txt of every origin."""
     anywhere = Origin("http", "localhost", 80)  # the URLs have the origins
     access = _judge(crawler, config).judge(Snapshot(anywhere, name, time.time(), status=200, body=body))
@@ -154,10 +154,10 @@ def _from_file(crawler: Crawler, config: Config, name: str, body: bytes) -> Sour
     async def load(origin: Origin, request: Request) -> Access:
         return access
 
-    return Source(lambda _: access, load)
+    return Lookup(lambda _: access, load)
 
 
-def _from_store(crawler: Crawler, config: Config, value: str) -> Source:
+def _from_store(crawler: Crawler, config: Config, value: str) -> Lookup:
     """Return a store, in which each origin is looked up once, also if it has expired."""
     judge = _judge(crawler, config)
     origins = OriginCache(memory_max=config.memory_max)
@@ -175,7 +175,7 @@ def _from_store(crawler: Crawler, config: Config, value: str) -> Source:
         origins.put(origin, access)
         return access
 
-    return Source(origins.latest, load)
+    return Lookup(origins.latest, load)
 
 
 def _by_rfc9309(crawler: Crawler, config: Config) -> Callable[[Access], Access]:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-from scrapy import Spider, signals
+from scrapy import Request, Spider
 from scrapy.crawler import Crawler
-from scrapy.exceptions import DontCloseSpider
 
 from scrapy_norobots.commands.base import CommandError
 from scrapy_norobots.scrapy_api import compat
@@ -27,7 +26,7 @@ _T = TypeVar("_T")
 
 
 class CommandSpider(Spider):
-    """Runs one coroutine, and stays open until it has finished."""
+    """Runs one coroutine in place of start requests, so it stays open until that has finished."""
 
     name = "robots"
 
@@ -36,20 +35,12 @@ class CommandSpider(Spider):
         self.running: asyncio.Task[None] | None = None
         self._prepare = prepare
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> CommandSpider:
-        """Make the spider. It starts to work when the engine first finds it idle."""
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.on_idle, signals.spider_idle)
-        return spider
-
-    def on_idle(self) -> None:
-        """Start the work, and keep the spider open until it has finished."""
-        if self.running is None:
-            self.running = asyncio.ensure_future(self._run())
-            self.running.add_done_callback(lambda _: compat.look_for_next_request(self.crawler))
-        if not self.running.done():
-            raise DontCloseSpider
+    async def start(self) -> AsyncIterator[Any]:
+        """Run the coroutine, and yield no request."""
+        self.running = asyncio.ensure_future(self._run())
+        await asyncio.wait([self.running])  # which raises nothing: `run_spider` does
+        for request in list[Request]():
+            yield request
 
     async def _run(self) -> None:
         try:

@@ -50,11 +50,11 @@ _READ_SIZE = 64 * 1024
 _SHOWN = 200
 
 
-class Source(NamedTuple):
-    """A source of robots.txt files. Only the thread of the event loop calls it.
+class Lookup(NamedTuple):
+    """Where robots.txt files come from. Only the thread of the event loop calls it.
 
     `get` returns the access that is in memory, or None. `load` loads that of an origin for a request; it
-    raises `LookupError` if the source does not have it, and `CommandError` if the source fails for all.
+    raises `LookupError` if there is none, and `CommandError` if the look-up fails for all origins.
     """
 
     get: Callable[[Origin], Access | None]
@@ -62,16 +62,16 @@ class Source(NamedTuple):
 
 
 class Stream:
-    """Answers the URLs of `reader` with `answerer`, by the robots.txt files of `source`.
+    """Answers the URLs of `reader` with `answerer`, by the robots.txt files of `lookup`.
 
     When nobody reads the answers any more, no more is read from an input that may have no end.
     """
 
     def __init__(
-        self, crawler: Crawler, reader: UrlReader, source: Source, answerer: Answerer, progress: Progress
+        self, crawler: Crawler, reader: UrlReader, lookup: Lookup, answerer: Answerer, progress: Progress
     ) -> None:
         self._reader = reader
-        self._source = source
+        self._lookup = lookup
         self._answerer = answerer
         self._progress = progress
         self._places = Places(crawler)
@@ -88,7 +88,7 @@ class Stream:
     async def run(self) -> None:
         """Answer all URLs.
 
-        Raises `InputError` if they cannot be read, and `CommandError` if the source or the output fails, or
+        Raises `InputError` if they cannot be read, and `CommandError` if the look-up or the output fails, or
         if the crawl is stopped before all URLs are read.
         """
         self._reading = asyncio.ensure_future(self._read_all())
@@ -131,7 +131,7 @@ class Stream:
             return self._answerer.unknown(url, Reason.BAD_URL, f"the URL is invalid ({exc})")
         if origin is None:
             return self._answerer.unknown(url, Reason.NOT_WEB)
-        access = self._source.get(origin)
+        access = self._lookup.get(origin)
         if access is not None and self._answerer.is_ready(access):
             return self._answerer.answer(url, sent, access)
         task = asyncio.ensure_future(self._answer(url, sent, origin, access))
@@ -142,7 +142,7 @@ class Stream:
     async def _answer(self, url: str, sent: str, origin: Origin, access: Access | None) -> str:
         if access is None:
             if origin not in self._loads:
-                load = partial(self._source.load, origin, Request(url))
+                load = partial(self._lookup.load, origin, Request(url))
                 self._loads[origin] = asyncio.ensure_future(self._places.run(load))
                 self._loads[origin].add_done_callback(lambda _: self._loads.pop(origin))
             try:

@@ -201,8 +201,10 @@ def test_the_page_says_how_the_crawl_was_set(report: Report, browser: webdriver.
         "StrictRobotParser and ",
         "koster1996",
         "NOROBOTS_RETRY_CLOSED 0",
+        "Scrapy 2.",
     ):
         assert part in said
+    assert re.search(r"UTC, took 0:0\d:\d\d", browser.find_element(By.TAG_NAME, "header").text)
 
 
 def test_a_crawl_with_nothing_to_do_says_so(browser: webdriver.Chrome, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -37,23 +36,6 @@ def test_an_address_is_that_of_a_request(rest: str) -> None:
             address(url)
     else:
         assert address(url) == (origin, expected)
-
-
-def test_the_rule_of_rfc_9309_is_shown_if_that_reading_names_one() -> None:
-    origin = Origin("http", "town.example", 80)
-    judge = Judge(StatusPolicy.of("allow"), Freshness(0, 60, 60, 60), RobotsTxt)
-    access, other = (
-        judge.judge(Snapshot(origin, origin.robots_url, 0, 200, body=body))
-        for body in (b"User-agent: *\nDisallow:\n", b"User-agent: *\n\nUser-agent: *\nDisallow: /x\n")
-    )
-    url, lines = f"{origin}/x", {}
-    for as_json in (False, True):
-        answerer = Answerer(["FooBot"], as_json=as_json, by_rfc9309=lambda _: other)
-        lines[as_json] = answerer.answer(url, url, access)
-    differs = "[RFC 9309 differs: forbidden; line 4 of http://town.example/robots.txt, 'Disallow: /x'"
-    assert differs in lines[False]
-    facts = json.loads(lines[True])
-    assert (facts["rule"], facts["rfc9309_rule"]) == (None, {"line": 4, "value": "/x"})
 
 
 def test_json_has_the_first_names_of_a_long_record() -> None:

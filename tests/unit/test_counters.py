@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from dataclasses import replace
-from typing import Any
 
 import pytest
 from scrapy import Request
@@ -72,44 +69,6 @@ def busy() -> Counters:
     return counters
 
 
-def test_all_that_was_counted_is_in_the_data() -> None:
-    said = facts_of(busy(), CRAWL)
-    waited = dict.fromkeys(("waited", "came_back", "given_up", "left"), 0)
-    assert said["requests"] == {"passed": 5, "dropped": 5, "overridden": 1, **waited}
-    assert (said["origins"], said["rows_left_out"]) == (4, 0)
-    assert said["outcomes"] == [
-        {"kind": "open", "key": "4xx", "stale": False, "text": "open (4xx)", "origins": 2},
-        {"kind": "rules", "key": "rules", "stale": False, "text": "rules", "origins": 1},
-        {"kind": "closed", "key": "5xx", "stale": False, "text": "closed (5xx)", "origins": 1},
-    ]
-    assert list(said["sources"].items()) == [("network", 3), ("store", 1)]
-    assert said["slowest"] == {"origin": "http://town1.example", "seconds": 1.234}
-    assert said["usage"] == {"content-signal": 1, "no to ai-train": 1, "no to search": 1}
-    assert said["crawl_delays"] == {
-        "files": 1,
-        "longest": {"origin": "http://town0.example", "seconds": 2.5},
-    }
-    assert [(rule["text"], rule["line"], rule["requests"], rule["origins"]) for rule in said["rules"]] == [
-        ("closed (5xx)", None, 3, ["http://town1.example"]),
-        ("Disallow: /back/", 2, 2, ["http://town0.example"]),
-    ]
-    assert [row["origin"] for row in said["rows"]][:2] == ["http://town1.example", "http://town0.example"]
-    assert said["rows"][1] == {
-        "origin": "http://town0.example",
-        "outcome": "rules",
-        "source": "network",
-        "seconds": 0.25,
-        "requests": 7,
-        "dropped": 2,
-        "crawl_delay": 2.5,
-        "ignored_lines": 3,
-        "findings": "no-colon (line 1)",
-        "marks": ["patterns", "refusals", "typos"],
-        "detail": "http://town0.example/robots.txt answered 200",
-    }
-    assert json.loads(json.dumps(said)) == said
-
-
 def test_rules_are_counted_over_sites() -> None:
     counters = Counters(10)
     for number in range(4):
@@ -142,17 +101,6 @@ def test_each_decision_with_a_line_counts_there(reason: Reason, parser: str, val
     (cause,) = facts_of(counters, CRAWL)["rules"]
     assert (cause["text"], cause["line"], cause["is_line"]) == (shown, 7, True)
     assert counters.drops() == {"http://town0.example": {rule: 1}}
-
-
-def test_a_parser_without_lines_is_one_cause_for_all_sites() -> None:
-    counters = Counters(10)
-    for number in range(2):
-        decision = Decision(
-            Verdict.FORBIDDEN, "http://x/", "FooBot", Reason.PARSER, detail=f"{number}", parser="Other"
-        )
-        counters.drop(decision, access(number))
-    (cause,) = facts_of(counters, CRAWL)["rules"]
-    assert (cause["text"], cause["line"], len(cause["origins"])) == ("as read by Other", None, 2)
 
 
 def test_causes_beyond_the_first_5000_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,39 +156,6 @@ def test_a_refresh_moves_an_origin_from_one_outcome_to_another() -> None:
         assert counters.sources == {"network": 3}
         assert counters.longest["load"] == (2.0, origin(1))
         assert counters.marks == {TYPOS: 1}
-
-
-def test_the_first_drop_gives_an_origin_a_row() -> None:
-    counters = Counters(1)
-    first, second = access(1), access(2, 404)
-    load(counters, first)
-    load(counters, second)
-    assert list(counters.rows) == [origin(2)]
-    drop(counters, first, times=2)
-    assert {place: row.dropped for place, row in counters.rows.items()} == {origin(1): 2}
-    for _ in range(3):
-        counters.add_pass(origin(1))
-    counters.add_pass(origin(2))
-    assert counters.rows[origin(1)].requests == 5
-    assert counters.requests["passed"] == 4
-
-
-def test_text_of_a_site_is_shortened_and_escaped() -> None:
-    counters = Counters(10)
-    long = "/\x1b[31m\u202e" + 50_000 * "x"
-    body = f"User-agent: *\nDisallow: {long}\n"
-    now = replace(access(body=body), note=50_000 * "\u202e")
-    load(counters, now, examined=Examined(marks=frozenset({PATTERNS})))
-    drop(counters, now, "/%1B[31m%E2%80%AE" + 50_000 * "x")
-    said = facts_of(counters, CRAWL)
-
-    def texts(of: Any) -> list[str]:
-        if isinstance(of, (dict, list)):
-            return [text for part in (of.values() if isinstance(of, dict) else of) for text in texts(part)]
-        return [str(of)]
-
-    assert all(text.isprintable() and len(text) < 2_000 for text in texts(said))
-    assert said["rules"][0]["text"].startswith(r"Disallow: /\x1b[31m\u202exxx")
 
 
 def test_the_log_says_first_what_was_dropped_and_what_to_do() -> None:

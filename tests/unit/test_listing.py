@@ -52,34 +52,11 @@ def listed(body: bytes, drops: Drops | None = None, robot: str = "FooBot/1", **o
     return made
 
 
-def test_the_record_that_applies_and_its_drops() -> None:
-    made = listed(FILE, {(3, "/staff/"): 7, (0, "as read by X"): 2})
-    assert made["lines"] == FILE.decode().splitlines()
-    assert made["applies"] == [[1, 5]]
-    assert made["drops"] == {"3": 7, "5": 0}
-    assert made["dropped_by"] == [("as read by X", 2)]
-    assert (made["robot"], made["readers"], made["more"]) == ("FooBot", ["StrictRobotParser"], 0)
-
-
 def test_all_parts_of_the_default_record_apply() -> None:
     body = b"User-agent: *\nDisallow: /a\n\nUser-agent: Rex\nDisallow: /b\n\nUser-agent: *\nDisallow: /c\n"
     made = listed(body)
     assert made["applies"] == [[1, 2], [7, 8]]
     assert made["drops"] == {"2": 0, "8": 0}
-
-
-def test_a_file_without_a_record_for_the_robot() -> None:
-    made = listed(b"User-agent: Rex\nDisallow: /b\n")
-    assert (made["applies"], made["drops"]) == ([], {})
-
-
-def test_lines_without_effect_say_what_was_meant() -> None:
-    notes = listed(FILE)["notes"]
-    assert notes["10"][0][:2] == ("error", "misspelt-field")
-    assert notes["10"][0][3] == "Write 'Disallow: /cellar/'."
-    assert notes["11"][0][:2] == ("error", "misspelt-field")
-    assert notes["12"][0][:2] == ("error", "stray-disallow")
-    assert "3" not in notes
 
 
 def test_a_line_that_a_misspelt_name_takes_from_its_robot_has_a_note() -> None:
@@ -117,13 +94,6 @@ def test_readings_that_differ_say_where() -> None:
     assert listed(b"User-agent: *\nAllow: /caf\xe9\n", also=True)["differs"] == {}
 
 
-def test_another_parser_marks_nothing() -> None:
-    (made,) = list_files([access(FILE, parser=ProtegoRobotParser)], "FooBot", {})
-    assert made["readers"] == ["ProtegoRobotParser"]
-    assert made["lines"] == FILE.decode().splitlines()
-    assert (made["applies"], made["notes"], made["drops"]) == ([], {}, {})
-
-
 def test_readings_are_asked_a_bounded_number_of_times() -> None:
     body = b"User-agent: *\n" + b"Allow: /a\n" * 500 + b"Disallow: /\n"
     assert len(listed(body, also=True)["differs"]) == listing._QUESTIONS_MAX
@@ -154,12 +124,6 @@ def test_a_file_that_cannot_find_room_is_not_read(monkeypatch: pytest.MonkeyPatc
     assert len(made) == 2
 
 
-def test_files_beyond_the_most_are_not_looked_at() -> None:
-    accesses = (access(FILE, origin(number)) for number in range(300))
-    list_files(accesses, "FooBot", {})
-    assert len(list(accesses)) == 100
-
-
 @pytest.mark.parametrize(
     "line", [b"Disallow: /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n", b"<<<<>>>>&&&&\n", b"\xff\xfe\n", b"\n"]
 )
@@ -176,12 +140,6 @@ def test_a_long_file_is_cut_and_says_so() -> None:
     made = listed(body)
     assert made["more"] > 0
     assert len(made["lines"]) + made["more"] == 20_001
-
-
-def test_origins_without_a_file_are_not_listed() -> None:
-    judge = Judge(StatusPolicy.of("koster1996"), Freshness(0, 0, 0, 0), MagicMock())
-    shut = judge.judge(Snapshot(TOWN, TOWN.robots_url, 0.0, 503))
-    assert list_files([shut], "FooBot", {}) == []
 
 
 @pytest.mark.parametrize("seed", range(50))
