@@ -12,8 +12,8 @@ import asyncio
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -98,9 +98,8 @@ class RobotsCheck(RobotsCommand):
             progress = Progress(is_wanted=not (reader.has_stdin and sys.stdin.isatty()))
             progress.show("starting", reader.fraction(0))
             try:
-                run_spider(
-                    self.crawler_process, lambda crawler: self._prepare(crawler, opts, reader, file, progress)
-                )
+                work = partial(self._work, opts, reader, progress, file)
+                run_spider(self.crawler_process, work)
             finally:
                 progress.clear()
         except CommandError as exc:
@@ -108,15 +107,15 @@ class RobotsCheck(RobotsCommand):
         else:
             self.exitcode = self._answerer.status
 
-    def _prepare(
+    async def _work(
         self,
-        crawler: Crawler,
         opts: Namespace,
         reader: UrlReader,
-        file: tuple[str, bytes] | None,
         progress: Progress,
-    ) -> Coroutine[Any, Any, None]:
-        """Return the work, by the settings of a crawler. Raises `ValueError` if one is invalid."""
+        file: tuple[str, bytes] | None,
+        crawler: Crawler,
+    ) -> None:
+        """Answer all URLs, by the settings of a crawler. Raises `SettingError` if one is invalid."""
         config = Config.from_settings(crawler.settings)
         robots = opts.robot or [Identity(crawler, config.robot).robot(Request("http://localhost/"))]
         if file is not None:
@@ -131,7 +130,7 @@ class RobotsCheck(RobotsCommand):
             by_rfc9309=_by_rfc9309(crawler, config) if opts.compare else None,
             is_stored=opts.store is not None,
         )
-        return Stream(crawler, reader, lookup, self._answerer, progress).run()
+        await Stream(crawler, reader, lookup, self._answerer, progress).run()
 
 
 # Where robots.txt files come from. All are judged with the settings of the crawl, and its limits of memory.

@@ -17,10 +17,10 @@ from scrapy.crawler import Crawler
 
 from scrapy_norobots.commands.base import CommandError
 from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.scrapy_api.setting_error import SettingError
 
-# Takes the crawler, and returns the coroutine to run during the crawl. Raises `ValueError` for a bad setting.
-Prepare = Callable[[Crawler], Coroutine[Any, Any, None]]
-
+# Takes the crawler, and runs during the crawl. Raises `SettingError` if a setting is invalid.
+Work = Callable[[Crawler], Coroutine[Any, Any, None]]
 
 _T = TypeVar("_T")
 
@@ -30,10 +30,10 @@ class CommandSpider(Spider):
 
     name = "robots"
 
-    def __init__(self, prepare: Prepare) -> None:
+    def __init__(self, work: Work) -> None:
         super().__init__()
         self.running: asyncio.Task[None] | None = None
-        self._prepare = prepare
+        self._work = work
 
     async def start(self) -> AsyncIterator[Any]:
         """Run the coroutine, and yield no request."""
@@ -44,10 +44,9 @@ class CommandSpider(Spider):
 
     async def _run(self) -> None:
         try:
-            work = self._prepare(self.crawler)
-        except ValueError as exc:
+            await self._work(self.crawler)
+        except SettingError as exc:
             raise CommandError(str(exc)) from None
-        await work
 
 
 class Places:
@@ -67,14 +66,14 @@ class Places:
         return None
 
 
-def run_spider(process: Any, prepare: Prepare) -> None:
+def run_spider(process: Any, work: Work) -> None:
     """Run the crawl of a command until it ends.
 
     Raises `CommandError` if the crawl does not start, if a setting is invalid, or after a second Ctrl-C.
     Exceptions of the work propagate.
     """
     crawler = process.create_crawler(CommandSpider)
-    process.crawl(crawler, prepare=prepare)
+    process.crawl(crawler, work=work)
     process.start()
     running = crawler.spider and crawler.spider.running
     if running is None:
