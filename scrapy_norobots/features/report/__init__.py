@@ -80,6 +80,7 @@ class CrawlReport:
         self._crawler = crawler
         self._stats = crawler.stats
         self._config = config
+        self._retries_closed = config.retry_closed > 0 and compat.is_own_crawl(crawler)
         self._purposes = read(crawler.settings, "NOROBOTS_PURPOSES")
         self._log = CrawlLog(crawler, logger)
         self._started = events.started
@@ -234,8 +235,7 @@ class CrawlReport:
         if access.stale:
             what = "still follow the cached rules"
         elif access.kind is AccessKind.CLOSED:
-            may_wait = access.is_closed_for_now and self._config.retry_closed > 0
-            what = "are not sent" if may_wait else "are dropped"
+            what = "are not sent" if access.is_closed_for_now and self._retries_closed else "are dropped"
             what = "would be dropped" if self._config.dry_run else what
         elif access.kind is AccessKind.OPEN:
             what = "are allowed"

@@ -142,7 +142,7 @@ def to_html(facts: Facts) -> str:
             for one in facts["outcomes"]
         ),
         figures="".join(f"<div><dt>{name}</dt><dd>{count:,}</dd></div>" for name, count in figures.items()),
-        to_do=_folded("ul", entries or ["<li>Nothing.</li>"], 3, " open"),
+        to_do=_folded("ul", entries or ["<li>Nothing.</li>"], 2, " open"),
         causes_heading=f"Why requests {'would be' if crawl['dry_run'] else 'were'} dropped",
         causes=_causes(facts),
         setup=_setup(facts),
