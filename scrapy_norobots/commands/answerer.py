@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from scrapy import Request
 
 from scrapy_norobots.commands.base import GREEN, RED, YELLOW, coloured, span, to_json
-from scrapy_norobots.commands.sources import Found
 from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.parser import statements_on
 from scrapy_norobots.rules.spellings import forbidden, spellings_of
@@ -39,8 +38,8 @@ _NAMES_MAX = 50
 _NAME_LENGTH_MAX = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+@dataclass(slots=True)
+class Result:
     """The answer for one URL and robot: one word, and the decision.
 
     `rfc9309` is the word by RFC 9309, and `other` the decision, which may name a rule. In an answer from a
@@ -102,12 +101,23 @@ class Answer:
 class Answerer:
     """Answers questions for a list of robots.
 
-    Two threads may use it at once, but not for the same questions.
+    `by_rfc9309` returns the access by RFC 9309 for the same download, if answers are to be compared. If the
+    accesses come from a store, answers have their age. Two threads may use it at once, but not for the same
+    questions.
     """
 
-    def __init__(self, robots: Sequence[str | bytes], *, as_json: bool) -> None:
+    def __init__(
+        self,
+        robots: Sequence[str | bytes],
+        *,
+        as_json: bool,
+        by_rfc9309: Callable[[Access], Access] | None = None,
+        is_stored: bool = False,
+    ) -> None:
         self.robots = robots
         self._as_json = as_json
+        self._by_rfc9309 = by_rfc9309
+        self._is_stored = is_stored
         self._words: set[str] = set()
 
     @property
@@ -115,24 +125,39 @@ class Answerer:
         """The exit status for all answers so far: the highest."""
         return max((_STATUS[word] for word in self._words), default=0)
 
-    def is_ready(self, found: Found) -> bool:
+    def is_ready(self, access: Access) -> bool:
         """Return whether questions are answered at once; if not, call `answer` in a thread."""
-        return all(map(found.access.is_ready, self.robots))
+        both = [access, self._by_rfc9309(access)] if self._by_rfc9309 is not None else [access]
+        return all(each.is_ready(robot) for each in both for robot in self.robots)
 
-    def answer(self, url: str, sent: str, found: Found) -> str:
+    def answer(self, url: str, sent: str, access: Access) -> str:
         """Return the answers for a URL; `sent` is the URL that a request for it would have."""
-        return self._text([_answer(url, sent, found, robot) for robot in self.robots])
+        return self._text([self._answer(url, sent, access, robot) for robot in self.robots])
+
+    def _answer(self, url: str, sent: str, access: Access, robot: str | bytes) -> Result:
+        decision = _decide(access, sent, robot)
+        answer = Result(
+            url, _word(decision, access), decision, usage=statements_on(access.rules, sent, robot)
+        )
+        if self._is_stored:
+            answer.age = max(time.time() - access.snapshot.time, 0.0)
+            answer.fresh = access.lifetime > 0
+        if self._by_rfc9309 is not None:
+            other = self._by_rfc9309(access)
+            answer.other = _decide(other, sent, robot)
+            answer.rfc9309 = _word(answer.other, other)
+        return answer
 
     def unknown(self, url: str, reason: Reason, detail: str = "") -> str:
         """Return the answers for a URL that cannot be checked, with the reason."""
         return self._text(
             [
-                Answer(url, UNKNOWN, Decision(Verdict.FORBIDDEN, url, to_name(robot), reason, detail=detail))
+                Result(url, UNKNOWN, Decision(Verdict.FORBIDDEN, url, to_name(robot), reason, detail=detail))
                 for robot in self.robots
             ]
         )
 
-    def _text(self, answers: list[Answer]) -> str:
+    def _text(self, answers: list[Result]) -> str:
         self._words.update([answer.word for answer in answers])
         return "\n".join([to_json(one.facts()) if self._as_json else one.line() for one in answers])
 
@@ -144,20 +169,6 @@ def address(url: str) -> tuple[Origin | None, str]:
     """
     sent = url if _PLAIN.fullmatch(url) else Request(url).url
     return Origin.of(sent), sent
-
-
-def _answer(url: str, sent: str, found: Found, robot: str | bytes) -> Answer:
-    access, other, fresh_for = found
-    decision = _decide(access, sent, robot)
-    word = _word(decision, access)
-    rfc9309 = second = age = fresh = None
-    if fresh_for is not None:
-        age, fresh = max(time.time() - access.snapshot.time, 0.0), fresh_for > 0
-    if other is not None:
-        second = _decide(other, sent, robot)
-        rfc9309 = _word(second, other)
-    usage = statements_on(access.rules, sent, robot)
-    return Answer(url, word, decision, rfc9309, second, age, fresh, usage)
 
 
 def _decide(access: Access, url: str, robot: str | bytes) -> Decision:

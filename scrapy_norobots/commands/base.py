@@ -258,7 +258,6 @@ class Progress:
 
     def __init__(self, *, is_wanted: bool = True) -> None:
         self._is_shown = is_wanted and sys.stderr is not None and is_terminal(sys.stderr)
-        self._shares_terminal = self._is_shown and is_terminal(sys.stdout)
         self._is_clear = True
         self._next = 0.0
 
@@ -274,11 +273,6 @@ class Progress:
         sys.stderr.flush()
         self._is_clear = False
         self._next = time.monotonic() + _INTERVAL
-
-    def make_way(self) -> None:
-        """Clear the line before answers are written, if they go to the same terminal."""
-        if self._shares_terminal:
-            self.clear()
 
     def clear(self) -> None:
         if not self._is_clear:
@@ -306,6 +300,8 @@ def failures_of(value: str) -> Iterator[None]:
     """Raise `CommandError`, which names the store, for an exception of the store inside the ``with``."""
     try:
         yield
+    except CommandError:
+        raise
     except Exception as exc:  # each library has its own errors
         problem = getattr(exc, "strerror", None) or error_text(exc) or type(exc).__name__
         raise CommandError(f"{without_password(value)}: {problem}") from exc

@@ -215,7 +215,7 @@ class RobotsAudit(RobotsCommand):
 def _beside(progress: Progress, lines: Iterator[str]) -> Iterator[str]:
     """Yield lines, and hide the progress bar before each."""
     for line in lines:
-        progress.make_way()
+        progress.clear()
         yield line
     progress.clear()
 

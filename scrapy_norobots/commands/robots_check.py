@@ -8,12 +8,14 @@ is forbidden, else 0.
 
 from __future__ import annotations
 
+import asyncio
 import sys
+import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
@@ -24,13 +26,22 @@ from scrapy_norobots.commands.base import (
     Progress,
     RobotsCommand,
     display_name,
+    failures_of,
+    open_existing,
     read_input,
 )
-from scrapy_norobots.commands.sources import from_file, from_sites, from_store, with_rfc9309
 from scrapy_norobots.commands.spider import run_spider
-from scrapy_norobots.commands.stream import Stream, UrlReader
+from scrapy_norobots.commands.stream import Lookup, Stream, UrlReader
+from scrapy_norobots.events import Events
+from scrapy_norobots.features import report, usage
+from scrapy_norobots.load.loader import RobotsLoader
+from scrapy_norobots.load.origins import OriginCache
+from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
+from scrapy_norobots.rules.parser import Reader, Rfc9309RobotParser
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.settings import Config
+from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.names import to_name
 
 
@@ -83,27 +94,113 @@ class RobotsCheck(RobotsCommand):
             if opts.file is not None:
                 file = display_name(opts.file), read_input(opts.file, self.config.maxsize)
             reader = UrlReader(args)
-            run_spider(self.crawler_process, lambda crawler: self._prepare(crawler, opts, reader, file))
+            # Someone who types URLs needs no progress bar.
+            progress = Progress(is_wanted=not (reader.has_stdin and sys.stdin.isatty()))
+            progress.show("starting", reader.fraction(0))
+            try:
+                work = partial(self._work, opts, reader, progress, file)
+                run_spider(self.crawler_process, work)
+            finally:
+                progress.clear()
         except CommandError as exc:
             self.fail(str(exc))
         else:
             self.exitcode = self._answerer.status
 
-    def _prepare(
-        self, crawler: Crawler, opts: Namespace, reader: UrlReader, file: tuple[str, bytes] | None
-    ) -> Coroutine[Any, Any, None]:
-        """Return the work, by the settings of a crawler. Raises `ValueError` if one is invalid."""
+    async def _work(
+        self,
+        opts: Namespace,
+        reader: UrlReader,
+        progress: Progress,
+        file: tuple[str, bytes] | None,
+        crawler: Crawler,
+    ) -> None:
+        """Answer all URLs, by the settings of a crawler. Raises `SettingError` if one is invalid."""
         config = Config.from_settings(crawler.settings)
         robots = opts.robot or [Identity(crawler, config.robot).robot(Request("http://localhost/"))]
         if file is not None:
-            source = from_file(crawler, config, *file)
+            lookup = _from_file(crawler, config, *file)
         elif opts.store is not None:
-            source = from_store(crawler, config, opts.store)
+            lookup = _from_store(crawler, config, opts.store)
         else:
-            source = from_sites(crawler, config, robots[0])
-        if opts.compare:
-            source = with_rfc9309(source, crawler, config)
-        # Someone who types URLs needs no progress bar.
-        progress = Progress(is_wanted=not (reader.has_stdin and sys.stdin.isatty()))
-        self._answerer = Answerer(robots, as_json=opts.json)
-        return Stream(crawler, reader, source, self._answerer, progress).run()
+            lookup = _from_sites(crawler, config, robots[0])
+        self._answerer = Answerer(
+            robots,
+            as_json=opts.json,
+            by_rfc9309=_by_rfc9309(crawler, config) if opts.compare else None,
+            is_stored=opts.store is not None,
+        )
+        await Stream(crawler, reader, lookup, self._answerer, progress).run()
+
+
+# Where robots.txt files come from. All are judged with the settings of the crawl, and its limits of memory.
+
+
+def _from_sites(crawler: Crawler, config: Config, robot: str | bytes) -> Lookup:
+    """Return the sites. As in a crawl, a robots.txt is downloaded again only when it has expired."""
+    events = Events()
+    report.subscribe(crawler, config, events)
+    usage.subscribe(crawler, config, events)
+    loader = RobotsLoader(crawler, config, events)
+    return Lookup(loader.origins.get, lambda origin, request: loader.load(origin, request, robot))
+
+
+def _from_file(crawler: Crawler, config: Config, name: str, body: bytes) -> Lookup:
+    """Return one file, a name and a body, that replaces the robots.txt of every origin."""
+    anywhere = Origin("http", "localhost", 80)  # the URLs have the origins
+    access = _judge(crawler, config).judge(Snapshot(anywhere, name, time.time(), status=200, body=body))
+
+    async def load(origin: Origin, request: Request) -> Access:
+        return access
+
+    return Lookup(lambda _: access, load)
+
+
+def _from_store(crawler: Crawler, config: Config, value: str) -> Lookup:
+    """Return a store, in which each origin is looked up once, also if it has expired."""
+    judge = _judge(crawler, config)
+    origins = OriginCache(memory_max=config.memory_max)
+    store = open_existing(value, config.store_max)
+    crawler.signals.connect(store.close, signals.spider_closed, weak=False)
+
+    async def load(origin: Origin, request: Request) -> Access:
+        with failures_of(value):
+            snapshots = await store.load(origin)
+        now = time.time()
+        if not snapshots or not all(judge.freshness.has_plausible_age(one, now) for one in snapshots):
+            raise LookupError(f"{origin} is not in the store")
+        # A parser of the user reads the whole file at once.
+        access = await asyncio.to_thread(judge.recall, snapshots, now)
+        origins.put(origin, access)
+        return access
+
+    return Lookup(origins.latest, load)
+
+
+def _by_rfc9309(crawler: Crawler, config: Config) -> Callable[[Access], Access]:
+    """Return a function that judges the download of an access by RFC 9309."""
+    reader = Reader(crawler, Rfc9309RobotParser, (), multivalue=False)
+    judge = Judge(StatusPolicy.of("rfc9309"), config.freshness, reader.read)
+    others = OriginCache(memory_max=config.memory_max)
+
+    def compared(access: Access) -> Access:
+        snapshot = access.snapshot
+        other = others.latest(snapshot.origin)
+        if other is None or other.snapshot.time != snapshot.time:
+            other = judge.judge(snapshot)  # which reads nothing yet
+            others.put(snapshot.origin, other)
+        return other
+
+    return compared
+
+
+def _judge(crawler: Crawler, config: Config) -> Judge:
+    reader = Reader(
+        crawler,
+        config.parser,
+        config.also_obey,
+        multivalue=config.multivalue,
+        also_robots=config.also_robots,
+        statements=usage.UsageConfig.from_settings(crawler.settings).reader(),
+    )
+    return Judge(config.status_policy, config.freshness, reader.read)

@@ -12,10 +12,9 @@ import asyncio
 import re
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -118,7 +117,7 @@ class RobotsLint(RobotsCommand):
         snapshots: dict[str, Snapshot] = {}
         progress = Progress(is_wanted=len(urls) > 1)
 
-        def prepare(crawler: Crawler) -> Coroutine[Any, Any, None]:
+        async def fetch_all(crawler: Crawler) -> None:
             fetcher = Fetcher(crawler, Config.from_settings(crawler.settings), Events())
             places = Places(crawler)
 
@@ -129,13 +128,10 @@ class RobotsLint(RobotsCommand):
                 done = len(snapshots)
                 progress.show(f"{done:,} of {len(urls):,} files downloaded", done / len(urls))
 
-            async def fetch_all() -> None:
-                await asyncio.gather(*(places.run(partial(fetch, url)) for url in urls))
-
-            return fetch_all()
+            await asyncio.gather(*(places.run(partial(fetch, url)) for url in urls))
 
         if urls:
-            run_spider(self.crawler_process, prepare)
+            run_spider(self.crawler_process, fetch_all)
             progress.clear()
         return snapshots
 

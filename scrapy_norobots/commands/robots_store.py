@@ -30,7 +30,6 @@ from scrapy_norobots.commands.base import (
 from scrapy_norobots.features.report.counters import Outcome
 from scrapy_norobots.rules.access import Access, Judge
 from scrapy_norobots.rules.snapshot import Snapshot
-from scrapy_norobots.settings import Config
 from scrapy_norobots.standard import Origin, RobotsTxt
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.lines import to_lines, to_text
@@ -75,39 +74,27 @@ class RobotsStore(RobotsCommand):
 
     def run(self, args: list[str], opts: Namespace) -> None:
         value, action, *rest = args
+        self._as_json, self._now = opts.json, time.time()
+        self._judge = Judge(self.config.status_policy, self.config.freshness, RobotsTxt)
         try:
             argument = _origin(rest[0]) if _ACTIONS[action] == "ORIGIN" else "".join(rest)
-            actions = _Actions(value, self.config, as_json=opts.json)
-            self.exitcode = asyncio.run(actions.run(action, argument))
+            self.exitcode = asyncio.run(self._run(value, getattr(self, f"_{action}"), argument))
         except CommandError as exc:
             self.fail(str(exc))
 
-
-class _Actions:
-    """The actions on a store, whose entries are judged with the settings. Each returns the exit status."""
-
-    def __init__(self, value: str, config: Config, *, as_json: bool) -> None:
-        """Raise `CommandError` if the value is invalid, or if the store cannot be used."""
-        self._value = value
-        self._store = open_existing(value, config.store_max)
-        self._as_json = as_json
-        self._now = time.time()
-        self._judge = Judge(config.status_policy, config.freshness, RobotsTxt)
-
-    async def run(self, action: str, argument: Any) -> int:
-        """Run an action, and close the store. Raises `CommandError` if the store or the output fails."""
-        work: Callable[[Any], Coroutine[Any, Any, int]] = getattr(self, f"_{action}")
-        try:
-            return await work(argument)
-        finally:
-            with failures_of(self._value):
+    async def _run(self, value: str, action: Callable[[Any], Coroutine[Any, Any, int]], argument: Any) -> int:
+        """Run an action, and return the exit status. The entries are judged with the settings."""
+        self._store = open_existing(value, self.config.store_max)
+        with failures_of(value):
+            try:
+                return await action(argument)
+            finally:
                 await self._store.close()
 
     async def _items(self) -> AsyncIterator[tuple[Origin, Access | None]]:
         """Yield each origin and its access; None instead of an access if the entry cannot be read."""
-        with failures_of(self._value):
-            async for origin, snapshots in self._store.items():
-                yield origin, self._recall(snapshots)
+        async for origin, snapshots in self._store.items():
+            yield origin, self._recall(snapshots)
 
     def _recall(self, snapshots: tuple[Snapshot, ...]) -> Access | None:
         return self._judge.recall(snapshots, self._now) if snapshots else None
@@ -153,9 +140,7 @@ class _Actions:
         return 0
 
     async def _show(self, origin: Origin) -> int:
-        with failures_of(self._value):
-            snapshots = await self._store.load(origin)
-        access = self._recall(snapshots)
+        access = self._recall(await self._store.load(origin))
         if access is None:
             return self._tell(origin, "not in the store", 1)
         facts, snapshot = self._facts(origin, access), access.snapshot
@@ -199,8 +184,7 @@ class _Actions:
         return 0
 
     async def _forget(self, origin: Origin) -> int:
-        with failures_of(self._value):
-            was_there = await self._store.delete(origin)
+        was_there = await self._store.delete(origin)
         return self._tell(origin, "forgotten" if was_there else "not in the store", 0 if was_there else 1)
 
     def _tell(self, origin: Origin, what: str, status: int) -> int:

@@ -9,51 +9,44 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
-from scrapy import Spider, signals
+from scrapy import Request, Spider
 from scrapy.crawler import Crawler
-from scrapy.exceptions import DontCloseSpider
 
 from scrapy_norobots.commands.base import CommandError
 from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.scrapy_api.log import SettingError
 
-# Takes the crawler, and returns the coroutine to run during the crawl. Raises `ValueError` for a bad setting.
-Prepare = Callable[[Crawler], Coroutine[Any, Any, None]]
+# Takes the crawler, and runs during the crawl. Raises `SettingError` if a setting is invalid.
+Work = Callable[[Crawler], Coroutine[Any, Any, None]]
+
+_T = TypeVar("_T")
 
 
 class CommandSpider(Spider):
-    """Runs one coroutine, and stays open until it has finished."""
+    """Runs one coroutine in place of start requests, so it stays open until that has finished."""
 
     name = "robots"
 
-    def __init__(self, prepare: Prepare) -> None:
+    def __init__(self, work: Work) -> None:
         super().__init__()
         self.running: asyncio.Task[None] | None = None
-        self._prepare = prepare
+        self._work = work
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> CommandSpider:
-        """Make the spider. It starts to work when the engine first finds it idle."""
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.on_idle, signals.spider_idle)
-        return spider
-
-    def on_idle(self) -> None:
-        """Start the work, and keep the spider open until it has finished."""
-        if self.running is None:
-            self.running = asyncio.ensure_future(self._run())
-            self.running.add_done_callback(lambda _: compat.look_for_next_request(self.crawler))
-        if not self.running.done():
-            raise DontCloseSpider
+    async def start(self) -> AsyncIterator[Any]:
+        """Run the coroutine, and yield no request."""
+        self.running = asyncio.ensure_future(self._run())
+        await asyncio.wait([self.running])  # which raises nothing: `run_spider` does
+        for request in list[Request]():
+            yield request
 
     async def _run(self) -> None:
         try:
-            work = self._prepare(self.crawler)
-        except ValueError as exc:
+            await self._work(self.crawler)
+        except SettingError as exc:
             raise CommandError(str(exc)) from None
-        await work
 
 
 class Places:
@@ -64,22 +57,23 @@ class Places:
         self._places = asyncio.Semaphore(limit if limit > 0 else sys.maxsize)
         self._crawler = crawler
 
-    async def run(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Do the work when there is a place, or skip it if the crawl is stopped, for example by Ctrl-C."""
+    async def run(self, work: Callable[[], Awaitable[_T]]) -> _T | None:
+        """Do the work when there is a place; return None if the crawl is stopped, for example by Ctrl-C."""
         async with self._places:
             # `crawling` is false after Ctrl-C.
             if self._crawler.crawling and not compat.is_closing(self._crawler):
-                await work()
+                return await work()
+        return None
 
 
-def run_spider(process: Any, prepare: Prepare) -> None:
+def run_spider(process: Any, work: Work) -> None:
     """Run the crawl of a command until it ends.
 
     Raises `CommandError` if the crawl does not start, if a setting is invalid, or after a second Ctrl-C.
     Exceptions of the work propagate.
     """
     crawler = process.create_crawler(CommandSpider)
-    process.crawl(crawler, prepare=prepare)
+    process.crawl(crawler, work=work)
     process.start()
     running = crawler.spider and crawler.spider.running
     if running is None:

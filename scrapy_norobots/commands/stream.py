@@ -1,11 +1,10 @@
 """`Stream`: answer questions about URLs, in their order, while more are read by a `UrlReader`.
 
-`_ask_all` reads URLs and queues a question for each, some at a time. If the origin is in memory, the question
-is answered at once, else by the task that loads the origin. At most `CONCURRENT_REQUESTS` origins are loaded
-at once. `_write_all` takes the questions from the queue, waits for the answer of each, and writes it. The
-questions whose answers are not written yet have at most `WINDOW` answers, so memory does not grow with the
-number of questions. A slow site delays the answers after it, but the origins of all questions in the queue
-are loaded meanwhile. The event loop never waits for input or output.
+A URL whose robots.txt is in memory is answered at once. For another one, a task waits for the load of its
+origin, of which at most `CONCURRENT_REQUESTS` run at once. A queue has the answers and tasks in the order of
+the URLs, and what it has is limited, so memory does not grow with the number of URLs. A slow site delays the
+answers after it, but the origins of all URLs in the queue are loaded meanwhile. The event loop never waits
+for input or output.
 """
 
 from __future__ import annotations
@@ -16,28 +15,28 @@ import stat
 import sys
 import time
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from threading import Thread
+from typing import NamedTuple
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 
 from scrapy_norobots.commands.answerer import Answerer, address
 from scrapy_norobots.commands.base import STDIN, CommandError, InputError, Progress, display_name, write
-from scrapy_norobots.commands.sources import Source
 from scrapy_norobots.commands.spider import Places
+from scrapy_norobots.rules.access import Access
 from scrapy_norobots.standard import Origin, Reason
 from scrapy_norobots.standard.decision import printable
 
-# The limits of what is not written yet: answers, and characters of answers and questions.
-WINDOW = 10_000
-_WINDOW_SIZE = 64 * 1024 * 1024
+# How much may be in the queue: each answer counts as much as this, and the characters of its URL.
+_WINDOW = 10_000_000
+_ANSWER = 1_000
 
-# How many questions are answered in one turn of the event loop.
+# How many URLs are asked about in one turn of the event loop.
 _AT_ONCE = 100
 
 # How long to wait for loads when the crawl is stopped, in seconds; their downloads have ended by then.
@@ -51,180 +50,163 @@ _READ_SIZE = 64 * 1024
 _SHOWN = 200
 
 
-@dataclass(slots=True, eq=False)
-class _Question:
-    url: str
-    sent: str = ""
-    answer: str | None = None
-    load: asyncio.Task[None] | None = None  # answers it, unless it fails or the crawl is stopped
+class Lookup(NamedTuple):
+    """Where robots.txt files come from. Only the thread of the event loop calls it.
+
+    `get` returns the access that is in memory, or None. `load` loads that of an origin for a request; it
+    raises `LookupError` if there is none, and `CommandError` if the look-up fails for all origins.
+    """
+
+    get: Callable[[Origin], Access | None]
+    load: Callable[[Origin, Request], Awaitable[Access]]
 
 
 class Stream:
-    """Answers the questions of `reader` with `answerer`, by the robots.txt files of `source`.
+    """Answers the URLs of `reader` with `answerer`, by the robots.txt files of `lookup`.
 
     When nobody reads the answers any more, no more is read from an input that may have no end.
     """
 
     def __init__(
-        self, crawler: Crawler, reader: UrlReader, source: Source, answerer: Answerer, progress: Progress
+        self, crawler: Crawler, reader: UrlReader, lookup: Lookup, answerer: Answerer, progress: Progress
     ) -> None:
         self._reader = reader
-        self._source = source
+        self._lookup = lookup
         self._answerer = answerer
         self._progress = progress
         self._places = Places(crawler)
-        self._most = max(WINDOW // len(answerer.robots), 1)
-        self._queue: asyncio.Queue[list[_Question] | None] = asyncio.Queue()  # None is the end
-        self._waiting: dict[Origin, list[_Question]] = {}  # questions whose origin is being loaded
-        # What is not written yet, in questions and in characters.
-        self._unwritten = self._size = 0
-        self._written = 0
+        # Each URL, its size, and its answer; None is the end.
+        self._queue: asyncio.Queue[tuple[str, int, str | asyncio.Task[str]] | None] = asyncio.Queue()
+        self._size = 0  # of what is in the queue
         self._has_room = asyncio.Event()
+        self._loads: dict[Origin, asyncio.Task[Access | None]] = {}
+        self._written = 0
         self._was_stopped = False
         self._has_finished = asyncio.Event()
         crawler.signals.connect(self._stop, signals.spider_closed)
 
     async def run(self) -> None:
-        """Answer all questions.
+        """Answer all URLs.
 
-        Raises `InputError` if they cannot be read, and `CommandError` if the source or the output fails, or
-        if the crawl is stopped before all questions are read.
+        Raises `InputError` if they cannot be read, and `CommandError` if the look-up or the output fails, or
+        if the crawl is stopped before all URLs are read.
         """
-        self._asking = asyncio.ensure_future(self._ask_all())
+        self._reading = asyncio.ensure_future(self._read_all())
         try:
             await self._write_all()
             if self._was_stopped:
                 raise CommandError("the crawl was stopped before all URLs were read")
             with suppress(asyncio.CancelledError):  # nobody reads the answers
-                await self._asking
+                await self._reading
         finally:
-            tasks = [self._asking, *self._loads()]
+            tasks = [self._reading, *self._loads.values()]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            self._progress.clear()
             self._has_finished.set()
 
-    async def _ask_all(self) -> None:
-        step = min(_AT_ONCE, self._most)
+    async def _read_all(self) -> None:
         try:
             async for batch in self._reader.batches():
-                for start in range(0, len(batch), step):
-                    while self._unwritten >= self._most or self._size >= _WINDOW_SIZE:
+                for url in batch:
+                    while self._size >= _WINDOW:
                         self._has_room.clear()
                         await self._has_room.wait()
-                    self._queue.put_nowait([self._ask(url) for url in batch[start : start + step]])
-                    await asyncio.sleep(0)
+                    size = _ANSWER * len(self._answerer.robots) + len(url)
+                    self._size += size
+                    self._queue.put_nowait((url, size, self._ask(url)))
+                    if self._queue.qsize() % _AT_ONCE == 0:
+                        await asyncio.sleep(0)
         finally:
             self._queue.put_nowait(None)
 
-    def _ask(self, url: str) -> _Question:
-        """Return a question that is answered, or whose origin is being loaded."""
-        question = _Question(url)
-        self._unwritten += 1
-        self._size += len(url)
+    def _ask(self, url: str) -> str | asyncio.Task[str]:
+        """Return the answer for a URL, or a task that returns it."""
         if isinstance(url, LongLine):
-            return self._refuse(question, f"the line has more than {LINE_MAX:,} bytes, too many for a URL")
+            problem = f"the line has more than {LINE_MAX:,} bytes, too many for a URL"
+            return self._answerer.unknown(url, Reason.BAD_URL, problem)
         try:
-            origin, question.sent = address(url)
+            origin, sent = address(url)
         except ValueError as exc:
-            return self._refuse(question, f"the URL is invalid ({exc})")
+            return self._answerer.unknown(url, Reason.BAD_URL, f"the URL is invalid ({exc})")
         if origin is None:
-            return self._refuse(question, "", Reason.NOT_WEB)
-        found = self._source.get(origin)
-        if found is not None and self._answerer.is_ready(found):
-            return self._set(question, self._answerer.answer(url, question.sent, found))
-        if origin in self._waiting:
-            question.load = self._waiting[origin][0].load
-            self._waiting[origin].append(question)
-        else:
-            load = self._places.run(partial(self._load, origin, Request(url)))
-            question.load = asyncio.ensure_future(load)
-            self._waiting[origin] = [question]
-        return question
+            return self._answerer.unknown(url, Reason.NOT_WEB)
+        access = self._lookup.get(origin)
+        if access is not None and self._answerer.is_ready(access):
+            return self._answerer.answer(url, sent, access)
+        task = asyncio.ensure_future(self._answer(url, sent, origin, access))
+        # The first exception ends the command, and asyncio need not log the others.
+        task.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return task
 
-    def _refuse(self, question: _Question, detail: str, reason: Reason = Reason.BAD_URL) -> _Question:
-        """Answer a question that no robots.txt answers."""
-        return self._set(question, self._answerer.unknown(question.url, reason, detail))
-
-    def _set(self, question: _Question, answer: str) -> _Question:
-        question.answer = answer
-        self._size += len(answer)
-        return question
-
-    async def _load(self, origin: Origin, request: Request) -> None:
-        """Load an origin, and answer the questions that wait for it."""
-        found = await self._source.load(origin, request)
-        for number, question in enumerate(self._waiting[origin], 1):  # meanwhile, there may be more
-            if found is None:
-                self._refuse(question, f"{origin} is not in the store", Reason.ERROR)
-            elif self._answerer.is_ready(found):
-                self._set(question, self._answerer.answer(question.url, question.sent, found))
-            else:
-                answer = partial(self._answerer.answer, question.url, question.sent, found)
-                self._set(question, await asyncio.to_thread(answer))
-            if number % _AT_ONCE == 0:
-                await asyncio.sleep(0)
-        del self._waiting[origin]
-
-    def _loads(self) -> list[asyncio.Task[None]]:
-        return [load for questions in self._waiting.values() if (load := questions[0].load) is not None]
+    async def _answer(self, url: str, sent: str, origin: Origin, access: Access | None) -> str:
+        if access is None:
+            if origin not in self._loads:
+                load = partial(self._lookup.load, origin, Request(url))
+                self._loads[origin] = asyncio.ensure_future(self._places.run(load))
+                self._loads[origin].add_done_callback(lambda _: self._loads.pop(origin))
+            try:
+                access = await asyncio.shield(self._loads[origin])
+            except LookupError as exc:
+                return self._answerer.unknown(url, Reason.ERROR, str(exc))
+        if access is None:  # the crawl is stopped
+            raise asyncio.CancelledError
+        if self._answerer.is_ready(access):
+            return self._answerer.answer(url, sent, access)
+        return await asyncio.to_thread(self._answerer.answer, url, sent, access)
 
     async def _write_all(self) -> None:
         """Write the answers in order, as many as there are at a time."""
-        ready: list[_Question] = []
-        while (questions := await self._queue.get()) is not None:
-            for question in questions:
-                if question.answer is None:
-                    await self._flush(ready)
-                    await self._wait_for(question)
-                ready.append(question)
+        answers: list[str] = []
+        while (question := await self._queue.get()) is not None:
+            url, size, answer = question
+            self._size -= size
+            if not isinstance(answer, str):
+                if not answer.done():
+                    await self._flush(answers)
+                answer = await self._wait_for(url, answer)
+            answers.append(answer)
             if self._queue.empty():
-                await self._flush(ready)
-        await self._flush(ready)
+                await self._flush(answers)
+        await self._flush(answers)
 
-    async def _wait_for(self, question: _Question) -> None:
-        """Wait until a question is answered. Exceptions of its load propagate."""
-        assert question.load is not None
-        started = time.monotonic()
-        while question.answer is None and not question.load.done():
-            origin = printable(str(Origin.of(question.sent)), 60)
+    async def _wait_for(self, url: str, task: asyncio.Task[str]) -> str:
+        """Return the result of a task, and show what it waits for. Exceptions of the load propagate."""
+        started, origin = time.monotonic(), printable(str(address(url)[0]), 60)
+        while not task.done():
             self._show_progress(f", waiting {time.monotonic() - started:.0f} s for {origin}")
-            await asyncio.wait([question.load], timeout=1)
-        if question.answer is None:
-            if not question.load.cancelled():
-                question.load.result()
-            self._refuse(question, "the crawl was stopped before robots.txt was downloaded", Reason.ERROR)
+            await asyncio.wait([task], timeout=1)
+        if task.cancelled():
+            problem = "the crawl was stopped before robots.txt was downloaded"
+            return self._answerer.unknown(url, Reason.ERROR, problem)
+        return task.result()
 
-    async def _flush(self, ready: list[_Question]) -> None:
-        """Write the answers of questions, and empty the list."""
-        if not ready:
-            return
-        answers = [question.answer or "" for question in ready]
-        self._progress.make_way()
-        is_read = await asyncio.to_thread(write, answers)
-        self._written += len(ready)
-        self._unwritten -= len(ready)
-        self._size -= sum(len(question.url) for question in ready) + sum(map(len, answers))
-        ready.clear()
+    async def _flush(self, answers: list[str]) -> None:
+        """Write answers, and empty the list."""
         self._has_room.set()
-        if self._unwritten:
+        if not answers:
+            return
+        self._progress.clear()
+        is_read = await asyncio.to_thread(write, answers)
+        self._written += len(answers)
+        answers.clear()
+        if not self._queue.empty():
             self._show_progress()
         if not is_read and not self._reader.has_end:
-            self._asking.cancel()
+            self._reading.cancel()
 
     def _show_progress(self, wait: str = "") -> None:
-        loads = len(self._waiting)
+        loads = len(self._loads)
         sites = f", {loads:,} site{'s' * (loads != 1)} left" if loads else ""
         answers = f"{self._written:,} answer{'s' * (self._written != 1)}"
         self._progress.show(answers + wait + sites, self._reader.fraction(self._written))
 
     async def _stop(self) -> None:
-        """Answer the questions that were read, if the crawl is stopped before that."""
+        """Answer the URLs that were read, if the crawl is stopped before that."""
         if self._has_finished.is_set():
             return
-        self._was_stopped = self._asking.cancel()
-        if loads := self._loads():
+        self._was_stopped = self._reading.cancel()
+        if loads := list(self._loads.values()):
             await asyncio.wait(loads, timeout=_CLOSING_LIMIT)
         for load in loads:
             load.cancel()

@@ -84,16 +84,14 @@ def test_a_command_is_not_controlled_from_outside(tmp_path: Path) -> None:
     assert "TelnetConsole" not in done.stderr
 
 
-def test_scrapy_lists_them_outside_a_project(tmp_path: Path) -> None:
-    listed = run(tmp_path, "-h").stdout
-    assert "no active project" in listed
-    assert re.findall(r"^  (robots-\w+) +\w", listed, re.MULTILINE) == NAMES
-
-
-def test_scrapy_lists_them_inside_a_project(project: Path) -> None:
-    listed = run(project, "-h").stdout
-    assert "active project: town" in listed
-    assert re.findall(r"^  (robots-\w+) +\w", listed, re.MULTILINE) == NAMES
+def test_scrapy_lists_them_inside_and_outside_a_project(
+    project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    for folder, where in ((outside, "no active project"), (project, "active project: town")):
+        listed = run(folder, "-h").stdout
+        assert where in listed
+        assert re.findall(r"^  (robots-\w+) +\w", listed, re.MULTILINE) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -123,6 +121,8 @@ BAD_INPUT = {
     "robots-check --file big.txt -s NOROBOTS_MAXSIZE=9 http://a/": "big.txt: has more than 9 bytes",
     "robots-check -s NOROBOTS_TIMEOUT=soon http://a/": "NOROBOTS_TIMEOUT = 'soon': must be a number",
     "robots-check -s NOROBOTS http://a/": "Invalid -s value",
+    "robots-check --file '' http://a/": "--file: the path is empty",
+    "robots-lint ''": "an argument is empty",
     "robots-lint": "nothing to do: expected FILE|URL... ('-' reads standard input)",
     "robots-lint --nonsense big.txt": "no such option: --nonsense",
     "robots-lint missing": "missing: No such file or directory",
@@ -302,7 +302,8 @@ def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
         ("31", "forbidden"),
         ("33", "unknown"),
     ]
-    assert re.search(r"\[-{20}\]   0%  0 answers, waiting 0 s for http://127\.0\.0\.1:\d+", seen)
+    assert seen.startswith(f"\r\x1b[K[{'-' * 20}]   0%  starting")  # before the crawl has
+    assert re.search(r"\[-{20}\]   0%  0 answers, waiting \d s for http://127\.0\.0\.1:\d+", seen)
     assert re.search(r"\[[#-]{20}\] +\d+%  [\d,]+ answers", bulk)
     assert bulk.endswith("\r\x1b[K")
     assert len((tmp_path / "answers").read_text().splitlines()) == 5000
@@ -415,19 +416,3 @@ def test_a_closed_standard_error_is_no_failure(tmp_path: Path, path: str) -> Non
     assert done.returncode == (1 if path == "robots.txt" else 2)
     assert done.stdout.startswith("forbidden" if path == "robots.txt" else "")
     assert bool(done.stdout) == (path == "robots.txt")
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["robots-lint", ""],
-        ["robots-store", "", "list"],
-        ["robots-store", "sqlite:///robots.sqlite", "export", ""],
-        ["robots-check", "--file", "", "http://town.example/"],
-        ["robots-check", "--store", "", "http://town.example/"],
-    ],
-)
-def test_an_empty_path_is_named(tmp_path: Path, arguments: list[str]) -> None:
-    done = run(tmp_path, *arguments)
-    assert "empty" in done.stdout + done.stderr
-    assert done.returncode == 2

@@ -100,14 +100,15 @@ def test_a_tilde_means_the_home_directory(tmp_path: Path, monkeypatch: pytest.Mo
     ("path", "problem"),
     [
         ("file/report.html", "cannot be written: "),
-        ("folder.html", "folder.html is a directory"),
+        ("folder.html", "folder.html is not a regular file"),
         ("full.html", "/dev/full is not a regular file"),
         (f"{300 * 'x'}.json", "cannot be written: "),
         (f"{240 * 'x'}.json", f"/{240 * 'x'}.json'"),  # the temporary file would have a name that is too long
         ("file/report.html", "/file'"),
         ("%(host)s.html", NO_PLACEHOLDER),
         ("100%.html", NO_PLACEHOLDER),
-        ("report.pdf", "must end in .html, .htm, .json"),
+        ("ftp://town/report.html", "expected the path of a file"),
+        ("report.pdf", "ends in .html, .htm, .json"),
     ],
 )
 def test_a_path_that_cannot_be_written_stops_the_start(path: str, problem: str, tmp_path: Path) -> None:

@@ -108,6 +108,33 @@ def test_files_with_patterns_are_something_to_do_unless_a_reading_obeys_them() -
     assert not both.log_lines("* or $")
 
 
+def test_sites_that_never_answer_and_statements_that_are_not_obeyed_are_something_to_do(
+    tmp_path: Path,
+) -> None:
+    file, dead = tmp_path / "report.json", "http://127.0.0.1:1"
+    with Site("User-agent: *\nContent-Signal: search=yes, ai-train=no\nAllow: /\n") as site:
+        seen = crawl(f"{site.url}/", f"{dead}/a", settings=with_report(file, NOROBOTS_USAGE=True))
+    entries = {entry["kind"]: entry for entry in json.loads(file.read_text())["to_do"]}
+    assert {kind: entry["origins"] for kind, entry in entries.items()} == {
+        "unanswered": [dead],
+        "refusals": [site.url],
+    }
+    assert seen.log_lines("to do: 1 site never gave a usable answer (1 request dropped): check hosts")
+    assert seen.log_lines("to do: 1 site said no to a use of their pages", "set NOROBOTS_PURPOSES")
+
+
+def test_a_report_has_no_secrets(tmp_path: Path) -> None:
+    files = tmp_path / "report.json", tmp_path / "report.html"
+    store = "redis://user:pa@ss@127.0.0.1:1/0?password=word"
+    with Site(RULES) as site:
+        seen = crawl(f"{site.url}/", settings=with_report(*files, NOROBOTS_STORE=store))
+    assert json.loads(files[0].read_text())["crawl"]["settings"]["NOROBOTS_STORE"] == (
+        "redis://***@127.0.0.1:1/0?***"
+    )
+    summary = seen.log.partition("robots.txt in this crawl")[2].partition("Dumping")[0]
+    assert not [text for text in (*(file.read_text() for file in files), summary) if "pa@ss" in text]
+
+
 @pytest.mark.parametrize("limit", [1, 16])
 def test_a_request_that_waits_is_counted_once(tmp_path: Path, limit: int) -> None:
     path = tmp_path / "report.json"

@@ -182,6 +182,7 @@ def test_check_compares_with_rfc_9309(tmp_path: Path) -> None:
         "allowed", "forbidden", "allowed", "forbidden", "allowed", "unknown", None,
     ]  # fmt: skip
     assert [fact["differs"] for fact in facts] == [False, False, True, True, True, False, None]
+    assert (facts[3]["rule"], facts[3]["rfc9309_rule"]) == (None, {"line": 7, "value": "/*.gif"})
     assert (done.returncode, as_json.returncode) == (2, 2)
     assert only_robots.stdout.rstrip().endswith(same)
 

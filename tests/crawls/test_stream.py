@@ -40,15 +40,6 @@ def test_answers_come_while_standard_input_is_open(tmp_path: Path, mode: str) ->
     assert (one.targets(), two.targets(), talk.errors) == (["/robots.txt"], ["/robots.txt"], "")
 
 
-@pytest.mark.parametrize("options", [["--json", "--compare"], ["--json", "--file", "robots.txt"]])
-def test_programs_can_ask_one_question_after_another(tmp_path: Path, options: list[str]) -> None:
-    (tmp_path / "robots.txt").write_text(ROBOTS)
-    with Site(ROBOTS) as site, conversation(tmp_path, *options) as talk:
-        assert json.loads(talk.ask(f"{site.url}/staff/"))["answer"] == "forbidden"
-        assert json.loads(talk.ask(f"{site.url}/"))["answer"] == "allowed"
-        assert talk.end() == 1
-
-
 def test_slow_host_delays_answers_but_not_the_downloads_of_others(tmp_path: Path, mode: str) -> None:
     asked, release = threading.Event(), threading.Event()
 
@@ -196,16 +187,6 @@ def test_interrupted_check_ends_while_standard_input_is_open(tmp_path: Path, mod
         assert talk.wait() == 2
         assert talk.answers.read() == ""
     assert talk.errors == "the crawl was stopped before all URLs were read\n"
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
-def test_a_full_disk_ends_a_check(tmp_path: Path) -> None:
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            command("robots-check", "--file", os.devnull, "http://town.example/"),
-            cwd=tmp_path, env=environment(), stdout=full, stderr=subprocess.PIPE, text=True, check=False,
-        )  # fmt: skip
-    assert (done.returncode, done.stderr) == (2, "standard output: No space left on device\n")
 
 
 def test_endless_input_is_read_no_further_when_the_answers_are_not(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 from scrapy import Request
 
 from scrapy_norobots.commands.answerer import _PLAIN, Answerer, address
-from scrapy_norobots.commands.sources import Found
 from scrapy_norobots.rules.access import Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.snapshot import Snapshot
@@ -40,26 +38,12 @@ def test_an_address_is_that_of_a_request(rest: str) -> None:
         assert address(url) == (origin, expected)
 
 
-def test_the_rule_of_rfc_9309_is_shown_if_that_reading_names_one() -> None:
-    origin = Origin("http", "town.example", 80)
-    judge = Judge(StatusPolicy.of("allow"), Freshness(0, 60, 60, 60), RobotsTxt)
-    access, other = (
-        judge.judge(Snapshot(origin, origin.robots_url, 0, 200, body=body))
-        for body in (b"User-agent: *\nDisallow:\n", b"User-agent: *\n\nUser-agent: *\nDisallow: /x\n")
-    )
-    url, found = f"{origin}/x", Found(access, other)
-    line = Answerer(["FooBot"], as_json=False).answer(url, url, found)
-    assert "[RFC 9309 differs: forbidden; line 4 of http://town.example/robots.txt, 'Disallow: /x'" in line
-    facts = json.loads(Answerer(["FooBot"], as_json=True).answer(url, url, found))
-    assert (facts["rule"], facts["rfc9309_rule"]) == (None, {"line": 4, "value": "/x"})
-
-
 def test_json_has_the_first_names_of_a_long_record() -> None:
     """Otherwise each answer for such a site would be as long as its file."""
     body = b"".join(b"User-agent: bot%dx%s\n" % (n, b"y" * 1000) for n in range(1000)) + b"Disallow: /\n"
     origin = Origin("http", "town.example", 80)
     judge = Judge(StatusPolicy.of("allow"), Freshness(0, 60, 60, 60), RobotsTxt)
-    found = Found(judge.judge(Snapshot(origin, origin.robots_url, 0, 200, body=body)))
-    answer = Answerer(["bot7x" + "y" * 1000], as_json=True).answer(f"{origin}/", f"{origin}/", found)
+    access = judge.judge(Snapshot(origin, origin.robots_url, 0, 200, body=body))
+    answer = Answerer(["bot7x" + "y" * 1000], as_json=True).answer(f"{origin}/", f"{origin}/", access)
     assert answer.count("bot") < 60
     assert len(answer) < 20_000

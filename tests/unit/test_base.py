@@ -17,22 +17,6 @@ from scrapy_norobots.commands.base import (
 )
 
 
-@pytest.fixture
-def stdin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1234")))
-
-
-@pytest.mark.parametrize("path", ["file", "-"])
-@pytest.mark.parametrize("limit", [4, 5])
-@pytest.mark.usefixtures("stdin")
-def test_a_file_or_standard_input_is_read_whole(
-    path: str, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("file").write_bytes(b"1234")
-    assert read_input(path, limit) == b"1234"
-
-
 def test_of_a_large_file_no_more_than_the_limit_is_read(tmp_path: Path) -> None:
     path = tmp_path / "large"
     path.touch()

@@ -1,18 +1,17 @@
-"""The counts of a crawl: exact totals, bounded memory for any number of origins and rules, and plain data."""
+"""The counts of a crawl: exact totals in bounded memory, as plain data and as the summary in the log."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-from typing import Any
+from collections import Counter
 
 import pytest
 from scrapy import Request
 
 from scrapy_norobots.events import Load
 from scrapy_norobots.features.report import counters as counters_module
-from scrapy_norobots.features.report.counters import Counters, Facts, Outcome, facts_of
+from scrapy_norobots.features.report.counters import Counters, Outcome, facts_of
 from scrapy_norobots.features.report.listing import NOTHING, PATTERNS, TYPOS, Examined
+from scrapy_norobots.features.report.page import log_text
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.snapshot import Snapshot
@@ -70,45 +69,6 @@ def busy() -> Counters:
     return counters
 
 
-def test_all_that_was_counted_is_in_the_data() -> None:
-    said = facts_of(busy(), CRAWL)
-    waited = dict.fromkeys(("waited", "came_back", "given_up", "left"), 0)
-    assert said["requests"] == {"passed": 5, "dropped": 5, "overridden": 1, **waited}
-    assert (said["origins"], said["rows_left_out"]) == (4, 0)
-    assert said["outcomes"] == [
-        {"kind": "open", "key": "4xx", "stale": False, "text": "open (4xx)", "origins": 2},
-        {"kind": "rules", "key": "rules", "stale": False, "text": "rules", "origins": 1},
-        {"kind": "closed", "key": "5xx", "stale": False, "text": "closed (5xx)", "origins": 1},
-    ]
-    assert list(said["sources"].items()) == [("network", 3), ("store", 1)]
-    assert said["slowest"] == {"origin": "http://town1.example", "seconds": 1.234}
-    assert said["patterns"] == {"files": 1, "first": "http://town0.example/robots.txt"}
-    assert said["usage"] == {"content-signal": 1, "no to ai-train": 1, "no to search": 1}
-    assert said["crawl_delays"] == {
-        "files": 1,
-        "longest": {"origin": "http://town0.example", "seconds": 2.5},
-    }
-    assert [tuple(cause.values()) for cause in said["dropped_most"]] == [
-        ("http://town1.example", "status", None, "closed (5xx)", None, 3),
-        ("http://town0.example", "rule", 2, "/back/", None, 2),
-    ]
-    assert [row["origin"] for row in said["rows"]][:2] == ["http://town1.example", "http://town0.example"]
-    assert said["rows"][1] == {
-        "origin": "http://town0.example",
-        "outcome": "rules",
-        "source": "network",
-        "seconds": 0.25,
-        "requests": 7,
-        "dropped": 2,
-        "crawl_delay": 2.5,
-        "ignored_lines": 3,
-        "findings": "no-colon (line 1)",
-        "marks": ["patterns", "refusals", "typos"],
-        "detail": "http://town0.example/robots.txt answered 200",
-    }
-    assert json.loads(json.dumps(said)) == said
-
-
 def test_rules_are_counted_over_sites() -> None:
     counters = Counters(10)
     for number in range(4):
@@ -143,28 +103,15 @@ def test_each_decision_with_a_line_counts_there(reason: Reason, parser: str, val
     assert counters.drops() == {"http://town0.example": {rule: 1}}
 
 
-def test_a_parser_without_lines_is_one_cause_for_all_sites() -> None:
-    counters = Counters(10)
-    for number in range(2):
-        decision = Decision(
-            Verdict.FORBIDDEN, "http://x/", "FooBot", Reason.PARSER, detail=f"{number}", parser="Other"
-        )
-        counters.drop(decision, access(number))
-    (cause,) = facts_of(counters, CRAWL)["rules"]
-    assert (cause["text"], cause["line"], len(cause["origins"])) == ("as read by Other", None, 2)
-
-
 def test_causes_beyond_the_first_5000_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counters_module, "_CAUSES_MAX", 2)
     counters = Counters(0)
     for number in (0, 1, 2, 2, 0, 3):
         drop(counters, access(number))
     said = facts_of(counters, CRAWL)
-    assert [(cause["origin"], cause["count"]) for cause in said["dropped_most"]] == [
-        ("http://town0.example", 2),
-        ("http://town1.example", 1),
-    ]
-    assert (said["causes"], said["dropped_other"], said["requests"]["dropped"]) == (2, 3, 6)
+    (rule,) = said["rules"]
+    assert (rule["requests"], rule["origins"]) == (3, ["http://town0.example", "http://town1.example"])
+    assert (said["dropped_other"], said["requests"]["dropped"]) == (3, 6)
 
 
 @pytest.mark.parametrize("rows_max", [0, 1, 1_000])
@@ -205,50 +152,73 @@ def test_a_refresh_moves_an_origin_from_one_outcome_to_another() -> None:
         load(counters, first, seconds=2.0, examined=Examined(marks=frozenset({TYPOS})))
         load(counters, access(1, 503, first), first, examined=Examined(marks=frozenset({TYPOS})))
         load(counters, access(2, 404))
-        assert counters.origins == 2
         assert +counters.outcomes == {Outcome("rules", "rules", True): 1, Outcome("open", "4xx", False): 1}
         assert counters.sources == {"network": 3}
-        assert counters.slowest == (origin(1), 2.0)
+        assert counters.longest["load"] == (2.0, origin(1))
         assert counters.marks == {TYPOS: 1}
 
 
-def test_an_origin_with_a_row_is_counted_once() -> None:
+def test_the_log_says_first_what_was_dropped_and_what_to_do() -> None:
+    counters = busy()
+    counters.requests |= Counter(waited=4, came_back=2, given_up=1, left=1)
+    assert log_text(facts_of(counters, CRAWL)) == (
+        "robots.txt in this crawl (town)\n"
+        "  requests: 5 passed, 5 dropped, 1 not checked (dont_obey_robotstxt)\n"
+        "  3 dropped at http://town1.example: closed (5xx)\n"
+        "  2 dropped at http://town0.example: line 2, 'Disallow: /back/'\n"
+        "  requests that waited for closed sites: 4; came back: 2, given up: 1, left at the end: 1\n"
+        "  origins: 4 (open (4xx): 2, rules: 1, closed (5xx): 1)\n"
+        "  to do: 1 site answered with an error such as 503 to the end (3 requests dropped): crawl them "
+        "later, or raise NOROBOTS_RETRY_CLOSED\n"
+        "  to do: 1 site meant to forbid more to this robot, but made a mistake: leave out what the marked "
+        "lines name\n"
+        "  to do: 1 site said no to a use of their pages that the crawl did not obey: set NOROBOTS_PURPOSES\n"
+        "  to do: 1 site had * or $ in rules for this robot, read literally: set NOROBOTS_ALSO_OBEY = "
+        '["rfc9309"]\n'
+        "  robots.txt loaded: 3 from network, 1 from store; slowest: http://town1.example in 1.23 s\n"
+        "  files with lines without effect: 1\n"
+        "  origins with a Crawl-delay: 1; longest: 2.5 s at http://town0.example\n"
+        "  sites that state the use of their pages: 1 content-signal, 1 no to ai-train, 1 no to search"
+    )
+
+
+def test_the_summary_has_at_most_15_lines() -> None:
+    counters = busy()
+    counters.requests["waited"] = 1
+    for number, status in enumerate((401, 403, 503, None), 10):
+        load(counters, access(number, status))
+        drop(counters, access(number, status), "/")
+    file = {"origin": "http://town0.example", "differs": {"1": []}}
+    lines = log_text(facts_of(counters, CRAWL, [file])).splitlines()
+    assert len(lines) == 15
+    assert lines[5] == "  2 dropped for other reasons"
+    assert sum(line.startswith("  to do: ") for line in lines) == 7
+
+
+@pytest.mark.parametrize(
+    ("statuses", "kind"),
+    [((403, 401), "refused"), ((503, 429), "failed"), ((None,), "unanswered"), ((404, 200), "")],
+)
+@pytest.mark.parametrize("rows_max", [0, 10])
+def test_sites_without_rules_are_something_to_do(
+    statuses: tuple[int | None, ...], kind: str, rows_max: int
+) -> None:
+    counters = Counters(rows_max)
+    for number, status in enumerate(statuses):
+        load(counters, access(number, status))
+        drop(counters, access(number, status), "/", 2)
+    found = facts_of(counters, CRAWL)["to_do"]
+    assert [(one["kind"], one["sites"], one["requests"], len(one["origins"])) for one in found] == (
+        [(kind, len(statuses), 2 * len(statuses), len(statuses) if rows_max else 0)] if kind else []
+    )
+
+
+def test_statements_are_something_to_do_unless_they_are_obeyed() -> None:
     counters = Counters(10)
     load(counters, access(1))
-    load(counters, access(1, 404))  # it was evicted from memory
-    assert counters.origins == 1
-    said: Facts = facts_of(counters, CRAWL)
-    assert [outcome["text"] for outcome in said["outcomes"]] == ["open (4xx)"]
-
-
-def test_the_first_drop_gives_an_origin_a_row() -> None:
-    counters = Counters(1)
-    first, second = access(1), access(2, 404)
-    load(counters, first)
-    load(counters, second)
-    assert list(counters.rows) == [origin(2)]
-    drop(counters, first, times=2)
-    assert {place: row.dropped for place, row in counters.rows.items()} == {origin(1): 2}
-    for _ in range(3):
-        counters.add_pass(origin(1))
-    counters.add_pass(origin(2))
-    assert counters.rows[origin(1)].requests == 5
-    assert counters.requests["passed"] == 4
-
-
-def test_text_of_a_site_is_shortened_and_escaped() -> None:
-    counters = Counters(10)
-    long = "/\x1b[31m\u202e" + 50_000 * "x"
-    body = f"User-agent: *\nDisallow: {long}\n"
-    now = replace(access(body=body), note=50_000 * "\u202e")
-    load(counters, now, examined=Examined(marks=frozenset({PATTERNS})))
-    drop(counters, now, "/%1B[31m%E2%80%AE" + 50_000 * "x")
-    said = facts_of(counters, CRAWL)
-
-    def texts(of: Any) -> list[str]:
-        if isinstance(of, (dict, list)):
-            return [text for part in (of.values() if isinstance(of, dict) else of) for text in texts(part)]
-        return [str(of)]
-
-    assert all(text.isprintable() and len(text) < 2_000 for text in texts(said))
-    assert said["dropped_most"][0]["text"].startswith(r"/\x1b[31m\u202exxx")
+    counters.add_usage(origin(1), {"content-usage", "no to ai-train"}, ["ai-train"])
+    assert facts_of(counters, CRAWL)["to_do"] == []
+    counters.add_usage(origin(1), {"no to search"}, ["ai-train"])
+    load(counters, access(1), access(1))  # statements are reported once
+    (entry,) = facts_of(counters, CRAWL)["to_do"]
+    assert (entry["kind"], entry["origins"]) == ("refusals", ["http://town1.example"])

@@ -32,7 +32,7 @@ from scrapy_norobots.scrapy_api.internals import (
     set_crawl_delay,
 )
 from scrapy_norobots.standard import Origin, RobotsTxt
-from tests.unit.test_crawl import access
+from tests.helpers.samples.made_up import access
 
 PLAIN, TLS, OTHER = (
     Origin("http", "town.example", 80),

@@ -19,7 +19,7 @@ from twisted.internet.defer import Deferred
 
 from scrapy_norobots import stores
 from scrapy_norobots.events import Events
-from scrapy_norobots.features.report.crawl import CrawlReport
+from scrapy_norobots.features import report
 from scrapy_norobots.features.report.listing import Examined
 from scrapy_norobots.load import loader
 from scrapy_norobots.load.loader import RobotsLoader
@@ -96,7 +96,7 @@ async def crawls(
         crawler.signals.send_catch_log_async = AsyncMock()
         config = Config.from_settings(crawler.settings)
         events = Events()
-        CrawlReport(crawler, config, events.started).subscribe(events)
+        report.subscribe(crawler, config, events)
         loader = RobotsLoader(crawler, config, events)
         store = loader._store = SqliteStore(str(folder / "robots.sqlite"), 2**20)
         fetcher = loader._fetcher = FakeFetcher()  # type: ignore[assignment]

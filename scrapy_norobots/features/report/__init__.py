@@ -1,23 +1,374 @@
 """What a crawl reports: log lines and stats while it runs, a summary and report files at its end.
 
-`CrawlReport` counts in `Counters`, in bounded memory. At the end, `counters` makes plain data of the counts,
-`listing` lists robots.txt files, `summary` says in words what to do, and `page` renders the report. Imports
-run one way: ineffective <- summary, listing <- counters <- page <- crawl.
+`CrawlReport` logs and counts each origin that is loaded, and each request that is dropped, in bounded memory
+(`counters`). At the end, `listing` lists robots.txt files, `counters` makes plain data of all, and `page`
+renders it. A failure here does not affect the crawl: a path that cannot be written is found before the first
+request, and a file that cannot be written at the end is an ERROR in the log. A file is written to a temporary
+file and then moved to its path, so that readers never see half a report. It never replaces the report of a
+crawl that ran at the same time.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import logging
+import os
+import platform
+import re
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from functools import partial
+from itertools import chain, count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from scrapy_norobots.features.report.crawl import CrawlReport
+import scrapy
+import twisted
+
+from scrapy_norobots._version import __version__
+from scrapy_norobots.events import Events, Load
+from scrapy_norobots.exceptions import RobotsUnreachable
+from scrapy_norobots.features.report.counters import Counters, facts_of
+from scrapy_norobots.features.report.listing import TYPOS, Examined, Listing, list_files
+from scrapy_norobots.features.report.page import RENDERERS, Renderer, log_text
+from scrapy_norobots.rules.access import AccessKind
+from scrapy_norobots.rules.parser import StrictRobotParser
+from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.scrapy_api.log import LOGGED_MAX, CrawlLog, Named, spider_name
+from scrapy_norobots.settings import DEFAULTS, error, read
+from scrapy_norobots.standard.decision import printable, without_userinfo
+from scrapy_norobots.standard.names import to_name
+from scrapy_norobots.values import expand
 
 if TYPE_CHECKING:
+    from scrapy import Request, Spider
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
-    from scrapy_norobots.events import Events
+    from scrapy_norobots.events import Origins
+    from scrapy_norobots.exceptions import RobotsForbidden
+    from scrapy_norobots.rules.access import Access
     from scrapy_norobots.settings import Config
+    from scrapy_norobots.standard import Origin, Reason
+
+logger = logging.getLogger(__name__)
+
+# A file of more than this many bytes is examined in a thread: to search 32 KiB for lines without effect can
+# take 0.1 s.
+_SMALL_TO_EXAMINE = 8 * 1024
+
+# How many origins a report lists: each takes about 0.7 kB of memory while the crawl runs.
+_ROWS_MAX = 10_000
+
+# The user and password of a URL, which may contain anything, and its query, which may have a password too.
+_SECRET = re.compile(r"(?<=//).*(?=@)|(?<=\?).*", re.DOTALL)
 
 
 def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
     """Report on a crawl. Raises `ValueError` if a path of ``NOROBOTS_REPORT`` cannot be written."""
-    CrawlReport(crawler, config, events.started).subscribe(events)
+    CrawlReport(crawler, config, events)
+
+
+class CrawlReport:
+    """The report of one crawl."""
+
+    def __init__(self, crawler: Crawler, config: Config, events: Events) -> None:
+        assert crawler.stats is not None  # made before any middleware
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._config = config
+        self._retries_closed = config.retry_closed > 0 and compat.is_own_crawl(crawler)
+        self._purposes = read(crawler.settings, "NOROBOTS_PURPOSES")
+        self._log = CrawlLog(crawler, logger)
+        self._started = events.started
+        # Each file with its renderer. The shell has no spider at this point, and no crawl to report.
+        self._files = [
+            _prepare(path, crawler.spider, events.started)
+            for path in read(crawler.settings, "NOROBOTS_REPORT")
+            if crawler.spider is not None
+        ]
+        # What the log names: sites without fresh rules, and files with lines without effect, first those with
+        # lines that were meant for the robots of this crawl.
+        self._without_rules, self._with_ineffective, self._with_harmless = Named(), Named(), Named()
+        self._start_drops = 0
+        # When robots.txt of the closed sites for which requests wait is downloaded again.
+        self._next_tries: dict[Origin, float] = {}
+        self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
+        self._stop_saying: Callable[[], object] | None = None
+        self._thread = ThreadPoolExecutor(1, "norobots-report")  # starts when it is used
+        self._counters = counters = Counters(_ROWS_MAX if self._files else 0)
+        events.loaded.connect(self._load)
+        events.passed.connect(lambda _request, _question, access: counters.add_pass(access.snapshot.origin))
+        events.dropped.connect(self._drop)
+        events.exempt.connect(self._exempt)
+        events.crawl_delay_kept.connect(counters.add_crawl_delay)
+        events.usage_stated.connect(lambda origin, stated: counters.add_usage(origin, stated, self._purposes))
+        events.wait.connect(self._wait)
+        events.site_waits.connect(self._site_waits)
+        events.closing.connect(self._close)
+
+    async def _load(self, event: Load) -> None:
+        examine = partial(Examined.of, event.access, event.robot, self._config.also_robots)
+        if len(event.access.snapshot.body) > _SMALL_TO_EXAMINE:
+            examined = await compat.in_thread(self._thread, examine)
+        else:
+            examined = examine()
+        access, previous = event.access, event.previous
+        if previous is not None:  # each origin counts once, by what was found last
+            self._stats.inc_value(f"norobots/origins/{previous.kind.value}", -1)
+        self._stats.inc_value(f"norobots/origins/{access.kind.value}")
+        if not access.is_closed_for_now:
+            self._next_tries.pop(access.snapshot.origin, None)
+        if access.stale:
+            self._stats.inc_value("norobots/stale")
+        if examined.lines:
+            self._log_ineffective(access, examined)
+        self._counters.load(event, examined)
+        if previous is None or (previous.outcome, previous.stale) != (access.outcome, access.stale):
+            self._log_outcome(access, is_first=previous is None)
+
+    def _drop(
+        self, request: Request, _url: str, _robot: str | bytes, error: RobotsForbidden, access: Access | None
+    ) -> None:
+        self._counters.drop(error.decision, access)
+        has_no_rules = isinstance(error, RobotsUnreachable)
+        self._log_drop(request, error, is_news=access is None or not has_no_rules)
+        if self._config.dry_run:
+            self._stats.inc_value("norobots/would_drop")
+            return
+        self._stats.inc_value("robotstxt/forbidden")
+        if has_no_rules:
+            self._stats.inc_value("norobots/unreachable")
+            return
+        parser = error.decision.parser or StrictRobotParser.__name__
+        self._stats.inc_value(f"norobots/forbidden_by/{parser}")
+        if error.decision.decided_for:
+            self._stats.inc_value(f"norobots/forbidden_for/{error.decision.decided_for}")
+
+    def _count(self, stat: str) -> None:
+        """Count a request in the stats, and under the last part of the stat's name in the summary."""
+        self._counters.requests[stat.rpartition("/")[2]] += 1
+        self._stats.inc_value(stat)
+
+    def _exempt(self, _request: Request, _url: str, _robot: str | bytes, reason: Reason | None) -> None:
+        if reason is None:
+            self._count("norobots/overridden")
+
+    def _wait(self, request: Request, what: str) -> None:
+        self._count(f"norobots/retry/{what}")
+        if what == "waited":
+            self._log(logging.DEBUG, "Waits for a closed site: %s", without_userinfo(str(request)))
+        elif what == "no_room" and self._counters.requests[what] == 1:
+            self._log(
+                logging.WARNING,
+                "The requests that wait for closed sites have reached the limit, %d: further ones are "
+                "dropped (NOROBOTS_RETRY_CLOSED_MAX)",
+                self._config.retry_closed_max,
+            )
+
+    def _site_waits(self, access: Access, seconds: float | None, is_first: bool) -> None:
+        origin = access.snapshot.origin
+        what = "no longer wait (NOROBOTS_RETRY_CLOSED)"
+        self._next_tries.pop(origin, None)
+        if seconds is not None:
+            self._next_tries[origin] = time.monotonic() + seconds
+            if self._stop_saying is None and self._interval > 0:
+                self._stop_saying = compat.call_later(self._interval, self._say_what_waits)
+            until = f"{datetime.now() + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S}"  # in local time
+            limit = " (NOROBOTS_RETRY_CLOSED limits the retries)" if is_first else ""
+            what = f"wait until {until}, when robots.txt is downloaded again{limit}"
+        # The line that says why is a WARNING for these sites.
+        level = logging.INFO if origin in self._without_rules else logging.DEBUG
+        self._log(level, "%s: requests to %s %s", access.detail, printable(str(origin)), what)
+
+    def _say_what_waits(self) -> None:
+        """Log now and then, as often as Scrapy logs its own numbers, what waits for how long."""
+        requests, sites = self._counters.requests, len(self._next_tries)
+        waiting = requests["waited"] - requests["came_back"] - requests["given_up"] - requests["left"]
+        if sites and waiting > 0:
+            who = f"{sites} {'site is' if sites == 1 else 'sites are'} closed"
+            what = f"{waiting} {'request waits' if waiting == 1 else 'requests wait'}"
+            seconds = max(0, min(self._next_tries.values()) - time.monotonic())
+            self._log(logging.INFO, "%s, %s, next try in %d s", who, what, seconds)
+        self._stop_saying = compat.call_later(self._interval, self._say_what_waits)
+
+    async def _close(self, reason: str, all_origins: Origins, robot: str | bytes) -> None:
+        """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""
+        if self._stop_saying is not None:
+            self._stop_saying()
+        listings: list[Listing] = []
+        try:
+            if self._files:
+                # The files of most interest, while they are in memory.
+                origins = self._counters.of_most_interest()
+                accesses = list(filter(None, map(all_origins.latest, origins)))
+                work = partial(list_files, accesses, robot, self._counters.drops())
+                listings = await compat.in_thread(self._thread, work)
+        finally:
+            self._thread.shutdown(wait=False)
+        self._stats.set_value("norobots/passed", self._counters.requests["passed"])
+        crawl = {
+            "generator": f"scrapy-norobots {__version__}",
+            "spider": printable(spider_name(self._crawler)),
+            "started": self._started.isoformat(timespec="seconds"),
+            "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "reason": printable(str(reason)),  # users give any object to CloseSpider
+            "dry_run": self._config.dry_run,
+            **_setup_of(self._crawler.settings, self._config, robot),
+        }
+        facts = facts_of(self._counters, crawl, listings)
+        self._log(logging.INFO, "%s", log_text(facts))
+        for path, render in self._files:
+            try:
+                written = _write(path, render(facts).encode(), self._started)
+            except OSError as exc:
+                self._log(logging.ERROR, "NOROBOTS_REPORT: the report %s could not be written: %s", path, exc)
+            else:
+                self._log(logging.INFO, "The robots.txt report was written to %s", printable(str(written)))
+
+    def _log_outcome(self, access: Access, *, is_first: bool) -> None:
+        """Log what an origin without fresh rules means for the crawl, and log when it has rules again."""
+        level = logging.WARNING
+        if access.stale:
+            what = "still follow the cached rules"
+        elif access.kind is AccessKind.CLOSED:
+            what = "are not sent" if access.is_closed_for_now and self._retries_closed else "are dropped"
+            what = "would be dropped" if self._config.dry_run else what
+        elif access.kind is AccessKind.OPEN:
+            what = "are allowed"
+            # A site without a robots.txt is normal; a failure, or a redirect that cannot be followed, is not.
+            level = logging.WARNING if access.temporary else logging.DEBUG
+        elif is_first:
+            return
+        else:
+            what, level = "now follow its rules", logging.INFO
+        origin = access.snapshot.origin
+        why = f" ({access.setting})" if access.setting else ""
+        seconds = f"{access.lifetime:.2g}" if access.lifetime < 10 else f"{access.lifetime:.0f}"
+        again = f"; robots.txt is downloaded again after {seconds} s" if access.temporary else ""
+        is_new = level > logging.DEBUG and self._without_rules.take(origin)
+        if origin not in self._without_rules:
+            level = logging.DEBUG
+        self._log(level, "%s: requests to %s %s%s%s", access.detail, printable(str(origin)), what, why, again)
+        if is_new and self._without_rules.is_full:
+            self._log(
+                logging.WARNING,
+                "%d sites without fresh rules were reported; further ones are logged at DEBUG level",
+                LOGGED_MAX,
+            )
+
+    def _log_drop(self, request: Request, error: RobotsForbidden, *, is_news: bool) -> None:
+        """Log a drop. `is_news` is false for a site without rules, of which the log has a line."""
+        level = logging.DEBUG
+        if is_news and request.meta.get("is_start_request"):
+            # The user asked for this URL, and the crawl may do nothing else.
+            self._start_drops += 1
+            if self._start_drops <= LOGGED_MAX:
+                level = logging.WARNING
+        verdict = "dropped" if isinstance(error, RobotsUnreachable) else "forbidden by robots.txt"
+        said = f"Would be {verdict}" if self._config.dry_run else verdict.capitalize()
+        self._log(level, "%s: %s (%s)", said, without_userinfo(str(request)), error.decision.why)
+        if level == logging.WARNING and self._start_drops == LOGGED_MAX:
+            self._log(logging.WARNING, "Further dropped start requests are logged at DEBUG level")
+
+    def _log_ineffective(self, access: Access, examined: Examined) -> None:
+        """Log lines without effect: a WARNING if a decision of this crawl may differ from what is meant."""
+        is_meant = TYPOS in examined.marks
+        named = self._with_ineffective if is_meant else self._with_harmless
+        if not named.take(access.snapshot.origin):
+            return
+        level, url = logging.WARNING if is_meant else logging.INFO, printable(access.snapshot.url)
+        self._log(level, "%s has lines without effect: %s.", url, examined.text)
+        if is_meant and named.is_full:
+            self._log(
+                logging.WARNING,
+                "%d robots.txt files with such lines were logged; NOROBOTS_REPORT lists all of them",
+                LOGGED_MAX,
+            )
+
+
+def _setup_of(settings: BaseSettings, config: Config, robot: str | bytes) -> dict[str, Any]:
+    """Return how a crawl was set, without secrets; `robot` is that of requests without one of their own."""
+    given = {name: settings.get(name, DEFAULTS[name]) for name in DEFAULTS}
+    changed = {name: value for name, value in given.items() if value not in (DEFAULTS[name], None, "")}
+    return {
+        "robot": printable(robot.decode("utf-8", "replace") if isinstance(robot, bytes) else robot),
+        "token": printable(to_name(robot)),
+        "readings": [one.__name__ for one in (config.parser or StrictRobotParser, *config.also_obey)],
+        "status_policy": _shown(given["NOROBOTS_STATUS_POLICY"]),
+        "settings": {name: _shown(value) for name, value in changed.items()},
+        "versions": {
+            "Scrapy": scrapy.__version__,
+            "Twisted": twisted.__version__,
+            "Python": platform.python_version(),
+        },
+    }
+
+
+def _shown(value: object) -> str:
+    """Return a value as text, with what may be a secret in a URL replaced."""
+    text = str(value)
+    return printable(_SECRET.sub("***", text) if "://" in text else text)
+
+
+def _prepare(template: str, spider: Spider, start: datetime) -> tuple[Path, Renderer]:
+    """Return the path that a template names, with its renderer, and create its directory.
+
+    Raises `ValueError`, with `NOROBOTS_REPORT` and its value, if a placeholder is unknown or a report cannot
+    be written there.
+    """
+    # A symbolic link may lead to a file with another extension.
+    render = RENDERERS.get(Path(template).suffix.lower())
+    if render is None or "://" in template:
+        problem = f"expected the path of a file that ends in {', '.join(RENDERERS)}"
+        raise error("NOROBOTS_REPORT", template, problem)
+    name = expand("NOROBOTS_REPORT", template, spider, start)
+    try:
+        path = Path(os.path.realpath(name))  # write through symbolic links
+        is_taken = path.exists() and not path.is_file()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _temporary_file(path, b""):
+            pass
+    except (OSError, ValueError) as exc:  # ValueError: a null character
+        raise error("NOROBOTS_REPORT", template, f"cannot be written: {exc}") from exc
+    if is_taken:
+        raise error("NOROBOTS_REPORT", template, f"{path} is not a regular file")
+    return path, render
+
+
+def _write(path: Path, data: bytes, started: datetime) -> Path:
+    """Write the report of a crawl and return its path; raises `OSError`, and then writes nothing.
+
+    An older file is replaced. A file that was written after `started` is the report of another crawl, which
+    stays; a number is then added to the name of this one.
+    """
+    names = chain([path], (path.with_stem(f"{path.stem}-{number}") for number in count(2)))
+    with _temporary_file(path, data) as temporary:
+        return temporary.replace(next(name for name in names if _reserve(name, started)))
+
+
+def _reserve(path: Path, started: datetime) -> bool:
+    """Create a file to reserve the path; return False if a report of another crawl is there."""
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        return path.stat().st_mtime < started.timestamp()
+    return True
+
+
+@contextmanager
+def _temporary_file(path: Path, data: bytes) -> Iterator[Path]:
+    """Write a temporary file in the directory of a path, and delete it afterwards unless it was moved."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        temporary.write_bytes(data)
+        yield temporary
+    except OSError as exc:
+        if exc.filename == str(temporary):
+            exc.filename = str(path)  # the user knows no other
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,13 +1,11 @@
 """A robots.txt in a report: what is found in it when it is loaded, and its listing at the end, line by line.
 
 `Examined.of` finds lines without effect, although their author intended one: lines with findings of severity
-`ERROR`, and rules that such a line takes from their robots. With the strict reading, a crawl may fetch what
-they were meant to forbid. It also finds rules with patterns, which that reading takes literally. Only the
-start of a file is examined, because findings take longer than parsing, about 1.5 ms for 32 KiB of rules.
-
-`list_files` says for each line whether it stands in the record that applies to the crawl's robot, how many
-requests it dropped, what is wrong with it, and where other readings (`NOROBOTS_ALSO_OBEY`) differ. A listing
-is made from what is in memory at the end of a crawl; all together are bounded.
+`ERROR`, and rules that such a line takes from their robots. It also finds rules with patterns, which the
+strict reading takes literally. Only the start of a file is examined, because findings take longer than
+parsing. `list_files` says for each line whether it stands in the record that applies to the crawl's robot,
+how many requests it dropped, what is wrong with it, and where other readings (`NOROBOTS_ALSO_OBEY`) differ. A
+listing is made from what is in memory at the end of a crawl; all together are bounded.
 """
 
 from __future__ import annotations
@@ -26,21 +24,19 @@ from scrapy_norobots.standard.findings import find_all, rules_of
 from scrapy_norobots.standard.hints import meant_name
 from scrapy_norobots.standard.lines import is_user_agent, to_lines, to_text
 from scrapy_norobots.standard.names import names_robot, to_name
-from scrapy_norobots.standard.records import DEFAULT_NAME, Record, find_record, read_records
+from scrapy_norobots.standard.records import DEFAULT_NAME, Record
 from scrapy_norobots.standard.urls import percent_encode
 
 if TYPE_CHECKING:
     from scrapy_norobots.rules.access import Access
 
-# How many characters and lines are searched: at most about 0.1 s of work, for any content. A file of more
-# than 8 KiB is searched in a thread.
-_CHARACTERS_MAX = 32 * 1024
-_LINES_MAX = 2_000
+# How many characters of a file are examined: at most about 0.1 s of work, for any content.
+_EXAMINED_MAX = 32 * 1024
 
 # Kinds of findings that change nothing for any robot.
 HARMLESS = ("robots-txt",)
 
-# Listed among the kinds of findings: a rule without a finding that a line above it takes from its robots.
+# Shown like a kind of finding: a rule without a finding that a line above it takes from its robots.
 MISPLACED = "misplaced-rule"
 
 # What a file is marked with: rules without effect that were meant for the crawl's robot and that nothing else
@@ -54,9 +50,10 @@ _PATHS = re.compile(r"(?<=[\s:=])/(?!/)[^\s#]*")
 FILES_MAX = 200
 TEXT_MAX = 1024 * 1024
 
-# How much of one file is listed: characters of its lines, and notes.
+# How much of one file is listed: characters of its lines, with some more for each line, and notes.
 _FILE_MAX = 256 * 1024
 _NOTES_MAX = 1_000
+_LINE_COST = 10
 
 # How many URLs of one file are checked with all readings: a check can take a millisecond.
 _QUESTIONS_MAX = 100
@@ -71,7 +68,6 @@ Note: TypeAlias = tuple[str, str, str, str]
 
 # Of an origin, how many requests each line has dropped: line 0 is that of a parser that gives no line.
 Drops = Mapping[tuple[int, str], int]
-
 
 # A file to show: its `origin` and `url`, the `robot`, the parsers (`readers`), the `lines`, and
 # how many `more` are not listed; `applies`, the first and last lines of the records that apply to the robot;
@@ -106,22 +102,21 @@ class Examined:
         robots = strict_reading(access.rules)
         if robots is None:
             return NOTHING
-        text, is_truncated = _start(access.snapshot.body)
-        severities = (Severity.ERROR, Severity.INFO)
-        findings = find_all(text, multivalue=robots.multivalue, severities=severities)
+        # No character has more than four bytes.
+        lines, more = _first_lines(to_text(access.snapshot.body[: 4 * _EXAMINED_MAX]), _EXAMINED_MAX)
+        text = "\n".join(lines)
+        findings = find_all(text, multivalue=robots.multivalue, severities=(Severity.ERROR, Severity.INFO))
         errors = errors_of(findings)
-        record = robots.decide("/", robot).record if findings else None
+        record = _record_for(robots, robot) if findings else None
         marks = set()
-        if is_only_strict(access.rules):
+        if record is not None and is_only_strict(access.rules):
             patterns = {one.line for one in findings if one.kind == "wildcard"}
-            if record is not None and not patterns.isdisjoint(line for line, _ in record.rules):
-                marks.add(PATTERNS)
+            marks |= {PATTERNS} if any(line in patterns for line, _ in record.rules) else set()
         if not errors:
             return cls(marks=frozenset(marks))
         rules, idle = rules_of(errors, RobotsTxt.parse(text, multivalue=robots.multivalue).records)
         for name in (robot, *also_robots):
-            own = record if name is robot else robots.decide("/", name).record
-            for line in _meant_for(name, own, to_lines(text), set(rules), set(idle)):
+            for line in _meant_for(name, _record_for(robots, name), lines, set(rules), set(idle)):
                 targets = map(percent_encode, _PATHS.findall(line))
                 forbidden = [access.forbids(access.snapshot.origin, target, name) for target in targets]
                 if not forbidden or not all(forbidden):
@@ -130,25 +125,29 @@ class Examined:
         kinds: dict[str, list[Finding]] = {}
         for finding in errors:
             kinds.setdefault(finding.kind, []).append(finding)
-        faulty = {finding.line for finding in errors}
-        misplaced = [line for line in idle if line not in faulty]
-        lines = len(faulty) + len(misplaced)
-        beginning = " at its start" if is_truncated else ""
-        details = "; ".join(_detail(found) for found in kinds.values())
+        count = len({finding.line for finding in errors} | set(idle))
+        beginning = " at its start" if more else ""
+        details = "; ".join(
+            f"{_place(found)}, {quoted(found[0].text.strip())}: {found[0].message.rstrip('.')}"
+            for found in kinds.values()
+        )
         if idle:
             said = (
                 f"{len(idle)} of {len(rules)} Disallow {'line' if len(rules) == 1 else 'lines'}{beginning}, "
                 f"so the strict reading allows pages that the site meant to forbid ({details})"
             )
         else:
-            said = f"{lines} {'line' if lines == 1 else 'lines'}{beginning} ({details})"
-        places = {kind: [one.line for one in found] for kind, found in kinds.items()}
-        places |= {MISPLACED: misplaced} if misplaced else {}
-        listed = ", ".join(f"{kind} ({_place(found)})" for kind, found in places.items())
-        return cls(lines, listed, said, frozenset(marks))
+            said = f"{count} {'line' if count == 1 else 'lines'}{beginning} ({details})"
+        listed = ", ".join(f"{kind} ({_place(found)})" for kind, found in kinds.items())
+        return cls(count, listed, said, frozenset(marks))
 
 
 NOTHING = Examined()
+
+
+def _record_for(robots: RobotsTxt, robot: str | bytes) -> Record | None:
+    """Return the record of a robot in the strict reading, which is the first."""
+    return robots.decisions("/", robot)[0].record
 
 
 def _meant_for(
@@ -176,25 +175,20 @@ def _meant_for(
                 yield line
 
 
-def _detail(found: list[Finding]) -> str:
-    place = _place([one.line for one in found])
-    return f"{place}, {quoted(found[0].text.strip())}: {found[0].message.rstrip('.')}"
+def _place(found: list[Finding]) -> str:
+    return f"line {found[0].line}" + (f" and {len(found) - 1} more" if len(found) > 1 else "")
 
 
-def _place(lines: list[int]) -> str:
-    return f"line {lines[0]}" + (f" and {len(lines) - 1} more" if len(lines) > 1 else "")
-
-
-def _start(body: bytes) -> tuple[str, bool]:
-    """Return the first whole lines of a file, and whether there are more."""
-    text = to_text(body[: 4 * _CHARACTERS_MAX])  # no character has more than four bytes
-    start = text[:_CHARACTERS_MAX]
-    if len(start) < len(text):
-        start = start[: max(start.rfind("\n"), start.rfind("\r")) + 1]
-    lines = to_lines(start)
-    if len(lines) > _LINES_MAX:
-        start = "\n".join(lines[:_LINES_MAX])
-    return start, len(start) < len(text)
+def _first_lines(text: str, room: int) -> tuple[list[str], int]:
+    """Return the first lines of a text that fit into `room` characters, and how many more there are."""
+    lines = to_lines(text)
+    if not lines[-1]:
+        lines.pop()  # what follows the last line end
+    for number, line in enumerate(lines):
+        room -= len(line) + _LINE_COST
+        if room < 0:
+            return lines[:number], len(lines) - number
+    return lines, 0
 
 
 def list_files(accesses: Iterable[Access], robot: str | bytes, drops: Mapping[str, Drops]) -> list[Listing]:
@@ -219,7 +213,7 @@ def list_files(accesses: Iterable[Access], robot: str | bytes, drops: Mapping[st
 
 def _list_file(access: Access, rules: Rules, robot: str | bytes, drops: Drops) -> Listing:
     snapshot = access.snapshot
-    lines, more = _first_lines(to_lines(to_text(snapshot.body)))
+    lines, more = _first_lines(to_text(snapshot.body), _FILE_MAX)
     listing = Listing(
         origin=printable(str(snapshot.origin)),
         url=printable(snapshot.url),
@@ -236,9 +230,9 @@ def _list_file(access: Access, rules: Rules, robot: str | bytes, drops: Drops) -
     robots = strict_reading(rules)
     if robots is not None:
         shown = RobotsTxt.parse("\n".join(lines) if more else snapshot.body, multivalue=robots.multivalue)
-        raw = find_record(read_records(snapshot.body, multivalue=robots.multivalue), to_name(robot))
-        in_raw = {line for line, _ in raw.names} if raw else ()
-        records = [record for record in robots.records if record.line in in_raw]
+        own = _record_for(robots, robot)
+        starts = {line for line, _ in own.user_agents} if own else ()
+        records = [record for record in robots.records if record.line in starts]
         listing["applies"] = [
             [one.line, max(line for line, _ in (*one.user_agents, *one.rules))] for one in records
         ]
@@ -248,16 +242,6 @@ def _list_file(access: Access, rules: Rules, robot: str | bytes, drops: Drops) -
         obeyed = {line for line, count in listing["drops"].items() if count} | listing["differs"].keys()
         listing["notes"] = _notes_of(shown, obeyed)
     return listing
-
-
-def _first_lines(lines: list[str]) -> tuple[list[str], int]:
-    """Return the lines that are listed, and how many more there are."""
-    room = _FILE_MAX
-    for number, line in enumerate(lines):
-        room -= len(line) + 10
-        if room < 0:
-            return lines[:number], len(lines) - number
-    return (lines[:-1], 0) if lines[-1] == "" else (lines, 0)
 
 
 def _drops_of(lines: list[str], applying: list[Record], drops: Drops) -> dict[str, int]:
@@ -275,12 +259,11 @@ def _drops_of(lines: list[str], applying: list[Record], drops: Drops) -> dict[st
 def _notes_of(robots: RobotsTxt, obeyed: Container[str]) -> dict[str, list[Note]]:
     """Return the notes on lines; lines that another reading obeys have an effect."""
     notes: dict[str, list[Note]] = {}
-    findings = robots.findings
-    errors = errors_of(findings)
+    errors = errors_of(robots.findings)
     _, idle = rules_of(errors, robots.records)
     faulty = {finding.line for finding in errors}
     lost = [(line, MISPLACED, _MISPLACED, "") for line in idle if line not in faulty]
-    found = [(one.line, one.kind, one.message, one.hint) for one in findings]
+    found = [(one.line, one.kind, one.message, one.hint) for one in robots.findings]
     for line, kind, meaning, hint in chain(found[:_NOTES_MAX], lost[:_NOTES_MAX]):
         severity, message = Severity.ERROR if kind == MISPLACED else KINDS[kind].severity, meaning
         if severity is Severity.ERROR and kind in HARMLESS:
@@ -293,7 +276,6 @@ def _notes_of(robots: RobotsTxt, obeyed: Container[str]) -> dict[str, list[Note]
 
 def _differences(access: Access, rules: Rules, robot: str | bytes, lines: list[str]) -> dict[str, list[str]]:
     """Ask all readings about a URL for each line with a path, and say where they differ from the first."""
-    origin = access.snapshot.origin
     names = parser_names(rules)
     paths = [
         (number, match[1])
@@ -303,7 +285,7 @@ def _differences(access: Access, rules: Rules, robot: str | bytes, lines: list[s
     differs: dict[str, list[str]] = {}
     for number, path in paths[:_QUESTIONS_MAX]:
         target = percent_encode(path.removesuffix("$").replace("*", "x"))
-        first, *others = verdicts(rules, origin, target, robot)
+        first, *others = verdicts(rules, access.snapshot.origin, target, robot)
         verb = "allows" if first else "forbids"
         found = [name for name, forbids in zip(names[1:], others, strict=True) if forbids != first]
         if found:

@@ -1,9 +1,10 @@
-"""Render a report as JSON, or as one HTML page that loads nothing from the network.
+"""Render a report as text for the log, as JSON, or as one HTML page that loads nothing from the network.
 
-Everything is grouped and counted here; the script of the page only sorts, filters and shows. Text from sites
-can never become markup or code in the page: it is escaped for HTML; the rows of the table are in a JSON block
-without a ``<``, and the script inserts them as text; a Content-Security-Policy allows only the page's own
-script and style, by their hashes.
+`log_text` says first what was dropped, what waited or failed, and what to do, in at most 15 lines. All is
+grouped and counted before; the script of the page only sorts, filters and shows. Text from sites can never
+become markup or code in the page: it is escaped for HTML; the rows of the table are in a JSON block without a
+``<``, and the script inserts them as text; a Content-Security-Policy allows only the page's own script and
+style, by their hashes.
 """
 
 from __future__ import annotations
@@ -11,38 +12,79 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
-from scrapy_norobots.features.report.counters import Facts
-from scrapy_norobots.features.report.summary import (
-    DOCS,
-    details,
-    for_robot,
-    sites_text,
-    waiting_text,
-    what_text,
-)
+from scrapy_norobots.features.report.counters import DOCS, Facts, counted
+from scrapy_norobots.standard.decision import quoted
 
-# The columns of the table, each with its header, and the value that all rows have if it is left out. The last
-# two are shown below the outcome and below the number of lines.
+_LINES_MAX = 15
+_CAUSES_IN_LOG = 3
+
+# The columns of the table, each with its header, its class, and the value of all rows if it is left out. The
+# last two are shown below the outcome and below the number of lines.
 _COLUMNS = {
-    "origin": ("Site", None),
-    "outcome": ("Outcome", None),
-    "source": ("Source", "network"),
-    "seconds": ("Slowest load", None),
-    "requests": ("Checked", None),
-    "dropped": ("Dropped", None),
-    "crawl_delay": ("Crawl-delay", 0),
-    "ignored_lines": ("Lines without effect", 0),
+    "origin": ("Site", "", None),
+    "outcome": ("Outcome", "", None),
+    "source": ("Source", "", "network"),
+    "seconds": ("Slowest load", "number", None),
+    "requests": ("Checked", "number", None),
+    "dropped": ("Dropped", "number", None),
+    "crawl_delay": ("Crawl-delay", "number", 0),
+    "ignored_lines": ("Lines without effect", "", 0),
 }
 _DETAILS = ("detail", "findings")
-_CLASSES = dict.fromkeys(("seconds", "requests", "dropped", "crawl_delay"), ' class="number"')
+
+
+def log_text(facts: dict[str, Any]) -> str:
+    """Return the summary for the log, several lines of text."""
+    requests = facts["requests"]
+    dropped = f"{'would have been ' if facts['crawl']['dry_run'] else ''}dropped"
+    passed = f"{requests['passed']} passed, {requests['dropped']} {dropped}"
+    lines = [f"requests: {passed}, {requests['overridden']} not checked (dont_obey_robotstxt)"]
+    causes = facts["rules"][:_CAUSES_IN_LOG]
+    for cause in causes:
+        where = cause["origins"][0] if len(cause["origins"]) == 1 else counted(len(cause["origins"]), "site")
+        line = f"line {cause['line']}, " if cause["line"] else ""
+        what = quoted(cause["text"]) if cause["is_line"] else cause["text"]
+        count = f"{cause['requests']} {dropped} at {where or 'no origin'}"
+        lines.append(f"{count}: {line}{what}{_for_robot(cause)}")
+    if rest := requests["dropped"] - sum(cause["requests"] for cause in causes):
+        lines.append(f"{rest} {dropped} for other reasons")
+    if requests["waited"]:
+        lines.append(_waiting(requests))
+    outcomes = ", ".join(f"{outcome['text']}: {outcome['origins']}" for outcome in facts["outcomes"])
+    lines.append(f"origins: {facts['origins']}{f' ({outcomes})' if outcomes else ''}")
+    to_do = [
+        f"to do: {counted(entry['sites'], 'site')} {entry['what']}: {entry['do']}" for entry in facts["to_do"]
+    ]
+    lines += to_do or ["to do: nothing"]
+    lines += _details(facts)
+    return "\n  ".join([f"robots.txt in this crawl ({facts['crawl']['spider']})", *lines][:_LINES_MAX])
+
+
+def _details(facts: dict[str, Any]) -> list[str]:
+    """Return what else is known of the robots.txt files, in lines."""
+    lines = []
+    if slowest := facts["slowest"]:
+        sources = ", ".join(f"{count} from {source}" for source, count in facts["sources"].items())
+        slow = f"{slowest['origin']} in {slowest['seconds']:.2f} s"
+        lines.append(f"robots.txt loaded: {sources}; slowest: {slow}")
+    if facts["faulty_files"]:
+        lines.append(f"files with lines without effect: {facts['faulty_files']}")
+    delays = facts["crawl_delays"]
+    if longest := delays["longest"]:
+        long = f"{longest['seconds']:g} s at {longest['origin']}"
+        lines.append(f"origins with a Crawl-delay: {delays['files']}; longest: {long}")
+    if facts["usage"]:
+        said = ", ".join(f"{count} {said}" for said, count in facts["usage"].items())
+        lines.append(f"sites that state the use of their pages: {said}")
+    return lines
 
 
 def to_json(facts: Facts) -> str:
@@ -59,16 +101,23 @@ def to_html(facts: Facts) -> str:
     )
     crawl, requests = facts["crawl"], facts["requests"]
     dropped = "would be dropped" if crawl["dry_run"] else "dropped"
-    figures = [("sites", facts["origins"]), ("requests passed", requests["passed"])]
-    figures += [(f"requests {dropped}", requests["dropped"])]
-    figures += [("requests not checked", requests["overridden"])] if requests["overridden"] else []
+    figures = {
+        "sites": facts["origins"],
+        "requests passed": requests["passed"],
+        f"requests {dropped}": requests["dropped"],
+        **({"requests not checked": requests["overridden"]} if requests["overridden"] else {}),
+    }
     columns = [
         name
-        for name, (_, usual) in _COLUMNS.items()
+        for name, (*_, usual) in _COLUMNS.items()
         if usual is None or any(row[name] != usual for row in facts["rows"])
     ]
     groups = _groups(facts)
-    entries = [_entry(one, dropped) for one in facts["to_do"]]
+    entries = [
+        f"<li>{_link(one['kind'], counted(one['sites'], 'site'))} {escape(one['what'])}: "
+        f'<a href="{escape(one["docs"])}">{escape(one["do"])}</a>.</li>'
+        for one in facts["to_do"]
+    ]
     data = {
         "columns": [*columns, *_DETAILS],
         "rows": [[row[name] for name in (*columns, *_DETAILS)] for row in facts["rows"]],
@@ -86,14 +135,14 @@ def to_html(facts: Facts) -> str:
         generator=escape(crawl["generator"]),
         about=escape(_about(crawl)),
         dry_run='<p class="note">A dry run: nothing was dropped.</p>' if crawl["dry_run"] else "",
-        waiting=f'<p class="muted">{waiting_text(requests).capitalize()}.</p>' if requests["waited"] else "",
+        waiting=f'<p class="muted">{_waiting(requests).capitalize()}.</p>' if requests["waited"] else "",
         outcomes=" ".join(
             f'<span class="outcome {"stale" if one["stale"] else one["kind"]}">'
             f"{_link(one['text'], '{text}: {origins:,}'.format(**one))}</span>"
             for one in facts["outcomes"]
         ),
-        figures="".join(f"<div><dt>{name}</dt><dd>{count:,}</dd></div>" for name, count in figures),
-        to_do=_folded("ul", entries or ["<li>Nothing.</li>"], 3, " open"),
+        figures="".join(f"<div><dt>{name}</dt><dd>{count:,}</dd></div>" for name, count in figures.items()),
+        to_do=_folded("ul", entries or ["<li>Nothing.</li>"], 2, " open"),
         causes_heading=f"Why requests {'would be' if crawl['dry_run'] else 'were'} dropped",
         causes=_causes(facts),
         setup=_setup(facts),
@@ -101,9 +150,11 @@ def to_html(facts: Facts) -> str:
             f'<option value="{escape(key)}">{escape(label[:50])} ({len(places):,})</option>'
             for key, label, places in groups
         ),
-        left_out=_left_out(facts),
+        left_out=f"<p>{facts['rows_left_out']:,} more sites are only counted.</p>"
+        if facts["rows_left_out"]
+        else "",
         headers="".join(
-            f'<th scope="col" data-column="{name}"{_CLASSES.get(name, "")}><button type="button">'
+            f'<th scope="col" data-column="{name}" class="{_COLUMNS[name][1]}"><button type="button">'
             f"{dropped.capitalize() if name == 'dropped' else _COLUMNS[name][0]}</button></th>"
             for name in columns
         ),
@@ -112,7 +163,8 @@ def to_html(facts: Facts) -> str:
 
 
 # The renderers, by the extension of the file name.
-RENDERERS = {".html": to_html, ".htm": to_html, ".json": to_json}
+Renderer: TypeAlias = Callable[[Facts], str]
+RENDERERS: dict[str, Renderer] = {".html": to_html, ".htm": to_html, ".json": to_json}
 
 
 def _resource(name: str) -> str:
@@ -154,21 +206,14 @@ def _link(key: str, text: str) -> str:
     return f'<a href="#{escape(urlencode({"show": key}))}">{escape(text)}</a>'
 
 
-def _entry(entry: dict[str, Any], dropped: str) -> str:
-    return (
-        f"<li>{_link(entry['kind'], sites_text(entry['sites']))} {escape(what_text(entry, dropped))}: "
-        f'<a href="{escape(entry["docs"])}">{escape(entry["do"])}</a>.</li>'
-    )
-
-
 def _causes(facts: Facts) -> str:
     if not facts["rules"]:
         return "<p>None were.</p>"
     rows = [
         f'<tr><td class="number">{rule["requests"]:,}</td>'
         f'<td class="site">{"<code>" if rule["is_line"] else ""}{escape(rule["text"])}'
-        f"{'</code>' if rule['is_line'] else ''}{escape(for_robot(rule))}</td>"
-        f"<td>{_link(f'cause-{number}', sites_text(len(rule['origins'])))}</td></tr>"
+        f"{'</code>' if rule['is_line'] else ''}{escape(_for_robot(rule))}</td>"
+        f"<td>{_link(f'cause-{number}', counted(len(rule['origins']), 'site'))}</td></tr>"
         for number, rule in enumerate(facts["rules"])
     ]
     if rest := facts["requests"]["dropped"] - sum(rule["requests"] for rule in facts["rules"]):
@@ -198,14 +243,18 @@ def _setup(facts: Facts) -> str:
         f'<tr><th scope="row">{name}</th><td class="site">{escape(text)}</td></tr>'
         for name, text in lines.items()
     ]
-    rows += [f'<tr><td colspan="2" class="site">{escape(text)}</td></tr>' for text in details(facts)]
+    rows += [f'<tr><td colspan="2" class="site">{escape(text)}</td></tr>' for text in _details(facts)]
     return "".join(rows)
 
 
-def _left_out(facts: Facts) -> str:
-    if not facts["rows_left_out"]:
-        return ""
+def _waiting(requests: dict[str, int]) -> str:
+    """Return the numbers of the requests that waited, in words."""
     return (
-        f"<p>The table has {len(facts['rows']):,} sites: first those with errors, lines without effect or "
-        f"dropped requests, then the slowest. {facts['rows_left_out']:,} more are only counted.</p>"
+        f"requests that waited for closed sites: {requests['waited']}; came back: {requests['came_back']}, "
+        f"given up: {requests['given_up']}, left at the end: {requests['left']}"
     )
+
+
+def _for_robot(cause: dict[str, Any]) -> str:
+    """Return the robot of a cause in words; empty if it is the crawl's own."""
+    return f", for {quoted(cause['robot'])}" if cause["robot"] else ""
