@@ -73,19 +73,19 @@ class RobotsStore(RobotsCommand):
             raise UsageError(f"{action}: expected {f'one {wanted}' if wanted else 'no more arguments'}")
 
     def run(self, args: list[str], opts: Namespace) -> None:
-        value, action, *rest = args
+        self._value, action, *rest = args
         self._as_json, self._now = opts.json, time.time()
         self._judge = Judge(self.config.status_policy, self.config.freshness, RobotsTxt)
         try:
             argument = _origin(rest[0]) if _ACTIONS[action] == "ORIGIN" else "".join(rest)
-            self.exitcode = asyncio.run(self._run(value, getattr(self, f"_{action}"), argument))
+            self.exitcode = asyncio.run(self._run(getattr(self, f"_{action}"), argument))
         except CommandError as exc:
             self.fail(str(exc))
 
-    async def _run(self, value: str, action: Callable[[Any], Coroutine[Any, Any, int]], argument: Any) -> int:
+    async def _run(self, action: Callable[[Any], Coroutine[Any, Any, int]], argument: Any) -> int:
         """Run an action, and return the exit status. The entries are judged with the settings."""
-        self._store = open_existing(value, self.config.store_max)
-        with failures_of(value):
+        self._store = open_existing(self._value, self.config.store_max)
+        with failures_of(self._value):
             try:
                 return await action(argument)
             finally:
@@ -93,8 +93,9 @@ class RobotsStore(RobotsCommand):
 
     async def _items(self) -> AsyncIterator[tuple[Origin, Access | None]]:
         """Yield each origin and its access; None instead of an access if the entry cannot be read."""
-        async for origin, snapshots in self._store.items():
-            yield origin, self._recall(snapshots)
+        with failures_of(self._value):  # not of the folder that entries are exported to
+            async for origin, snapshots in self._store.items():
+                yield origin, self._recall(snapshots)
 
     def _recall(self, snapshots: tuple[Snapshot, ...]) -> Access | None:
         return self._judge.recall(snapshots, self._now) if snapshots else None

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -289,7 +290,8 @@ def on_terminal(
 
 def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("hm\n")
-    with Site("User-agent: *\nDisallow: /x") as one, Site(Answer(status=503)) as two:
+    slow = Answer("User-agent: *\nDisallow: /x", before=partial(time.sleep, 1.5))
+    with Site(slow) as one, Site(Answer(status=503)) as two:
         check = ("robots-check", f"{one.url}/", f"{one.url}/x", f"{two.url}/")
         seen = on_terminal(tmp_path, *check)
         (tmp_path / "urls").write_text("".join(f"{one.url}/{n}\n" for n in range(5000)))
