@@ -78,12 +78,13 @@ class Parking:
         self._places_left = slots.places_left
         places = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._keeps_order = places == 1
-        self._lines = Lines(slots, most_held=places)
+        self._sent = SentRequests(loader.events, do_leave=slots.are_watched)
+        has_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
+        self._lines = Lines(slots, self._sent.has_url, most_held=places, has_cache=has_cache)
         self._limits = LoadLimits(slots, most_loads, self._lines.__contains__)
         self._sites = Sites(crawler, loader, self._limits, self._release, tries=retries)
         self._parked: set[Request] = set()
         self.held: dict[Request, Parked] = {}  # those that the downloader has
-        self._sent = SentRequests(loader.events, do_leave=slots.are_watched)
         self.is_given_back, self.access_of = self._sent.is_given_back, self._sent.access_of
         self._number = 0
         self._paused_until = 0.0

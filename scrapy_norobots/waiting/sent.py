@@ -7,7 +7,7 @@ downloader than the plugin's does not say when a request leaves, so then the key
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy import Request
@@ -35,6 +35,13 @@ class SentRequests:
         if gone is None:
             gone = self._gone[request] = Gone()
         return gone
+
+    def has_url(self, request: Request, slot: Any) -> bool:
+        """Return whether the URL of a request is under way in a slot."""
+        return any(
+            gone.slot is slot and gone.state is not State.GIVEN_BACK and other.url == request.url
+            for other, gone in self._gone.items()
+        )
 
     def is_given_back(self, request: Request) -> bool:
         """Return whether the middleware has given a request back, so that it must not be sent."""

@@ -114,10 +114,23 @@ class _Line:
 
 
 class Lines:
-    """The lines of one crawl, each of which holds at most `most_held` requests (0: any number)."""
+    """The lines of one crawl, each of which holds at most `most_held` requests (0: any number).
 
-    def __init__(self, slots: Slots, most_held: int = 1) -> None:
+    `is_under_way` returns whether the URL of a request is under way in a slot. If `has_cache` is true, the
+    request then waits, because it will be in Scrapy's HTTP cache.
+    """
+
+    def __init__(
+        self,
+        slots: Slots,
+        is_under_way: Callable[[Request, Any], bool],
+        *,
+        most_held: int,
+        has_cache: bool,
+    ) -> None:
         self._slots = slots
+        self._is_under_way = is_under_way
+        self._has_cache = has_cache
         self._most_held = most_held if most_held > 0 else math.inf
         self._lines: dict[Any, _Line] = {}
         self._turn = 0
@@ -254,7 +267,7 @@ class Lines:
             line.is_due = False
             line.entry = -parked.priority, self._turn, line
             heapq.heappush(self._sendable, line.entry)
-        elif seconds is None:
+        elif not seconds:
             line.entry = None  # `moved` is called when that changes
         else:
             self._add_due(line, seconds)
@@ -264,21 +277,25 @@ class Lines:
 
     def _first_of(self, line: _Line, seconds: float | None) -> Parked | None:
         """Return the request of a line that goes on, if its slot can send one in so many seconds."""
-        if seconds == 0:
-            return min(line.held[:1] + line.waiting[:1])[2]
-        return line.waiting[0][2] if self._may_try(line) else None
+        if seconds != 0:
+            return line.waiting[0][2] if self._may_try(line) else None
+        is_repeated = self._has_cache and self._repeats(line)
+        candidates = line.held[:1] + ([] if is_repeated else line.waiting[:1])
+        return min(candidates)[2] if candidates else None
+
+    def _repeats(self, line: _Line) -> bool:
+        """Return whether the URL of the first that waits in a line is under way."""
+        return bool(line.waiting) and self._is_under_way(line.waiting[0][2].request, line.slot)
 
     def _may_try(self, line: _Line) -> bool:
         """Return whether the first of a line may go to the middlewares before its slot can send it.
 
-        Not if the same URL is under way, because the cache will have it soon.
+        Not if its URL is under way: whatever answers it then may answer this one, too.
         """
         slot: Any = line.slot
         if not line.waiting or self._coming_to[slot] or not self._slots.has_delay(slot) or slot.queue:
             return False
-        url = line.waiting[0][2].request.url
-        under_way = (*slot.transferring, *(parked.request for _, _, parked in line.held))
-        return len(line.held) < self._most_held and all(request.url != url for request in under_way)
+        return len(line.held) < self._most_held and not self._repeats(line)
 
     def _add_due(self, line: _Line, seconds: float) -> None:
         self._turn += 1

@@ -144,16 +144,19 @@ def test_cached_pages_do_not_wait_for_pages_of_their_site_that_the_cache_lacks(
     assert not site.pages()
 
 
+@pytest.mark.parametrize("delay", [0, 2])
 def test_a_url_that_is_requested_twice_while_robots_txt_loads_is_cached_the_second_time(
-    mode: str, tmp_path: Path
+    mode: str, tmp_path: Path, delay: float
 ) -> None:
-    """In a slot with a delay; with Scrapy's own middleware, it is downloaded twice."""
+    """With Scrapy's own middleware, it is downloaded twice."""
     cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
     with Site(Answer(RULES, before=lambda: time.sleep(0.3))) as site:
         page = {"url": f"{site.url}/page", "dont_filter": True}
-        seen = crawl(page, page, settings={**ADDON, **cache, "DOWNLOAD_DELAY": 2}, mode=mode)
-    assert len(seen.pages) == 2
-    assert site.targets() == ["/robots.txt", "/page"]
+        other = {"url": f"{site.url}/other", "dont_filter": True}
+        settings = {**ADDON, **cache, "DOWNLOAD_DELAY": delay}
+        seen = crawl(page, page, other, page, settings=settings, mode=mode)
+    assert len(seen.pages) == 4
+    assert sorted(site.targets()) == ["/other", "/page", "/robots.txt"]
 
 
 def test_pages_that_the_cache_lacks_wait_without_a_place_and_stay_in_the_job(
