@@ -53,6 +53,7 @@ def crawl_beside_a_slow_host(
         seen = crawl(
             "data:,",
             mode=mode,
+            timeout=240,  # thousands of requests, on a busy machine
             settings={
                 **ADDON,
                 "CONCURRENT_REQUESTS": 4,
