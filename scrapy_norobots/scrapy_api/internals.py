@@ -218,12 +218,11 @@ def download_handler(crawler: Crawler, scheme: str) -> object | None:
 
 def widen_pool(downloader: Downloader, scheme: str, by: int) -> None:
     """Let the download handler of a URL scheme open more connections, if it has a limit of its own."""
-    handler = downloader.handlers._get_handler(scheme)  # noqa: SLF001
     for path, name in _POOLS:
         try:
-            pool = attrgetter(path)(handler)
+            pool = attrgetter(path)(downloader.handlers._get_handler(scheme))  # noqa: SLF001
             limit = getattr(pool, name)
-        except Exception:  # noqa: S112  # another handler
+        except Exception:  # noqa: S112  # another handler, or another Scrapy
             continue
         if isinstance(limit, int) and limit > 0:
             setattr(pool, name, limit + by)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from scrapy.exceptions import UsageError
 from twisted.logger import globalLogBeginner
 from twisted.python import log
 
@@ -56,11 +57,14 @@ class Named(set[Origin]):
         return is_new
 
 
-class SettingError(ValueError):
-    """A setting is invalid. The text has the setting, its value and what is accepted."""
+class SettingError(UsageError, ValueError):
+    """A setting is invalid. The text has the setting, its value and what is accepted.
+
+    Scrapy's commands print a `UsageError` in one line.
+    """
 
     def __init__(self, text: str) -> None:
-        super().__init__(text)
+        super().__init__(text, print_help=False)
         for name in ("asyncio", "twisted"):
             logging.getLogger(name).addFilter(_in_one_line)  # once: the same filter is not added again
         # Until a program tells Twisted where to log, which Scrapy never does, Twisted prints an error itself,

@@ -77,9 +77,9 @@ class RobotsDownloader(Downloader):
     def fetch(self, request: Request, *args: Any) -> Deferred[Any]:
         """Download a request like Scrapy's downloader. Until Scrapy 2.13, `args` has the spider."""
         is_robots = ROBOTS_DOWNLOAD in request.meta
-        self._robots_downloads += is_robots
         if is_robots:
             self._make_room_for_connections(request.url.partition(":")[0])
+        self._robots_downloads += is_robots
         done: Deferred[Any] = super().fetch(request, *args)
         return done.addBoth(self._leave, request, is_robots)
 
@@ -104,7 +104,7 @@ class RobotsDownloader(Downloader):
     def _process_queue(self, *args: Any) -> Any:
         """Send what a slot can send: the last of `args`, which a request has reached or left."""
         result = super()._process_queue(*args)
-        if self.parking is not None:
+        if self.parking is not None and args:
             self.parking.is_sending(args[-1])
         return result
 

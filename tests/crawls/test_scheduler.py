@@ -123,15 +123,22 @@ def test_needs_no_warning_with_its_scheduler_and_downloader(settings: dict[str, 
 @pytest.mark.skipif(
     not hasattr(DownloadHandlers, "download_request_async"), reason="its handlers have another API"
 )
-@pytest.mark.parametrize("downloader", ["DownloaderWithoutSlots", "DownloaderWithThrottler"])
-def test_obeys_and_says_so_if_scrapy_has_no_download_slots(downloader: str, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("downloader", "missing"),
+    [
+        ("DownloaderWithoutSlots", "downloader.slots, no downloader._get_slot"),
+        ("DownloaderWithThrottler", "downloader.slots, no downloader._get_slot"),
+        ("DownloaderWithOtherHandlers", "downloader.handlers._get_handler"),
+    ],
+)
+def test_obeys_and_says_so_if_scrapy_lacks_what_it_reads(downloader: str, missing: str, mode: str) -> None:
     no_slots = {
         "DOWNLOADER": f"tests.helpers.components.downloaders.{downloader}",
         "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE,
     }
     seen = crawl_with_any_setup({**ADDON, **no_slots}, mode)
     (line,) = seen.log_lines("WARNING", "CONCURRENT_REQUESTS")
-    assert line.endswith("has no downloader.slots, no downloader._get_slot")
+    assert line.endswith(f"has no {missing}")
 
 
 def test_without_the_middleware_its_scheduler_and_downloader_do_what_scrapys_do(mode: str) -> None:

@@ -11,6 +11,7 @@ crawl that ran at the same time.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import platform
 import re
@@ -62,6 +63,9 @@ _SMALL_TO_EXAMINE = 8 * 1024
 
 # How many origins a report lists: each takes about 0.7 kB of memory while the crawl runs.
 _ROWS_MAX = 10_000
+
+# The first line about what waits comes after at most so many seconds.
+_SOON = 10.0
 
 # The user and password of a URL, which may contain anything, and its query, which may have a password too.
 _SECRET = re.compile(r"(?<=//).*(?=@)|(?<=\?).*", re.DOTALL)
@@ -176,7 +180,7 @@ class CrawlReport:
         if seconds is not None:
             self._next_tries[origin] = time.monotonic() + seconds
             if self._stop_saying is None and self._interval > 0:
-                self._stop_saying = compat.call_later(self._interval, self._say_what_waits)
+                self._stop_saying = compat.call_later(min(self._interval, _SOON), self._say_what_waits)
             until = f"{datetime.now() + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S}"  # in local time
             limit = " (NOROBOTS_RETRY_CLOSED limits the retries)" if is_first else ""
             what = f"wait until {until}, when robots.txt is downloaded again{limit}"
@@ -191,8 +195,14 @@ class CrawlReport:
         if sites and waiting > 0:
             who = f"{sites} {'site is' if sites == 1 else 'sites are'} closed"
             what = f"{waiting} {'request waits' if waiting == 1 else 'requests wait'}"
-            seconds = max(0, min(self._next_tries.values()) - time.monotonic())
-            self._log(logging.INFO, "%s, %s, next try in %d s", who, what, seconds)
+            now = time.monotonic()
+            seconds = min((at - now for at in self._next_tries.values() if at > now), default=None)
+            when = (
+                "robots.txt is being downloaded again"
+                if seconds is None
+                else f"next try in {math.ceil(seconds)} s"
+            )
+            self._log(logging.INFO, "%s, %s, %s", who, what, when)
         self._stop_saying = compat.call_later(self._interval, self._say_what_waits)
 
     async def _close(self, reason: str, all_origins: Origins, robot: str | bytes) -> None:

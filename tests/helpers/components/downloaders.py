@@ -60,6 +60,21 @@ class DownloaderWithThrottler(RobotsDownloader, ThrottledDownloader):
     """The plugin's downloader on such a Scrapy."""
 
 
+class OtherHandlers:
+    """Download handlers that cannot be looked up."""
+
+    def __init__(self, handlers: Any) -> None:
+        self.download_request_async = handlers.download_request_async
+
+
+class DownloaderWithOtherHandlers(RobotsDownloader):
+    """The plugin's downloader on a Scrapy with such handlers."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self.handlers: Any = OtherHandlers(self.handlers)
+
+
 class DownloaderWithoutSlots(RobotsDownloader):
     """The plugin's downloader on a Scrapy without download slots."""
 
