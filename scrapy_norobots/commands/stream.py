@@ -1,7 +1,7 @@
 """`Stream`: answer questions about URLs, in their order, while more are read by a `UrlReader`.
 
 A URL whose robots.txt is in memory is answered at once. For another one, a task waits for the load of its
-origin, of which at most `CONCURRENT_REQUESTS` run at once. A queue has the answers and tasks in the order of
+origin; at most `CONCURRENT_REQUESTS` loads run at once. A queue has the answers and tasks in the order of
 the URLs, and what it has is limited, so memory does not grow with the number of URLs. A slow site delays the
 answers after it, but the origins of all URLs in the queue are loaded meanwhile. The event loop never waits
 for input or output.
