@@ -32,11 +32,10 @@ if TYPE_CHECKING:
     from scrapy_norobots.standard import Origin
     from scrapy_norobots.waiting.source import Source
 
-# How many requests may wait in all, beside those of closed sites; of one site whose robots.txt is being
-# loaded; and in line for one slot. Beyond that, no more are taken until something has moved.
+# How many requests may wait in all, beside those of closed sites. Beyond that, no more are taken until
+# something has moved. A site whose robots.txt is being loaded gets at most half of what is left, so that
+# something is left for others.
 _WAITING_MAX = 10_000
-_SITE_MAX = 5_000
-_LINE_MAX = 100
 
 # How often to look whether the crawl closes, in seconds: Scrapy has no signal for it. How many requests are
 # parked before the event loop has its turn again.
@@ -83,6 +82,7 @@ class Parking:
         self._lines = Lines(slots, self._sent.has_url, most_held=places, has_cache=has_cache)
         self._limits = LoadLimits(slots, most_loads, self._lines.__contains__)
         self._sites = Sites(crawler, loader, self._limits, self._release, tries=retries)
+        source.is_busy = lambda origin, slot: self._sites.is_loading(origin) or self._lines.is_long(slot)
         self._parked: set[Request] = set()
         self.held: dict[Request, Parked] = {}  # those that the downloader has
         self.is_given_back, self.access_of = self._sent.is_given_back, self._sent.access_of
@@ -136,7 +136,7 @@ class Parking:
             self._loader.events.wait.send(request, "waited")
             self._lines.add(parked)
         else:
-            self._park(parked, question.origin, None)
+            self._sites.wait(parked)
         return True
 
     def add(self, request: Request) -> bool:
@@ -253,39 +253,59 @@ class Parking:
         for _ in range(_AT_ONCE):
             if not self._may_pull(places):
                 return None
-            request = self._source.take()
+            was_aside = self._source.take_aside()
+            request = was_aside or self._source.take()
             if request is None:
                 return None
             if self._sent.get(request) is not None or request in self._parked:
                 request = request.copy()  # a spider may yield the same object twice
-            question = self._waits_for(request)
-            pulled = self._new(request, question, State.SCHEDULED)
-            if question is not None and self._sites.must_wait(request, question):
-                self._enter(pulled, State.LOADING)
-                self._park(pulled, question.origin, places)
-            elif places == 0:
-                self._join(pulled)
-                self._paused_until = math.inf
-            elif question is not None and (
-                pulled.slot in self._lines or not self._lines.can_send(pulled.slot)
-            ):
-                self._join(pulled)
-            else:
+            pulled = self._new(request, self._waits_for(request), State.SCHEDULED)
+            if not self._must_wait(pulled, places, was_aside=was_aside is not None):
                 return pulled
         compat.look_for_next_request(self._crawler)
         return None
 
+    def _must_wait(self, pulled: Parked, places: int | None, *, was_aside: bool) -> bool:
+        """Let a request of the source wait, and return True, if it must."""
+        must_join, question = places == 0, pulled.question
+        if question is not None:
+            is_beyond = not was_aside and self._is_beyond_share(question.origin)
+            if is_beyond and self._source.put_aside(question.origin, pulled.slot, pulled.request):
+                if places == 0:
+                    self._paused_until = math.inf
+                return True
+            if self._sites.must_wait(pulled.request, question):
+                self._enter(pulled, State.LOADING)
+                self._park(pulled, question.origin, places, is_beyond=is_beyond)
+                return True
+            must_join = must_join or pulled.slot in self._lines or not self._lines.can_send(pulled.slot)
+        if must_join:
+            self._join(pulled)
+            if places == 0:
+                self._paused_until = math.inf
+        return must_join
+
     def _may_pull(self, places: int | None) -> bool:
         if self._paused_until > monotonic() or (self._keeps_order and places == 0):
             return False
-        return len(self._parked) - self._sites.closed_count < _WAITING_MAX
+        return self._room > 0
 
-    def _park(self, parked: Parked, origin: Origin, places: int | None) -> None:
+    @property
+    def _room(self) -> int:
+        """How many more requests may wait, beside those of closed sites."""
+        return _WAITING_MAX - len(self._parked) + self._sites.closed_count
+
+    def _is_beyond_share(self, origin: Origin) -> bool:
+        """Return whether a site has all requests waiting that may wait until its robots.txt is loaded."""
+        if self._source.has_aside(origin):
+            return True
+        return self._sites.is_loading(origin) and self._sites.count(origin) > self._room // 2
+
+    def _park(self, parked: Parked, origin: Origin, places: int | None, *, is_beyond: bool) -> None:
         self._sites.wait(parked)
         if not self._sites.is_loading(origin):
             return
-        count = self._sites.count(origin)
-        if count >= _SITE_MAX or (places == 0 and count > 1):  # the file is on its way already
+        if is_beyond or (places == 0 and self._sites.count(origin) > 1):  # the file is on its way already
             self._paused_until = math.inf
         elif self._keeps_order:
             self._paused_until = monotonic() + _ORDER_PATIENCE
@@ -293,7 +313,8 @@ class Parking:
     def _join(self, parked: Parked) -> None:
         """Let a request wait until others of its slot have gone, for a delay, or for a place."""
         self._enter(parked, State.IN_LINE)
-        if self._lines.add(parked) >= _LINE_MAX:
+        self._lines.add(parked)
+        if self._lines.is_long(parked.slot):
             self._paused_until = math.inf
 
     def _new(self, request: Request, question: Question | None, state: State) -> Parked:

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+# From so many requests on, a line is long, and no more are taken until something has moved.
+_LONG = 100
+
 # For so many seconds, a request that has gone on counts in the slot that it has not reached yet. A middleware
 # may keep it for longer, even until others of the slot have come.
 _ON_THE_WAY = 1.0
@@ -159,8 +162,13 @@ class Lines:
         """Return whether a slot can send a request now."""
         return self._seconds(slot) == 0
 
-    def add(self, parked: Parked) -> int:
-        """Add a request to the line of its slot; return the length of the line."""
+    def is_long(self, slot: Any | None) -> bool:
+        """Return whether so many requests wait in a line that no more need be taken."""
+        line = self._lines.get(slot)
+        return line is not None and len(line.waiting) + len(line.held) >= _LONG
+
+    def add(self, parked: Parked) -> None:
+        """Add a request to the line of its slot."""
         line = self._lines.get(parked.slot)
         if line is None:
             line = self._lines[parked.slot] = _Line(parked.slot)
@@ -168,7 +176,6 @@ class Lines:
         heapq.heappush(heap, (-parked.priority, parked.number, parked))
         if line.entry is None or heap[0][2] is parked:
             self._look_at(line)
-        return len(line.waiting) + len(line.held)
 
     def first(self) -> Parked | None:
         """Return the request that goes on next; None if all must wait for their slots."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class State(Enum):
     """The state of a request. The value says who has the request, and why."""
 
-    SCHEDULED = "in the user's scheduler"
+    SCHEDULED = "in the user's scheduler, or in a queue behind it"
     LOADING = "parked, until its robots.txt has been loaded"
     CLOSED = "parked, because its site is temporarily closed"
     IN_LINE = "parked, until its download slot can send it and there is a place"
