@@ -142,7 +142,7 @@ def test_a_turn_can_be_used_if_redis_takes_longer_than_the_delay(
     crawler: Any = SimpleNamespace(engine=None, signals=SimpleNamespace(connect=lambda *_: None))
 
     async def work() -> None:
-        fleet, slot = turns.FleetTurns(crawler, "redis://town.example", 10), Slot(8, 0.0, 0)
+        fleet, slot = turns.FleetTurns(crawler, "redis://town.example"), Slot(8, 0.0, 0)
         fleet.keep(slot, "town.example", delay)
         while slow.taken < 20 and fleet.seconds(slot):
             await asyncio.sleep(0.001)

@@ -78,7 +78,7 @@ def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
 
 def _turns(crawler: Crawler, config: Config) -> FleetTurns:
     try:
-        return FleetTurns(crawler, config.store, config.crawl_delay_max)
+        return FleetTurns(crawler, config.store)
     except (ImportError, ValueError) as exc:
         problem = f"NOROBOTS_STORE = {without_password(config.store)!r} {exc}"
         raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, problem) from None

@@ -46,7 +46,8 @@ _SHORTEST = 1.0
 _FIRST_ON_THE_WAY, _LEAST_ON_THE_WAY = 0.1, 0.05
 _FORGET = 0.9
 
-# How far ahead a turn may be, as a multiple of the longest delay that is kept.
+# How far ahead a turn may be, as a multiple of the delay. Farther ones have other causes, such as a wrong
+# clock.
 _AHEAD = 10
 
 # The shortest and the longest pause between two looks at a slot whose turn Redis has not given yet.
@@ -72,17 +73,16 @@ class _Turn:
 
 
 class FleetTurns:
-    """The turns of the slots of one crawl, which keeps a delay of at most `longest` seconds.
+    """The turns of the slots of one crawl.
 
     Raises `ValueError` if the store is not a Redis server.
     """
 
-    def __init__(self, crawler: Crawler, store: str, longest: float) -> None:
+    def __init__(self, crawler: Crawler, store: str) -> None:
         self._crawler = crawler
         self._log = CrawlLog(crawler, logger)
         self._name = without_password(store)
         self._turns = open_turns(store)
-        self._longest = _AHEAD * max(longest, _SHORTEST)
         self._slots: dict[Any, _Turn] = {}
         self._window = _WINDOW
         self._round_trip = 0.0
@@ -139,7 +139,7 @@ class FleetTurns:
         least = max(0.0, turn.not_before - asked)
         try:
             taking = self._turns.take(
-                turn.site, turn.delay, window + on_the_way, min(least, turn.delay), self._longest
+                turn.site, turn.delay, window + on_the_way, min(least, turn.delay), _AHEAD * base
             )
             wait = await compat.within(_TIMEOUT, taking)
         except Exception as exc:  # redis-py has many
