@@ -86,6 +86,7 @@ class Parking:
         self._parked: set[Request] = set()
         self.held: dict[Request, Parked] = {}  # those that the downloader has
         self.is_given_back, self.access_of = self._sent.is_given_back, self._sent.access_of
+        self.waits = self._sites.waits
         self._number = 0
         self._paused_until = 0.0
         self._alarm: tuple[float, Callable[[], object]] = _NO_ALARM

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
 
+from scrapy_norobots.events import Waits
 from scrapy_norobots.rules.access import AccessKind
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.waiting.states import Parked, State
@@ -32,6 +34,9 @@ _UNKNOWN_HOST_TRIES = 1
 
 # How much too early a timer may fire, in seconds.
 _CLOCK_RESOLUTION = 0.01
+
+# After so many seconds, a load takes long.
+_LONG = 3.0
 
 # How many failing sites are remembered; one that is forgotten has all its retries again.
 _FAILING_MAX = 50_000
@@ -53,6 +58,7 @@ class _Site:
     slot: Any | None
     waiting: list[Parked] = field(default_factory=list)
     is_closed: bool = False
+    load_at: float = field(default_factory=monotonic)  # when the last load has begun, or the next one begins
     access: Access | None = None  # the last one
     task: Deferred[None] | None = None
     wake: Callable[[], None] | None = None  # ends the wait for the next try
@@ -96,6 +102,17 @@ class Sites:
     def count(self, origin: Origin) -> int:
         """Return how many requests wait for the robots.txt of an origin."""
         return len(self._sites[origin].waiting)
+
+    def waits(self) -> Waits:
+        """Return what waits."""
+        now = monotonic()
+        sites = [site for site in self._sites.values() if site.is_closed or now - site.load_at > _LONG]
+        return Waits(
+            requests=sum(len(site.waiting) for site in sites),
+            closed_sites=sum(site.is_closed for site in sites),
+            loading_sites=sum(now - site.load_at > _LONG for site in sites),
+            next_try=min((site.load_at - now for site in sites if site.load_at > now), default=None),
+        )
 
     def is_retried(self, access: Access) -> bool:
         """Return whether an origin with this access is closed for now, and will be tried again."""
@@ -206,6 +223,7 @@ class Sites:
             if not over.called:
                 over.callback(None)
 
+        site.load_at = monotonic() + seconds
         cancel = compat.call_later(seconds + _CLOCK_RESOLUTION, wake)
         site.wake = wake
         try:

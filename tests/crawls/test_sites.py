@@ -69,6 +69,14 @@ def test_the_log_says_now_and_then_what_waits(mode: str) -> None:
     assert "site is closed" not in done.log.partition("INFO: Closing spider")[2]
 
 
+def test_the_log_says_now_and_then_that_a_robots_txt_is_still_being_downloaded(mode: str) -> None:
+    with Site(Answer(ROBOTS, before=lambda: time.sleep(5))) as site:
+        settings = {**RETRY, "LOGSTATS_INTERVAL": 0.3, "CONCURRENT_REQUESTS": 2}
+        done = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings, mode=mode)
+        assert len(done.pages) == 2
+    assert done.log_lines("INFO: robots.txt of 1 site is being downloaded, 2 requests wait")
+
+
 def test_a_request_that_rules_forbid_after_the_wait_is_dropped(mode: str) -> None:
     with Site(Closed(1)) as site:
         done = crawl(f"{site.url}/back/1", f"{site.url}/1", settings=RETRY, mode=mode)
