@@ -301,6 +301,16 @@ def test_a_request_whose_proxy_is_dead_is_given_up(mode: str) -> None:
         assert done.stats["robotstxt/request_count"] == 3
 
 
+def test_a_site_that_is_closed_to_two_proxies_counts_once(mode: str) -> None:
+    with Site(ROBOTS) as site:
+        proxies = ["http://127.0.0.1:1", "http://127.0.0.1:2"]
+        requests = [{"url": f"{site.url}/{proxy[-1]}", "meta": {"proxy": proxy}} for proxy in proxies]
+        done = crawl(*requests, settings={**RETRY, "RETRY_TIMES": 0}, mode=mode)
+        assert len(done.drops) == 2
+    assert done.stats["robotstxt/request_count"] > 2
+    assert done.stats["norobots/origins/closed"] == 1
+
+
 @pytest.mark.parametrize(
     ("seconds", "back_off"), [(0, 3), (2, 0.2)], ids=["while it waits", "after it was dropped"]
 )
