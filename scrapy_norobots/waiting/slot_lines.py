@@ -17,9 +17,11 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import (
     least_delay,
     missing_internals,
@@ -39,6 +41,9 @@ _LONG = 100
 # For so many seconds, a request that has gone on counts in the slot that it has not reached yet. A middleware
 # may keep it for longer, even until others of the slot have come.
 _ON_THE_WAY = 1.0
+
+# How often to look at a slot while a request is on its way there, in seconds.
+_LOOK = 0.25
 
 
 class Slots:
@@ -85,7 +90,7 @@ class Slots:
         return slot is not None and least_delay(slot) > 0
 
     def seconds(self, slot: Any | None, coming: int) -> float | None:
-        """Return in how many seconds a slot can send a request; None: when one of its requests has moved.
+        """Return in how many seconds to look at a slot; 0 if it can send; None: when a request has moved.
 
         `coming` is the number of requests that are on their way to the slot. Scrapy varies a delay at random:
         the result is for the least delay that it may choose.
@@ -94,62 +99,60 @@ class Slots:
             return 0.0
         delay = least_delay(slot)
         under_way = len(slot.active) - self._waiting[slot] + coming
+        later = _LOOK if coming else None
         if not delay:
-            return 0.0 if under_way < slot.concurrency else None
+            return 0.0 if under_way < slot.concurrency else later
         sent = len(slot.transferring)
         if slot.queue or under_way > sent or sent >= slot.concurrency:
-            return None
+            return later
         return max(0.0, float(slot.lastseen) + delay - now()) or seconds_to_turn(slot)
 
 
 @dataclass(slots=True, eq=False)
 class _Line:
-    """`entry` is its valid entry in a heap; None until one of the requests of its slot has moved.
+    """The requests of a slot. If one may go on, `entry` is the valid entry of the line in the heap.
 
-    `is_due` is true if that is the heap of times.
+    Else the line is looked at when a request of its slot has moved, or by a timer, which `stop_timer` stops.
     """
 
     slot: Any | None
     waiting: list[tuple[int, int, Parked]] = field(default_factory=list)
     held: list[tuple[int, int, Parked]] = field(default_factory=list)
-    entry: tuple[float, int, _Line] | None = None
-    is_due: bool = False
+    entry: tuple[int, int, _Line] | None = None
+    stop_timer: Callable[[], object] | None = None
 
 
 class Lines:
     """The lines of one crawl, each of which holds at most `most_held` requests (0: any number).
 
     `is_under_way` returns whether the URL of a request is under way in a slot. If `has_cache` is true, the
-    request then waits, because it will be in Scrapy's HTTP cache.
+    request then waits, because it will be in Scrapy's HTTP cache. `wake` is called when a
+    request may go on because time has passed.
     """
 
     def __init__(
         self,
         slots: Slots,
         is_under_way: Callable[[Request, Any], bool],
+        wake: Callable[[], None],
         *,
         most_held: int,
         has_cache: bool,
     ) -> None:
         self._slots = slots
         self._is_under_way = is_under_way
+        self._wake = wake
         self._has_cache = has_cache
         self._most_held = most_held if most_held > 0 else math.inf
         self._lines: dict[Any, _Line] = {}
         self._turn = 0
-        # Lines whose slot can send, by negative priority and turn; and others, by the time to look again. An
-        # entry that is not the `entry` of its line is out of date.
-        self._sendable: list[tuple[float, int, _Line]] = []
-        self._due: list[tuple[float, int, _Line]] = []
+        # Lines whose slot can send, by negative priority and turn. An entry that is not the `entry` of its
+        # line is out of date.
+        self._sendable: list[tuple[int, int, _Line]] = []
         # Requests that have gone on, and not yet reached a slot: the slot whose line they were in, and until
         # when they count, in monotonic seconds.
         self._coming: dict[Request, tuple[Any, float]] = {}
         self._coming_to: Counter[Any] = Counter()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no request is in line or on its way to its slot, so that `moved` need not be called."""
-        return not self._lines and not self._coming
 
     def __bool__(self) -> bool:
         """Return whether a request is in line."""
@@ -179,12 +182,11 @@ class Lines:
 
     def first(self) -> Parked | None:
         """Return the request that goes on next; None if all must wait for their slots."""
-        while self._due and self._due[0][0] <= now():
-            entry = heapq.heappop(self._due)
-            if entry is entry[2].entry:
-                self._look_at(entry[2])
-        while self._lines and self._coming and self._coming_until <= monotonic():
-            self._has_come(next(iter(self._coming)))
+        while self._lines and self._coming:
+            request, (_, until) = next(iter(self._coming.items()))
+            if until > monotonic():
+                break
+            self._has_come(request)
         while self._sendable:
             entry = self._sendable[0]
             line = entry[2]
@@ -214,7 +216,7 @@ class Lines:
             self._look_at(line)
         else:
             del self._lines[parked.slot]
-            line.entry = None
+            self._reset(line)
 
     def moved(self, request: Request, slot: Any | None) -> None:
         """Look again at the slot of a request that has reached it, or has left the downloader."""
@@ -228,30 +230,18 @@ class Lines:
             self._has_come(request)
         return not self._slots.has_delay(slot) or self.can_send(slot)
 
-    def look_soon(self, slot: Any) -> None:
-        """Look again at a slot when the next request is asked for."""
-        line = self._lines[slot]
-        if line.entry is None:
-            self._add_due(line, 0.0)
-
-    def seconds_left(self) -> float | None:
-        """Return in how many seconds a slot may be able to send; None: when a request of a slot has moved."""
-        times = [self._due[0][0] - now()] if self._due else []
-        if self._lines and self._coming:
-            times.append(self._coming_until - monotonic())
-        return max(0.0, min(times)) if times else None
+    def look_soon(self, slot: Any | None) -> None:
+        """Look at a slot again that sends a request, or has received a response."""
+        if line := self._lines.get(slot):
+            self._reset(line)
+            line.stop_timer = compat.call_later(0, partial(self._ring, line))
 
     def clear(self) -> list[Parked]:
         """Remove and return all requests."""
-        waiting = [one for line in self._lines.values() for _, _, one in line.waiting + line.held]
-        self._lines.clear()
-        self._sendable.clear()
-        self._due.clear()
-        return waiting
-
-    @property
-    def _coming_until(self) -> float:
-        return next(iter(self._coming.values()))[1]
+        lines, self._lines = list(self._lines.values()), {}
+        for line in lines:
+            self._reset(line)
+        return [one for line in lines for _, _, one in line.waiting + line.held]
 
     def _has_come(self, request: Request) -> None:
         before, _ = self._coming.pop(request)
@@ -262,22 +252,32 @@ class Lines:
 
     def _look_again(self, slot: Any | None) -> None:
         line = self._lines.get(slot)
-        if line is not None and (line.entry is None or line.is_due):
+        if line is not None and line.entry is None:
             self._look_at(line)
 
     def _look_at(self, line: _Line) -> None:
         """Find out when a request of a line may go on."""
         seconds = self._seconds(line.slot)
         parked = self._first_of(line, seconds)
+        self._reset(line)
         if parked is not None:
             self._turn += 1
-            line.is_due = False
             line.entry = -parked.priority, self._turn, line
             heapq.heappush(self._sendable, line.entry)
-        elif not seconds:
-            line.entry = None  # `moved` is called when that changes
-        else:
-            self._add_due(line, seconds)
+        elif seconds:
+            line.stop_timer = compat.call_later(seconds, partial(self._ring, line))
+
+    def _ring(self, line: _Line) -> None:
+        self._look_at(line)
+        if line.entry is not None:
+            self._wake()
+
+    @staticmethod
+    def _reset(line: _Line) -> None:
+        line.entry = None
+        if line.stop_timer is not None:
+            line.stop_timer()
+            line.stop_timer = None
 
     def _seconds(self, slot: Any | None) -> float | None:
         return self._slots.seconds(slot, self._coming_to[slot])
@@ -303,8 +303,3 @@ class Lines:
         if not line.waiting or self._coming_to[slot] or not self._slots.has_delay(slot) or slot.queue:
             return False
         return len(line.held) < self._most_held and not self._repeats(line)
-
-    def _add_due(self, line: _Line, seconds: float) -> None:
-        self._turn += 1
-        line.entry, line.is_due = (now() + seconds, self._turn, line), True
-        heapq.heappush(self._due, line.entry)
