@@ -76,9 +76,12 @@ class Parking:
         places = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._keeps_order = places == 1
         self._sent = SentRequests(loader.events, do_leave=slots.are_watched)
-        has_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
+        # What is under way will be in Scrapy's HTTP cache.
+        is_repeated = (
+            self._sent.has_url if crawler.settings.getbool("HTTPCACHE_ENABLED") else lambda *_: False
+        )
         self._wake = partial(compat.look_for_next_request, crawler)
-        self._lines = Lines(slots, self._sent.has_url, self._wake, most_held=places, has_cache=has_cache)
+        self._lines = Lines(slots, is_repeated, self._wake, most_held=places)
         self._limits = LoadLimits(slots, most_loads, self._lines.__contains__)
         self._sites = Sites(crawler, loader, self._limits, self._release, tries=retries)
         source.is_busy = lambda origin, slot: self._sites.is_loading(origin) or self._lines.is_long(slot)
@@ -338,7 +341,6 @@ class Parking:
     def _go(self, parked: Parked) -> Request:
         parked.move(State.SENT)
         self._sent.add(parked)
-        parked.error = self._sites.failures.pop(parked.request, None)
         return parked.request
 
     def _release(self, waiting: list[Parked]) -> None:
@@ -364,7 +366,7 @@ class Parking:
             may_go = (
                 question is None
                 or is_overridden(parked.request)  # since it began to wait
-                or parked.request in self._sites.failures
+                or parked.error is not None
                 or not self._sites.must_wait(parked.request, question)
                 or self._goes_by_expired_rules(parked, question)
             )

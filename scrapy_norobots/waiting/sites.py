@@ -68,7 +68,7 @@ class Sites:
     """The sites of one crawl that requests wait for.
 
     A closed site is retried `tries` times. `release` is called with requests that need not wait any longer,
-    in their order. `failures` has what a bug has raised about a request, which must not be sent then.
+    in their order. One with an `error` must not be sent.
     """
 
     def __init__(
@@ -92,7 +92,6 @@ class Sites:
         # Origins by whose expired rules one request has gone since they were loaded; others must not.
         self._used_up: set[Origin] = set()
         self.closed_count = 0  # requests that wait for closed sites
-        self.failures: dict[Request, Exception] = {}
 
     def is_loading(self, origin: Origin) -> bool:
         """Return whether requests wait for the robots.txt of an origin, which is not closed."""
@@ -199,7 +198,7 @@ class Sites:
                     other = self._other(site)
                 asker = other or site.waiting[turn % len(site.waiting)]
         except Exception as exc:
-            self.failures.update((parked.request, exc) for parked in site.waiting)
+            _fail(site.waiting, exc)
         finally:
             if self._sites.get(site.origin) is site:
                 del self._sites[site.origin]
@@ -258,19 +257,15 @@ class Sites:
 
     def _close_all(self, site: _Site, access: Access, seconds: float) -> None:
         """Let the requests of a site wait for some seconds, as many as there is room for."""
-        room = max(0, self._closed_max - self.closed_count)
-        if not site.is_closed:
-            site.is_closed = True
+        is_first, site.is_closed = not site.is_closed, True
+        if is_first:
+            room = max(0, self._closed_max - self.closed_count)
             site.waiting, others = site.waiting[:room], site.waiting[room:]
-            if others:
-                self._release(others)
+            self._release(others)
             for parked in site.waiting:
                 self._close(parked)
-            if not site.waiting:
-                return
-            self._tell(site.waiting, self._events.site_waits.send, access, seconds, True)
-        else:
-            self._tell(site.waiting, self._events.site_waits.send, access, seconds, False)
+        if site.waiting:
+            self._tell(site.waiting, self._events.site_waits.send, access, seconds, is_first)
 
     def _close(self, parked: Parked) -> None:
         self.closed_count += 1
@@ -294,4 +289,9 @@ class Sites:
         try:
             send(*event)
         except Exception as exc:  # a bug of any kind
-            self.failures.update((parked.request, exc) for parked in about)
+            _fail(about, exc)
+
+
+def _fail(about: list[Parked], error: Exception) -> None:
+    for parked in about:
+        parked.error = error

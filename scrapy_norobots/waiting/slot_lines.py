@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrapy_norobots.scrapy_api import compat
@@ -41,9 +40,6 @@ _LONG = 100
 # For so many seconds, a request that has gone on counts in the slot that it has not reached yet. A middleware
 # may keep it for longer, even until others of the slot have come.
 _ON_THE_WAY = 1.0
-
-# How often to look at a slot while a request is on its way there, in seconds.
-_LOOK = 0.25
 
 
 class Slots:
@@ -90,7 +86,7 @@ class Slots:
         return slot is not None and least_delay(slot) > 0
 
     def seconds(self, slot: Any | None, coming: int) -> float | None:
-        """Return in how many seconds to look at a slot; 0 if it can send; None: when a request has moved.
+        """Return in how many seconds a slot can send a request; None: when one of its requests has moved.
 
         `coming` is the number of requests that are on their way to the slot. Scrapy varies a delay at random:
         the result is for the least delay that it may choose.
@@ -99,12 +95,11 @@ class Slots:
             return 0.0
         delay = least_delay(slot)
         under_way = len(slot.active) - self._waiting[slot] + coming
-        later = _LOOK if coming else None
         if not delay:
-            return 0.0 if under_way < slot.concurrency else later
+            return 0.0 if under_way < slot.concurrency else None
         sent = len(slot.transferring)
         if slot.queue or under_way > sent or sent >= slot.concurrency:
-            return later
+            return None
         return max(0.0, float(slot.lastseen) + delay - now()) or seconds_to_turn(slot)
 
 
@@ -125,33 +120,29 @@ class _Line:
 class Lines:
     """The lines of one crawl, each of which holds at most `most_held` requests (0: any number).
 
-    `is_under_way` returns whether the URL of a request is under way in a slot. If `has_cache` is true, the
-    request then waits, because it will be in Scrapy's HTTP cache. `wake` is called when a
-    request may go on because time has passed.
+    `is_repeated` returns whether a request waits until another one with its URL, in its slot, has been
+    answered. `wake` is called when a request may go on because time has passed.
     """
 
     def __init__(
         self,
         slots: Slots,
-        is_under_way: Callable[[Request, Any], bool],
+        is_repeated: Callable[[Request, Any], bool],
         wake: Callable[[], None],
         *,
         most_held: int,
-        has_cache: bool,
     ) -> None:
         self._slots = slots
-        self._is_under_way = is_under_way
+        self._is_repeated = is_repeated
         self._wake = wake
-        self._has_cache = has_cache
         self._most_held = most_held if most_held > 0 else math.inf
         self._lines: dict[Any, _Line] = {}
         self._turn = 0
         # Lines whose slot can send, by negative priority and turn. An entry that is not the `entry` of its
         # line is out of date.
         self._sendable: list[tuple[int, int, _Line]] = []
-        # Requests that have gone on, and not yet reached a slot: the slot whose line they were in, and until
-        # when they count, in monotonic seconds.
-        self._coming: dict[Request, tuple[Any, float]] = {}
+        # Requests that have gone on, and not yet reached a slot, with the slot whose line they were in.
+        self._coming: dict[Request, Any] = {}
         self._coming_to: Counter[Any] = Counter()
 
     def __bool__(self) -> bool:
@@ -182,11 +173,6 @@ class Lines:
 
     def first(self) -> Parked | None:
         """Return the request that goes on next; None if all must wait for their slots."""
-        while self._lines and self._coming:
-            request, (_, until) = next(iter(self._coming.items()))
-            if until > monotonic():
-                break
-            self._has_come(request)
         while self._sendable:
             entry = self._sendable[0]
             line = entry[2]
@@ -205,8 +191,9 @@ class Lines:
     def expect(self, request: Request, slot: Any | None) -> None:
         """Count a request that is on its way to its slot."""
         if slot is not None:
-            self._coming[request] = slot, monotonic() + _ON_THE_WAY
+            self._coming[request] = slot
             self._coming_to[slot] += 1
+            compat.call_later(_ON_THE_WAY, partial(self._is_late, request))
 
     def remove(self, parked: Parked) -> None:
         """Remove the request that `first` has returned."""
@@ -220,14 +207,12 @@ class Lines:
 
     def moved(self, request: Request, slot: Any | None) -> None:
         """Look again at the slot of a request that has reached it, or has left the downloader."""
-        if request in self._coming:
-            self._has_come(request)
+        self._has_come(request)
         self._look_again(slot)
 
     def may_reach(self, request: Request, slot: Any | None) -> bool:
         """Return whether a request need not wait for the delay of its slot, to which it has come."""
-        if request in self._coming:
-            self._has_come(request)
+        self._has_come(request)
         return not self._slots.has_delay(slot) or self.can_send(slot)
 
     def look_soon(self, slot: Any | None) -> None:
@@ -244,11 +229,17 @@ class Lines:
         return [one for line in lines for _, _, one in line.waiting + line.held]
 
     def _has_come(self, request: Request) -> None:
-        before, _ = self._coming.pop(request)
-        self._coming_to[before] -= 1
-        if not self._coming_to[before]:
-            del self._coming_to[before]
-        self._look_again(before)
+        before = self._coming.pop(request, None)
+        if before is not None:
+            self._coming_to[before] -= 1
+            if not self._coming_to[before]:
+                del self._coming_to[before]
+            self._look_again(before)
+
+    def _is_late(self, request: Request) -> None:
+        if request in self._coming:
+            self._has_come(request)
+            self._wake()
 
     def _look_again(self, slot: Any | None) -> None:
         line = self._lines.get(slot)
@@ -286,13 +277,13 @@ class Lines:
         """Return the request of a line that goes on, if its slot can send one in so many seconds."""
         if seconds != 0:
             return line.waiting[0][2] if self._may_try(line) else None
-        is_repeated = self._has_cache and self._repeats(line)
+        is_repeated = self._repeats(line)
         candidates = line.held[:1] + ([] if is_repeated else line.waiting[:1])
         return min(candidates)[2] if candidates else None
 
     def _repeats(self, line: _Line) -> bool:
-        """Return whether the URL of the first that waits in a line is under way."""
-        return bool(line.waiting) and self._is_under_way(line.waiting[0][2].request, line.slot)
+        """Return whether the first that waits in a line repeats one that is under way."""
+        return bool(line.waiting) and self._is_repeated(line.waiting[0][2].request, line.slot)
 
     def _may_try(self, line: _Line) -> bool:
         """Return whether the first of a line may go to the middlewares before its slot can send it.
