@@ -157,8 +157,9 @@ def with_home(value: str) -> str:
 
 def without_password(value: str) -> str:
     """Return a value of `NOROBOTS_STORE`, also a misspelt one, with ``***`` for what may be a password."""
-    if value.partition(":")[0] in FILE_SCHEMES:
-        return value
+    kind, _, path = value.partition(":")
+    if kind in FILE_SCHEMES:
+        return value if "@" not in path or (path.startswith("///") and ":" not in path) else f"{kind}:***"
     url = _STORE_URL.fullmatch(value)
     assert url  # it matches any text
     scheme, user, rest = url[1], url[2] or "", url[3]

@@ -54,12 +54,13 @@ _LOCK = "norobots:lock:"
 _TURN = "norobots:turn:"
 
 # Scripts, because each of them is one round trip. The keys are those of the lock and of the entry; the values
-# begin with the owner of the lock. MGET returns nothing for a value of another type.
+# begin with the owner of the lock. MGET returns nothing for a value of another type. A lock that never
+# expires belongs to nobody, and is acquired.
 _LOCK_SCRIPT = """
 local is_held = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
 local found = redis.call('MGET', KEYS[1], KEYS[2])
-if found[1] == ARGV[1] then
-    is_held = redis.call('PEXPIRE', KEYS[1], ARGV[2])
+if found[1] == ARGV[1] or redis.call('PTTL', KEYS[1]) == -1 then
+    is_held = redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 end
 return {is_held and 1 or 0, found[2]}
 """

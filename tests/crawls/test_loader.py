@@ -296,6 +296,17 @@ def chain(site: Site, goes_on: Callable[[str], bool]) -> Callable[[Hit], Answer]
     return answer
 
 
+def test_a_lock_that_never_expires_holds_up_no_crawl(redis_server: RedisServer) -> None:
+    redis = pytest.importorskip("redis")
+    with Site(RULES) as site, redis.Redis.from_url(redis_server.url) as client:
+        lock = f"norobots:lock:{site.url}"
+        client.set(lock, "of another program")
+        settings = {**ADDON, "NOROBOTS_STORE": redis_server.url, "CLOSESPIDER_TIMEOUT": 40}
+        seen = crawl(f"{site.url}/", settings=settings)
+        assert seen.pages == [f"{site.url}/"]
+        assert not client.exists(lock)
+
+
 def test_a_restart_of_redis_does_not_stop_a_crawl(redis_server: RedisServer) -> None:
     """The crawl continues from host to host until the restarted server is in use.
 

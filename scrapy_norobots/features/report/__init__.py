@@ -15,7 +15,6 @@ import math
 import os
 import platform
 import re
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,9 +27,10 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy
 import twisted
+from scrapy import signals
 
 from scrapy_norobots._version import __version__
-from scrapy_norobots.events import Events, Load
+from scrapy_norobots.events import Core, Events, Load
 from scrapy_norobots.exceptions import RobotsUnreachable
 from scrapy_norobots.features.report.counters import Counters, facts_of
 from scrapy_norobots.features.report.listing import TYPOS, Examined, Listing, list_files
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from scrapy_norobots.exceptions import RobotsForbidden
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.settings import Config
-    from scrapy_norobots.standard import Origin, Reason
+    from scrapy_norobots.standard import Reason
 
 logger = logging.getLogger(__name__)
 
@@ -98,12 +98,13 @@ class CrawlReport:
         # lines that were meant for the robots of this crawl.
         self._without_rules, self._with_ineffective, self._with_harmless = Named(), Named(), Named()
         self._start_drops = 0
-        # When robots.txt of the closed sites for which requests wait is downloaded again.
-        self._next_tries: dict[Origin, float] = {}
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
         self._stop_saying: Callable[[], object] | None = None
         self._thread = ThreadPoolExecutor(1, "norobots-report")  # starts when it is used
         self._counters = counters = Counters(_ROWS_MAX if self._files else 0)
+        events.opened.connect(self._open)
+        if self._interval > 0:
+            crawler.signals.connect(self._say_soon, signals.spider_opened)
         events.loaded.connect(self._load)
         events.passed.connect(lambda _request, _question, access: counters.add_pass(access.snapshot.origin))
         events.dropped.connect(self._drop)
@@ -113,6 +114,9 @@ class CrawlReport:
         events.wait.connect(self._wait)
         events.site_waits.connect(self._site_waits)
         events.closing.connect(self._close)
+
+    def _open(self, core: Core) -> None:
+        self._waits = core.waits
 
     async def _load(self, event: Load) -> None:
         examine = partial(Examined.of, event.access, event.robot, self._config.also_robots)
@@ -124,8 +128,6 @@ class CrawlReport:
         if previous is not None:  # each origin counts once, by what was found last
             self._stats.inc_value(f"norobots/origins/{previous.kind.value}", -1)
         self._stats.inc_value(f"norobots/origins/{access.kind.value}")
-        if not access.is_closed_for_now:
-            self._next_tries.pop(access.snapshot.origin, None)
         if access.stale:
             self._stats.inc_value("norobots/stale")
         if examined.lines:
@@ -176,11 +178,7 @@ class CrawlReport:
     def _site_waits(self, access: Access, seconds: float | None, is_first: bool) -> None:
         origin = access.snapshot.origin
         what = "no longer wait (NOROBOTS_RETRY_CLOSED)"
-        self._next_tries.pop(origin, None)
         if seconds is not None:
-            self._next_tries[origin] = time.monotonic() + seconds
-            if self._stop_saying is None and self._interval > 0:
-                self._stop_saying = compat.call_later(min(self._interval, _SOON), self._say_what_waits)
             until = f"{datetime.now() + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S}"  # in local time
             limit = " (NOROBOTS_RETRY_CLOSED limits the retries)" if is_first else ""
             what = f"wait until {until}, when robots.txt is downloaded again{limit}"
@@ -188,21 +186,22 @@ class CrawlReport:
         level = logging.INFO if origin in self._without_rules else logging.DEBUG
         self._log(level, "%s: requests to %s %s", access.detail, printable(str(origin)), what)
 
+    def _say_soon(self) -> None:
+        self._stop_saying = compat.call_later(min(self._interval, _SOON), self._say_what_waits)
+
     def _say_what_waits(self) -> None:
         """Log now and then, as often as Scrapy logs its own numbers, what waits for how long."""
-        requests, sites = self._counters.requests, len(self._next_tries)
-        waiting = requests["waited"] - requests["came_back"] - requests["given_up"] - requests["left"]
-        if sites and waiting > 0:
-            who = f"{sites} {'site is' if sites == 1 else 'sites are'} closed"
-            what = f"{waiting} {'request waits' if waiting == 1 else 'requests wait'}"
-            now = time.monotonic()
-            seconds = min((at - now for at in self._next_tries.values() if at > now), default=None)
-            when = (
-                "robots.txt is being downloaded again"
-                if seconds is None
-                else f"next try in {math.ceil(seconds)} s"
-            )
-            self._log(logging.INFO, "%s, %s, %s", who, what, when)
+        waits = self._waits()
+        if waits is not None and waits.requests:
+            sites = []
+            if closed := waits.closed_sites:
+                sites.append("1 site is closed" if closed == 1 else f"{closed} sites are closed")
+            if loading := waits.loading_sites:
+                several = "1 site" if loading == 1 else f"{loading} sites"
+                sites.append(f"robots.txt of {several} is being downloaded")
+            what = "1 request waits" if waits.requests == 1 else f"{waits.requests} requests wait"
+            when = "" if waits.next_try is None else f", next try in {math.ceil(waits.next_try)} s"
+            self._log(logging.INFO, "%s, %s%s", ", ".join(sites), what, when)
         self._stop_saying = compat.call_later(self._interval, self._say_what_waits)
 
     async def _close(self, reason: str, all_origins: Origins, robot: str | bytes) -> None:
