@@ -54,7 +54,7 @@ class CircuitBreaker:
         # The timeout of further calls starts only when they run, because a disk that is slow under the load
         # of a crawl has not failed.
         self._slots = DeferredSemaphore(store.concurrent_calls)
-        # The methods that fail. A full disk can still be read, so a successful load does not clear "save".
+        # Until a call of the kind that failed succeeds: a full disk can still be read.
         self._failing: set[str] = set()
         self._open_until = 0.0
         self._is_closed = False
@@ -81,12 +81,13 @@ class CircuitBreaker:
     async def _try(self, method: str, call: Callable[[], Coroutine[Any, Any, _T]], fallback: _T) -> _T:
         if self._is_open():
             return fallback
-        slots: list[object] = []
+        running = self._slots.run(lambda: compat.spawn(self._call(method, call, fallback)))
+        return await compat.waiting_for(running)
+
+    async def _call(self, method: str, call: Callable[[], Coroutine[Any, Any, _T]], fallback: _T) -> _T:
+        if self._is_open():  # another call failed meanwhile
+            return fallback
         try:
-            # A slot may come just when the call is cancelled, so that the wait for it raises an exception.
-            await compat.waiting_for(self._slots.acquire().addCallback(slots.append))
-            if self._is_open():  # another call failed meanwhile
-                return fallback
             if not self._failing:
                 return await compat.within(TIMEOUT, call())
             # This call tests the store; the others do not wait for its result.
@@ -98,11 +99,7 @@ class CircuitBreaker:
         except Exception as exc:  # each library has its own errors
             self._failed(method, exc)
             return fallback
-        else:
-            return result
-        finally:
-            if slots:
-                self._slots.release()
+        return result
 
     def _is_open(self) -> bool:
         return self._is_closed or self._clock() < self._open_until

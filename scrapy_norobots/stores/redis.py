@@ -33,9 +33,15 @@ _PORT, _SENTINEL_PORT = 6379, 26379
 
 # No part of the URL is shown: with special characters in a password, any may be a part of it.
 _INVALID = (
-    "invalid Redis URL: hosts must have names, the port must be a number, and special characters in the "
-    "password must be escaped as %XX"
+    "invalid Redis URL: hosts must have names, ports and databases must be numbers (a cluster has only the "
+    "database 0), the service of Sentinels comes before the database, options are those of redis-py without "
+    "decode_responses, and special characters in a password must be escaped as %XX"
 )
+# The path of a URL: a database, or the service of Sentinels and a database.
+_PATHS = {
+    kind: re.compile(path, re.ASCII)
+    for kind, path in (("", r"\d*"), ("cluster", "0?"), ("sentinel", r"[^/]+(?:/\d*)?"))
+}
 # An option whose value may contain an "@".
 _PASSWORD_OPTION = re.compile(r"(?:^|(?<=&))(?:sentinel_)?(?:username|password)=[^&]*")
 
@@ -235,34 +241,30 @@ def open_client(url: str) -> Redis | RedisCluster:
     ``rediss`` instead of ``redis``, the connections use TLS. Nothing is connected yet. Raises `ValueError`,
     whose message has no password, if the URL is invalid.
     """
-    scheme, _, kind = url.partition("://")[0].partition("+")
     try:
-        parts = urlsplit(url)
-        user, at, hosts = parts.netloc.rpartition("@")
-        one = f"{scheme}://{user}{at}localhost?{parts.query}" if kind else url
-        options: dict[str, Any] = dict(parse_url(one))
-        addresses = _addresses(hosts, _SENTINEL_PORT if kind == "sentinel" else _PORT) if kind else []
-    except ValueError:
+        return _client(url)
+    except (ValueError, TypeError, RedisClusterException):
         raise ValueError(_INVALID) from None
-    if "@" in _PASSWORD_OPTION.sub("", parts.query) + parts.fragment:  # the end of a password
-        raise ValueError(_INVALID)
-    if options.get("decode_responses"):
-        raise ValueError("decode_responses is not supported: entries are bytes")
-    database = parts.path.strip("/")
-    try:
-        if kind == "cluster":
-            if database not in ("", "0"):
-                raise ValueError("a Redis Cluster has only the database 0")
-            return _cluster(addresses, _of_several(options))
-        if kind == "sentinel":
-            service, _, database = database.partition("/")
-            if not service:
-                raise ValueError("the service is missing; expected redis+sentinel://host:port/service/db")
-            return _master(addresses, service, _database(database), _of_several(options))
-    except (TypeError, RedisClusterException) as exc:
-        raise ValueError(f"invalid option in the Redis URL: {exc}") from None
-    if scheme != "unix":
-        _database(database)
+
+
+def _client(url: str) -> Redis | RedisCluster:
+    scheme, _, kind = url.partition("://")[0].partition("+")
+    parts = urlsplit(url)
+    user, at, hosts = parts.netloc.rpartition("@")
+    one = f"{scheme}://{user}{at}localhost?{parts.query}" if kind else url
+    options: dict[str, Any] = dict(parse_url(one))
+    is_end_of_password = "@" in _PASSWORD_OPTION.sub("", parts.query) + parts.fragment
+    if is_end_of_password or options.get("decode_responses"):
+        raise ValueError
+    path = parts.path.strip("/")
+    if scheme != "unix" and not _PATHS[kind].fullmatch(path):
+        raise ValueError
+    if kind == "cluster":
+        nodes = [ClusterNode(*address) for address in _addresses(hosts, _PORT)]
+        return RedisCluster(startup_nodes=nodes, **_of_several(options))
+    if kind == "sentinel":
+        service, _, database = path.partition("/")
+        return _master(_addresses(hosts, _SENTINEL_PORT), service, int(database or 0), _of_several(options))
     return Redis(connection_pool=_pool(url))
 
 
@@ -296,11 +298,6 @@ def _of_several(options: dict[str, Any]) -> dict[str, Any]:
     return {**_TIMEOUTS, "max_connections": _CONNECTIONS_MAX, "ssl": is_tls, **others}
 
 
-def _cluster(addresses: list[tuple[str, int]], options: dict[str, Any]) -> RedisCluster:
-    nodes = [ClusterNode(host, port) for host, port in addresses]
-    return RedisCluster(startup_nodes=nodes, **options)
-
-
 def _master(addresses: list[tuple[str, int]], service: str, database: int, options: dict[str, Any]) -> Redis:
     """Return a client for the master of a service. Options of the Sentinels begin with ``sentinel_``."""
     own = {name: value for name, value in options.items() if not name.startswith("sentinel_")}
@@ -328,12 +325,6 @@ def _pool(url: str) -> BlockingConnectionPool:
         retry_on_error=[ConnectionError],  # once
         **_TIMEOUTS,
     )
-
-
-def _database(text: str) -> int:
-    if text and not (text.isascii() and text.isdigit()):
-        raise ValueError("the Redis database must be a number")
-    return int(text or 0)
 
 
 def _addresses(hosts: str, default_port: int) -> list[tuple[str, int]]:

@@ -19,6 +19,24 @@ from scrapy_norobots.stores import Locked, circuit_breaker
 from scrapy_norobots.stores.circuit_breaker import PAUSE, TIMEOUT, CircuitBreaker
 from tests.helpers.samples.snapshots import FOUND, LOST, ORIGIN
 
+
+def can_wait_for_deferreds() -> bool:
+    async def work() -> None:
+        deferred: Deferred[None] = Deferred()
+        asyncio.get_running_loop().call_soon(deferred.callback, None)
+        await compat.waiting_for(deferred)
+
+    try:
+        asyncio.run(work())
+    except RuntimeError:
+        return False
+    return True
+
+
+pytestmark = pytest.mark.skipif(
+    not can_wait_for_deferreds(), reason="this version of Scrapy awaits no Deferred where no reactor runs"
+)
+
 CONTINUES = "the crawl continues without the store, and tries it again every few seconds"
 
 _T = TypeVar("_T")
@@ -204,8 +222,6 @@ def test_a_queued_call_that_is_cancelled_when_it_is_its_turn_keeps_no_slot(
     circuit: Circuit, is_cancelled_first: bool
 ) -> None:
     """Else all calls would wait for ever after as many of them as the store has slots."""
-    if not can_wait_for_deferreds():
-        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
 
     async def work() -> None:
         circuit.breaker._slots = DeferredSemaphore(1)
@@ -228,8 +244,6 @@ def test_a_queued_call_that_is_cancelled_when_it_is_its_turn_keeps_no_slot(
 
 def test_a_queued_call_that_is_cancelled_gives_no_slot_back(circuit: Circuit) -> None:
     """Else more calls would run at once than the store allows."""
-    if not can_wait_for_deferreds():
-        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
 
     async def work() -> None:
         circuit.breaker._slots = DeferredSemaphore(1)
@@ -253,8 +267,6 @@ def test_a_queued_call_that_is_cancelled_gives_no_slot_back(circuit: Circuit) ->
 def test_queued_calls_do_not_reach_a_store_that_fails_meanwhile(
     circuit: Circuit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not can_wait_for_deferreds():
-        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
     monkeypatch.setattr(circuit_breaker, "TIMEOUT", 0.05)
 
     async def work() -> None:
@@ -269,8 +281,6 @@ def test_queued_calls_do_not_time_out(circuit: Circuit) -> None:
     """A limited number of calls runs; the timeout of the others has not started. Each call moves the clock of
     the event loop, so that all calls together take longer than one timeout.
     """
-    if not can_wait_for_deferreds():
-        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
     under_way, most, now = 0, 0, 0.0
 
     async def slowly() -> None:
@@ -289,19 +299,6 @@ def test_queued_calls_do_not_time_out(circuit: Circuit) -> None:
     asyncio.run(work())
     assert circuit.store.calls == 300
     assert most == circuit.store.concurrent_calls
-
-
-def can_wait_for_deferreds() -> bool:
-    async def work() -> None:
-        deferred: Deferred[None] = Deferred()
-        asyncio.get_running_loop().call_soon(deferred.callback, None)
-        await compat.waiting_for(deferred)
-
-    try:
-        asyncio.run(work())
-    except RuntimeError:
-        return False
-    return True
 
 
 def test_a_closed_store_is_not_called(circuit: Circuit) -> None:
