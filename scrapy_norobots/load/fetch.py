@@ -21,13 +21,11 @@ from scrapy.http.request import NO_CALLBACK
 from w3lib.url import safe_url_string
 
 from scrapy_norobots.events import Events
-from scrapy_norobots.load.body import ENCODING_HEADER, decode
-from scrapy_norobots.load.host_names import HostNames
-from scrapy_norobots.load.in_flight import BodiesInFlight, NoRoomError, free_body
+from scrapy_norobots.load.body import ENCODING_HEADER, BodiesInFlight, NoRoomError, decode
 from scrapy_norobots.rules.freshness import stated_wait
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.scrapy_api.connections import ConnectionEnds
+from scrapy_norobots.scrapy_api.connections import ConnectionEnds, HostNames
 from scrapy_norobots.scrapy_api.internals import has_slot_of_host, missing_internals, slot_of
 from scrapy_norobots.settings import REDIRECT_MAX
 from scrapy_norobots.standard import Origin
@@ -308,7 +306,7 @@ def _failed(origin: Origin, url: str, exc: Exception, *, is_proxied: bool = Fals
     local_failure = is_proxied or isinstance(exc, _OUR_OWN)
     why = str(exc)
     if isinstance(exc, StopDownload):
-        free_body(exc)
+        exc.response = None  # frees the body
         why = why or "a signal handler of the project stopped the download"
     # The frames of the traceback would keep their objects alive, half a body for example.
     exc.__traceback__ = exc.__cause__ = exc.__context__ = None

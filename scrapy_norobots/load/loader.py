@@ -42,11 +42,10 @@ _T = TypeVar("_T")
 
 logger = logging.getLogger(__name__)
 
-# While another process downloads a file: the first and the longest pause between two looks into the store,
-# and the time after which the wait is logged, all in seconds.
+# While another process downloads a file: the first and the longest pause between two looks into the store, in
+# seconds.
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
-_LONG_WAIT = 5.0
 
 # How long the end of a crawl waits for loads in flight, in seconds: two calls of a store that is slow.
 _CLOSING_MAX = 2 * TIMEOUT
@@ -177,7 +176,7 @@ class RobotsLoader:
         stored = await self._recall(await store.load(origin), previous)
         if stored is not None and stored.lifetime > 0:
             return stored, True
-        waited, pause, has_logged = 0.0, _FIRST_PAUSE, False
+        waited, pause = 0.0, _FIRST_PAUSE
         while waited < self.config.longest_download and not compat.is_closing(self._crawler):
             previous = stored or previous
             async with HeldLock(store, origin) as lock:
@@ -188,9 +187,6 @@ class RobotsLoader:
                     return stored, True
                 if lock.is_held:
                     return await self._download(origin, request, stored or previous, lock), False
-            if waited >= _LONG_WAIT and not has_logged:
-                has_logged = True
-                logger.info("Waiting for another process to download the robots.txt of %s", origin)
             await compat.sleep(pause)
             waited += pause
             pause = min(2 * pause, _LONGEST_PAUSE)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Hashable, Iterator
+from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
 from scrapy_norobots.rules.access import Access
 from scrapy_norobots.scrapy_api import compat
@@ -111,21 +112,11 @@ class SharedLoads(Generic[_Key, _T]):
         return await compat.waiting_for(waiter)
 
     async def _run(self, key: _Key, load: Callable[[], Coroutine[Any, Any, _T]]) -> None:
+        result: _T | Failure
         try:
             result = await load()
-        except BaseException as exc:
-            # A bug, or the event loop is being torn down. In both cases every waiter must be called.
-            for waiter in self._end(key):
-                if isinstance(exc, Exception):
-                    waiter.errback(exc)
-                else:
-                    waiter.cancel()
-            if isinstance(exc, (KeyboardInterrupt, SystemExit)):
-                raise  # every waiter has been called
-        else:
-            for waiter in self._end(key):
+        except BaseException:  # a bug, or the event loop is being torn down: every waiter must be called
+            result = Failure()  # type: ignore[no-untyped-call]
+        for waiter in self._loads.pop(key).waiters:
+            if not waiter.called:  # resuming one may cancel another
                 waiter.callback(result)
-
-    def _end(self, key: _Key) -> Iterator[Deferred[_T]]:
-        """Remove a load and yield its waiters one by one, because resuming one may cancel another."""
-        return (waiter for waiter in self._loads.pop(key).waiters if not waiter.called)

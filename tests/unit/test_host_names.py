@@ -12,9 +12,8 @@ import pytest
 from scrapy import Request
 from scrapy.settings import Settings
 
-from scrapy_norobots.load import host_names
-from scrapy_norobots.load.host_names import HostNames
-from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.scrapy_api import compat, connections
+from scrapy_norobots.scrapy_api.connections import HostNames
 from tests.unit.test_circuit_breaker import can_wait_for_deferreds
 
 URL = "http://town.example/robots.txt"
@@ -32,7 +31,7 @@ class HandlerOfScrapy:
 
 @pytest.fixture(autouse=True)
 def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_names, "getproxies", dict)
+    monkeypatch.setattr(connections, "getproxies", dict)
 
 
 @pytest.fixture
@@ -90,7 +89,7 @@ def test_nothing_is_looked_up_that_a_proxy_connects_to(looked_up: list[str]) -> 
 def test_nothing_is_looked_up_with_a_proxy_of_the_environment(
     looked_up: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host_names, "getproxies", lambda: {"http": "http://proxy.example:8080"})
+    monkeypatch.setattr(connections, "getproxies", lambda: {"http": "http://proxy.example:8080"})
     look_up(Request(URL))
     assert looked_up == []
     look_up(Request(URL), HTTPPROXY_ENABLED=False)

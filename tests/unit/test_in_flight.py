@@ -1,21 +1,17 @@
-"""`in_flight`: all bodies together respect the limit, and larger ones are stopped."""
+"""`BodiesInFlight`: all bodies together respect the limit, and larger ones are stopped."""
 
 from __future__ import annotations
 
-import gc
 import json
-import weakref
 from contextlib import ExitStack
-from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import StopDownload
 
-from scrapy_norobots.load.in_flight import BodiesInFlight, NoRoomError, free_body
+from scrapy_norobots.load.body import BodiesInFlight, NoRoomError
 
 
 class Downloads:
@@ -114,34 +110,3 @@ def test_two_counters_of_one_crawler_are_independent() -> None:
 
 def test_pages_are_not_counted() -> None:
     assert Downloads(1).receive(Request("http://town.example/"), 1000) is None
-
-
-class Body:
-    """Stands for the part of a body that a download handler has."""
-
-
-def test_a_stopped_body_is_freed_at_once() -> None:
-    downloads = Downloads(1)
-    request = downloads.start()
-    freed: list[Any] = []
-
-    def handler() -> None:
-        body = Body()
-        freed.append(weakref.ref(body))
-        results = downloads.crawler.signals.send_catch_log(
-            signals.bytes_received, data=b"ab", request=request, spider=None
-        )
-        raise results[0][1].value
-
-    gc.disable()
-    try:
-        with pytest.raises(StopDownload) as raised:
-            handler()
-        error = raised.value
-        del raised
-        assert freed[0]() is not None
-        free_body(error)
-        error.__traceback__ = None
-        assert freed[0]() is None
-    finally:
-        gc.enable()
