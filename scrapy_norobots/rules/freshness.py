@@ -7,16 +7,15 @@ and for at most `NOROBOTS_TTL`. Invalid headers mean that the response is stale,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timezone
 from email.utils import parsedate_to_datetime
+from urllib.request import parse_http_list
 from zlib import crc32
 
 from scrapy_norobots.rules.snapshot import Snapshot
 
-_MAX_AGE = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?([^,\s\"]*)", re.IGNORECASE)
 # The longest time to the next try after failures in a row, each of which doubles that time, in seconds.
 LONGEST_BACK_OFF = 3600.0
 
@@ -25,12 +24,6 @@ _MAX_CLOCK_SKEW = 300.0
 
 # By how much the lifetimes of origins differ at most, as a fraction.
 _SPREAD = 0.05
-
-# A quoted value, perhaps without its last quote, and what separates directives outside of one (RFC 9110,
-# 5.6.4; RFC 9111, 5.2).
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*("?)')
-_SEPARATOR = re.compile(r"[,\s]")
-_NO_CACHE = re.compile(r"(?:^|[,\s])(?:no-cache|no-store)(?:$|[,\s=])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +97,13 @@ def stated_wait(status: int | None, headers: Mapping[str, str], received: float)
 def _stated_lifetime(snapshot: Snapshot) -> float | None:
     """Return the lifetime that a response states, minus its Age; None if it states none."""
     headers = snapshot.headers
-    # Nothing between quotes is a directive.
-    control = _QUOTED.sub(
-        lambda quoted: _SEPARATOR.sub("_", quoted[0]) if quoted[1] else quoted[0],
-        headers.get("cache-control", ""),
-    )
-    max_age = _MAX_AGE.search(control)
-    if _NO_CACHE.search(control):
+    directives = (one.partition("=") for one in parse_http_list(headers.get("cache-control", "").lower()))
+    control = {name.strip(): value.strip(' "') for name, _, value in directives}
+    if "no-cache" in control or "no-store" in control:
         return 0.0
     age = _seconds(headers.get("age", "0"))
-    if max_age:
-        return _seconds(max_age[1]) - age
+    if "max-age" in control:
+        return _seconds(control["max-age"]) - age
     if "expires" in headers:
         return _span(headers["expires"], headers, snapshot.time) - age
     return None

@@ -27,7 +27,7 @@ REDIS_SCHEMES = (
     "redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel",
 )  # fmt: skip
 # A value without a password, even if it is misspelt: of a URL, host, port, and database or path.
-_PLAIN = re.compile(r"[\w+]+://[\w.-]*(?::\d+)?(?:/[\w./-]*)?|[^:@]*")
+_PLAIN = re.compile(r"[\w+]+://[\w.-]*(?::\d+)?(?:/[\w./-]*)?|sqlite:///[^:]*|[^:@]*")
 # As redis-py 6 lists the options of a connection in some errors.
 _PASSWORD_IN_ERROR = re.compile(r"(\bpassword=).*?(?=, ?\w+=|\)>|$)", re.DOTALL)
 
@@ -135,10 +135,10 @@ def without_password(value: str) -> str:
 
     Of a URL that may have a password, this is the scheme.
     """
-    scheme, colon, _ = value.partition("://")
-    if scheme.partition(":")[0] in FILE_SCHEMES or _PLAIN.fullmatch(value):
+    if _PLAIN.fullmatch(value):
         return value
-    return f"{scheme}://***" if colon and scheme in REDIS_SCHEMES else "***"
+    scheme, slashes, _ = value.partition("://")
+    return f"{scheme}{slashes}***" if scheme in (*FILE_SCHEMES, *REDIS_SCHEMES) else "***"
 
 
 def error_text(exc: Exception) -> str:

@@ -78,6 +78,9 @@ def test_the_error_for_a_store_to_read_does_not_offer_memory() -> None:
         ("redis:/:secret@h", "***"),
         ("redis:secret", "***"),
         (":secret@h", "***"),
+        ("sqlite:redis://:secret@h", "***"),
+        ("sqlite:///redis://:secret@h", "sqlite://***"),
+        ("sqlite:///me@home", "sqlite:///me@home"),
         ("secret@h", "***"),
     ],
 )
@@ -98,6 +101,7 @@ def misspelt(draw: st.DrawFn) -> str:
     for _ in range(draw(st.integers(0, 3))):
         place = draw(st.integers(0, len(before)))
         before = before[:place] + draw(st.sampled_from(["", "/", ":", "@", "x"])) + before[place + 1 :]
+    before = draw(st.sampled_from(["", "sqlite:"])) + before
     return f"{before}{special}{SECRET}{special}{end}"
 
 
