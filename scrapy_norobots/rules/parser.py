@@ -313,7 +313,8 @@ class AllRules(RobotParser):
     `also_robots` are other robots, which must all be allowed too. `statements` are asked after the readings.
     The decision is that of the first reading that forbids; if none forbids, that of the first reading.
     `delay` reads the `Crawl-delay` lines, as parsers of the user may do too. If `keeps_delay` is true, the
-    crawl asks for it, so `prepare` reads it. As a `RobotParser`, this is what the `robots_parsed` signal sends.
+    crawl asks for it, so `prepare` reads it. As a `RobotParser`, this is what the `robots_parsed` signal
+    sends.
     """
 
     def __init__(

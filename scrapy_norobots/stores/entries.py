@@ -3,8 +3,8 @@
 An entry has the name of its format, then compressed, with a checksum: a line of JSON, and the bodies. It does
 not say when it expires: each store keeps that beside it. It contains no code, unlike a pickle. `decode`
 refuses everything that `encode` would not have written in exactly this form, so that half an entry cannot
-look like a shorter robots.txt. It needs little more memory than the largest robots.txt of the crawl, whatever the entry
-contains.
+look like a shorter robots.txt. It needs little more memory than the largest robots.txt of the crawl, whatever
+the entry contains.
 """
 
 from __future__ import annotations

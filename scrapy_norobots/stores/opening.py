@@ -5,6 +5,7 @@ The module of a store is imported when that store is used, because its library m
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from scrapy_norobots.stores import LARGEST_FILE, REDIS_SCHEMES, BrowsableStore
@@ -64,7 +65,6 @@ def open_turns(value: str) -> RedisTurns:
 
 def _redis() -> Any:
     try:
-        from scrapy_norobots.stores import redis  # noqa: PLC0415  # an optional dependency
+        return import_module("scrapy_norobots.stores.redis")  # an optional dependency
     except ImportError as exc:
         raise ImportError(f"needs redis-py: pip install 'scrapy-norobots[redis]' ({exc})") from exc
-    return redis
