@@ -22,8 +22,7 @@ from w3lib.url import safe_url_string
 
 from scrapy_norobots.events import Events
 from scrapy_norobots.load.body import ENCODING_HEADER, BodiesInFlight, NoRoomError, decode
-from scrapy_norobots.rules.freshness import stated_wait
-from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Snapshot, stated_wait
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.connections import ConnectionEnds, HostNames
 from scrapy_norobots.scrapy_api.internals import has_slot_of_host, missing_internals, slot_of

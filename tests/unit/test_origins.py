@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred, ensureDeferred
 
-from scrapy_norobots.load.origins import OriginCache, SharedLoads
+from scrapy_norobots.load.loader import OriginCache, SharedLoads
 from scrapy_norobots.rules.access import Access, AccessKind
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
