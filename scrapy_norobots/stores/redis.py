@@ -124,7 +124,6 @@ class RedisStore:
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         # Another program may have stored a value that is not a string: GET would raise an error.
-        await find_servers(self._redis)
         (entry,) = await self._redis.mget(self._keys(origin)[1])
         return await self._decode(entry, origin)
 
@@ -144,7 +143,6 @@ class RedisStore:
 
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots. The order is that of SCAN, so they are not sorted."""
-        await find_servers(self._redis)
         # In a cluster, MGET is for keys of one slot.
         get: Any = self._redis.mget_nonatomic if isinstance(self._redis, RedisCluster) else self._redis.mget
         keys: Any = self._redis.scan_iter(match=f"{_SNAPSHOTS}*", count=_PAGE)
@@ -156,7 +154,6 @@ class RedisStore:
                     yield origin, await self._decode(entry, origin)
 
     async def delete(self, origin: Origin) -> bool:
-        await find_servers(self._redis)
         return bool(await self._redis.delete(self._keys(origin)[1]))
 
     async def close(self) -> None:
@@ -164,7 +161,6 @@ class RedisStore:
 
     async def _run(self, script: str, origin: Origin, *values: bytes | int) -> Any:
         """Run a script with the keys of an origin, whose lock this object owns."""
-        await find_servers(self._redis)
         return await self._redis.eval(script, 2, *self._keys(origin), self._owner, *values)
 
     def _keys(self, origin: Origin) -> tuple[str, str]:
@@ -223,7 +219,6 @@ class RedisTurns:
         `delay` seconds after the last moment, and the next one of this process `delay` seconds after the
         beginning.
         """
-        await find_servers(self._redis)
         values = (round(1000 * seconds) for seconds in (delay, tolerance, least, longest))
         async with self._connections:
             milliseconds = await self._redis.eval(_TAKE_SCRIPT, 1, f"{_TURN}{site}", self._owner, *values)
@@ -265,7 +260,7 @@ def _client(url: str) -> Redis | RedisCluster:
     if kind == "sentinel":
         service, _, database = path.partition("/")
         return _master(_addresses(hosts, _SENTINEL_PORT), service, int(database or 0), _of_several(options))
-    return Redis(connection_pool=_pool(url))
+    return Redis.from_pool(_pool(url))
 
 
 def connections_of(url: str) -> int:
@@ -274,19 +269,10 @@ def connections_of(url: str) -> int:
     return min(max(int(limit), 1), CONNECTIONS)
 
 
-async def find_servers(client: Redis | RedisCluster) -> None:
-    """Find the servers of a cluster, once. Else redis-py would send the first calls to any of them."""
-    if isinstance(client, RedisCluster):
-        await client.initialize()
-
-
 async def close_client(client: Redis | RedisCluster) -> None:
     """Close all connections of a client, also those to Sentinels."""
     await client.aclose()
-    if isinstance(client, RedisCluster):
-        return
-    pool = client.connection_pool
-    await pool.disconnect()
+    pool = getattr(client, "connection_pool", None)
     if isinstance(pool, SentinelConnectionPool):
         for sentinel in pool.sentinel_manager.sentinels:
             await sentinel.aclose()
