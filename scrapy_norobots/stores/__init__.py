@@ -58,9 +58,6 @@ class Store(Protocol):
     library. An entry that cannot be read is a miss, not an error.
     """
 
-    #: How many calls may run at once. None may have to wait for the others until it is cancelled.
-    concurrent_calls: int
-
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first; empty if there are none that can be read."""
 

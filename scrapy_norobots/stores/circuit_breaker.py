@@ -9,12 +9,11 @@ the store takes longer than `TIMEOUT` seconds.
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
-from twisted.internet.defer import CancelledError, DeferredSemaphore
+from twisted.internet.defer import CancelledError
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
@@ -38,8 +37,6 @@ class CircuitBreaker:
     seconds that never go back.
     """
 
-    concurrent_calls = sys.maxsize  # any number of them may wait here
-
     def __init__(
         self,
         store: Store,
@@ -51,9 +48,6 @@ class CircuitBreaker:
         self._name = name
         self._on_failure = on_failure
         self._clock = clock
-        # The timeout of further calls starts only when they run, because a disk that is slow under the load
-        # of a crawl has not failed.
-        self._slots = DeferredSemaphore(store.concurrent_calls)
         # Until a call of the kind that failed succeeds: a full disk can still be read.
         self._failing: set[str] = set()
         self._open_until = 0.0
@@ -80,12 +74,6 @@ class CircuitBreaker:
 
     async def _try(self, method: str, call: Callable[[], Coroutine[Any, Any, _T]], fallback: _T) -> _T:
         if self._is_open():
-            return fallback
-        running = self._slots.run(lambda: compat.spawn(self._call(method, call, fallback)))
-        return await compat.waiting_for(running)
-
-    async def _call(self, method: str, call: Callable[[], Coroutine[Any, Any, _T]], fallback: _T) -> _T:
-        if self._is_open():  # another call failed meanwhile
             return fallback
         try:
             if not self._failing:

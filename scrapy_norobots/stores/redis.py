@@ -117,14 +117,15 @@ class RedisStore:
 
     def __init__(self, url: str, maxsize: int = LARGEST_FILE) -> None:
         self._redis = open_client(url)
-        self.concurrent_calls = connections_of(url)  # as many as there are connections
+        self._connections = connections_of(url)
         self._is_cluster = isinstance(self._redis, RedisCluster)
         self._maxsize = maxsize
         self._owner = uuid4().hex.encode()
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         # Another program may have stored a value that is not a string: GET would raise an error.
-        (entry,) = await self._redis.mget(self._keys(origin)[1])
+        async with self._connections:
+            (entry,) = await self._redis.mget(self._keys(origin)[1])
         return await self._decode(entry, origin)
 
     async def lock(self, origin: Origin, seconds: float) -> Locked:
@@ -161,7 +162,8 @@ class RedisStore:
 
     async def _run(self, script: str, origin: Origin, *values: bytes | int) -> Any:
         """Run a script with the keys of an origin, whose lock this object owns."""
-        return await self._redis.eval(script, 2, *self._keys(origin), self._owner, *values)
+        async with self._connections:
+            return await self._redis.eval(script, 2, *self._keys(origin), self._owner, *values)
 
     def _keys(self, origin: Origin) -> tuple[str, str]:
         """Return the keys of the lock and of the entry of an origin. In a cluster, they share a slot."""
@@ -205,7 +207,7 @@ class RedisTurns:
 
     def __init__(self, url: str) -> None:
         self._redis = open_client(url)
-        self._connections = asyncio.Semaphore(connections_of(url))
+        self._connections = connections_of(url)
         self._owner = uuid4().hex
 
     async def take(
@@ -263,10 +265,10 @@ def _client(url: str) -> Redis | RedisCluster:
     return Redis.from_pool(_pool(url))
 
 
-def connections_of(url: str) -> int:
-    """Return how many calls of a client for a valid URL may run at once, each on a connection."""
+def connections_of(url: str) -> asyncio.Semaphore:
+    """Return what limits the calls of a client for a valid URL to one for each connection."""
     limit = parse_qs(urlsplit(url).query).get("max_connections", [CONNECTIONS])[0]
-    return min(max(int(limit), 1), CONNECTIONS)
+    return asyncio.Semaphore(min(max(int(limit), 1), CONNECTIONS))
 
 
 async def close_client(client: Redis | RedisCluster) -> None:

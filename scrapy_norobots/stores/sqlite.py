@@ -76,8 +76,6 @@ class SqliteStore:
     a store that can be read. Nothing is created, renamed or repaired.
     """
 
-    concurrent_calls = 32  # may wait for the thread
-
     def __init__(
         self, path: str, max_bytes: int, maxsize: int = LARGEST_FILE, *, must_exist: bool = False
     ) -> None:
