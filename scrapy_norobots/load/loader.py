@@ -6,8 +6,7 @@ the others poll the store, but no longer than such a download can take. A failed
 so only bugs raise exceptions.
 
 `OriginCache` is the memory. It has a limit of bytes, and evicts the least recently used first.
-`OriginCache.get` is the hot path: a dictionary look-up. With `SharedLoads`, no waiter owns the load, so to
-cancel one, even the first, does not affect the others.
+`OriginCache.get` is the hot path: a dictionary look-up.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from __future__ import annotations
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from scrapy_norobots.standard import Origin
 
 _T = TypeVar("_T")
-_Key = TypeVar("_Key", bound=Hashable)
 
 logger = logging.getLogger(__name__)
 
@@ -119,42 +117,9 @@ class OriginCache:
 
 
 @dataclass(slots=True)
-class _Load(Generic[_T]):
-    waiters: list[Deferred[_T]] = field(default_factory=list)
+class _Load:
+    waiters: list[Deferred[Access]]
     task: Deferred[None] | None = None
-
-
-class SharedLoads(Generic[_Key, _T]):
-    """The running loads, at most one for each key, such as an origin."""
-
-    def __init__(self) -> None:
-        self._loads: dict[_Key, _Load[_T]] = {}
-
-    def __len__(self) -> int:
-        return len(self._loads)
-
-    async def join(self, key: _Key, load: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
-        """Return the result of the load for a key; start `load` if none is running.
-
-        Exceptions of the load propagate to every waiter.
-        """
-        waiter: Deferred[_T] = Deferred()
-        if key in self._loads:
-            self._loads[key].waiters.append(waiter)
-        else:
-            shared = self._loads[key] = _Load([waiter])
-            shared.task = compat.spawn(self._run(key, load))
-        return await compat.waiting_for(waiter)
-
-    async def _run(self, key: _Key, load: Callable[[], Coroutine[Any, Any, _T]]) -> None:
-        result: _T | Failure
-        try:
-            result = await load()
-        except BaseException:  # a bug, or the event loop is being torn down: every waiter must be called
-            result = Failure()  # type: ignore[no-untyped-call]
-        for waiter in self._loads.pop(key).waiters:
-            if not waiter.called:  # resuming one may cancel another
-                waiter.callback(result)
 
 
 async def read_bodies(thread: Executor, snapshots: Sequence[Snapshot], work: Callable[[], _T]) -> _T:
@@ -192,10 +157,9 @@ class RobotsLoader:
         self.proxy_of, self.is_own = self._fetcher.proxy_of, self._fetcher.is_own
         self._store = self._open_store()
         self.origins = OriginCache(memory_max=config.memory_max)
-        self._loads: SharedLoads[Origin, Access] = SharedLoads()
+        self._loads: dict[Origin, _Load] = {}
         # While its signal is handled, an access may expire, and the handlers may send requests to its origin.
         self._announced: dict[Origin, Access] = {}
-        self._preparations: SharedLoads[tuple[Origin, str | bytes], None] = SharedLoads()
         self._thread = ThreadPoolExecutor(1, "norobots-reader")
         crawler.signals.connect(self._close, signals.spider_closed)
 
@@ -207,15 +171,14 @@ class RobotsLoader:
         """
         access, proxy = self.origins.peek(origin) or self._announced.get(origin), self.proxy_of(request)
         while access is None or not access.applies_to(proxy):
-            access = await self._loads.join(origin, partial(self._load, origin, request, robot))
+            access = await self._join(origin, request, robot)
         await self.prepare(access, robot)
         return access
 
     async def prepare(self, access: Access, robot: str | bytes) -> None:
         """Make an access ready to answer questions about `robot`."""
-        key = access.snapshot.origin, robot
         while not access.is_ready(robot):
-            await self._preparations.join(key, partial(self._prepare, access, robot))
+            await self._prepare(access, robot)
 
     async def _prepare(self, access: Access, robot: str | bytes) -> None:
         bodies = access.snapshots * (1 + len(self.config.also_robots))  # they are read for each robot
@@ -230,6 +193,30 @@ class RobotsLoader:
         if self._store is not None:
             await self._store.close()
         self._thread.shutdown(wait=False)
+
+    async def _join(self, origin: Origin, request: Request, robot: str | bytes) -> Access:
+        """Return the result of the load of an origin, which is started if none is running.
+
+        No waiter owns the load, so to cancel one, even the first, does not affect the others. Exceptions of
+        the load propagate to every waiter.
+        """
+        waiter: Deferred[Access] = Deferred()
+        if origin in self._loads:
+            self._loads[origin].waiters.append(waiter)
+        else:
+            load = self._loads[origin] = _Load([waiter])
+            load.task = compat.spawn(self._run(origin, request, robot))
+        return await compat.waiting_for(waiter)
+
+    async def _run(self, origin: Origin, request: Request, robot: str | bytes) -> None:
+        result: Access | Failure
+        try:
+            result = await self._load(origin, request, robot)
+        except BaseException:  # a bug, or the event loop is being torn down: every waiter must be called
+            result = Failure()  # type: ignore[no-untyped-call]
+        for waiter in self._loads.pop(origin).waiters:
+            if not waiter.called:  # resuming one may cancel another
+                waiter.callback(result)
 
     async def _load(self, origin: Origin, request: Request, robot: str | bytes) -> Access:
         """Load an origin that is not in memory, and cache it."""

@@ -222,12 +222,11 @@ class Judge:
         request. After a temporary failure, previous rules stay in use until `Freshness.may_stay` is false.
         The lifetime of a temporary outcome doubles with each failure in a row.
         """
-        failures = previous.snapshots[-1].failures if previous is not None else 0
+        access = self._judge(snapshot, previous)
         if previous is None or previous.rules is None:
-            return self._judge_of_proxy(snapshot, failures, previous)
+            return access
         if snapshot.status == 304 and previous.snapshot.conditions(snapshot.url):
             return self._renewed(previous, snapshot)
-        access = self._judge_of_proxy(snapshot, failures, previous)
         if not access.temporary or not self.freshness.may_stay(previous.snapshot, snapshot.time):
             return access
         return replace(
@@ -250,19 +249,6 @@ class Judge:
         assert access is not None  # there is at least one
         return replace(access, lifetime=access.lifetime - max(now - snapshots[-1].time, 0.0))
 
-    def _judge_of_proxy(self, snapshot: Snapshot, failures: int, previous: Access | None) -> Access:
-        """Return the access after a download that a proxy may have prevented, if no rules stay in use.
-
-        Proxies that fail one after another count as one failure, so that they do not double the back-off.
-        """
-        failed = previous.proxies if previous is not None else frozenset()
-        is_another = bool(failed) and snapshot.proxy not in failed
-        access = self._judge(snapshot, failures - is_another)
-        if not access.temporary or not snapshot.proxy:
-            return access
-        proxies = frozenset({snapshot.proxy}) | (failed if is_another else frozenset())
-        return replace(access, proxies=proxies if len(proxies) <= _PROXIES_MAX else frozenset())
-
     def _renewed(self, previous: Access, answer: Snapshot) -> Access:
         known = previous.snapshot
         # The time of the answer begins again.
@@ -282,7 +268,7 @@ class Judge:
             failure=None,
         )
 
-    def _judge(self, snapshot: Snapshot, failures: int) -> Access:
+    def _judge(self, snapshot: Snapshot, previous: Access | None) -> Access:
         problem = "could not be downloaded"
         if snapshot.status is not None and 200 <= snapshot.status < 300:
             try:
@@ -299,7 +285,11 @@ class Judge:
         # Only a 4xx can say that there is no robots.txt.
         temporary = status is None or str(status) in NOT_NOW or not 400 <= status < 500
         if temporary and not snapshot.failures:  # a snapshot from a store has its number already
+            failures = previous.snapshots[-1].failures if previous is not None else 0
             snapshot = replace(snapshot, failures=failures + 1)
+        proxies = frozenset({snapshot.proxy} if temporary and snapshot.proxy else ())
+        if proxies and previous is not None:
+            proxies |= previous.proxies
         lifetime_of = self.freshness.until_next_try if temporary else self.freshness.lifetime
         return Access(
             kind=AccessKind.OPEN if action == ALLOW else AccessKind.CLOSED,
@@ -307,6 +297,7 @@ class Judge:
             outcome=key,
             lifetime=lifetime_of(snapshot),
             temporary=temporary,
+            proxies=proxies if len(proxies) <= _PROXIES_MAX else frozenset(),
             note=f"{where} {problem} ({printable(snapshot.error)})" if status is None else "",
         )
 

@@ -267,14 +267,6 @@ def test_a_proxy_closes_an_origin_whose_rules_are_too_old_to_its_own_requests_on
     assert not access.applies_to("")
 
 
-@pytest.mark.parametrize("way", ["http://other.example", ""], ids=["with another proxy", "without a proxy"])
-def test_the_first_failure_without_a_failing_proxy_does_not_double_the_back_off(way: str) -> None:
-    failed = replace(LOST, local_failure=True, proxy="http://proxy.example")
-    first = judge(failed)
-    assert judge(failed, first).lifetime == TIMES.back_off(2)
-    assert judge(replace(failed, proxy=way), first).lifetime == TIMES.back_off(1)
-
-
 def test_an_origin_is_closed_for_now_if_that_may_change() -> None:
     assert judge(LOST).is_closed_for_now
     assert judge(replace(FOUND, status=503)).is_closed_for_now
