@@ -85,8 +85,6 @@ class Fetcher:
         self._events = events
         self._config = config
         self._names = HostNames(crawler)
-        self._has_closed = False
-        crawler.signals.connect(self._close, signals.spider_closed)
         # A file of the size that NOROBOTS_MAXSIZE allows must fit, even if NOROBOTS_MEMORY_MAX is too small.
         self._bodies = BodiesInFlight(crawler, max(config.memory_max, 2 * config.maxsize))
         self._ends = ConnectionEnds(crawler, lambda request: ROBOTS_DOWNLOAD in request.meta)
@@ -131,7 +129,7 @@ class Fetcher:
             try:
                 response = await self._download(request)
             except Exception as exc:  # components of the crawl may raise anything
-                if self._has_closed or compat.is_closing(self._crawler):  # the engine may have stopped it
+                if compat.is_closing(self._crawler):  # the engine may have stopped it
                     return _failed(origin, url, ClosingError())
                 failed = _failed(origin, url, exc, is_proxied=bool(request.meta.get("proxy")))
                 return self._of_proxy(page, failed)
@@ -160,9 +158,6 @@ class Fetcher:
             if not self._under_way:
                 for handler, signal in self._handlers:
                     self._crawler.signals.disconnect(handler, signal)
-
-    def _close(self) -> None:
-        self._has_closed = True
 
     def is_own(self, request: Request) -> bool:
         """Return whether a request is a download of a robots.txt, and limit its retries if it is.
