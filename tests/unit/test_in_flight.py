@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack
 
 from hypothesis import given
@@ -11,7 +10,7 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import StopDownload
 
-from scrapy_norobots.load.body import BodiesInFlight, NoRoomError
+from scrapy_norobots.load.body import BodiesInFlight
 
 
 class Downloads:
@@ -54,39 +53,12 @@ def test_the_limit_is_never_exceeded(chunks: list[tuple[int, int]]) -> None:
         assert sum(sizes.values()) <= 1000
 
 
-def test_the_larger_body_is_stopped_and_the_smaller_one_arrives() -> None:
-    downloads = Downloads(1000)
-    large, other, small = (downloads.start() for _ in range(3))
-    assert downloads.receive(large, 400) is None
-    assert downloads.receive(other, 200) is None
-    assert downloads.receive(small, 100) is None
-    error = downloads.receive(other, 60)
-    assert isinstance(error, NoRoomError)
-    assert "NOROBOTS_MEMORY_MAX" in str(error)
-    assert downloads.receive(small, 50) is None
-
-
 def test_bytes_of_an_earlier_try_are_not_counted() -> None:
     downloads = Downloads(1000)
     request = downloads.start()
     for _ in range(3):
         assert downloads.receive(request, 400) is None
         request = request.copy()
-
-
-def test_a_copy_of_the_meta_belongs_to_the_same_download() -> None:
-    downloads = Downloads(1000)
-    meta = json.loads(json.dumps(downloads.start().meta))
-    assert isinstance(
-        downloads.receive(Request("http://town.example/robots.txt", meta=meta), 501), NoRoomError
-    )
-
-
-def test_a_finished_download_makes_room() -> None:
-    downloads = Downloads(1000)
-    for _ in range(3):
-        assert downloads.receive(downloads.start(), 500) is None
-        downloads.end()
 
 
 def test_a_download_without_a_waiter_is_stopped() -> None:
@@ -106,7 +78,3 @@ def test_two_counters_of_one_crawler_are_independent() -> None:
             signals.bytes_received, data=bytes(500), request=request, spider=None
         )
     assert [result for _, result in results] == [None, None]
-
-
-def test_pages_are_not_counted() -> None:
-    assert Downloads(1).receive(Request("http://town.example/"), 1000) is None
