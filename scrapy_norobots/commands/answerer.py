@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from scrapy import Request
 
 from scrapy_norobots.commands.base import GREEN, RED, YELLOW, coloured, span, to_json
-from scrapy_norobots.rules.access import Access
+from scrapy_norobots.rules.access import Access, forbidden, spellings_of
 from scrapy_norobots.rules.parser import statements_on
-from scrapy_norobots.rules.spellings import forbidden, spellings_of
 from scrapy_norobots.standard import Decision, Reason, Verdict
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.names import to_name

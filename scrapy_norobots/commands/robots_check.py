@@ -34,8 +34,7 @@ from scrapy_norobots.commands.spider import run_spider
 from scrapy_norobots.commands.stream import Lookup, Stream, UrlReader
 from scrapy_norobots.events import Events
 from scrapy_norobots.features import report, usage
-from scrapy_norobots.load.loader import RobotsLoader
-from scrapy_norobots.load.origins import OriginCache
+from scrapy_norobots.load.loader import OriginCache, RobotsLoader
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.parser import Reader, Rfc9309RobotParser
 from scrapy_norobots.rules.snapshot import Snapshot

@@ -15,8 +15,7 @@ from scrapy_norobots.features import FEATURES
 from scrapy_norobots.features.report.counters import Counters, facts_of
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.rules.access import NOT_NOW, PRESETS, Judge, StatusPolicy
-from scrapy_norobots.rules.freshness import Freshness
-from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.settings import DEFAULTS
 from scrapy_norobots.standard import Origin, RobotsTxt
 from scrapy_norobots.stores import FILE_SCHEMES, REDIS_SCHEMES

@@ -11,8 +11,7 @@ from scrapy import Request
 
 from scrapy_norobots.commands.answerer import _PLAIN, Answerer, address
 from scrapy_norobots.rules.access import Judge, StatusPolicy
-from scrapy_norobots.rules.freshness import Freshness
-from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt
 
 

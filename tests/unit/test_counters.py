@@ -13,8 +13,7 @@ from scrapy_norobots.features.report.counters import Counters, Outcome, facts_of
 from scrapy_norobots.features.report.listing import NOTHING, PATTERNS, TYPOS, Examined
 from scrapy_norobots.features.report.page import log_text
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
-from scrapy_norobots.rules.freshness import Freshness
-from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, RobotsTxt, Rule, Verdict
 
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)

@@ -11,9 +11,8 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_norobots.features.report.listing import NOTHING, PATTERNS, TYPOS, Examined
 from scrapy_norobots.rules.access import Judge, StatusPolicy
-from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.parser import Reader
-from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Origin
 
 TOWN = Origin("http", "town.example", 80)

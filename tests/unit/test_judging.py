@@ -13,7 +13,6 @@ from scrapy.robotstxt import ProtegoRobotParser
 from scrapy_norobots.features.evidence.answers import read_record
 from scrapy_norobots.features.evidence.fields import DecisionLines, Made, Settings
 from scrapy_norobots.features.evidence.judging import Judging, MismatchError, Readings, UnjudgedError
-from scrapy_norobots.rules import spellings
 from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.parser import AllRules, ForeignRules
 from scrapy_norobots.standard import Decision, Reason, RobotsTxt, Verdict
@@ -87,13 +86,15 @@ def test_a_crawl_is_audited_by_the_spellings_that_it_checked(
     monkeypatch: pytest.MonkeyPatch, url: str, aiohttp: bool, problem: str
 ) -> None:
     by = access(b"User-agent: *\nDisallow: /wow!\n")
-    monkeypatch.setattr(spellings, "_aiohttp_url", lambda: lambda _: SimpleNamespace(raw_path_qs="/wow!"))
+    monkeypatch.setattr(
+        "scrapy_norobots.rules.access._aiohttp_url", lambda: lambda _: SimpleNamespace(raw_path_qs="/wow!")
+    )
     record = Made(by.snapshot.time, f"{TOWN}/{url}", b"FooBot", f"{TOWN}/{url}", by)
     found = judging(by, replace(SETTINGS, aiohttp=aiohttp))
     if problem:
         with pytest.raises(MismatchError, match=problem):
             check(found, record)
-        monkeypatch.setattr(spellings, "_aiohttp_url", lambda: None)
+        monkeypatch.setattr("scrapy_norobots.rules.access._aiohttp_url", lambda: None)
         with pytest.raises(UnjudgedError, match="it is not installed"):
             check(found, record)
     else:

@@ -18,7 +18,7 @@ READERS = {
             assert field.count(b"\\t") in (0, 1_000_000), field
     """,
     "Cache-Control": """
-        from scrapy_norobots.rules.freshness import _stated_lifetime
+        from scrapy_norobots.rules.snapshot import _stated_lifetime
         from scrapy_norobots.rules.snapshot import Snapshot
         from tests.helpers.samples.made_up import TOWN
 

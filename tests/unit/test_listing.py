@@ -15,9 +15,8 @@ from scrapy_norobots.features.report import listing
 from scrapy_norobots.features.report.listing import Drops, Examined, Listing, list_files
 from scrapy_norobots.features.report.page import _json_block
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
-from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.parser import Reader
-from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Origin
 from tests.helpers.worlds import nasty
 

@@ -295,7 +295,7 @@ def test_a_password_in_an_error_of_redis_py_is_not_shown(caplog: pytest.LogCaptu
         raise error
 
     async def work() -> None:
-        store = SimpleNamespace(concurrent_calls=1, load=Mock(side_effect=error))
+        store = SimpleNamespace(load=Mock(side_effect=error))
         assert not await CircuitBreaker(store, "the store", lambda: None).load(ORIGIN)
 
     asyncio.run(work())

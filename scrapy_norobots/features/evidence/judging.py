@@ -16,11 +16,9 @@ from typing import Any, TypeAlias
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.answers import Stored
 from scrapy_norobots.features.evidence.fields import DecisionLines, Made
-from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
-from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.access import Access, Judge, StatusPolicy, forbidden, knows_aiohttp, spellings_of
 from scrapy_norobots.rules.parser import Rules, StrictRobotParser
-from scrapy_norobots.rules.snapshot import Snapshot
-from scrapy_norobots.rules.spellings import forbidden, knows_aiohttp, spellings_of
+from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.urls import split
 

@@ -52,8 +52,8 @@ TARGETS = {
         "test_fields.test_any_url_and_robot_are_in_one_line",
     ),
     "times in headers": (
-        "test_freshness.test_any_retry_after_header_gives_a_wait_of_at_most_an_hour",
-        "test_freshness.test_any_headers_give_a_lifetime_between_the_limits",
+        "test_snapshot.test_any_retry_after_header_gives_a_wait_of_at_most_an_hour",
+        "test_snapshot.test_any_headers_give_a_lifetime_between_the_limits",
     ),
     "Crawl-delay": (
         "test_delay_values.test_no_file_raises",

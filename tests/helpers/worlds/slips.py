@@ -15,7 +15,7 @@ from scrapy_norobots.features.early_drops import EarlyDrops
 from scrapy_norobots.features.evidence.recorder import Evidence
 from scrapy_norobots.features.metatag import RobotsMetaMiddleware
 from scrapy_norobots.features.usage.robots import UsageStatements
-from scrapy_norobots.load.origins import OriginCache
+from scrapy_norobots.load.loader import OriginCache
 from scrapy_norobots.middleware import NoRobotsMiddleware
 from scrapy_norobots.rules.access import Access, AccessKind
 from scrapy_norobots.rules.parser import AllRules
