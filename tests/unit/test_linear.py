@@ -11,11 +11,11 @@ import pytest
 
 READERS = {
     "headers in evidence": """
-        from scrapy_norobots.features.evidence.answers import _Head
+        from scrapy_norobots.features.evidence.answers import _head
 
         for value in (b"a%sb", b"a%s\\r\\nb", b"a\\r\\n%sb", b"a%s"):
-            field = _Head("HTTP/1.1", 200, [(b"X", value % (1_000_000 * b"\\t"))])._raw.splitlines()[1]
-            assert field.count(b"\\t") in (0, 1_000_000), field
+            head = _head("HTTP/1.1", 200, [(b"X", value % (1_000_000 * b"\\t"))])
+            assert head.headers_buff.splitlines()[1].count(b"\\t") == 1_000_000
     """,
     "Cache-Control": """
         from scrapy_norobots.rules.freshness import _stated_lifetime

@@ -12,7 +12,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy_norobots import question
 from scrapy_norobots.features import crawl_delay
 from scrapy_norobots.features.early_drops import EarlyDrops
-from scrapy_norobots.features.evidence.recorder import Evidence
+from scrapy_norobots.features.evidence import Evidence
 from scrapy_norobots.features.metatag import RobotsMetaMiddleware
 from scrapy_norobots.features.usage.robots import UsageStatements
 from scrapy_norobots.load.origins import OriginCache
