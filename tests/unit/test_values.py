@@ -33,7 +33,7 @@ def test_false_switches_a_setting_off(name: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("name", OFF)
-@pytest.mark.parametrize("value", [True, "True", "true", 1, "1"])
+@pytest.mark.parametrize("value", [True, 1])
 def test_true_is_no_path_list_or_store(name: str, value: Any) -> None:
     with pytest.raises(SettingError, match=rf"^NOROBOTS_{name} = {value!r}: must be (a|the)"):
         read(Settings({f"NOROBOTS_{name}": value}), f"NOROBOTS_{name}")

@@ -142,6 +142,7 @@ def uri_of(url: str) -> str:
     return cut(percent_encode(url))
 
 
+@lru_cache(maxsize=1_000)  # one answer decides about many pages
 def date_of(time: float) -> str:
     """Return seconds since the epoch as a date in UTC, to the microsecond (WARC 1.1, WARC-Date).
 

@@ -8,6 +8,7 @@ If in doubt, a no applies.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,11 +28,10 @@ from scrapy_norobots.features.usage.statements import (
 )
 from scrapy_norobots.standard import Decision, Finding, Reason, Rule, Severity, Verdict
 from scrapy_norobots.standard.decision import printable, quoted
-from scrapy_norobots.standard.groups import groups_of, named_places
-from scrapy_norobots.standard.lines import BLANK_LINE, BLANKS, is_html, sections_of, to_text
-from scrapy_norobots.standard.names import Robot, to_name
+from scrapy_norobots.standard.groups import groups_of
+from scrapy_norobots.standard.lines import BLANK_LINE, BLANKS, Sections, is_html, sections_of, to_text
+from scrapy_norobots.standard.names import Robot, is_for_all, to_name, token_of
 from scrapy_norobots.standard.patterns import matches
-from scrapy_norobots.standard.robotstxt import SMALL_BODY
 from scrapy_norobots.standard.urls import is_robots_txt, normal, split
 
 if TYPE_CHECKING:
@@ -44,9 +44,6 @@ _LINE = re.compile(rf"\n[ \t]*({'|'.join(sorted(_KINDS))})[ \t]*:[ \t]*([^#\n]*)
 
 # The largest number of statements of a file that are read, so that a question is fast.
 _MOST = 1_000
-
-# The statements for at most this many robots are cached.
-_ROBOTS_REMEMBERED = 64
 
 # How many statements a fact lists.
 _LISTED = 20
@@ -92,19 +89,20 @@ class UsageStatements:
 
     def __init__(self, body: bytes, purposes: Sequence[str] = ()) -> None:
         self._purposes = purposes
-        # The values of the ``User-agent`` lines, each with the number of its group.
-        self._names: list[str] = []
-        self._groups: list[int] = []
-        self._is_small = len(body) <= SMALL_BODY
-        self._found = list(self._read(to_text(body)))
-        if not self._found:
-            self._names, self._groups = [], []
-        # By product token: the statements of a robot's own groups, and those for every robot. A no of either
-        # set is a no.
-        self._of_robots: dict[str, tuple[list[Found], list[Found]]] = {}
+        self._found: list[Found] = []
+        # By product token, the numbers of the groups with statements that name it; None: all robots.
+        self._groups: defaultdict[str | None, set[int]] = defaultdict(set)
+        text = to_text(body)
+        if any(kind in text.lower() for kind in _KINDS) and not is_html(text):
+            sections = sections_of(text)[1]
+            numbers = [number for number, group in enumerate(groups_of(sections, None)) for _ in group]
+            self._found = list(_statements(sections, numbers))
+            stating = {found.group for found in self._found}
+            for name, number in zip(sections.values if stating else (), numbers, strict=False):
+                self._groups[None if is_for_all(name) else token_of(name)] |= {number} & stating
         # A word of a value, "a,", takes 25 times its length.
         values = sum(500 + 25 * len(found.statement.text) for found in self._found)
-        self.size = 500 + 150 * len(self._names) + values
+        self.size = 500 + 500 * len(self._groups) + values
 
     @property
     def all(self) -> tuple[Statement, ...]:
@@ -116,10 +114,10 @@ class UsageStatements:
         return [lines[line] for line in sorted(lines)]
 
     def is_ready(self, robot: str | bytes) -> bool:
-        return self._is_small or Robot.of(robot).token in self._of_robots
+        return True
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
-        self._for(robot)
+        pass
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
         return bool(self._purposes) and self._refusal(target, robot) is not None
@@ -157,57 +155,51 @@ class UsageStatements:
         return next(refusals, None)
 
     def _for(self, robot: str | bytes) -> tuple[list[Found], list[Found]]:
-        token = Robot.of(robot).token
-        found = self._of_robots.get(token)
-        if found is None:
-            groups = {self._groups[place] for place in named_places(self._names, token)}
-            found = (
-                [each for each in self._found if each.group in groups],
-                [each for each in self._found if each.statement.place != GROUP],
-            )
-            if len(self._of_robots) >= _ROBOTS_REMEMBERED:
-                self._of_robots.clear()
-            self._of_robots[token] = found
-        return found
+        """Return the statements of a robot's own groups, and those for every robot.
 
-    def _read(self, text: str) -> Iterator[Found]:
-        if not any(kind in text.lower() for kind in _KINDS) or is_html(text):
-            return
-        sections = sections_of(text)[1]
-        self._names = sections.values
-        self._groups = [number for number, group in enumerate(groups_of(sections, None)) for _ in group]
-        line = count = 0
-        for below, group in zip((sections.above, *sections.below), (None, *self._groups), strict=True):
-            line += group is not None  # the User-agent line above it
-            blank = BLANK_LINE.search(below)
-            end = 0
-            for match in _LINE.finditer(below):
-                line += below.count("\n", end, match.start() + 1)
-                end = match.start() + 1
-                is_after_blank = blank is not None and blank.start() < match.start()
-                place = OUTSIDE if group is None else AFTER_BLANK if is_after_blank else GROUP
-                count += 1
-                if count > _MOST:
-                    text = match[0].strip()[:200]
-                    yield Found(
-                        Statement(match[1].lower(), ROBOTS_TXT, text, None, TOO_MANY, line, OUTSIDE), None, ""
-                    )
-                    return
-                yield self._statement(match, line, place, group)
-            line += below.count("\n", end)
+        A no of either set is a no.
+        """
+        every = self._groups.get(None, set())
+        groups = self._groups.get(Robot.of(robot).token or None, every)
+        return (
+            [each for each in self._found if each.group in groups],
+            [each for each in self._found if each.statement.place != GROUP],
+        )
 
-    def _statement(self, match: re.Match[str], line: int, place: str, group: int | None) -> Found:
-        text, kind, value = match[0][1:].strip(BLANKS), match[1].lower(), match[2].rstrip(BLANKS)
-        if kind == LICENSE:
-            return Found(read(kind, ROBOTS_TXT, text, value, line=line), None, "")
-        path = ""
-        if kind == CONTENT_USAGE:
-            path, value = split_path(value)
-        if path.count("*") > STARS:
-            unread = Statement(kind, ROBOTS_TXT, text[:LONGEST], None, TOO_MANY_STARS, line, place)
-            return Found(unread, group, "")
-        statement = read(kind, ROBOTS_TXT, text, value, line=line, place=place, path=path[:200])
-        return Found(statement, group, normal(path, is_prefix=True) if path else "")
+
+def _statements(sections: Sections, numbers: Sequence[int]) -> Iterator[Found]:
+    """Yield the statements of a file, given the number of the group of each section."""
+    line = count = 0
+    for below, group in zip((sections.above, *sections.below), (None, *numbers), strict=True):
+        line += group is not None  # the User-agent line above it
+        blank = BLANK_LINE.search(below)
+        end = 0
+        for match in _LINE.finditer(below):
+            line += below.count("\n", end, match.start() + 1)
+            end = match.start() + 1
+            is_after_blank = blank is not None and blank.start() < match.start()
+            place = OUTSIDE if group is None else AFTER_BLANK if is_after_blank else GROUP
+            count += 1
+            if count > _MOST:
+                text, kind = match[0].strip()[:200], match[1].lower()
+                yield Found(Statement(kind, ROBOTS_TXT, text, None, TOO_MANY, line, OUTSIDE), None, "")
+                return
+            yield _statement(match, line, place, group)
+        line += below.count("\n", end)
+
+
+def _statement(match: re.Match[str], line: int, place: str, group: int | None) -> Found:
+    text, kind, value = match[0][1:].strip(BLANKS), match[1].lower(), match[2].rstrip(BLANKS)
+    if kind == LICENSE:
+        return Found(read(kind, ROBOTS_TXT, text, value, line=line), None, "")
+    path = ""
+    if kind == CONTENT_USAGE:
+        path, value = split_path(value)
+    if path.count("*") > STARS:
+        unread = Statement(kind, ROBOTS_TXT, text[:LONGEST], None, TOO_MANY_STARS, line, place)
+        return Found(unread, group, "")
+    statement = read(kind, ROBOTS_TXT, text, value, line=line, place=place, path=path[:200])
+    return Found(statement, group, normal(path, is_prefix=True) if path else "")
 
 
 def _of_set(found: Sequence[Found], target: str) -> Iterator[Statement]:
