@@ -176,32 +176,26 @@ def expand(setting: str, template: str, spider: Spider | None, start: datetime) 
     processes that run at the same time can each have a path of their own.
     Raises `ValueError`, with the setting and its value, if a placeholder is unknown.
     """
+    values = _Values(time=start.isoformat(timespec="seconds").replace(":", "-"))
+    values.spider = spider
     try:
-        name = template % _Values(spider, start)
+        path = template % values
     except (KeyError, TypeError, ValueError) as exc:
         raise SettingError(
             f"{setting} = {template!r}: unknown placeholder ({exc}); use %(time)s, an attribute of "
             "the spider such as %(name)s, or '%%' for a '%'"
         ) from exc
-    return os.path.expanduser(name)  # noqa: PTH111  # pathlib's function raises for "~name" without such a user
+    return os.path.expanduser(path)  # noqa: PTH111  # pathlib's function raises for "~name" without such a user
 
 
-class _Values:
-    """The values of placeholders: the attributes of a spider, which include its arguments, and the time."""
+class _Values(dict[str, object]):
+    """The values of placeholders: the time, and the attributes of a spider, which include its arguments."""
 
-    def __init__(self, spider: Spider | None, start: datetime) -> None:
-        self._spider = spider
-        self._time = start.isoformat(timespec="seconds").replace(":", "-")
+    spider: Spider | None
 
-    def __str__(self) -> str:
-        raise TypeError("%s has no name")
-
-    def __getitem__(self, name: str) -> object:
-        if name == "time":
-            return self._time
-        if not hasattr(self._spider, name):
+    def __missing__(self, name: str) -> object:
+        if not hasattr(self.spider, name):
             raise KeyError(name)
-        value = getattr(self._spider, name)
-        if isinstance(value, (int, float)):
-            return value  # for %(number)03d
-        return str(value).replace("/", "-").replace(os.sep, "-")  # the value must not add a directory
+        value = getattr(self.spider, name)
+        is_number = isinstance(value, (int, float))  # for %(number)03d; others must not add a directory
+        return value if is_number else str(value).replace("/", "-").replace(os.sep, "-")

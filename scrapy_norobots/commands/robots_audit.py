@@ -177,24 +177,22 @@ def files_in(names: Iterable[str]) -> set[Path]:
     Raises `InputError` for what is not a folder with evidence, for a folder that cannot be read, and for a
     link to a folder, which may lead anywhere.
     """
-    found = set()
+    found: set[Path] = set()
+
+    def fail(exc: OSError) -> None:
+        raise InputError(str(exc.filename), exc.strerror or exc)
+
     for name in names:
-        todo, count = [name], 0
-        for folder in todo:
-            try:
-                entries = list(os.scandir(folder))
-            except (OSError, ValueError) as exc:  # a ValueError for a null character
-                raise InputError(folder, getattr(exc, "strerror", None) or exc) from exc
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    todo.append(entry.path)
-                elif os.path.isdir(entry.path):  # noqa: PTH112  # False for a link to itself
+        count = 0
+        for folder, subfolders, files in os.walk(name, onerror=fail):
+            for one in subfolders:
+                if (link := Path(folder, one)).is_symlink():
                     raise InputError(
-                        entry.path, "is a link to a folder, which is not followed; name that folder"
+                        str(link), "is a link to a folder, which is not followed; name that folder"
                     )
-                elif entry.name.endswith((WARC_SUFFIX, DECISIONS_SUFFIX)):
-                    found.add(Path(os.path.realpath(folder), entry.name))
-                    count += 1
+            ours = [one for one in files if one.endswith((WARC_SUFFIX, DECISIONS_SUFFIX))]
+            found.update(Path(os.path.realpath(folder), one) for one in ours)
+            count += len(ours)
         if not count:
             raise InputError(name, f"has no evidence: no file ends in {WARC_SUFFIX} or {DECISIONS_SUFFIX}")
     return found

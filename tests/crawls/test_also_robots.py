@@ -87,8 +87,7 @@ def test_the_audit_makes_the_decisions_of_each_robot_again(tmp_path: Path) -> No
     change_decisions(folder, lambda facts: facts.pop("decided_for", None))
     done = audit(folder)
     assert done.returncode == 1
-    line = "forbidden (line 2, '/diary'"
-    assert f"recorded as {line}); judged as {line}, for 'GPTBot')" in done.stdout
+    assert "recorded with decided_for None; judged with decided_for 'GPTBot'" in done.stdout
 
 
 def test_robots_check_names_the_robot_that_decided(tmp_path: Path) -> None:

@@ -153,11 +153,11 @@ def closing() -> Iterator[tuple[Change, str]]:
 def sealed() -> Iterator[tuple[Change, str]]:
     """Yield changes that all digests are made to fit, but not the decisions; and what the audit says."""
     for verdict in ("forbidden", "unreachable"):
-        yield with_line(PAGE, verdict=verdict), "judged as allowed"
+        yield with_line(PAGE, verdict=verdict), "judged with verdict 'allowed'"
     yield with_line(PAGE, verdict="x"), "verdict is 'x'"
     for url in (BACK, ATTIC, f"{TOWN}/back/later"):
-        yield with_line(url, **ALLOWED), "judged as forbidden"
-    yield with_line(f"{SHUT}/", verdict="allowed"), "judged as unreachable"
+        yield with_line(url, **ALLOWED), "judged with verdict 'forbidden'"
+    yield with_line(f"{SHUT}/", verdict="allowed"), "judged with verdict 'unreachable'"
     wrong: dict[str, list[Any]] = {
         "url": [f"{TOWN}/page", f"{VILLAGE}/", "https://town.example/", "http://town.example:99999/", "x", 7],
         "robot": [7, None, []], "origin": ["http://other.example", None],
@@ -174,7 +174,7 @@ def sealed() -> Iterator[tuple[Change, str]]:
     for name in ("line", "rule", "robots_digest", "robots_time", "parser", "sent_as", "usage", "origin"):
         yield with_line(f"{TOWN}/override", **{name: wrong[name][0]}), ""
         yield with_line("data:,town", **{name: wrong[name][0]}), ""
-    yield with_line(BACK, **{**OVERRIDE, "reason": "rule"}), "recorded as overridden (rule)"
+    yield with_line(BACK, **{**OVERRIDE, "reason": "rule"}), "recorded with reason 'rule'"
     for reason in ("robots_txt", "not_web"):
         changes = {**OVERRIDE, "verdict": "allowed", "reason": reason}
         yield with_line(BACK, **changes), "but it needs a robots.txt"
@@ -182,12 +182,11 @@ def sealed() -> Iterator[tuple[Change, str]]:
 
 def of_records() -> Iterator[tuple[Change, str]]:
     """Yield changes of the records, as `sealed` does."""
-    yield with_setting(dry_run=True), "with dry_run None, not True"
-    yield with_setting(policy=dict(PRESETS["allow"])), "judged as allowed (status)"
+    yield with_setting(policy=dict(PRESETS["allow"])), "judged with verdict 'allowed'"
     yield with_setting(allowed=False), "the crawl did not store allowed requests"
     yield with_setting(parsers=["scrapy.robotstxt.ProtegoRobotParser"]), "unknown parser"
     for name, value in (
-        ("parsers", 7), ("policy", {"4xx": "maybe"}), ("policy", None), ("format", 2),
+        ("parsers", 7), ("policy", {"4xx": "maybe"}), ("policy", None),
         ("note", "x"),
     ):  # fmt: skip
         yield with_setting(**{name: value}), "cannot be judged by the settings in its WARC file"
@@ -195,8 +194,8 @@ def of_records() -> Iterator[tuple[Change, str]]:
     for number, words in ((1, "http://town"), (2, "http://shut"), (4, "http://village"), (6, "http://town")):
         yield with_records(remove(number)), f"no answer for {words}"
     yield with_record(1, b"/back/", b"/bacc/"), "its body has the digest"
-    yield with_record(1, b"200 OK", b"404 OK"), "judged as allowed (status)"
-    yield with_record(2, b"503 Service", b"404 Service"), "judged as allowed"
+    yield with_record(1, b"200 OK", b"404 OK"), "judged with verdict 'allowed', reason 'status'"
+    yield with_record(2, b"503 Service", b"404 Service"), "judged with verdict 'allowed'"
     for code in (b"abc", b"+"):
         yield with_record(2, b"503 ", code + b" "), "cannot be read: invalid literal"
     for number, name, value in (
@@ -238,6 +237,7 @@ UNNOTICED: dict[str, Change] = {
     "another requested URL": with_line(BACK, requested=f"{TOWN}/back/secret"),
     "another version of Python": with_setting(versions={"Python": "CPython 2.7"}),
     "a file that is compressed again": lambda _: None,  # as all are, by `seal`
+    "a dry run": with_setting(dry_run=True),
     "a URL that is too long": with_line(BACK, url=f"{TOWN}/{TEXT_MAX * 'x'}"[:TEXT_MAX]),
     "another time": with_line(BACK, time="2024-01-01T00:00:00.000000Z"),
 }

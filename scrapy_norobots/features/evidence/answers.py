@@ -10,10 +10,12 @@ decisions. Whatever a URL or a header contains, it stays in its own line of the 
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import socket
 import zlib
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from http import HTTPStatus
 from io import BytesIO
 from typing import NamedTuple
@@ -125,7 +127,7 @@ def settings_record(name: str, settings: fields.Settings) -> bytes:
         "isPartOf": name.removesuffix(fields.WARC_SUFFIX),
         # What readers of WARC files understand.
         "robots": "ignore" if settings.dry_run else "obey",
-        fields.SETTINGS: settings.text,
+        fields.SETTINGS: json.dumps(asdict(settings)),
     }
     body = "".join(f"{key}: {value}\r\n" for key, value in about.items()).encode()
     return _packed("warcinfo", "", None, body, {"WARC-Filename": name})

@@ -28,7 +28,7 @@ from scrapy_norobots.features.evidence.fields import Made, Settings, decision_li
 from scrapy_norobots.load.origins import OriginCache
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.freshness import Freshness
-from scrapy_norobots.rules.parser import Rules, StrictRobotParser
+from scrapy_norobots.rules.parser import Rules
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.rules.spellings import forbidden, knows_aiohttp, spellings_of
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
@@ -56,8 +56,6 @@ _FIND = (
     "SELECT status, answers.digest, body FROM answers LEFT JOIN bodies USING (digest) "
     "WHERE origin = ? AND date = ?"
 )
-
-_decoded = json.JSONDecoder().raw_decode
 
 # Returns what reads files as the parsers of a crawl do. Raises `LookupError` if a parser is unknown or cannot
 # be used.
@@ -205,7 +203,7 @@ class _Run:
     def _read_line(self, line: bytes, place: str) -> Iterator[Problem]:
         about = ""
         try:
-            facts, _ = _decoded(line.decode())  # what may follow is in no line that is made again
+            facts = json.loads(line)
             if self._is_closed:
                 yield Problem(place, "follows the closing line")
             if "record" in facts:
@@ -226,9 +224,9 @@ class _Run:
         if verdict not in fields.VERDICTS:
             raise ValueError(f"verdict is {verdict!r}")
         self._audit.verdicts[verdict] += 1
-        self._audit.dry_run += facts.get("dry_run") is True
         if self._judging is None:
             raise LookupError("the first line must be that of the crawl's settings")
+        self._audit.dry_run += self._judging.settings.dry_run and verdict in ("forbidden", fields.UNREACHABLE)
         self._audit.not_judged += self._judging.check(line, facts)
 
     def _record(self, line: bytes, facts: Mapping[str, Any]) -> Iterator[str]:
@@ -255,7 +253,7 @@ class _Run:
     def _begin(self, stored: Stored) -> Iterator[str]:
         """Read the settings of the crawl."""
         try:
-            settings = Settings.of(stored.about.get(fields.SETTINGS, ""))
+            settings = Settings(**json.loads(stored.about.get(fields.SETTINGS, "")))
             policy = StatusPolicy.of(settings.policy)
             versions = dict(settings.versions)
             read = self._audit.readings(settings)
@@ -281,7 +279,7 @@ class Judging:
     """Judges the decisions of a run by its settings and its answers."""
 
     def __init__(self, settings: Settings, judge: Judge, versions: Mapping[str, str]) -> None:
-        self._settings = settings
+        self.settings = settings
         self._judge = judge
         here = fields.VERSIONS
         different = [
@@ -317,18 +315,18 @@ class Judging:
 
         Raises `ValueError`, `TypeError` or `KeyError` if the line has no decision.
         """
-        if facts["verdict"] == Verdict.ALLOWED.value and not self._settings.allowed:
+        if facts["verdict"] == Verdict.ALLOWED.value and not self.settings.allowed:
             raise MismatchError("allowed, but the crawl did not store allowed requests")
         if max(len(facts["url"]), len(facts["robot"])) >= fields.TEXT_MAX:
             return True
-        _, again = decision_line(self._made_again(facts), dry_run=self._settings.dry_run)
+        again = decision_line(self._made_again(facts))
         if again != line:
             raise MismatchError(_difference(facts, json.loads(again)) + self._versions)
         return bool(facts["verdict"] == fields.OVERRIDDEN)
 
     def _made_again(self, facts: Mapping[str, Any]) -> Made:
         url, when, robot = facts["url"], facts["robots_time"], facts["robot"]
-        if self._settings.robot is None:  # parsers get the header, in bytes
+        if self.settings.robot is None:  # parsers get the header, in bytes
             robot = robot.encode("utf-8", "surrogateescape")
         made = Made(fields.time_of(facts["time"]), url, robot, facts.get("requested", url))
         if facts["verdict"] == fields.OVERRIDDEN:
@@ -368,22 +366,13 @@ class Judging:
         """Yield the spellings of a target that the crawl checked."""
         yield target
         others = spellings_of(target)[1:]
-        if others and self._settings.aiohttp and not knows_aiohttp():
+        if others and self.settings.aiohttp and not knows_aiohttp():
             raise MismatchError("cannot be judged: the crawl checked what aiohttp sends; install aiohttp")
-        yield from others if self._settings.aiohttp else others[:3]
+        yield from others if self.settings.aiohttp else others[:3]
 
 
 def _difference(stated: Mapping[str, Any], judged: Mapping[str, Any]) -> str:
     """Return in words in what a line differs from the one that the evidence leads to."""
-    if (one := _in_words(stated)) != (other := _in_words(judged)):
-        return f"recorded as {one}; judged as {other}"
     keys = [key for key in {**judged, **stated} if repr(stated.get(key)) != repr(judged.get(key))]
-    texts = (f"{key} {stated.get(key)!r}, not {judged.get(key)!r}" for key in keys)
-    return f"recorded as {one} with {', '.join(texts) or 'another order of its keys'}"
-
-
-def _in_words(facts: Mapping[str, Any]) -> str:
-    line, parser, other = facts.get("line"), facts.get("parser"), facts.get("decided_for")
-    place = facts.get("reason") if line is None else f"line {line}, {facts.get('rule')!r}"
-    by = f", by {parser}" if parser not in (None, StrictRobotParser.__name__) else ""
-    return f"{facts['verdict']} ({place}{by}{f', for {other!r}' if other else ''})"
+    one, other = (", ".join(f"{key} {facts.get(key)!r}" for key in keys) for facts in (stated, judged))
+    return f"recorded with {one}; judged with {other}" if keys else "its keys are in another order"

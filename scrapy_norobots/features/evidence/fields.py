@@ -13,7 +13,7 @@ import json
 import platform
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import lru_cache
 from hashlib import sha256
@@ -77,7 +77,6 @@ class Settings:
     `aiohttp` is whether the spelling that aiohttp sends is checked, `parsers` the import path of each parser.
     `purposes` is None if statements about use are not read, `allowed` whether decisions to allow a request
     are stored. `robot` is ROBOTSTXT_USER_AGENT, or None if decisions are made by the header of each request.
-    `format` changes if older evidence cannot be read any more.
     """
 
     policy: dict[str, str]
@@ -90,20 +89,6 @@ class Settings:
     purposes: list[str] | None = None
     allowed: bool = True
     robot: str | None = None
-    format: int = 1
-
-    @property
-    def text(self) -> str:
-        """The settings as JSON."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def of(cls, text: str) -> Settings:
-        """Return the settings that a text has; raise `ValueError` or `TypeError` if it has none."""
-        settings = cls(**json.loads(text))
-        if settings.format != cls.format:
-            raise ValueError(f"they have format {settings.format}, and this version reads {cls.format}")
-        return settings
 
 
 def path_of(parser: type[RobotParser]) -> str:
@@ -175,8 +160,8 @@ class Made(NamedTuple):
     exemption: Reason | None = None
 
 
-def decision_line(made: Made, *, dry_run: bool) -> tuple[str, bytes]:
-    """Return the verdict of a decision, and its line."""
+def decision_line(made: Made) -> bytes:
+    """Return the line of a decision."""
     url, access, decision, file = _without_credentials(made.url), made.access, made.decision, None
     robot = made.robot if isinstance(made.robot, str) else made.robot.decode("utf-8", "surrogateescape")
     verdict, reason, parser = _judgement(made)
@@ -188,7 +173,6 @@ def decision_line(made: Made, *, dry_run: bool) -> tuple[str, bytes]:
     if decision is not None:
         more["sent_as"] = cut(_without_credentials(decision.url))
         more["decided_for"] = decision.decided_for or None
-        more["dry_run"] = dry_run or None
     facts = {
         # The clock may have been set back since the download, or that of another process may be ahead.
         "time": date_of(made.time if file is None else max(made.time, file.time)),
@@ -203,7 +187,7 @@ def decision_line(made: Made, *, dry_run: bool) -> tuple[str, bytes]:
         "robots_time": None if file is None else date_of(file.time),
         "parser": parser,
     }
-    return verdict, line_of(
+    return line_of(
         {**facts, **{name: value for name, value in more.items() if value not in (None, facts["url"])}}
     )
 

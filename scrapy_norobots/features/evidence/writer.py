@@ -33,10 +33,7 @@ QUEUE_MAX = 64 * 1024 * 1024
 DECISION_SIZE = 500
 _ANSWER_SIZE = 2_000
 
-# Lines of so many bytes are compressed together, if a flush brings that many. A higher level takes longer,
-# and saves little.
-_MEMBER = 256 * 1024
-_LEVEL = 1
+_LEVEL = 1  # of compression; a higher one takes longer, and saves little
 
 
 class _File(FileIO):
@@ -73,7 +70,6 @@ class Writer:
         # How many bytes were put in and taken out: each is changed by one thread only.
         self._put = self._taken = 0
         self._refused = self._offered = 0
-        self._dry_run = settings.dry_run
         self._lines: list[bytes] = []
         # Of the file of lines as it is, and of the lines.
         self._digest, self._digest_of_lines = sha256(), sha256()
@@ -131,20 +127,15 @@ class Writer:
                 self._fail(exc)
 
     def _empty_queue(self) -> None:
-        size = 0
         while self._queue:
             record = self._queue.popleft()
             self._taken += _size_of(record)
             if self.error is not None:
                 continue
             if isinstance(record, Made):
-                self._lines.append(decision_line(record, dry_run=self._dry_run)[1])
-                size += len(self._lines[-1])
+                self._lines.append(decision_line(record))
             else:
                 self._add(record.packed())
-            if size >= _MEMBER:
-                self._flush()
-                size = 0
         self._flush()
 
     def _add(self, member: bytes) -> None:
