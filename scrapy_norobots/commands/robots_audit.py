@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 import re
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import scrapy.robotstxt
 from scrapy import Spider
-from scrapy.exceptions import UsageError
 from scrapy.robotstxt import RobotParser
 
 from scrapy_norobots.commands.base import (
@@ -24,7 +24,6 @@ from scrapy_norobots.commands.base import (
     RED,
     YELLOW,
     InputError,
-    Progress,
     RobotsCommand,
     coloured,
     to_json,
@@ -66,15 +65,9 @@ class RobotsAudit(RobotsCommand):
             metavar="HEX",
             action="append",
             default=[],
+            type=_head,
             help="head of a run that was kept elsewhere, which must be there; can be given several times",
         )
-
-    def process_options(self, args: list[str], opts: Namespace) -> None:
-        """Read settings and options. Raises `UsageError` if one is invalid."""
-        super().process_options(args, opts)
-        for head in opts.head:
-            if not _HEAD.fullmatch(head):
-                raise UsageError(f"--head {printable(head)}: expected 64 hexadecimal digits")
 
     def run(self, args: list[str], opts: Namespace) -> None:
         """Audit the files of all folders together."""
@@ -88,33 +81,21 @@ class RobotsAudit(RobotsCommand):
         except InputError as exc:
             self.fail(str(exc))
             return
-        size = max(sum(file.stat().st_size for file in files if file.is_file()), 1)
-        progress, read = Progress(), 0
-
-        def show(more: int) -> None:
-            nonlocal read
-            read += more
-            progress.show("", min(read / size, 1.0))
-
-        heads = {head.lower() for head in opts.head}
-        audit = Audit(files, self._reading, show, heads=heads, body_max=self.config.maxsize)
+        audit = Audit(files, self._reading, heads=opts.head, body_max=self.config.maxsize)
         try:
-            self.answer(self._lines(audit, progress, as_json=opts.json))
+            self.answer(self._lines(audit, as_json=opts.json))
         except KeyboardInterrupt:
-            progress.clear()
             self.fail("stopped: the rest was not checked")
 
-    def _lines(self, audit: Audit, progress: Progress, *, as_json: bool) -> Iterator[str]:
+    def _lines(self, audit: Audit, *, as_json: bool) -> Iterator[str]:
         """Yield the lines of the output."""
         count = 0
         for count, (place, text, is_readable) in enumerate(audit.problems(), 1):
             self.exitcode = max(self.exitcode, 1 if is_readable else 2)
-            progress.clear()
             if as_json:
                 yield to_json({"place": place, "problem": text, "readable": is_readable})
             elif count <= _SHOWN:
                 yield f"{coloured(printable(place), RED if is_readable else YELLOW)}: {printable(text)}"
-        progress.clear()
         if as_json:
             yield to_json(
                 {
@@ -161,6 +142,12 @@ class RobotsAudit(RobotsCommand):
             also_robots=settings.also_robots,
             statements=UsageConfig(purposes is not None, tuple(purposes or ())).reader(),
         ).read
+
+
+def _head(text: str) -> str:
+    if not _HEAD.fullmatch(text):
+        raise ArgumentTypeError(f"{printable(text)}: expected 64 hexadecimal digits")
+    return text.lower()
 
 
 def _number(number: int, noun: str) -> str:

@@ -27,7 +27,7 @@ from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.scrapy_api.log import CrawlLog
 from scrapy_norobots.settings import Section, setting
 from scrapy_norobots.standard.decision import printable, without_userinfo
-from scrapy_norobots.standard.meta import RobotsMeta, fold, wanted
+from scrapy_norobots.standard.meta import RobotsMeta
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -40,10 +40,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# The largest number of META tags that are read, and how many characters those for the robot may have.
+# The largest number of META tags that are read.
 _TAGS_MAX = 1_000
-_CONTENT_MAX = 10_000
-_TOO_MANY = f"more than {_TAGS_MAX} META tags, or more than {_CONTENT_MAX} characters in them"
+_TOO_MANY = f"more than {_TAGS_MAX} META tags"
 _CUT_OFF = "META tags in a page that the HTML parser did not read to its end"
 
 
@@ -153,9 +152,9 @@ class RobotsMetaMiddleware:
 def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
     """Return what a response asks of `robot`, a name or a whole User-Agent header.
 
-    More than 1,000 META tags, or more than 10,000 characters in them, mean NOINDEX and NOFOLLOW: to read them
-    all would block the crawl, and to skip some could allow what they forbid. So does a page with META tags
-    that the HTML parser did not read to its end.
+    More than 1,000 META tags mean NOINDEX and NOFOLLOW: to read them all would block the crawl, and to skip
+    some could allow what they forbid. So does a page with META tags that the HTML parser did not read to its
+    end.
     """
     headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
     if not isinstance(response, HtmlResponse) or not _may_have_tags(response.body):
@@ -164,9 +163,7 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
     if _is_cut_off(root):
         return RobotsMeta(noindex_by=_CUT_OFF, nofollow_by=_CUT_OFF)
     tags = list(islice(meta_tags(root), _TAGS_MAX + 1))
-    folded = fold(robot)
-    length = sum(len(content) for name, content in tags if wanted(name, folded))
-    if len(tags) <= _TAGS_MAX and length <= _CONTENT_MAX:
+    if len(tags) <= _TAGS_MAX:
         return RobotsMeta.read(robot, tags, headers)
     return RobotsMeta(noindex_by=_TOO_MANY, nofollow_by=_TOO_MANY)
 

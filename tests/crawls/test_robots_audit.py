@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import pty
 import re
 import shutil
 import signal
@@ -296,23 +295,6 @@ def test_the_docs_show_the_real_output(tmp_path: Path) -> None:
     assert run(tmp_path, "robots-audit", "evidence").stdout == shown
 
 
-def test_a_progress_bar_on_a_terminal(crawled: Path) -> None:
-    ours, theirs = pty.openpty()
-    done = subprocess.run(
-        command("robots-audit", str(crawled)),
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-        check=False,
-    )
-    os.close(theirs)
-    shown = os.read(ours, 100_000).decode()
-    os.close(ours)
-    assert done.returncode == 0
-    assert shown.startswith("\r\x1b[K[")
-    assert shown.endswith("\r\x1b[K")
-
-
 # What it must survive
 
 
@@ -441,7 +423,7 @@ def test_an_empty_folder_name_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("head", ["", "x", 63 * "a"])
 def test_a_head_that_is_none_is_a_usage_error(tmp_path: Path, head: str) -> None:
     done = run(tmp_path, "robots-audit", "--head", head, ".")
-    assert f"--head {head}: expected 64 hexadecimal digits" in done.stdout + done.stderr
+    assert f"argument --head: {head}: expected 64 hexadecimal digits" in done.stdout + done.stderr
     assert done.returncode == 2
 
 

@@ -303,26 +303,22 @@ def test_a_name_of_several_words_is_read_whole() -> None:
     assert not read_response(page, "Title Foo Bot").follow
 
 
-def test_a_tag_for_another_robot_may_be_long() -> None:
-    tags = b'<meta name=robots content=index><meta name=state content="' + b"x" * 20_000 + b'">'
-    assert read_response(HtmlResponse("http://town.example/", body=b"<html>" + tags), "Tamarin").index
-
-
 @pytest.mark.parametrize(
-    "tags",
+    ("name", "content", "forbidden"),
     [
-        b"".join(b'<meta name="x%d">' % number for number in range(1001))
-        + b'<meta name=robots content="index">',
-        b'<meta name=robots content="' + b"index, " * 2000 + b'">',
-        b'<meta name=robots content="'
-        + b"index, " * 1000
-        + b'"><meta name=tamarin content="'
-        + b"x, " * 2000
-        + b'">',
+        ("state", "nofollow, " * 2_000, ""),
+        ("robots", "index, " * 2_000, ""),
+        ("robots", "index, " * 2_000 + "nofollow", "nofollow"),
+        ("robots", "all, " * 2_000 + "noindex", "noindex"),
     ],
-    ids=["many", "a long one", "two"],
 )
-def test_too_many_tags_forbid_everything(tags: bytes) -> None:
+def test_in_a_long_tag_what_forbids_is_found(name: str, content: str, forbidden: str) -> None:
+    assert forbids(html(f'<meta name={name} content="{content}">')) == forbidden
+
+
+def test_too_many_tags_forbid_everything() -> None:
+    tags = b"".join(b'<meta name="x%d">' % number for number in range(1001))
+    tags += b'<meta name=robots content="index">'
     page = read_response(HtmlResponse("http://town.example/", body=b"<html><head>" + tags), "Tamarin")
     assert not page.index
     assert not page.follow

@@ -25,7 +25,6 @@ from scrapy_norobots.features.usage.statements import (
     CONTENT_USAGE,
     HEADER,
     LICENSE,
-    LONGEST,
     META,
     NOAI,
     NOIMAGEAI,
@@ -188,7 +187,7 @@ def read_page(response: Response, robot: str | bytes) -> tuple[Statement, ...]:
     found = tuple(_of_headers(response, robot))
     if isinstance(response, HtmlResponse) and _TAG.search(response.body.replace(b"\0", b"")):
         tags = islice(meta_tags(root_of(response)), _TAGS_MAX)
-        found += tuple(_of_tags([(name, _shortened(content)) for name, content in tags], robot))
+        found += tuple(_of_tags(list(tags), robot))
     return found
 
 
@@ -212,14 +211,6 @@ def _of_tags(tags: Sequence[tuple[str, str]], robot: str | bytes) -> Iterator[St
         if kind in _TAGS:
             yield read(kind, META, f'<meta name="{name}" content="{content}">', content.strip())
     yield from _of_terms(META, terms_of(robot, tags, ()))
-
-
-def _shortened(content: str) -> str:
-    """Return the start of a very long content, and its terms: to split it would block the crawl."""
-    if len(content) <= LONGEST:
-        return content
-    folded = content.lower()
-    return ", ".join((content[:LONGEST], *(term for term in _TERMS if term in folded)))
 
 
 def _of_terms(source: str, asked: Sequence[tuple[set[str], str]]) -> Iterator[Statement]:

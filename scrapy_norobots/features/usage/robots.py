@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_norobots.features.usage.statements import (
@@ -26,7 +26,7 @@ from scrapy_norobots.features.usage.statements import (
     read,
     split_path,
 )
-from scrapy_norobots.standard import Decision, Finding, Reason, Rule, Severity, Verdict
+from scrapy_norobots.standard import Decision, Finding, Reason, Rule, Verdict
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.groups import groups_of
 from scrapy_norobots.standard.lines import BLANK_LINE, BLANKS, Sections, is_html, sections_of, to_text
@@ -49,25 +49,10 @@ _MOST = 1_000
 _LISTED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class MalformedStatement(Finding):
-    """A line of a robots.txt that states something about the use of pages, and is malformed."""
-
-    @property
-    def severity(self) -> Severity:
-        return Severity.WARNING  # it does not follow its own draft
-
-    @property
-    def clause(self) -> str:
-        return ""  # the 1994 standard has no such lines
-
-
 def malformed_statements(body: bytes) -> list[Finding]:
     """Return a finding for each statement of a file that cannot be read as a whole, by line."""
     return [
-        MalformedStatement(
-            "malformed-statement", one.line or 0, one.text, f"{one.kind}: {printable(one.problem)}."
-        )
+        Finding("malformed-statement", one.line or 0, one.text, f"{one.kind}: {printable(one.problem)}.")
         for one in UsageStatements(body).all
         if one.problem
     ]
