@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_norobots.features.usage.robots import UsageStatements
+from scrapy_norobots.features.usage.statements import UsageStatements
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.patterns import matches
 

@@ -1,8 +1,8 @@
 """What sites and pages state about the use of pages: read, recorded, and obeyed on request.
 
-`statements` reads one statement. `robots` reads those of a robots.txt, and decides by them. `read_page` reads
-those of a response of whatever bytes, and raises no exception. Only what the crawl has received is read: no
-other file is fetched. A page is parsed only if one of its META tags seems to have a word that is looked for.
+`statements` reads those of a robots.txt, and decides by them. `read_page` reads those of a response of
+whatever bytes, and raises no exception. Only what the crawl has received is read: no other file is fetched. A
+page is parsed only if one of its META tags seems to have a word that is looked for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from scrapy import signals
 from scrapy.http import HtmlResponse, Response
 
 from scrapy_norobots.events import Core, Events, Load
-from scrapy_norobots.features.usage.robots import UsageStatements
 from scrapy_norobots.features.usage.statements import (
     CONTENT_SIGNAL,
     CONTENT_USAGE,
@@ -31,6 +30,7 @@ from scrapy_norobots.features.usage.statements import (
     TDM_POLICY,
     TDM_RESERVATION,
     Statement,
+    UsageStatements,
     check_purpose,
     read,
     stated,

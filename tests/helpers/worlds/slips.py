@@ -14,7 +14,7 @@ from scrapy_norobots.features import crawl_delay
 from scrapy_norobots.features.early_drops import EarlyDrops
 from scrapy_norobots.features.evidence import Evidence
 from scrapy_norobots.features.metatag import RobotsMetaMiddleware
-from scrapy_norobots.features.usage.robots import UsageStatements
+from scrapy_norobots.features.usage.statements import UsageStatements
 from scrapy_norobots.load.origins import OriginCache
 from scrapy_norobots.middleware import NoRobotsMiddleware
 from scrapy_norobots.rules.access import Access, AccessKind
