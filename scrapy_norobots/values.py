@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -85,7 +85,9 @@ def _decoded(value: Any, bracket: str) -> Any:
         raise ValueError(f"is not valid JSON ({exc})") from None
 
 
-def listed(what: str, kind: type | tuple[type, ...], value: Any) -> tuple[Any, ...]:
+def listed(
+    what: str, kind: type | tuple[type, ...], value: Any, is_wrong: Callable[[Any], object] = lambda _: False
+) -> tuple[Any, ...]:
     """Return the items of a list, or of a string in JSON or with commas, all of which are of a kind."""
     value = () if _is_off(value) else _decoded(value, "[")
     if isinstance(value, str):
@@ -94,22 +96,17 @@ def listed(what: str, kind: type | tuple[type, ...], value: Any) -> tuple[Any, .
         isinstance(one, kind) for one in value
     ):
         raise ValueError(f"must be {what}")
+    for wrong in filter(is_wrong, value):
+        raise ValueError(f"{wrong!r} cannot be in {what}; separate them by commas")
     return tuple(value)
 
 
 def meta_keys(value: Any) -> tuple[str, ...]:
-    keys = listed("a list of meta keys", str, value)
-    for key in keys:
-        if _NO_META_KEY.search(key):
-            raise ValueError(f"{key!r} is not a meta key; separate keys by commas")
-    return keys
+    return listed("a list of meta keys", str, value, _NO_META_KEY.search)
 
 
 def robots(value: Any) -> tuple[str, ...]:
-    names = listed("a list of names of robots", str, value)
-    for name in names:
-        if not to_name(name):
-            raise ValueError(f"{name!r} is not the name of a robot")
+    names = listed("a list of names of robots", str, value, lambda name: not to_name(name))
     if len(names) > _MOST_ROBOTS:
         raise ValueError(f"must be a list of at most {_MOST_ROBOTS} names")
     return names

@@ -108,8 +108,8 @@ def test_robots_check_names_the_robot_that_decided(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ([""], "'' is not the name of a robot"),
-        (["/1.0"], "'/1.0' is not the name of a robot"),
+        ([""], "'' cannot be in a list of names of robots"),
+        (["/1.0"], "'/1.0' cannot be in a list of names of robots"),
         ([7], "must be a list of names of robots"),
         (7, "must be a list of names of robots"),
         ([f"bot{number}" for number in range(33)], "must be a list of at most 32 names"),

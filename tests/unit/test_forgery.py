@@ -203,7 +203,6 @@ def of_records() -> Iterator[tuple[Change, str]]:
         (4, "Norobots-Origin", str(TOWN)), (6, "Norobots-Body-Digest", digest_of(b"")),
     ):  # fmt: skip
         yield with_field(number, name, value), ""
-    yield with_field(0, "WARC-Filename", "town-2.warc.gz"), "was renamed"
     yield with_record(1, b"(?s).*", b"hello"), "it is not a WARC record"
 
 

@@ -142,25 +142,21 @@ class Evidence:
             self._put(self._answers.Answer.of(snapshot, fields.STORE))
 
     def _passed(self, request: Request, question: Question, access: Access) -> None:
-        self._decided(Made(time.time(), question.url, question.robot, request.url, access))
+        self._put(Made(time.time(), question.url, question.robot, request.url, access))
 
     def _exempt(self, request: Request, url: str, robot: str | bytes, reason: Reason | None) -> None:
-        self._decided(Made(time.time(), url, robot, request.url, exemption=reason))
+        self._put(Made(time.time(), url, robot, request.url, exemption=reason))
 
     def _dropped(
         self, request: Request, url: str, robot: str | bytes, error: RobotsForbidden, access: Access | None
     ) -> None:
-        self._decided(Made(time.time(), url, robot, request.url, access, error.decision))
-
-    def _decided(self, made: Made) -> None:
-        """Record a decision, unless ``NOROBOTS_EVIDENCE_ALLOWED`` leaves it out."""
-        is_allowed = made.decision is None and (made.access is not None or made.exemption is not None)
-        if self._config.allowed or not is_allowed:
-            self._put(made)
+        self._put(Made(time.time(), url, robot, request.url, access, error.decision))
 
     def _put(self, record: Answer | Made) -> None:
-        self._writer.put(record)
-        self._check_loss()
+        """Record an answer, or a decision unless ``NOROBOTS_EVIDENCE_ALLOWED`` leaves it out."""
+        if self._config.allowed or not (isinstance(record, Made) and record.is_allowed):
+            self._writer.put(record)
+            self._check_loss()
 
     def _check_loss(self) -> None:
         """If evidence is lost, log it once, and close the spider if evidence is required."""

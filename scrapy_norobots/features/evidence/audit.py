@@ -53,8 +53,8 @@ CREATE TABLE answers (
 CREATE TABLE bodies (digest TEXT PRIMARY KEY, body BLOB);
 """
 _FIND = (
-    "SELECT status, answers.digest, body FROM answers LEFT JOIN bodies USING (digest) "
-    "WHERE origin = ? AND date = ?"
+    "SELECT status, body FROM answers LEFT JOIN bodies USING (digest) "
+    "WHERE origin = ? AND date = ? AND (answers.digest IS NULL OR body IS NOT NULL)"
 )
 
 # Returns what reads files as the parsers of a crawl do. Raises `LookupError` if a parser is unknown or cannot
@@ -241,11 +241,11 @@ class _Run:
             return
         self._audit.answers += fields.ORIGIN in stored.fields
         if self._judging is None:
-            yield from self._begin(stored)
+            self._begin(stored)
         elif fields.ORIGIN in stored.fields:
             self._judging.add(stored)
 
-    def _begin(self, stored: Stored) -> Iterator[str]:
+    def _begin(self, stored: Stored) -> None:
         """Read the settings of the crawl."""
         try:
             settings = Settings(**json.loads(stored.about.get(fields.SETTINGS, "")))
@@ -256,9 +256,6 @@ class _Run:
             raise DamagedError(f"cannot be judged by the settings in its WARC file: {exc}") from exc
         self._judging = Judging(settings, Judge(policy, _NO_TIMES, read), versions)
         self._audit.has_allowed &= settings.allowed
-        name = stored.fields.get("WARC-Filename")
-        if name != Path(self._warc.name).name:
-            yield f"the WARC file was renamed: its name was {name!r}"
 
     def _close(self, line: bytes, facts: Mapping[str, Any]) -> Iterator[str]:
         """Check the closing line."""
@@ -348,9 +345,7 @@ class Judging:
         found = self._answers.execute(_FIND, (fields.uri_of(str(origin)), when)).fetchone()
         if found is None:
             raise MismatchError(f"{verdict}, but no answer for {origin} at {when} is stored")
-        status, digest, body = found
-        if digest is not None and body is None:
-            raise MismatchError(f"{verdict}, but the file with the digest {digest} is not stored")
+        status, body = found
         number = None if status is None else int(status)
         snapshot = Snapshot(origin, origin.robots_url, time, number, body=body or b"")
         access = self._judge.judge(snapshot)

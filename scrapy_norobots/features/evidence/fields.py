@@ -159,6 +159,11 @@ class Made(NamedTuple):
     decision: Decision | None = None
     exemption: Reason | None = None
 
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the request passes, and not because robots.txt was overridden."""
+        return self.decision is None and (self.access is not None or self.exemption is not None)
+
 
 def decision_line(made: Made) -> bytes:
     """Return the line of a decision."""

@@ -95,9 +95,9 @@ class UsageConfig(Section):
         try:
             import http_sf  # noqa: F401, PLC0415  # an extra
         except ImportError as exc:
-            name, value = ("NOROBOTS_USAGE", True) if self.usage else ("NOROBOTS_PURPOSES", self.purposes)
+            name = "NOROBOTS_USAGE" if self.usage else "NOROBOTS_PURPOSES"
             problem = f"needs http-sf: pip install 'scrapy-norobots[usage]' ({exc})"
-            raise error(name, value, problem) from exc
+            raise error(name, self.usage or self.purposes, problem) from exc
         return partial(UsageStatements, purposes=self.purposes)
 
 
