@@ -124,8 +124,7 @@ def write(folder: Path) -> None:
     judge = Judge(policy, Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
     settings = fields.Settings(
         policy=dict(policy.table),
-        parsers=[fields.description(StrictRobotParser)],
-        python=fields.PYTHON,
+        parsers=[fields.path_of(StrictRobotParser)],
         aiohttp=knows_aiohttp(),
     )
     writer = Writer(folder, "town-1", settings, queue_max=2**40)
@@ -147,7 +146,5 @@ def write(folder: Path) -> None:
         if number % 50_000 == 0:
             while writer._queue:
                 time.sleep(0.05)
-    writer.stop()
-    while not writer.has_ended:
-        time.sleep(0.05)
+    writer.end(3600)
     assert not writer.lost

@@ -111,20 +111,12 @@ def _warn_about_unused_hooks(cls: type, base: type) -> None:
 def _warn_about_incomplete_setup(settings: BaseSettings) -> None:
     """Warn about settings that are missing if a project lists the middleware by hand, without the add-on."""
     for key in enabled_keys(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware):
-        cls = load_object(key)
-        if cls is RobotsTxtMiddleware:
-            logger.warning(
-                "Scrapy's own robots.txt middleware is enabled too, and downloads each robots.txt once more: "
-                "set %r to None in DOWNLOADER_MIDDLEWARES",
-                key,
-            )
-        else:
-            logger.warning(
-                "%s, a subclass of Scrapy's robots.txt middleware, is enabled too: a request passes only if "
-                "both allow it, and each robots.txt is downloaded twice. Derive the class from "
-                "scrapy_norobots.NoRobotsMiddleware, or set it to None in DOWNLOADER_MIDDLEWARES",
-                global_object_name(cls),
-            )
+        logger.warning(
+            "%s is enabled too: a request passes only if both middlewares allow it, and each robots.txt is "
+            "downloaded twice. Set it to None in DOWNLOADER_MIDDLEWARES, or derive a class of your own from "
+            "scrapy_norobots.NoRobotsMiddleware",
+            key if isinstance(key, str) else global_object_name(key),
+        )
 
 
 def keys_of(cls: type, components: Mapping[Any, Any]) -> list[Any]:

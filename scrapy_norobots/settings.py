@@ -63,12 +63,12 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
     {
         "NOROBOTS_ALSO_OBEY": Setting(
             (),
-            partial(values.switched, (), values.parsers),
+            values.parsers,
             "adds other readings of robots.txt, such as RFC 9309: all must allow a request",
         ),
         "NOROBOTS_ALSO_ROBOTS": Setting(
             (),
-            partial(values.switched, (), values.robots),
+            values.robots,
             'adds other robots, such as `"GPTBot"`, that must be allowed, too',
         ),
         "NOROBOTS_STATUS_POLICY": Setting(
@@ -78,17 +78,15 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         ),
         "NOROBOTS_STORE": Setting(
             None,
-            partial(values.switched, MEMORY, values.store),
+            values.store,
             "saves downloaded robots.txt files in SQLite or Redis",
         ),
         "NOROBOTS_REPORT": Setting(
             "",
-            partial(values.switched, (), values.paths),
+            values.paths,
             "writes a [report](report.md) of the crawl to this path",
         ),
-        "NOROBOTS_EVIDENCE": Setting(
-            "", partial(values.switched, "", values.folder), "stores [evidence](evidence.md) in this folder"
-        ),
+        "NOROBOTS_EVIDENCE": Setting("", values.folder, "stores [evidence](evidence.md) in this folder"),
         "NOROBOTS_EVIDENCE_ALLOWED": Setting(
             True, values.flag, "also stores the decisions that allow a request"
         ),
@@ -121,7 +119,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         ),
         "NOROBOTS_PURPOSES": Setting(
             (),
-            partial(values.switched, (), partial(values.listed, "a list of purposes", str)),
+            partial(values.listed, "a list of purposes", str),
             'drops requests if robots.txt says no to a purpose of the crawl, such as `"search"`',
         ),
         # Rarely needed
@@ -172,7 +170,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         ),
         "NOROBOTS_COPY_META": Setting(
             ("proxy", "bindaddress", "download_slot"),
-            partial(values.switched, (), values.meta_keys),
+            values.meta_keys,
             "meta keys that the request for robots.txt copies from the page request",
         ),
         "NOROBOTS_CONCURRENT_FETCHES": Setting(
@@ -284,7 +282,7 @@ def _warn_about_unknown(settings: BaseSettings) -> None:
 class Config(Section):
     """The settings of one crawl. Times are in seconds, sizes in bytes."""
 
-    obey: bool = setting("ROBOTSTXT_OBEY", values.number_or_flag)
+    obey: bool = setting("ROBOTSTXT_OBEY", values.flag)
     robot: str | None = setting("ROBOTSTXT_USER_AGENT", values.robot)
     parser: type[RobotParser] | None = setting(_parser)  # None is the strict parser
     also_obey: tuple[type[RobotParser], ...] = setting("NOROBOTS_ALSO_OBEY")

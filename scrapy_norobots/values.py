@@ -22,15 +22,12 @@ from scrapy_norobots.rules.access import StatusPolicy
 from scrapy_norobots.rules.parser import Rfc9309RobotParser
 from scrapy_norobots.scrapy_api.log import SettingError
 from scrapy_norobots.standard.names import to_name
-from scrapy_norobots.stores import with_home
+from scrapy_norobots.stores import MEMORY, with_home
 from scrapy_norobots.stores.opening import FORMS
 
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.robotstxt import RobotParser
-
-# How True and False may be written.
-_SWITCHES: Mapping[str, bool] = MappingProxyType({"true": True, "1": True, "false": False, "0": False})
 
 _META_WORDS = ("nofollow", "noindex")
 
@@ -43,52 +40,39 @@ _NO_META_KEY = re.compile(r"[\s;]|^$")
 _MOST_ROBOTS = 32  # a file keeps the rules of twice as many (see `standard.robotstxt`)
 
 
-def _switch(value: object) -> bool | None:
-    return _SWITCHES.get(str(value).lower()) if isinstance(value, (int, str)) else None
-
-
 def flag(value: object, accepted: str = "True or False") -> bool:
-    if (is_on := _switch(value)) is None:
-        raise ValueError(f"must be {accepted}")
-    return is_on
-
-
-def number_or_flag(value: object) -> bool:
     """Return a boolean as Scrapy reads its own."""
     try:
         return BaseSettings({"value": value}).getbool("value")
     except (TypeError, ValueError, OverflowError):
-        raise ValueError("must be True or False") from None
+        raise ValueError(f"must be {accepted}") from None
 
 
 def flag_or_word(value: object) -> bool | str:
     """Return a boolean, or a word of META tags."""
-    if isinstance(value, str) and value.lower() in _META_WORDS:
-        return value.lower()
+    if str(value).lower() in _META_WORDS:
+        return str(value).lower()
     return flag(value, 'True, False, "nofollow" or "noindex"')
 
 
-def switched(off: object, read: Callable[[Any], Any], value: object) -> Any:
-    """Return what `read` makes of a value; `off` for False. A value that means True is read as True."""
-    is_on = _switch(value)
-    return off if is_on is False else read(is_on or value)
+def _is_off(value: object) -> bool:
+    """Return whether a value, other than that of a boolean or a number, switches its setting off."""
+    return str(value).lower() in ("false", "0")
 
 
-def number(unit: str, least: float, most: int, value: Any) -> float:
+def number(unit: str, least: float, most: int, value: Any, kind: type = float) -> Any:
     try:
-        read = float(value) if not isinstance(value, bool) else float("nan")
+        read, exact = kind(value), float(value)
     except (TypeError, ValueError, OverflowError):
-        read = float("nan")
-    if not least <= read <= most:  # false for nan
-        raise ValueError(f"must be a number of {unit}, at least {least} and at most {most}")
+        read = exact = float("nan")
+    if isinstance(value, bool) or read != exact or not least <= read <= most:  # as nan is not itself
+        what = "whole number" if kind is int else "number"
+        raise ValueError(f"must be a {what} of {unit}, at least {least} and at most {most}")
     return read
 
 
-def whole(unit: str, least: int, most: int, value: Any) -> int:
-    read = number(unit, least, most, value)
-    if read != int(read):
-        raise ValueError(f"must be a whole number of {unit}")
-    return int(read)
+def whole(unit: str, least: int, most: int, value: Any) -> Any:
+    return number(unit, least, most, value, int)
 
 
 def _decoded(value: Any, bracket: str) -> Any:
@@ -101,31 +85,28 @@ def _decoded(value: Any, bracket: str) -> Any:
         raise ValueError(f"is not valid JSON ({exc})") from None
 
 
-def listed(what: str, kind: type | tuple[type, ...], value: Any) -> tuple[Any, ...]:
+def listed(
+    what: str, kind: type | tuple[type, ...], value: Any, is_wrong: Callable[[Any], object] = lambda _: False
+) -> tuple[Any, ...]:
     """Return the items of a list, or of a string in JSON or with commas, all of which are of a kind."""
-    value = _decoded(value, "[")
+    value = () if _is_off(value) else _decoded(value, "[")
     if isinstance(value, str):
         value = [part.strip() for part in value.split(",") if part.strip()]
     if not isinstance(value, (list, tuple, set, frozenset)) or not all(
         isinstance(one, kind) for one in value
     ):
         raise ValueError(f"must be {what}")
+    for wrong in filter(is_wrong, value):
+        raise ValueError(f"{wrong!r} cannot be in {what}; separate them by commas")
     return tuple(value)
 
 
 def meta_keys(value: Any) -> tuple[str, ...]:
-    keys = listed("a list of meta keys", str, value)
-    for key in keys:
-        if _NO_META_KEY.search(key):
-            raise ValueError(f"{key!r} is not a meta key; separate keys by commas")
-    return keys
+    return listed("a list of meta keys", str, value, _NO_META_KEY.search)
 
 
 def robots(value: Any) -> tuple[str, ...]:
-    names = listed("a list of names of robots", str, value)
-    for name in names:
-        if not to_name(name):
-            raise ValueError(f"{name!r} is not the name of a robot")
+    names = listed("a list of names of robots", str, value, lambda name: not to_name(name))
     if len(names) > _MOST_ROBOTS:
         raise ValueError(f"must be a list of at most {_MOST_ROBOTS} names")
     return names
@@ -133,10 +114,6 @@ def robots(value: Any) -> tuple[str, ...]:
 
 def robot(value: Any) -> str | None:
     """Return the name of a robot; None if it is empty or not set."""
-    try:
-        value = value.decode() if isinstance(value, bytes) else value
-    except UnicodeDecodeError:
-        raise ValueError("must be UTF-8") from None
     if value is not None and not isinstance(value, str):
         raise ValueError("must be a string")
     return value or None
@@ -171,6 +148,8 @@ def paths(value: Any) -> tuple[str, ...]:
 
 
 def folder(value: Any) -> str:
+    if _is_off(value):
+        return ""
     if not isinstance(value, (str, os.PathLike)) or isinstance(path := os.fspath(value), bytes):
         raise ValueError("must be the path of a folder")  # noqa: TRY004
     if "://" in path:
@@ -180,6 +159,8 @@ def folder(value: Any) -> str:
 
 def store(value: Any) -> str | None:
     """Return the URL of a store; None if none is set."""
+    if _is_off(value):
+        return MEMORY
     if value is not None and not isinstance(value, str):
         raise ValueError(f"must be a string; expected {FORMS}")
     return with_home(value) if value else None
@@ -192,32 +173,26 @@ def expand(setting: str, template: str, spider: Spider | None, start: datetime) 
     processes that run at the same time can each have a path of their own.
     Raises `ValueError`, with the setting and its value, if a placeholder is unknown.
     """
+    values = _Values(time=start.isoformat(timespec="seconds").replace(":", "-"))
+    values.spider = spider
     try:
-        name = template % _Values(spider, start)
+        path = template % values
     except (KeyError, TypeError, ValueError) as exc:
         raise SettingError(
             f"{setting} = {template!r}: unknown placeholder ({exc}); use %(time)s, an attribute of "
             "the spider such as %(name)s, or '%%' for a '%'"
         ) from exc
-    return os.path.expanduser(name)  # noqa: PTH111  # pathlib's function raises for "~name" without such a user
+    return os.path.expanduser(path)  # noqa: PTH111  # pathlib's function raises for "~name" without such a user
 
 
-class _Values:
-    """The values of placeholders: the attributes of a spider, which include its arguments, and the time."""
+class _Values(dict[str, object]):
+    """The values of placeholders: the time, and the attributes of a spider, which include its arguments."""
 
-    def __init__(self, spider: Spider | None, start: datetime) -> None:
-        self._spider = spider
-        self._time = start.isoformat(timespec="seconds").replace(":", "-")
+    spider: Spider | None
 
-    def __str__(self) -> str:
-        raise TypeError("%s has no name")
-
-    def __getitem__(self, name: str) -> object:
-        if name == "time":
-            return self._time
-        if not hasattr(self._spider, name):
+    def __missing__(self, name: str) -> object:
+        if not hasattr(self.spider, name):
             raise KeyError(name)
-        value = getattr(self._spider, name)
-        if isinstance(value, (int, float)):
-            return value  # for %(number)03d
-        return str(value).replace("/", "-").replace(os.sep, "-")  # the value must not add a directory
+        value = getattr(self.spider, name)
+        is_number = isinstance(value, (int, float))  # for %(number)03d; others must not add a directory
+        return value if is_number else str(value).replace("/", "-").replace(os.sep, "-")

@@ -34,7 +34,7 @@ from scrapy_norobots.commands.base import (
 )
 from scrapy_norobots.commands.spider import Places, run_spider
 from scrapy_norobots.events import Events
-from scrapy_norobots.features.usage.robots import malformed_statements
+from scrapy_norobots.features.usage.statements import malformed_statements
 from scrapy_norobots.load.fetch import Fetcher
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.settings import Config

@@ -2,14 +2,13 @@
 
 The tags and headers (M1 to M4) are read before the callback of a page runs, and the callback finds them in
 ``response.meta["robots_meta"]``. A page's ``nofollow`` drops the requests that its callback yields, its
-``noindex`` drops the items. A page in which no element has the name of such a tag is not parsed. No page
-raises an exception here, whatever its bytes.
+``noindex`` drops the items. A page without META tags is not parsed. No page raises an exception here,
+whatever its bytes.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -28,7 +27,7 @@ from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.scrapy_api.log import CrawlLog
 from scrapy_norobots.settings import Section, setting
 from scrapy_norobots.standard.decision import printable, without_userinfo
-from scrapy_norobots.standard.meta import RobotsMeta, fold, wanted
+from scrapy_norobots.standard.meta import RobotsMeta
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -41,15 +40,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# The value of a name attribute, in whatever quotes. It is looked ahead for, since what seems to be one may be
-# a part of another value; so that this takes linear time, at most 100 characters of it.
-_NAME = re.compile(rb"""name\s*=\s*(?=["']?((?<=")[^"]{0,100}|(?<=')[^']{0,100}|[^\s"'>]{0,100}))""")
-_PLAIN = re.compile(rb"[ -%'-~]*")  # ASCII without character references
-
-# The largest number of META tags that are read, and how many characters those for the robot may have.
+# The largest number of META tags that are read.
 _TAGS_MAX = 1_000
-_CONTENT_MAX = 10_000
-_TOO_MANY = f"more than {_TAGS_MAX} META tags, or more than {_CONTENT_MAX} characters in them"
+_TOO_MANY = f"more than {_TAGS_MAX} META tags"
 _CUT_OFF = "META tags in a page that the HTML parser did not read to its end"
 
 
@@ -159,38 +152,25 @@ class RobotsMetaMiddleware:
 def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
     """Return what a response asks of `robot`, a name or a whole User-Agent header.
 
-    More than 1,000 META tags, or more than 10,000 characters in them, mean NOINDEX and NOFOLLOW: to read them
-    all would block the crawl, and to skip some could allow what they forbid. So does a page with META tags
-    that the HTML parser did not read to its end.
+    More than 1,000 META tags mean NOINDEX and NOFOLLOW: to read them all would block the crawl, and to skip
+    some could allow what they forbid. So does a page with META tags that the HTML parser did not read to its
+    end.
     """
     headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
-    if not isinstance(response, HtmlResponse) or not may_have_tags(response.body, robot):
+    if not isinstance(response, HtmlResponse) or not _may_have_tags(response.body):
         return RobotsMeta.read(robot, (), headers)
     root = root_of(response)
     if _is_cut_off(root):
         return RobotsMeta(noindex_by=_CUT_OFF, nofollow_by=_CUT_OFF)
     tags = list(islice(meta_tags(root), _TAGS_MAX + 1))
-    folded = fold(robot)
-    length = sum(len(content) for name, content in tags if wanted(name, folded))
-    if len(tags) <= _TAGS_MAX and length <= _CONTENT_MAX:
+    if len(tags) <= _TAGS_MAX:
         return RobotsMeta.read(robot, tags, headers)
     return RobotsMeta(noindex_by=_TOO_MANY, nofollow_by=_TOO_MANY)
 
 
-def may_have_tags(body: bytes, robot: str | bytes) -> bool:
-    """Return whether the bytes of a page may have META tags for a robot, without parsing the page.
-
-    They have none if no attribute has such a name, of whatever element. A name with character references may
-    be any name.
-    """
-    if b"<" not in body:
-        return True  # the page may be in an encoding that does not extend ASCII
-    plain = body.replace(b"\0", b"").lower()  # without the NULs of UTF-16
-    if b"<meta" not in plain:
-        return False
-    folded = fold(robot)
-    names = set(_NAME.findall(plain))
-    return any(not _PLAIN.fullmatch(name) or wanted(name.decode(), folded) for name in names)
+def _may_have_tags(body: bytes) -> bool:
+    # Without the NULs of UTF-16; a page without "<" may be in an encoding that does not extend ASCII.
+    return b"<" not in body or b"<meta" in body.replace(b"\0", b"").lower()
 
 
 def _is_cut_off(root: etree._Element) -> bool:

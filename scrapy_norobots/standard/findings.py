@@ -1,7 +1,7 @@
 """Findings: report what in a robots.txt deviates from the standard, and how the parser reads it.
 
 The table `KINDS` has the severity, the clause and the message of each kind. (``scrapy robots-lint`` adds
-kinds of features, such as `MalformedStatement`.) Findings are computed on request, from the records of
+those of features, which are WARNINGs without a clause.) Findings are computed on request, from the records of
 `read_records` and from the lines that it ignores, so a crawl that needs none has no cost.
 """
 
@@ -115,6 +115,8 @@ KINDS: dict[str, Kind] = {
     "robots-txt": Kind(_E, "U7", "robots.txt itself may always be fetched, so it cannot be forbidden."),
 }
 
+_OF_A_FEATURE = Kind(_W, "", "")
+
 _ODD_LINE_BREAK = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _BLANK_INSIDE = re.compile(r"[ \t]")
 _BLANK_AND_SLASH = re.compile(r"[ \t]/")
@@ -149,12 +151,12 @@ class Finding:
     @property
     def severity(self) -> Severity:
         """How much it matters, a `Severity`."""
-        return KINDS[self.kind].severity
+        return KINDS.get(self.kind, _OF_A_FEATURE).severity
 
     @property
     def clause(self) -> str:
         """The clause of this project's reading of the standard, such as ``"F7"``."""
-        return KINDS[self.kind].clause
+        return KINDS.get(self.kind, _OF_A_FEATURE).clause
 
 
 # A finding without its text: kind, line number, and the values for the message and the hint.

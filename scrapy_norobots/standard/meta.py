@@ -16,6 +16,10 @@ from scrapy_norobots.standard.names import names_robot, to_name
 _NOINDEX = frozenset({"noindex", "none"})
 _NOFOLLOW = frozenset({"nofollow", "none"})
 _TERMS = _NOINDEX | _NOFOLLOW | {"all", "index", "follow"}  # M1
+# In a content of more characters, only these are looked for, wherever they are: to split it could block the
+# crawl, and nobody writes so much.
+_LONGEST = 1_000
+_REFUSALS = _NOINDEX | _NOFOLLOW | {"noai", "noimageai"}
 
 # A word, with the text after its colon if it has one: "noindex", "max-snippet: 20", "foobot: nofollow".
 # Spaces and semicolons separate words like commas, because the meaning of "noindex nofollow" is clear.
@@ -95,7 +99,9 @@ def terms_of(
     asked: list[tuple[set[str], str]] = []
     for name, content in tags:
         if _key(name) not in _OF_PAGE and wanted(name, folded):
-            terms = {word[1].lower() for word in _WORD.finditer(content)}
+            terms = {word[1].lower() for word in _WORD.finditer(content[:_LONGEST])}
+            if len(content) > _LONGEST:
+                terms = {term for term in _REFUSALS if term in content.lower()}
             if "all" not in terms:  # M2: ALL overrides the other terms of its tag
                 asked.append((terms, f'<meta name="{name}" content="{content}">'))
     asked += [(set(_header_terms(value, folded)), f"X-Robots-Tag: {value}") for value in headers]

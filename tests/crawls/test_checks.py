@@ -16,8 +16,7 @@ def test_scrapys_own_middleware_beside_it_is_a_warning() -> None:
     by_hand = {OURS: 100, BUILTIN: 110}
     with Site("User-agent: *\nDisallow: /back/\n") as site:
         seen = crawl(f"{site.url}/", settings={"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": by_hand})
-    (line,) = seen.log_lines("WARNING: Scrapy's own robots.txt middleware is enabled too")
-    assert line.endswith(f"set {BUILTIN!r} to None in DOWNLOADER_MIDDLEWARES")
+    assert len(seen.log_lines(f"WARNING: {BUILTIN} is enabled too: ")) == 1
 
 
 def test_meta_tags_without_their_middleware_are_a_warning() -> None:
@@ -43,9 +42,10 @@ def test_a_subclass_of_scrapys_own_middleware_beside_it_is_a_warning(
     with Site("User-agent: *\nDisallow: /back/\n") as site:
         seen = crawl(f"{site.url}/", settings=settings, spider=f"tests.helpers.spiders.{spider}")
     assert len(site.robots_hits()) == 2
-    (line,) = seen.log_lines("WARNING: ", "robots.txt middleware")
-    assert f"{SCRAPYS_OWN}, a subclass of Scrapy's robots.txt middleware, is enabled too" in line
-    assert "a request passes only if both allow it, and each robots.txt is downloaded twice" in line
+    (line,) = seen.log_lines(f"WARNING: {SCRAPYS_OWN} is enabled too: ")
+    assert (
+        "a request passes only if both middlewares allow it, and each robots.txt is downloaded twice" in line
+    )
 
 
 @pytest.mark.parametrize(

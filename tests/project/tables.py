@@ -77,8 +77,6 @@ def type_of(read: object) -> str:
     """Return what a reader of values accepts, in a word."""
     if not isinstance(read, partial):
         return TYPES[read]
-    if read.func is values.switched:
-        return type_of(read.args[1])
     return str(read.args[0]) if read.func in (values.number, values.whole) else TYPES[read.func]
 
 

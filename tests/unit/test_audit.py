@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_norobots.features.evidence import judging
+from scrapy_norobots.features.evidence import audit as audit_module
 from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit, Problem
 from scrapy_norobots.features.evidence.fields import date_of, digest_of
@@ -213,7 +213,7 @@ def test_memory_is_bounded_however_many_decisions_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the parsed files and outcomes that are remembered; the rest is on disk."""
-    monkeypatch.setattr(judging, "_PARSED_MAX", 200_000)
+    monkeypatch.setattr(audit_module, "_PARSED_MAX", 200_000)
     write(tmp_path, 1_000, padding=b"# " + b"x" * 20_000)
     audit = Audit(tmp_path.iterdir(), strict)
     tracemalloc.start()
@@ -252,12 +252,3 @@ def test_a_file_that_is_cut_off_anywhere_is_read_up_to_there() -> None:
         found = problems_with(LINES, data[:size])
         assert found, size
     assert problems_with(LINES, data[:-1])[0].text == "is cut off after its closing line"
-
-
-def test_two_files_of_one_name_are_a_problem(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        write(tmp_path / name)
-    found = list(Audit(tmp_path.glob("*/*"), strict).problems())
-    assert [problem.text for problem in found] == 2 * [
-        "there are two files of this name; audit their folders apart"
-    ]

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from importlib.metadata import version
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scrapy.robotstxt import ProtegoRobotParser, PythonRobotParser
 
-from scrapy_norobots import __version__
 from scrapy_norobots.features.evidence.fields import (
     LINE_MAX,
     TEXT_MAX,
-    DecisionLines,
     Made,
-    Settings,
     date_of,
-    description,
+    decision_line,
     time_of,
 )
-from scrapy_norobots.rules.parser import StrictRobotParser
-from tests.helpers.samples.made_up import SETTINGS, TIME, TOWN, access, made
+from tests.helpers.samples.made_up import TIME, TOWN, access, made
 
 
 def test_dates_have_microseconds_always() -> None:
@@ -48,36 +41,8 @@ def test_a_date_that_is_read_is_written_alike(time: float) -> None:
     assert date_of(time_of(date_of(time))) == date_of(time)
 
 
-class TownParser(ProtegoRobotParser):
-    pass
-
-
-def test_each_parser_is_named_with_what_its_verdicts_depend_on() -> None:
-    protego, scrapy = version("protego"), version("scrapy")
-    assert description(StrictRobotParser).endswith(f".StrictRobotParser (scrapy-norobots {__version__})")
-    assert description(ProtegoRobotParser) == f"scrapy.robotstxt.ProtegoRobotParser (Protego {protego})"
-    assert description(PythonRobotParser) == f"scrapy.robotstxt.PythonRobotParser (Scrapy {scrapy})"
-    assert description(TownParser) == "tests.unit.test_fields.TownParser"  # of no distribution
-
-
-def changed(**changes: object) -> str:
-    return json.dumps({**asdict(SETTINGS), **changes})
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "", "7", "[]", "{}", changed(note=1), changed(format=2),
-    ],
-)  # fmt: skip
-def test_settings_that_are_none_are_an_error(text: str) -> None:
-    with pytest.raises((TypeError, ValueError)):
-        Settings.of(text)
-
-
 def test_decisions_of_a_crawl_are_a_line_each() -> None:
-    verdict, line = DecisionLines(dry_run=False).line(made(f"{TOWN}/back/", access()))
-    assert verdict == "forbidden"
+    line = decision_line(made(f"{TOWN}/back/", access()))
     assert json.loads(line) == {
         "time": "2023-11-14T22:13:21.000000Z",
         "url": "http://town.example/back/",
@@ -95,16 +60,9 @@ def test_decisions_of_a_crawl_are_a_line_each() -> None:
 
 def test_a_decision_is_not_older_than_its_file_whatever_a_clock_says() -> None:
     """A clock was set back, or that of another process which shares the store is ahead."""
-    _, line = DecisionLines(dry_run=False).line(made(f"{TOWN}/", access(when=TIME + 60), TIME))
+    line = decision_line(made(f"{TOWN}/", access(when=TIME + 60), TIME))
     facts = json.loads(line)
     assert facts["time"] == facts["robots_time"]
-
-
-def test_only_so_many_judgements_are_remembered() -> None:
-    lines = DecisionLines(dry_run=False, remembered=100)
-    for number in range(250):
-        lines.line(made("http://town.example/", access(when=TIME + number)))
-    assert len(lines._judgements) == 50
 
 
 ANY_TEXT = st.text(st.characters(codec=None))
@@ -114,7 +72,7 @@ ANY_TEXT = st.text(st.characters(codec=None))
 def test_any_url_and_robot_are_in_one_line(url: str, robot: str | bytes, requested: str) -> None:
     """A URL with credentials loses them."""
     for by in (None, access()):
-        _, line = DecisionLines(dry_run=False).line(Made(TIME, f"{TOWN}/{url}", robot, requested, by))
+        line = decision_line(Made(TIME, f"{TOWN}/{url}", robot, requested, by))
         assert line.count(b"\n") == 1
         facts = json.loads(line)
         assert facts["verdict"] in ("overridden", "allowed")
@@ -125,11 +83,10 @@ def test_any_url_and_robot_are_in_one_line(url: str, robot: str | bytes, request
 
 
 @pytest.mark.parametrize("name", ["url", "requested", "robot"])
-def test_a_long_text_is_cut_and_the_line_says_so(name: str) -> None:
+def test_a_long_text_is_cut(name: str) -> None:
     long = f"{TOWN}/" + 5_000_000 * "\U0001f600"
     texts = {"url": f"{TOWN}/", "requested": f"{TOWN}/", "robot": b"FooBot", name: long}
-    _, line = DecisionLines(dry_run=False).line(Made(TIME, access=access(), **texts))  # type: ignore[arg-type]
+    line = decision_line(Made(TIME, access=access(), **texts))  # type: ignore[arg-type]
     facts = json.loads(line)
-    assert facts["cut"] is True
     assert facts[name] == long[:TEXT_MAX]
     assert len(line) < LINE_MAX

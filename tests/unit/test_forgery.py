@@ -60,7 +60,7 @@ def write_run(folder: Path, name: str = "town-1") -> Writer:
     renewed = JUDGE.judge(Snapshot(TOWN, TOWN.robots_url, TIME + 60, 200, body=town.snapshot.body))
     writer.put(answer(town))
     writer.put(Answer(SHUT, Response(SHUT.robots_url, 503), TIME))
-    writer.put(Answer(VILLAGE, moved, TIME + 1, followed_by="redirect"))
+    writer.put(Answer(VILLAGE, moved, TIME + 1, is_followed=True))
     writer.put(Answer(VILLAGE, there, TIME + 2, village.snapshot.body))
     for number in range(3):
         writer.put(made(f"{TOWN}/page/{number}", town))
@@ -98,7 +98,7 @@ def texts(folder: Path, *heads: str) -> list[str]:
     return [f"{problem.place}: {problem.text}" for problem in audit.problems()]
 
 
-LINES = 22  # of the file: 13 decisions, 7 records, a seal and the closing line
+LINES = 21  # of the file: 13 decisions, 7 records and the closing line
 RECORDS = 7
 ALLOWED = {"verdict": "allowed", "reason": "no_rule_matches", "line": None, "rule": None}
 OVERRIDE = {
@@ -137,28 +137,27 @@ def damaged() -> Iterator[tuple[Change, str]]:
             yield rename(path, f"{name}{path(Path()).name.removeprefix('town-1')}"), f"{other}: is missing"
         yield with_bytes(path, lambda data: data + gzip.compress(b'{"hidden": 1}\n')), "after|follows"
         yield with_bytes(path, lambda data: data + b"\x1f\x8b\x08"), "after"
-        yield with_bytes(path, lambda data: gzip.compress(gzip.decompress(data))), "changed|not the line"
+    yield with_bytes(warc, lambda data: gzip.compress(gzip.decompress(data))), "changed"
 
 
 def closing() -> Iterator[tuple[Change, str]]:
     """Yield changes of the closing line."""
     for changes in (
-        {"decisions": {"allowed": 13}}, {"answers": 3}, {"answers": 6.0}, {"answers": True},
-        {"closes": "town-2"}, {"lost": 7}, {"lost": False}, {"lost": 0.0}, {"lost": None}, {"time": "never"},
-        {"time": 7}, {"note": "x"}, {"bytes": 1}, {"bytes": True}, {"bytes": -1}, {"sha256": ""},
+        {"closes": "town-2"}, {"lost": 7}, {"lost": False}, {"lost": 0.0}, {"lost": None}, {"lost": "0"},
+        {"note": "x"}, {"sha256": ""}, {"sha256": None},
     ):  # fmt: skip
-        yield with_line("", **changes), "line 22: "
-    yield with_text('"lost": 0', '"lost": 0, "lost": 0'), "line 22: "
+        yield with_line("", **changes), "line 21: "
+    yield with_text('"lost": 0', '"lost": 0, "lost": 0'), "line 21: "
 
 
 def sealed() -> Iterator[tuple[Change, str]]:
     """Yield changes that all digests are made to fit, but not the decisions; and what the audit says."""
     for verdict in ("forbidden", "unreachable"):
-        yield with_line(PAGE, verdict=verdict), "judged as allowed"
+        yield with_line(PAGE, verdict=verdict), "judged with verdict 'allowed'"
     yield with_line(PAGE, verdict="x"), "verdict is 'x'"
     for url in (BACK, ATTIC, f"{TOWN}/back/later"):
-        yield with_line(url, **ALLOWED), "judged as forbidden"
-    yield with_line(f"{SHUT}/", verdict="allowed"), "judged as unreachable"
+        yield with_line(url, **ALLOWED), "judged with verdict 'forbidden'"
+    yield with_line(f"{SHUT}/", verdict="allowed"), "judged with verdict 'unreachable'"
     wrong: dict[str, list[Any]] = {
         "url": [f"{TOWN}/page", f"{VILLAGE}/", "https://town.example/", "http://town.example:99999/", "x", 7],
         "robot": [7, None, []], "origin": ["http://other.example", None],
@@ -175,7 +174,7 @@ def sealed() -> Iterator[tuple[Change, str]]:
     for name in ("line", "rule", "robots_digest", "robots_time", "parser", "sent_as", "usage", "origin"):
         yield with_line(f"{TOWN}/override", **{name: wrong[name][0]}), ""
         yield with_line("data:,town", **{name: wrong[name][0]}), ""
-    yield with_line(BACK, **{**OVERRIDE, "reason": "rule"}), "recorded as overridden (rule)"
+    yield with_line(BACK, **{**OVERRIDE, "reason": "rule"}), "recorded with reason 'rule'"
     for reason in ("robots_txt", "not_web"):
         changes = {**OVERRIDE, "verdict": "allowed", "reason": reason}
         yield with_line(BACK, **changes), "but it needs a robots.txt"
@@ -183,21 +182,20 @@ def sealed() -> Iterator[tuple[Change, str]]:
 
 def of_records() -> Iterator[tuple[Change, str]]:
     """Yield changes of the records, as `sealed` does."""
-    yield with_setting(dry_run=True), "with dry_run None, not True"
-    yield with_setting(policy=dict(PRESETS["allow"])), "judged as allowed (status)"
+    yield with_setting(policy=dict(PRESETS["allow"])), "judged with verdict 'allowed'"
     yield with_setting(allowed=False), "the crawl did not store allowed requests"
-    yield with_setting(parsers=["scrapy.robotstxt.ProtegoRobotParser"]), "cannot be judged: unknown parser"
+    yield with_setting(parsers=["scrapy.robotstxt.ProtegoRobotParser"]), "unknown parser"
     for name, value in (
-        ("parsers", 7), ("policy", {"4xx": "maybe"}), ("policy", None), ("format", 2),
+        ("parsers", 7), ("policy", {"4xx": "maybe"}), ("policy", None),
         ("note", "x"),
     ):  # fmt: skip
-        yield with_setting(**{name: value}), "does not state the crawl's settings"
+        yield with_setting(**{name: value}), "cannot be judged by the settings in its WARC file"
     yield with_records(remove(0)), ""
     for number, words in ((1, "http://town"), (2, "http://shut"), (4, "http://village"), (6, "http://town")):
         yield with_records(remove(number)), f"no answer for {words}"
     yield with_record(1, b"/back/", b"/bacc/"), "its body has the digest"
-    yield with_record(1, b"200 OK", b"404 OK"), "but its status is 404"
-    yield with_record(2, b"503 Service", b"404 Service"), "judged as allowed"
+    yield with_record(1, b"200 OK", b"404 OK"), "judged with verdict 'allowed', reason 'status'"
+    yield with_record(2, b"503 Service", b"404 Service"), "judged with verdict 'allowed'"
     for code in (b"abc", b"+"):
         yield with_record(2, b"503 ", code + b" "), "cannot be read: invalid literal"
     for number, name, value in (
@@ -205,13 +203,6 @@ def of_records() -> Iterator[tuple[Change, str]]:
         (4, "Norobots-Origin", str(TOWN)), (6, "Norobots-Body-Digest", digest_of(b"")),
     ):  # fmt: skip
         yield with_field(number, name, value), ""
-    for number in range(RECORDS):
-        for field in (b"WARC-Record-ID", b"WARC-Date", b"WARC-Type", b"Content-Length"):
-            yield (
-                with_record(number, rb"%s: .*\r\n" % field, b""),
-                f"it has no {field.decode()}|cannot be read",
-            )
-    yield with_field(0, "WARC-Filename", "town-2.warc.gz"), "was renamed"
     yield with_record(1, b"(?s).*", b"hello"), "it is not a WARC record"
 
 
@@ -236,15 +227,17 @@ UNNOTICED: dict[str, Change] = {
         lambda found: found.remove(next(one for one in found if "url" in one))
     ),
     "a decision that was never made": with_lines(
-        lambda found: found.insert(6, {**found[6], "url": f"{TOWN}/x"})
+        lambda found: found.insert(5, {**found[5], "url": f"{TOWN}/x"})
     ),
     "another robots.txt, and all decisions by it": with_another_file,
     "a decision that is called overridden": with_line(BACK, **OVERRIDE),
     "settings that are there twice": with_records(repeat(0)),
     "another robot by the same rules": with_line(BACK, robot="OtherBot"),
     "another requested URL": with_line(BACK, requested=f"{TOWN}/back/secret"),
-    "another version of a parser": with_setting(parsers=[f"{SETTINGS.parsers[0]} 9"]),
-    "a URL that is called cut": with_line(BACK, url=f"{TOWN}/{TEXT_MAX * 'x'}"[:TEXT_MAX], cut=True),
+    "another version of Python": with_setting(versions={"Python": "CPython 2.7"}),
+    "a file that is compressed again": lambda _: None,  # as all are, by `seal`
+    "a dry run": with_setting(dry_run=True),
+    "a URL that is too long": with_line(BACK, url=f"{TOWN}/{TEXT_MAX * 'x'}"[:TEXT_MAX]),
     "another time": with_line(BACK, time="2024-01-01T00:00:00.000000Z"),
 }
 
@@ -348,11 +341,8 @@ def test_with_the_head_a_change_of_any_byte_is_noticed(
 
 
 def test_what_is_known_about_a_wrong_head_is_said(complete: Path) -> None:
-    head = head_of(complete)
-    slip = head[:7] + head[8] + head[7] + head[9:] if head[7] != head[8] else "01"[head[0] == "0"] + head[1:]
-    assert texts(complete, slip) == [f"head {slip}: is mistyped: the head of town-1 is {head}"]
     [text] = texts(complete, 64 * "0")
-    assert "it is mistyped, of another crawl, or the evidence was changed" in text
+    assert text.endswith("here: it is mistyped, of another crawl, or the evidence was changed")
 
 
 def test_a_run_that_is_removed_is_noticed_by_its_head_alone(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ import pytest
 
 READERS = {
     "headers in evidence": """
-        from scrapy_norobots.features.evidence.answers import _Head
+        from scrapy_norobots.features.evidence.answers import _head
 
         for value in (b"a%sb", b"a%s\\r\\nb", b"a\\r\\n%sb", b"a%s"):
-            field = _Head("HTTP/1.1", 200, [(b"X", value % (1_000_000 * b"\\t"))])._raw.splitlines()[1]
-            assert field.count(b"\\t") in (0, 1_000_000), field
+            head = _head("HTTP/1.1", 200, [(b"X", value % (1_000_000 * b"\\t"))])
+            assert head.headers_buff.splitlines()[1].count(b"\\t") == 1_000_000
     """,
     "Cache-Control": """
         from scrapy_norobots.rules.snapshot import _stated_lifetime
@@ -28,7 +28,7 @@ READERS = {
     """,
     "Link": """
         from scrapy.http import Response
-        from scrapy_norobots.features.usage.pages import read_page
+        from scrapy_norobots.features.usage import read_page
 
         for text in ("<", " ", ",", '<a>\\\\"', '<a>"', ";rel ", ';rel="', "; ", '\\\\"'):
             for begin in ("", "<a>", '<a>; x="', "<"):
@@ -40,14 +40,6 @@ READERS = {
 
         for text in ("a:", "foobot:", "15:", "none:", "a :", " ", ":", "a", "a,", "max-snippet:"):
             assert RobotsMeta.read("FooBot", headers=["nofollow," + 100_000 * text]).nofollow_by
-    """,
-    "META tags": """
-        from scrapy_norobots.features.metatag import may_have_tags
-
-        for text in ("/", "/x", "/a=", " ", " a", "<meta ", "<meta a=", "<meta/a=", "name=", "x", '"'):
-            for begin in ("", "a=", "a='", "name= "):
-                for end in ("", ">", "'>"):
-                    may_have_tags((f"<meta {begin}" + 200_000 * text + end).encode(), "FooBot")
     """,
 }
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.http import HtmlResponse, Response
 
-from scrapy_norobots.features.usage.pages import PageUsage, read_page
+from scrapy_norobots.features.usage import PageUsage, read_page
 from scrapy_norobots.features.usage.statements import TOO_LONG, Statement, read
 
 URL = "http://town.example/a/page"
@@ -124,22 +124,8 @@ def test_a_word_anywhere_in_a_long_tag_is_a_refusal() -> None:
     assert page(f'<meta name=robots content="{words}"><meta name=a content=noai>') == []
 
 
-def test_only_the_start_of_a_long_tag_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To split all of it would block the crawl."""
-    lengths: list[int] = []
-
-    def terms_of(robot: Any, tags: Any, headers: Any) -> Any:
-        lengths.extend(len(content) for _, content in tags)
-        return ()
-
-    monkeypatch.setattr("scrapy_norobots.features.usage.pages.terms_of", terms_of)
-    page(f'<meta name=robots content="{50_000 * "a "} noai, noimageai">')
-    assert len(lengths) == 1
-    assert lengths[0] < 1_100
-
-
 def test_a_page_without_the_words_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_norobots.features.usage.pages.root_of", lambda response: 1 / 0)
+    monkeypatch.setattr("scrapy_norobots.features.usage.root_of", lambda response: 1 / 0)
     assert page("<html><head><meta name=robots content=noindex><title>a</title></head>") == []
     assert page(b"%PDF-1.7\n\0") == []
 

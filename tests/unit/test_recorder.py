@@ -13,7 +13,7 @@ def test_without_warcio_the_error_says_what_to_install(tmp_path: Path) -> None:
         "from datetime import datetime\n"
         "from unittest.mock import MagicMock\n"
         "from scrapy.settings import Settings\n"
-        "from scrapy_norobots.features.evidence.recorder import Evidence, EvidenceConfig\n"
+        "from scrapy_norobots.features.evidence import Evidence, EvidenceConfig\n"
         "from scrapy_norobots.settings import Config\n"
         "settings = Settings({'NOROBOTS_EVIDENCE': 'new'})\n"
         "read = Config.from_settings(settings), EvidenceConfig.from_settings(settings)\n"

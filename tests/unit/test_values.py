@@ -33,7 +33,7 @@ def test_false_switches_a_setting_off(name: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("name", OFF)
-@pytest.mark.parametrize("value", [True, "True", "true", 1, "1"])
+@pytest.mark.parametrize("value", [True, 1])
 def test_true_is_no_path_list_or_store(name: str, value: Any) -> None:
     with pytest.raises(SettingError, match=rf"^NOROBOTS_{name} = {value!r}: must be (a|the)"):
         read(Settings({f"NOROBOTS_{name}": value}), f"NOROBOTS_{name}")
@@ -58,7 +58,7 @@ def test_placeholders_are_attributes_of_the_spider_and_the_time(template: str, p
     assert expand("NOROBOTS_EVIDENCE", template, spider, START) == path
 
 
-@pytest.mark.parametrize("template", ["%(_job)s", "100%", "%(name)d", "town-%s"])
+@pytest.mark.parametrize("template", ["%(_job)s", "100%", "%(name)d"])
 def test_an_unknown_placeholder_is_an_error_that_names_the_setting(template: str) -> None:
     problem = r"^NOROBOTS_EVIDENCE = '.*': unknown placeholder \(.*use %\(time\)s, "
     with pytest.raises(ValueError, match=problem):

@@ -1,11 +1,237 @@
 """Evidence: what each robots.txt said when a page was requested, and what the crawl decided by it.
 
-`Evidence` in `recorder` puts records into a queue, and never waits. A thread (`writer`) writes them: answers
-to requests for robots.txt as WARC records (`answers`), decisions as lines of JSON (`fields`, which has what
-all others need to know about the files). `judging` makes every decision of a run again, and `audit` checks
-that a run is whole.
+`Evidence` runs on the event loop, and puts records into a queue; nothing in the crawl waits for the disk. A
+thread (`writer`) writes them: answers to requests for robots.txt as WARC records (`answers`), decisions as
+lines of JSON (`fields`, which has what all others need to know about the files). `audit` makes every decision
+of a run again. If evidence cannot be written, one ERROR says so, and the crawl continues, or the spider is
+closed if `NOROBOTS_EVIDENCE_REQUIRED` is true.
 """
 
-from scrapy_norobots.features.evidence.recorder import Evidence, EvidenceConfig, subscribe
+from __future__ import annotations
 
-__all__ = ["Evidence", "EvidenceConfig", "subscribe"]
+import logging
+import os
+import re
+import socket
+import time
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+
+from scrapy_norobots.events import Events
+from scrapy_norobots.features.evidence import fields
+from scrapy_norobots.features.evidence.fields import Made
+from scrapy_norobots.rules.access import knows_aiohttp
+from scrapy_norobots.rules.parser import StrictRobotParser
+from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.scrapy_api.log import CrawlLog
+from scrapy_norobots.settings import Config, Section, error, setting
+from scrapy_norobots.standard import Origin, Reason
+from scrapy_norobots.standard.decision import printable
+from scrapy_norobots.values import expand
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from twisted.internet.defer import Deferred
+
+    from scrapy_norobots.exceptions import RobotsForbidden
+    from scrapy_norobots.features.evidence.answers import Answer
+    from scrapy_norobots.question import Question
+    from scrapy_norobots.rules.access import Access
+    from scrapy_norobots.rules.snapshot import Snapshot
+
+logger = logging.getLogger(__name__)
+
+# The reason that a spider is closed with if evidence is required and cannot be written.
+FINISH_REASON = "norobots_evidence"
+
+# How long the end of a crawl waits for what is still to be written, and the end of a process after a crawl
+# that did not end, in seconds: a disk may never answer.
+_LONGEST_END = 60.0
+_LONGEST_EXIT = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceConfig(Section):
+    """The settings of one crawl for evidence.
+
+    `folder` is a path with placeholders; if it is empty, nothing is recorded. With `usage` or `purposes`,
+    decisions depend on statements about the use of pages, too.
+    """
+
+    folder: str = setting("NOROBOTS_EVIDENCE")
+    allowed: bool = setting("NOROBOTS_EVIDENCE_ALLOWED")
+    required: bool = setting("NOROBOTS_EVIDENCE_REQUIRED")
+    usage: bool = setting("NOROBOTS_USAGE")
+    purposes: tuple[str, ...] = setting("NOROBOTS_PURPOSES")
+
+
+class Evidence:
+    """Records the evidence of one crawl."""
+
+    def __init__(self, crawler: Crawler, config: Config, evidence: EvidenceConfig) -> None:
+        assert crawler.stats is not None  # made before any middleware
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._crawl_config = config
+        self._config = evidence
+        self._closing: Deferred[None] | None = None
+        self._has_logged_loss = False
+        self._log = CrawlLog(crawler, logger)
+
+    def subscribe(self, events: Events) -> None:
+        """Record what happens in the crawl. Nothing is opened before the middleware is ready."""
+        events.opened.connect(lambda _: self.open(events.started))
+        events.answered.connect(self._answered)
+        events.downloaded.connect(self._downloaded)
+        events.recalled.connect(self._recalled)
+        events.passed.connect(self._passed)
+        events.exempt.connect(self._exempt)
+        events.dropped.connect(self._dropped)
+
+    def open(self, start: datetime) -> None:
+        """Open the files and start the thread, once nothing else can keep the crawl from starting.
+
+        `start` is the start of the crawl, for the placeholder ``%(time)s``. Raises `ValueError`, which names
+        the setting, if a placeholder is unknown or the files cannot be opened.
+        """
+        self._folder = expand("NOROBOTS_EVIDENCE", self._config.folder, self._crawler.spider, start)
+        try:
+            from scrapy_norobots.features.evidence import answers  # noqa: PLC0415  # an extra
+            from scrapy_norobots.features.evidence.writer import Writer  # noqa: PLC0415  # imports that too
+
+            self._answers = answers
+            settings = _settings(self._crawl_config, self._config)
+            self._writer = Writer(Path(self._folder), _run_name(self._crawler), settings)
+        except ImportError as exc:
+            problem = f"needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})"
+            raise error("NOROBOTS_EVIDENCE", self._config.folder, problem) from exc
+        except (OSError, ValueError) as exc:  # a ValueError for a null character
+            raise error("NOROBOTS_EVIDENCE", self._config.folder, f"cannot be written: {exc}") from exc
+        self._crawler.signals.connect(self._close, signals.spider_closed)
+        # Another component may still keep the crawl from starting, and then no signal says so.
+        weakref.finalize(self, self._writer.end, _LONGEST_EXIT)
+
+    def _answered(
+        self, origin: Origin, response: Response, snapshot: Snapshot | None, previous: Snapshot | None
+    ) -> None:
+        if snapshot is None:
+            self._put(self._answers.Answer(origin, response, time.time(), is_followed=True))
+            return
+        judged = snapshot.body if 200 <= (snapshot.status or 0) < 300 else None
+        is_renewal = snapshot.status == 304 and previous is not None and previous.conditions(snapshot.url)
+        renewed = previous if is_renewal else None
+        self._put(self._answers.Answer(origin, response, snapshot.time, judged, renewed))
+
+    def _downloaded(self, snapshot: Snapshot) -> None:
+        if snapshot.status is None:  # it has led to no file
+            self._put(self._answers.Answer.of(snapshot))
+
+    def _recalled(self, snapshots: Sequence[Snapshot]) -> None:
+        for snapshot in snapshots:
+            self._put(self._answers.Answer.of(snapshot, fields.STORE))
+
+    def _passed(self, request: Request, question: Question, access: Access) -> None:
+        self._put(Made(time.time(), question.url, question.robot, request.url, access))
+
+    def _exempt(self, request: Request, url: str, robot: str | bytes, reason: Reason | None) -> None:
+        self._put(Made(time.time(), url, robot, request.url, exemption=reason))
+
+    def _dropped(
+        self, request: Request, url: str, robot: str | bytes, error: RobotsForbidden, access: Access | None
+    ) -> None:
+        self._put(Made(time.time(), url, robot, request.url, access, error.decision))
+
+    def _put(self, record: Answer | Made) -> None:
+        """Record an answer, or a decision unless ``NOROBOTS_EVIDENCE_ALLOWED`` leaves it out."""
+        if self._config.allowed or not (isinstance(record, Made) and record.is_allowed):
+            self._writer.put(record)
+            self._check_loss()
+
+    def _check_loss(self) -> None:
+        """If evidence is lost, log it once, and close the spider if evidence is required."""
+        if self._has_logged_loss or (self._writer.error is None and not self._writer.lost):
+            return
+        self._has_logged_loss = True
+        self._log(
+            logging.ERROR,
+            "NOROBOTS_EVIDENCE: evidence could not be written to %s: %s; %s",
+            printable(self._folder),
+            self._writer.error
+            or (
+                "it came after the end of the crawl"
+                if self._writer.has_ended
+                else "the disk is too slow, and the queue is full"
+            ),
+            "the spider is closed, since NOROBOTS_EVIDENCE_REQUIRED is True"
+            if self._config.required
+            else "the crawl continues, and its evidence is incomplete",
+        )
+        if self._config.required and not compat.is_closing(self._crawler):
+            self._closing = compat.close_spider(self._crawler, FINISH_REASON)
+
+    async def _close(self) -> None:
+        """Wait until all is written, without blocking the event loop."""
+        writer = self._writer
+        await compat.in_thread(ThreadPoolExecutor(1), partial(writer.end, _LONGEST_END))
+        if not writer.has_ended:
+            writer.error = TimeoutError(f"the disk did not take all of it within {_LONGEST_END:g} s")
+        self._check_loss()
+        if not isinstance(writer.error, FileNotFoundError):
+            self._log(
+                logging.INFO,
+                "The evidence of this crawl is in %s (decisions: %d, answers to requests for robots.txt: %d, "
+                "head: %s)",
+                printable(self._folder),
+                writer.decisions,
+                writer.answers,
+                writer.head,
+            )
+            self._stats.set_value("norobots/evidence/head", writer.head)
+        self._stats.set_value("norobots/evidence/answers", writer.answers)
+        self._stats.set_value("norobots/evidence/decisions", writer.decisions)
+        if writer.lost:
+            self._stats.set_value("norobots/evidence/lost", writer.lost)
+
+
+def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
+    """Record the evidence of a crawl if ``NOROBOTS_EVIDENCE`` is set."""
+    evidence = EvidenceConfig.from_settings(crawler.settings)
+    if evidence.folder and crawler.spider is not None:  # the shell has no crawl to record
+        Evidence(crawler, config, evidence).subscribe(events)
+
+
+def _run_name(crawler: Crawler) -> str:
+    """Return the name of a run: no two processes of a fleet have the same at the same time."""
+    parts = (
+        str(getattr(crawler.spider, "name", "spider")),
+        datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S%fZ"),
+        socket.gethostname(),
+        str(os.getpid()),
+    )
+    return "-".join(re.sub(r"[^\w.]", "_", part) for part in parts)
+
+
+def _settings(config: Config, evidence: EvidenceConfig) -> fields.Settings:
+    """Return what the decisions of a crawl depend on."""
+    return fields.Settings(
+        policy=dict(config.status_policy.table),
+        parsers=[fields.path_of(one) for one in (config.parser or StrictRobotParser, *config.also_obey)],
+        multivalue=config.multivalue,
+        aiohttp=knows_aiohttp(),
+        dry_run=config.dry_run,
+        also_robots=list(config.also_robots),
+        purposes=list(evidence.purposes) if evidence.purposes or evidence.usage else None,
+        allowed=evidence.allowed,
+        robot=config.robot or None,
+    )

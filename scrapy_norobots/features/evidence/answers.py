@@ -4,20 +4,21 @@ A `response` record holds an answer as Scrapy received it: the status, the heade
 Content-Encoding. A 304 that renews a copy is a `revisit`. A download without an answer is a `metadata`
 record. A copy from a store is a `response` with the date of its download; a store keeps some headers only.
 The record's fields `Norobots-Origin` and, where the body was judged, `Norobots-Body-Digest` link it with
-decisions. Whatever a URL or a header contains, it stays in its own line of the record, and a record is not
-larger than a body and `HEADERS_MAX`, so that `read_record` can read it in bounded memory.
+decisions. Whatever a URL or a header contains, it stays in its own line of the record.
 """
 
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import socket
 import zlib
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from http import HTTPStatus
 from io import BytesIO
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import scrapy
 from scrapy.http import Response
@@ -47,9 +48,6 @@ _OTHER_NAMES = {
 
 _LINE_BREAK = re.compile(rb"[\r\n]+")
 
-# The fields that each record must have (WARC 1.1, 5.1).
-_MANDATORY = ("WARC-Record-ID", "Content-Length", "WARC-Date", "WARC-Type")
-
 
 class DamagedError(Exception):
     """A file, or a record, cannot be read."""
@@ -59,8 +57,7 @@ class Answer(NamedTuple):
     """An answer to a request for a robots.txt, or, with an `error`, what is known of a download without one.
 
     `judged` is the decoded body, if pages are judged by it; `renewed` is the copy that a 304 renews.
-    `followed_by` says what followed on an answer that decided nothing, and `source` where it came from if not
-    from the network.
+    `source` says where it came from if not from the network. A redirect that was followed decides nothing.
     """
 
     origin: Origin
@@ -68,7 +65,7 @@ class Answer(NamedTuple):
     time: float
     judged: bytes | None = None
     renewed: Snapshot | None = None
-    followed_by: str = ""
+    is_followed: bool = False
     source: str = ""
     error: str | None = None
 
@@ -85,8 +82,8 @@ class Answer(NamedTuple):
         error = snapshot.error if snapshot.status is None else None
         return cls(snapshot.origin, response, snapshot.time, judged, source=source, error=error)
 
-    def packed(self) -> tuple[str, bytes]:
-        """Return the identifier and the bytes of a record: its kind is one of those above."""
+    def packed(self) -> bytes:
+        """Return the bytes of a record: its kind is one of those above."""
         response = self.response
         more = {"WARC-Date": date_of(self.time), fields.ORIGIN: uri_of(str(self.origin))}
         if self.source:
@@ -96,8 +93,8 @@ class Answer(NamedTuple):
             return _packed("metadata", response.url, None, text.encode("utf-8", "backslashreplace"), more)
         if self.judged is not None:
             more[fields.BODY_DIGEST] = digest_of(self.judged)
-        if self.followed_by:
-            more[fields.FOLLOWED_BY] = self.followed_by
+        if self.is_followed:
+            more[fields.FOLLOWED_BY] = fields.REDIRECT
         if response.ip_address is not None:
             more["WARC-IP-Address"] = str(response.ip_address)
         headers = [
@@ -107,10 +104,9 @@ class Answer(NamedTuple):
         ]
         # HTTP/2 has no text form, so its answers have that of HTTP/1.1.
         protocol = "HTTP/1.0" if response.protocol == "HTTP/1.0" else "HTTP/1.1"
-        head = _Head(protocol, response.status, headers)
-        cut_off = [word for flag, word in _CUT_OFF.items() if flag in response.flags]
-        if cut_off or head.is_cut:
-            more["WARC-Truncated"] = [*cut_off, "length"][0]
+        head = _head(protocol, response.status, headers)
+        for flag in _CUT_OFF.keys() & response.flags:
+            more["WARC-Truncated"] = _CUT_OFF[flag]
         if self.renewed is None:
             return _packed("response", response.url, head, response.body, more)
         more[fields.BODY_DIGEST] = digest_of(self.renewed.body)
@@ -121,8 +117,8 @@ class Answer(NamedTuple):
         return _packed("revisit", response.url, head, b"", more)
 
 
-def settings_record(name: str, settings: fields.Settings) -> tuple[str, bytes]:
-    """Return the identifier and the bytes of the `warcinfo` record, with which a WARC file begins."""
+def settings_record(name: str, settings: fields.Settings) -> bytes:
+    """Return the bytes of the `warcinfo` record, with which a WARC file begins."""
     about = {
         "software": f"scrapy-norobots {__version__} (Scrapy {scrapy.__version__})",
         "format": "WARC File Format 1.1",
@@ -131,53 +127,33 @@ def settings_record(name: str, settings: fields.Settings) -> tuple[str, bytes]:
         "isPartOf": name.removesuffix(fields.WARC_SUFFIX),
         # What readers of WARC files understand.
         "robots": "ignore" if settings.dry_run else "obey",
-        fields.SETTINGS: settings.text,
+        fields.SETTINGS: json.dumps(asdict(settings)),
     }
     body = "".join(f"{key}: {value}\r\n" for key, value in about.items()).encode()
     return _packed("warcinfo", "", None, body, {"WARC-Filename": name})
 
 
-def _packed(kind: str, url: str, head: _Head | None, body: bytes, more: dict[str, str]) -> tuple[str, bytes]:
-    """Return the identifier and the bytes of a record."""
+def _packed(kind: str, url: str, head: StatusAndHeaders | None, body: bytes, more: dict[str, str]) -> bytes:
+    """Return the bytes of a record."""
     file = BytesIO()
-    writer = _Writer(file, gzip=True, warc_version="1.1")
+    writer = WARCWriter(file, gzip=True, warc_version="1.1")
+    # WARC 1.1, 5.9: a record with a payload may have its digest; the block of metadata is none.
+    writer.NO_PAYLOAD_DIGEST_TYPES += ("metadata",)
     record = writer.create_warc_record(
         uri_of(url), kind, BytesIO(body), len(body), warc_headers_dict=more, http_headers=head
     )
     writer.write_record(record)
-    return record.rec_headers.get_header("WARC-Record-ID"), file.getvalue()
+    return file.getvalue()
 
 
-def _unfolded(field: bytes) -> bytes:
-    """Return a field on one line: a line break and the blanks around it are a space (RFC 9112, 5.2)."""
-    if b"\n" not in field and b"\r" not in field:
-        return field
-    return b" ".join(line.strip(b" \t") for line in _LINE_BREAK.split(field))
-
-
-class _Writer(WARCWriter):  # type: ignore[misc]  # warcio has no types
-    # WARC 1.1, 5.9: a record with a payload may have its digest; the block of metadata is none.
-    NO_PAYLOAD_DIGEST_TYPES = (*WARCWriter.NO_PAYLOAD_DIGEST_TYPES, "metadata")
-
-
-class _Head(StatusAndHeaders):  # type: ignore[misc]  # warcio has no types
-    """The head of an HTTP answer, byte by byte as it came: warcio's own would encode what is not ASCII.
-
-    If there is too much of it, it `is_cut`.
-    """
-
-    def __init__(self, protocol: str, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
-        super().__init__(f"{status} {phrase}", [], protocol=protocol)
-        lines = [_unfolded(b": ".join(pair)) for pair in headers]
-        self.is_cut = sum(map(len, lines)) > fields.HTTP_HEADERS_MAX
-        if self.is_cut:
-            lines = [line for line in lines if len(line) * len(lines) <= fields.HTTP_HEADERS_MAX]
-        self._raw = b"\r\n".join([f"{protocol} {status} {phrase}".encode(), *lines, b"", b""])
-
-    def compute_headers_buffer(self, _filter: Any = None) -> None:
-        """Set the bytes that warcio writes."""
-        self.headers_buff = self._raw
+def _head(protocol: str, status: int, headers: Iterable[tuple[bytes, bytes]]) -> StatusAndHeaders:
+    """Return the head of an HTTP answer as it came; a line break in a field is a space (RFC 9112, 5.2)."""
+    phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
+    head = StatusAndHeaders(f"{status} {phrase}", [], protocol=protocol)
+    lines = [_LINE_BREAK.sub(b" ", b": ".join(pair)) for pair in headers]
+    head.headers_buff = b"\r\n".join([f"{protocol} {status} {phrase}".encode(), *lines, b"", b""])
+    head.compute_headers_buffer = lambda _filter=None: None  # warcio would encode what is not ASCII
+    return head
 
 
 class Stored(NamedTuple):
@@ -216,16 +192,11 @@ def read_record(member: bytes, body_max: int) -> Stored:
 
 def _stored(record: ArcWarcRecord, body: bytes, body_max: int) -> Stored:
     stated, http = dict(record.rec_headers.headers), record.http_headers
-    missing = [name for name in _MANDATORY if name not in stated]
-    if missing:
-        raise ValueError(f"it has no {', '.join(missing)}")
     if record.rec_type == "warcinfo":
         return Stored(stated, dict(line.partition(": ")[::2] for line in body.decode().splitlines()))
     digest, status = stated.get(fields.BODY_DIGEST), None if http is None else int(http.get_statuscode())
     if digest is None or record.rec_type != "response":
         return Stored(stated, {}, status)
-    if status is None or not 200 <= status < 300:
-        raise ValueError(f"it has a {fields.BODY_DIGEST}, but its status is {status}")
     if fields.SOURCE not in stated:  # bodies from a store are decoded already
         encodings = ",".join(value for name, value in http.headers if name.lower() == "content-encoding")
         body = decode(body, encodings, body_max)

@@ -1,25 +1,26 @@
 """What evidence files consist of, for those who write them and those who read them.
 
 A run has two files: a WARC file with the settings of the crawl and all answers, and a file of lines of
-JSON. There are four kinds of lines. A *record line* names a record of the WARC file, a *decision line* has a
-decision, a *seal* has the digest of all bytes of the file before it, and a *closing line*, which is a seal
-too, ends the run. The audit makes each line again from what it has read: a line that differs in one byte was
-changed. The *head* of a run is the SHA-256 of the file of lines.
+JSON. There are three kinds of lines. A *record line* has the digest of the next record of the WARC file, a
+*decision line* has a decision, and the *closing line*, which ends the run, has the digest of all lines before
+it. The audit makes each line again from what it has read: a line that differs in one byte was changed. The
+*head* of a run is the SHA-256 of the file of lines.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import lru_cache
-from importlib.metadata import packages_distributions, version
-from json.encoder import encode_basestring_ascii as _quoted
+from hashlib import sha256
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import scrapy
 
 from scrapy_norobots._version import __version__
 from scrapy_norobots.rules.access import Access
@@ -37,9 +38,8 @@ WARC_SUFFIX, DECISIONS_SUFFIX = ".warc.gz", ".decisions.jsonl.gz"
 ORIGIN = "Norobots-Origin"
 BODY_DIGEST = "Norobots-Body-Digest"
 SOURCE, STORE = "Norobots-Source", "store"
-# What followed on an answer that decided nothing: a redirect, or a retry of the download.
-FOLLOWED_BY = "Norobots-Followed-By"
-REDIRECT, RETRY = "redirect", "retry"
+# What followed on an answer that decided nothing.
+FOLLOWED_BY, REDIRECT = "Norobots-Followed-By", "redirect"
 
 # The field of the warcinfo record that has the `Settings`.
 SETTINGS = "norobots-settings"
@@ -55,21 +55,18 @@ LINE_MAX = 4 * 1024 * 1024
 
 _CREDENTIALS = re.compile(r"^([^/?#]*://)[^/?#]*@")
 
-# How long a judgement that is remembered may be, in characters.
-_LONGEST_REMEMBERED = 2_000
-
-# More bytes than the headers of a record have, those of WARC and of HTTP; and how many the latter may have.
-HEADERS_MAX, HTTP_HEADERS_MAX = 2 * 1024 * 1024, 1024 * 1024
+# More bytes than the headers of a record have, those of WARC and of HTTP.
+HEADERS_MAX = 2 * 1024 * 1024
 
 # The last time that can be a date, in seconds since the epoch.
 _LAST_TIME = 253_402_300_799.0
 
-PYTHON = f"{platform.python_implementation()} {platform.python_version()}"
-
-# The packages that Scrapy's parsers call; urllib.robotparser is a part of Python.
-_LIBRARIES = {
-    "scrapy.robotstxt.ProtegoRobotParser": "protego",
-    "scrapy.robotstxt.RerpRobotParser": "robotexclusionrulesparser",
+# What decisions depend on besides the settings.
+VERSIONS = {
+    "Python": f"{platform.python_implementation()} {platform.python_version()}",
+    "Scrapy": scrapy.__version__,
+    "scrapy-norobots": __version__,
+    "Protego": version("Protego"),
 }
 
 
@@ -77,15 +74,14 @@ _LIBRARIES = {
 class Settings:
     """The settings of a crawl that its decisions depend on, and what judged; the warcinfo record has them.
 
-    `aiohttp` is whether the spelling that aiohttp sends is checked, `parsers` the `description` of each
-    parser. `purposes` is None if statements about use are not read, `allowed` whether decisions to allow a
-    request are stored. `robot` is ROBOTSTXT_USER_AGENT, or None if decisions are made by the header of each
-    request. `format` changes if older evidence cannot be read any more.
+    `aiohttp` is whether the spelling that aiohttp sends is checked, `parsers` the import path of each parser.
+    `purposes` is None if statements about use are not read, `allowed` whether decisions to allow a request
+    are stored. `robot` is ROBOTSTXT_USER_AGENT, or None if decisions are made by the header of each request.
     """
 
     policy: dict[str, str]
     parsers: list[str]
-    python: str
+    versions: dict[str, str] = field(default_factory=VERSIONS.copy)
     multivalue: bool = False
     aiohttp: bool = False
     dry_run: bool = False
@@ -93,25 +89,6 @@ class Settings:
     purposes: list[str] | None = None
     allowed: bool = True
     robot: str | None = None
-    format: int = 1
-
-    @property
-    def text(self) -> str:
-        """The settings as JSON."""
-        return json.dumps(asdict(self))
-
-    @property
-    def paths(self) -> list[str]:
-        """The import paths of the parsers."""
-        return [parser.partition(" ")[0] for parser in self.parsers]
-
-    @classmethod
-    def of(cls, text: str) -> Settings:
-        """Return the settings that a text has; raise `ValueError` or `TypeError` if it has none."""
-        settings = cls(**json.loads(text))
-        if settings.format != cls.format:
-            raise ValueError(f"they have format {settings.format}, and this version reads {cls.format}")
-        return settings
 
 
 def path_of(parser: type[RobotParser]) -> str:
@@ -119,45 +96,25 @@ def path_of(parser: type[RobotParser]) -> str:
     return f"{parser.__module__}.{parser.__qualname__}"
 
 
-def description(parser: type[RobotParser]) -> str:
-    """Return the import path of a parser, and the distributions that its verdicts depend on."""
-    path = path_of(parser)
-    package = _LIBRARIES.get(path, path.partition(".")[0])
-    if package == "scrapy_norobots":
-        return f"{path} (scrapy-norobots {__version__})"
-    names = sorted(set(packages_distributions().get(package, [])))
-    versions = ", ".join(f"{name} {version(name)}" for name in names)
-    return f"{path} ({versions})" if versions else path
-
-
 def line_of(facts: Mapping[str, Any]) -> bytes:
     """Return a line of a decisions file."""
     return json.dumps(facts).encode() + b"\n"
 
 
-def record_line(record_id: object, member: bytes) -> bytes:
+def record_line(member: bytes) -> bytes:
     """Return the line of a record that is one gzip member of the WARC file."""
-    digest = hashlib.sha256(member).hexdigest()
-    return line_of({"record": record_id, "length": len(member), "sha256": digest})
+    return line_of({"record": f"sha256:{sha256(member).hexdigest()}", "length": len(member)})
 
 
-def seal_line(size: int, digest: str) -> bytes:
-    """Return a line that has the SHA-256 of the first bytes of its file: of all before its gzip member."""
-    return line_of({"bytes": size, "sha256": digest})
+def closing_line(run: str, lost: int, digest: str) -> bytes:
+    """Return the last line of a run: how many records were lost, and the digest of all lines before it."""
+    return line_of({"closes": run, "lost": lost, "sha256": digest})
 
 
-def closing_line(
-    run: str, time: str, decisions: Mapping[str, int], answers: int, lost: int, seal: bytes
-) -> bytes:
-    """Return the last line of a run: how many records it has, and how many were lost; and a seal."""
-    counts = {verdict: decisions[verdict] for verdict in VERDICTS if decisions.get(verdict)}
-    facts = {"closes": run, "time": time, "decisions": counts, "answers": answers, "lost": lost}
-    return line_of({**facts, **json.loads(seal)})
-
-
+@lru_cache(maxsize=8)  # one file decides about many pages
 def digest_of(body: bytes) -> str:
     """Return the digest of a body that was judged: ``sha256:`` and 64 hexadecimal digits."""
-    return f"sha256:{hashlib.sha256(body).hexdigest()}"
+    return f"sha256:{sha256(body).hexdigest()}"
 
 
 def cut(text: str) -> str:
@@ -170,23 +127,19 @@ def uri_of(url: str) -> str:
     return cut(percent_encode(url))
 
 
+@lru_cache(maxsize=1_000)  # one answer decides about many pages
 def date_of(time: float) -> str:
     """Return seconds since the epoch as a date in UTC, to the microsecond (WARC 1.1, WARC-Date).
 
     Times before 1970 or after 9999, which only a damaged store has, become the nearest valid date.
     """
-    seconds, micros = divmod(round(min(max(time, 0.0), _LAST_TIME) * 1_000_000), 1_000_000)
-    return f"{_second(seconds)}.{micros:06}Z"
+    date = datetime.fromtimestamp(min(max(time, 0.0), _LAST_TIME), timezone.utc)
+    return f"{date.isoformat(timespec='microseconds')[:-6]}Z"
 
 
 def time_of(date: str) -> float:
     """Return the seconds since the epoch of a date; raise `ValueError` if it is none, else `TypeError`."""
     return datetime.fromisoformat(f"{date[:-1]}+00:00").timestamp()
-
-
-@lru_cache(maxsize=100)
-def _second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat()[:-6]
 
 
 class Made(NamedTuple):
@@ -206,113 +159,60 @@ class Made(NamedTuple):
     decision: Decision | None = None
     exemption: Reason | None = None
 
-
-class _Why(NamedTuple):
-    """A verdict and what it rests on."""
-
-    verdict: str
-    reason: str
-    line: int | None = None
-    rule: str | None = None
-    parser: str | None = None
-    decided_for: str | None = None
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the request passes, and not because robots.txt was overridden."""
+        return self.decision is None and (self.access is not None or self.exemption is not None)
 
 
-class DecisionLines:
-    """Makes lines of decisions. What those of an origin share is encoded once."""
-
-    def __init__(self, *, dry_run: bool, remembered: int = 10_000) -> None:
-        """Remember so many judgements."""
-        self._dry_run = dry_run
-        self._remembered = remembered
-        self._judgements: dict[object, tuple[str, str]] = {}
-
-    def line(self, made: Made) -> tuple[str, bytes]:
-        """Return the verdict of a decision, and its line."""
-        url, access, decision = _without_credentials(made.url), made.access, made.decision
-        texts = {"requested": _without_credentials(made.requested)}
-        if decision is not None:
-            texts["sent_as"] = _without_credentials(decision.url)
-        more: dict[str, object] = {name: cut(text) for name, text in texts.items() if text != url}
-        usage = None if access is None else statements_on(access.rules, made.url, made.robot)
-        if usage is not None:
-            more["usage"] = usage
-        if self._dry_run and decision is not None:
-            more["dry_run"] = True
-        if max(len(url), len(made.robot), *map(len, texts.values())) > TEXT_MAX:
-            more["cut"] = True
-        # The clock may have been set back since the download, or that of another process may be ahead.
-        when = made.time if access is None else max(made.time, access.snapshot.time)
-        verdict, judgement = self._judgement(made)
-        end = f", {json.dumps(more)[1:]}" if more else "}"
-        return (
-            verdict,
-            f'{{"time": "{date_of(when)}", "url": {_quoted(cut(url))}, {judgement}{end}\n'.encode(),
-        )
-
-    def _judgement(self, made: Made) -> tuple[str, str]:
-        """Return the verdict, and what follows the URL; an origin has one file of each time."""
-        access, why, by = made.access, None, None
-        if made.decision is not None:
-            why = _why_dropped(made.decision)
-        elif access is None or _may_be_robots_txt(made.url):
-            why = _why_allowed(made)
-        if access is not None:
-            by = access.snapshot.origin, access.snapshot.time, access.rules is not None
-        key = by, made.robot, why
-        found = self._judgements.get(key)
-        if found is None:
-            why = why or _why_allowed(made)
-            found = why.verdict, _facts(why, made)
-            if len(self._judgements) >= self._remembered:
-                self._judgements.clear()
-            if len(found[1]) <= _LONGEST_REMEMBERED:
-                self._judgements[key] = found
-        return found
-
-
-def _facts(why: _Why, made: Made) -> str:
-    access = made.access
+def decision_line(made: Made) -> bytes:
+    """Return the line of a decision."""
+    url, access, decision, file = _without_credentials(made.url), made.access, made.decision, None
+    robot = made.robot if isinstance(made.robot, str) else made.robot.decode("utf-8", "surrogateescape")
+    verdict, reason, parser = _judgement(made)
+    line, rule = (None, None) if decision is None or decision.rule is None else decision.rule
+    more: dict[str, Any] = {"requested": cut(_without_credentials(made.requested))}
+    if access is not None:
+        file = access.snapshot
+        more["usage"] = statements_on(access.rules, made.url, made.robot)
+    if decision is not None:
+        more["sent_as"] = cut(_without_credentials(decision.url))
+        more["decided_for"] = decision.decided_for or None
     facts = {
-        "verdict": why.verdict,
-        "robot": cut(_as_text(made.robot)),
-        "origin": None if access is None else cut(str(access.snapshot.origin)),
-        "reason": why.reason,
-        "line": why.line,
-        "rule": why.rule if why.rule is None else cut(why.rule),
+        # The clock may have been set back since the download, or that of another process may be ahead.
+        "time": date_of(made.time if file is None else max(made.time, file.time)),
+        "url": cut(url),
+        "verdict": verdict,
+        "robot": cut(robot),
+        "origin": None if file is None else cut(str(file.origin)),
+        "reason": reason,
+        "line": line,
+        "rule": None if rule is None else cut(rule),
         "robots_digest": None if access is None or access.rules is None else digest_of(access.snapshot.body),
-        "robots_time": None if access is None else date_of(access.snapshot.time),
-        "parser": why.parser,
+        "robots_time": None if file is None else date_of(file.time),
+        "parser": parser,
     }
-    more = {} if why.decided_for is None else {"decided_for": cut(why.decided_for)}
-    return json.dumps({**facts, **more})[1:-1]
+    return line_of(
+        {**facts, **{name: value for name, value in more.items() if value not in (None, facts["url"])}}
+    )
 
 
-def _why_dropped(decision: Decision) -> _Why:
-    is_read = decision.allowed or decision.reason in (Reason.RULE, Reason.PARSER, Reason.STATEMENT)
-    verdict = decision.verdict.value if is_read else UNREACHABLE
-    parser = decision.parser or StrictRobotParser.__name__ if is_read else None
-    line, rule = decision.rule or (None, None)
-    return _Why(verdict, decision.reason.name.lower(), line, rule, parser, decision.decided_for or None)
+def _judgement(made: Made) -> tuple[str, str, str | None]:
+    """Return the verdict, the reason and the parsers.
 
-
-def _why_allowed(made: Made) -> _Why:
-    """Return why a request passes. Users' parsers are not asked: they belong to the crawl's thread."""
-    access, reason = made.access, made.exemption
+    Users' parsers are not asked why a request passes: they belong to the crawl's thread.
+    """
+    access, decision, reason = made.access, made.decision, made.exemption
+    if decision is not None:
+        if decision.reason in (Reason.RULE, Reason.PARSER, Reason.STATEMENT):
+            parser = decision.parser or StrictRobotParser.__name__
+            return decision.verdict.value, decision.reason.name.lower(), parser
+        return UNREACHABLE, decision.reason.name.lower(), None
     if access is None:
-        return _Why(*((OVERRIDDEN, OVERRIDE) if reason is None else ("allowed", reason.name.lower())))
+        return (OVERRIDDEN, OVERRIDE, None) if reason is None else ("allowed", reason.name.lower(), None)
     robots = access if access.rules is None else strict_reading(access.rules)
     reason = Reason.PARSER if robots is None else robots.decide(made.url, made.robot).reason
-    return _Why("allowed", reason.name.lower(), parser=", ".join(parser_names(access.rules)) or None)
-
-
-def _may_be_robots_txt(url: str) -> bool:
-    """Return whether the reason why a URL is allowed may be another one than that of other URLs (U7)."""
-    return "robots.txt" in url or "%" in url or not url.isprintable()
-
-
-def _as_text(robot: str | bytes) -> str:
-    return robot.decode("utf-8", "surrogateescape") if isinstance(robot, bytes) else robot
+    return "allowed", reason.name.lower(), ", ".join(parser_names(access.rules)) or None
 
 
 def _without_credentials(url: str) -> str:

@@ -15,14 +15,14 @@ import gzip
 import os
 import sys
 import threading
-import time
-from collections import Counter, deque
+from collections import deque
 from contextlib import suppress
 from hashlib import sha256
+from io import FileIO
 from pathlib import Path
 
 from scrapy_norobots.features.evidence import answers, fields
-from scrapy_norobots.features.evidence.fields import DecisionLines, Made
+from scrapy_norobots.features.evidence.fields import Made, decision_line
 
 # How often the queue is emptied, in seconds.
 _PAUSE = 0.5
@@ -33,37 +33,24 @@ QUEUE_MAX = 64 * 1024 * 1024
 DECISION_SIZE = 500
 _ANSWER_SIZE = 2_000
 
-# Lines of so many bytes are compressed together, if a flush brings that many. A higher level takes longer,
-# and saves little.
-_MEMBER = 256 * 1024
-_LEVEL = 1
+_LEVEL = 1  # of compression; a higher one takes longer, and saves little
 
 
-class _File:
+class _File(FileIO):
     """A file that is being written. If a write fails, `complete` bytes stay."""
 
-    def __init__(self, path: Path) -> None:
-        """Open it; raise `FileExistsError` if there is one: it is not ours, and must not be changed."""
-        self._file = path.open("xb", buffering=0)
-        self.complete = 0
+    complete = 0
 
-    def write(self, data: bytes) -> None:
+    def write_all(self, data: bytes) -> None:
         """Write bytes."""
         while data:  # a disk that gets full takes a part first
-            data = data[self._file.write(data) :]
+            data = data[self.write(data) :]
 
     def mark_complete(self) -> None:
         """Call what has been written complete; raise `FileNotFoundError` if no file has it any more."""
-        if not os.fstat(self._file.fileno()).st_nlink:
-            raise FileNotFoundError(errno.ENOENT, "the file was removed", str(self._file.name))
-        self.complete = self._file.tell()
-
-    def close(self) -> None:
-        """Close it, without what is not complete."""
-        try:
-            self._file.truncate(self.complete)
-        finally:
-            self._file.close()
+        if not os.fstat(self.fileno()).st_nlink:
+            raise FileNotFoundError(errno.ENOENT, "the file was removed", str(self.name))
+        self.complete = self.tell()
 
 
 class Writer:
@@ -83,17 +70,17 @@ class Writer:
         # How many bytes were put in and taken out: each is changed by one thread only.
         self._put = self._taken = 0
         self._refused = self._offered = 0
-        self._decision_lines = DecisionLines(dry_run=settings.dry_run)
-        self._verdicts: Counter[str] = Counter()
         self._lines: list[bytes] = []
-        self._digest = sha256()
+        # Of the file of lines as it is, and of the lines.
+        self._digest, self._digest_of_lines = sha256(), sha256()
         folder = folder.absolute()  # the crawl may change the working directory
         folder.mkdir(parents=True, exist_ok=True)
         self._run = run
-        self._json = _File(folder / (run + fields.DECISIONS_SUFFIX))
-        self._warc = _File(folder / (run + fields.WARC_SUFFIX))
+        # A file that is there is not ours, and must not be changed.
+        self._json = _File(folder / (run + fields.DECISIONS_SUFFIX), "x")
+        self._warc = _File(folder / (run + fields.WARC_SUFFIX), "x")
         self.answers = self.decisions = 0
-        self._add(*answers.settings_record(run + fields.WARC_SUFFIX, settings))
+        self._add(answers.settings_record(run + fields.WARC_SUFFIX, settings))
         self._flush()
         self.answers = 0  # without that of the settings
         self._is_closing = threading.Event()
@@ -117,13 +104,9 @@ class Writer:
         self._put += size
         self._queue.append(record)
 
-    def stop(self) -> None:
-        """Have the thread write what is in the queue, close the files and end."""
-        self._is_closing.set()
-
     def end(self, longest: float) -> None:
-        """Do the same, and wait until it has ended, but at most some seconds."""
-        self.stop()
+        """Have the thread write what is in the queue and close the files; wait for that some seconds."""
+        self._is_closing.set()
         if threading.current_thread() is not self._thread:  # garbage is collected in any thread
             self._thread.join(longest)
 
@@ -144,56 +127,42 @@ class Writer:
                 self._fail(exc)
 
     def _empty_queue(self) -> None:
-        size = 0
         while self._queue:
             record = self._queue.popleft()
             self._taken += _size_of(record)
             if self.error is not None:
                 continue
             if isinstance(record, Made):
-                verdict, line = self._decision_lines.line(record)
-                self._verdicts[verdict] += 1
-                self._lines.append(line)
-                size += len(line)
+                self._lines.append(decision_line(record))
             else:
-                self._add(*record.packed())
-            if size >= _MEMBER:
-                self._flush()
-                size = 0
+                self._add(record.packed())
         self._flush()
 
-    def _add(self, record_id: str, member: bytes) -> None:
+    def _add(self, member: bytes) -> None:
         """Write a record, and have its line written next."""
-        self._warc.write(member)
-        self._lines.append(fields.record_line(record_id, member))
+        self._warc.write_all(member)
+        self._lines.append(fields.record_line(member))
 
     def _flush(self) -> None:
-        """Write the lines, which all but the first time begin with a seal."""
+        """Write the lines as a gzip member of their own, after the records that they name."""
         if not self._lines:
             return
-        found = sum(line.startswith(b'{"record"') for line in self._lines)
-        seal = [self._seal()] if self._json.complete else []
-        self._write(*seal, *self._lines)
-        self.answers += found
-        self.decisions += len(self._lines) - found
-        self._lines.clear()
-
-    def _seal(self) -> bytes:
-        return fields.seal_line(self._json.complete, self.head)
-
-    def _write(self, *lines: bytes) -> None:
-        """Write lines as a gzip member of their own, after the records that they name."""
         self._warc.mark_complete()
-        member = gzip.compress(b"".join(lines), _LEVEL)
-        self._json.write(member)
+        lines = b"".join(self._lines)
+        member = gzip.compress(lines, _LEVEL)
+        self._json.write_all(member)
         self._json.mark_complete()
         self._digest.update(member)
+        self._digest_of_lines.update(lines)
         self.head = self._digest.hexdigest()
+        self.answers += sum(line.startswith(b'{"record"') for line in self._lines)
+        self.decisions += sum(line.startswith(b'{"time"') for line in self._lines)
+        self._lines.clear()
 
     def _close(self) -> None:
         """Write the closing line, and close the files."""
-        counts = self._verdicts, self.answers, self._refused
-        self._write(fields.closing_line(self._run, fields.date_of(time.time()), *counts, self._seal()))
+        self._lines.append(fields.closing_line(self._run, self._refused, self._digest_of_lines.hexdigest()))
+        self._flush()
         self._warc.close()
         self._json.close()
 
@@ -202,6 +171,8 @@ class Writer:
         self._lines.clear()
         for file in (self._warc, self._json):
             with suppress(OSError, ValueError):  # a ValueError if it is closed, and thus whole
+                file.truncate(file.complete)
+            with suppress(OSError):
                 file.close()
         if isinstance(exc, FileNotFoundError):  # what was written is gone
             self.answers = self.decisions = 0

@@ -1,34 +1,74 @@
 """What sites and pages state about the use of pages: read, recorded, and obeyed on request.
 
-`statements` reads one statement. `robots` reads those of a robots.txt, and decides by them; `pages` reads
-those of a response.
+`statements` reads those of a robots.txt, and decides by them. `read_page` reads those of a response of
+whatever bytes, and raises no exception. Only what the crawl has received is read: no other file is fetched. A
+page is parsed only if one of its META tags seems to have a word that is looked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
+from urllib.parse import urljoin
 
 from scrapy import signals
+from scrapy.http import HtmlResponse, Response
 
 from scrapy_norobots.events import Core, Events, Load
-from scrapy_norobots.features.usage.pages import PageUsage, read_page
-from scrapy_norobots.features.usage.robots import UsageStatements
-from scrapy_norobots.features.usage.statements import check_purpose, stated
+from scrapy_norobots.features.usage.statements import (
+    CONTENT_SIGNAL,
+    CONTENT_USAGE,
+    HEADER,
+    LICENSE,
+    META,
+    NOAI,
+    NOIMAGEAI,
+    TDM_POLICY,
+    TDM_RESERVATION,
+    Statement,
+    UsageStatements,
+    check_purpose,
+    read,
+    stated,
+)
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.rules.parser import Statements, statements_of
+from scrapy_norobots.scrapy_api.html import meta_tags, root_of
 from scrapy_norobots.settings import SETTINGS, Section, error, setting
 from scrapy_norobots.standard import Decision
+from scrapy_norobots.standard.decision import without_userinfo
+from scrapy_norobots.standard.meta import terms_of
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.settings import Config
+
+
+# The headers with a list of words, and those with one value, by kind.
+_LISTS = {CONTENT_USAGE: "Content-Usage", CONTENT_SIGNAL: "Content-Signal"}
+_FIELDS = {
+    TDM_RESERVATION: "tdm-reservation",
+    TDM_POLICY: "tdm-policy",
+}
+_TAGS = frozenset(_FIELDS.values())
+_TERMS = (NOAI, NOIMAGEAI)
+
+# What a page with one of the tags contains; in UTF-16, with null bytes between the characters.
+_TAG = re.compile(rb"<meta[^<]*(?:tdm-|noai|noimageai)", re.IGNORECASE)
+
+_TAGS_MAX = 1_000
+
+# RFC 8288, 3: a link and its parameters; commas and semicolons may stand in "<>" and in quotes. A quote that
+# is not closed ends with the header (B.3).
+_LINK = re.compile(r'<([^<>]*)>((?:[^,"]|"(?:[^"\\]|\\.)*"?)*)')
+_REL = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))', re.IGNORECASE)
 
 
 def _purposes(value: object) -> tuple[str, ...]:
@@ -55,9 +95,9 @@ class UsageConfig(Section):
         try:
             import http_sf  # noqa: F401, PLC0415  # an extra
         except ImportError as exc:
-            name, value = ("NOROBOTS_USAGE", True) if self.usage else ("NOROBOTS_PURPOSES", self.purposes)
+            name = "NOROBOTS_USAGE" if self.usage else "NOROBOTS_PURPOSES"
             problem = f"needs http-sf: pip install 'scrapy-norobots[usage]' ({exc})"
-            raise error(name, value, problem) from exc
+            raise error(name, self.usage or self.purposes, problem) from exc
         return partial(UsageStatements, purposes=self.purposes)
 
 
@@ -118,3 +158,74 @@ class Usage:
 def _statements_of(access: Access | None) -> UsageStatements | None:
     statements = None if access is None else statements_of(access.rules)
     return statements if isinstance(statements, UsageStatements) else None
+
+
+@dataclass(frozen=True, slots=True)
+class PageUsage:
+    """What a site and one of its pages state about the use of the page.
+
+    - `robots_txt`: the statements of robots.txt that apply to the page and the robot, a tuple of `Statement`
+      by line; None if no robots.txt of the site is in memory.
+    - `page`: the statements of the page itself: its headers, then its META tags.
+    """
+
+    robots_txt: tuple[Statement, ...] | None
+    page: tuple[Statement, ...]
+
+    def refusal(self, purpose: str) -> Statement | None:
+        """Return the first statement that says no to a purpose, such as ``"ai-train"``; None if none does.
+
+        Raises `ValueError` for an unknown purpose.
+        """
+        check_purpose(purpose)
+        every = (*(self.robots_txt or ()), *self.page)
+        return next((statement for statement in every if statement.says(purpose) is False), None)
+
+
+def read_page(response: Response, robot: str | bytes) -> tuple[Statement, ...]:
+    """Return what the headers and the META tags of a response state; of at most 1,000 tags."""
+    found = tuple(_of_headers(response, robot))
+    if isinstance(response, HtmlResponse) and _TAG.search(response.body.replace(b"\0", b"")):
+        tags = islice(meta_tags(root_of(response)), _TAGS_MAX)
+        found += tuple(_of_tags(list(tags), robot))
+    return found
+
+
+def _of_headers(response: Response, robot: str | bytes) -> Iterator[Statement]:
+    for kind, name in {**_LISTS, **_FIELDS}.items():
+        values = _values(response, name)
+        # Several lines with lists are one value (RFC 9651, 4.2).
+        for value in [", ".join(values)] if kind in _LISTS and values else values:
+            yield read(kind, HEADER, f"{name}: {value}", value)
+    for value in _values(response, "Link"):
+        for link in _LINK.finditer(value):
+            relations = " ".join("".join(found) for found in _REL.findall(link[2]))
+            if "license" in relations.lower().split():  # the other links of the header may be long
+                yield read(LICENSE, HEADER, f"Link: {link[0]}", _absolute(response.url, link[1]))
+    yield from _of_terms(HEADER, terms_of(robot, (), _values(response, "X-Robots-Tag")))
+
+
+def _of_tags(tags: Sequence[tuple[str, str]], robot: str | bytes) -> Iterator[Statement]:
+    for name, content in tags:
+        kind = name.strip().lower()
+        if kind in _TAGS:
+            yield read(kind, META, f'<meta name="{name}" content="{content}">', content.strip())
+    yield from _of_terms(META, terms_of(robot, tags, ()))
+
+
+def _of_terms(source: str, asked: Sequence[tuple[set[str], str]]) -> Iterator[Statement]:
+    for terms, text in asked:
+        for term in _TERMS:
+            if term in terms:
+                yield read(term, source, text, "")
+
+
+def _values(response: Response, name: str) -> list[str]:
+    return [value.decode("latin-1").strip() for value in response.headers.getlist(name)]
+
+
+def _absolute(base: str, url: str) -> str:
+    try:
+        return urljoin(without_userinfo(base), url.strip())
+    except ValueError:
+        return url

@@ -7,7 +7,7 @@ import json
 import re
 import subprocess
 import zlib
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -90,43 +90,25 @@ def head_of(folder: Path) -> str:
     return sha256(path.read_bytes()).hexdigest()
 
 
-def id_of(member: bytes) -> str:
-    match = re.search(rb"(?mi)^WARC-Record-ID: (.*?)\r?$", gzip.decompress(member))
-    return match[1].decode() if match else ""
-
-
 def seal(folder: Path) -> None:
-    """Make all digests, and the closing lines, fit the files, as somebody can who forges all of them."""
+    """Make all digests fit the files, as somebody can who forges all of them."""
     for path in files(folder, fields.DECISIONS_SUFFIX):
         run = path.name.removesuffix(fields.DECISIONS_SUFFIX)
         warc = folder / (run + fields.WARC_SUFFIX)
-        records = deque((id_of(one), one) for one in (members(warc) if warc.exists() else []))
-        lines, closing = [line for line in lines_of(path) if line.keys() != {"bytes", "sha256"}], None
-        later = deque(line["record"] for line in lines if "record" in line)
+        records = deque(map(fields.record_line, members(warc) if warc.exists() else []))
+        lines = lines_of(path)
+        later = deque(fields.line_of(line) for line in lines if "record" in line)
         sealed: list[bytes] = []
         for line in lines:
             if "closes" in line:
-                closing = line
+                sealed.append(fields.closing_line(run, line["lost"], sha256(b"".join(sealed)).hexdigest()))
             elif "record" not in line:
                 sealed.append(fields.line_of(line))
             else:
                 later.popleft()
-                while records and records[0][0] not in later:
-                    sealed.append(fields.record_line(*records.popleft()))
-        blocks = [gzip.compress(sealed[0])]
-        if sealed[1:]:
-            blocks.append(gzip.compress(b"".join([_seal(blocks), *sealed[1:]])))
-        if closing is not None:
-            stated = Counter(line["verdict"] for line in lines if isinstance(line.get("verdict"), str))
-            number = sum(b"norobots-origin" in gzip.decompress(one).lower() for one in members(warc))
-            last = fields.closing_line(run, closing["time"], stated, number, closing["lost"], _seal(blocks))
-            blocks.append(gzip.compress(last))
-        path.write_bytes(b"".join(blocks))
-
-
-def _seal(blocks: list[bytes]) -> bytes:
-    data = b"".join(blocks)
-    return fields.seal_line(len(data), sha256(data).hexdigest())
+                while records and records[0] not in later:
+                    sealed.append(records.popleft())
+        path.write_bytes(gzip.compress(b"".join(sealed)))
 
 
 def audit(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -149,9 +131,10 @@ def change_decisions(folder: Path, change: Callable[[Decision], object]) -> None
 def change_records(folder: Path, change: Callable[[list[bytes]], object]) -> None:
     """Rewrite the WARC files with the list of records that a function changes, with lengths that fit."""
     for path in files(folder, fields.WARC_SUFFIX):
-        records = [gzip.decompress(one) for one in members(path)]
+        unchanged = {gzip.decompress(one): one for one in members(path)}
+        records = list(unchanged)
         change(records)
-        path.write_bytes(b"".join(gzip.compress(_with_length(one)) for one in records))
+        path.write_bytes(b"".join(unchanged.get(one) or gzip.compress(_with_length(one)) for one in records))
 
 
 def _with_length(record: bytes) -> bytes:

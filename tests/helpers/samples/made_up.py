@@ -13,7 +13,7 @@ from warcio.recordbuilder import RecordBuilder
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit, Problem
-from scrapy_norobots.features.evidence.fields import PYTHON, Made, Settings, description, path_of
+from scrapy_norobots.features.evidence.fields import Made, Settings, path_of
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy, knows_aiohttp
 from scrapy_norobots.rules.parser import Rules, StrictRobotParser
@@ -28,23 +28,22 @@ RecordBuilder.curr_warc_date = lambda _: fields.date_of(TIME)
 BODY_MAX = 2 * 1024 * 1024
 SETTINGS = Settings(
     policy=dict(StatusPolicy.of("koster1996").table),
-    parsers=[description(StrictRobotParser)],
-    python=PYTHON,
+    parsers=[path_of(StrictRobotParser)],
     aiohttp=knows_aiohttp(),
 )
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
 
 
-def strict(settings: Settings) -> tuple[Callable[[bytes], Rules], list[str]]:
+def strict(settings: Settings) -> Callable[[bytes], Rules]:
     """Stand for what the command knows of parsers."""
-    if settings.paths != [path_of(StrictRobotParser)]:
-        raise LookupError(f"unknown parser {settings.paths}")
-    return partial(RobotsTxt.parse, multivalue=settings.multivalue), [description(StrictRobotParser)]
+    if list(settings.parsers) != [path_of(StrictRobotParser)]:
+        raise LookupError(f"unknown parser {settings.parsers}")
+    return partial(RobotsTxt.parse, multivalue=settings.multivalue)
 
 
 def end(writer: Writer) -> None:
-    writer.stop()
-    writer._thread.join()
+    writer.end(60)
+    assert writer.has_ended
 
 
 def access(body: bytes = FILE, origin: Origin = TOWN, when: float = TIME) -> Access:

@@ -17,7 +17,8 @@ from scrapy import Request
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
-from scrapy_norobots.features.evidence import recorder, writer
+from scrapy_norobots.features import evidence
+from scrapy_norobots.features.evidence import writer
 from scrapy_norobots.features.evidence.answers import Answer
 from tests.helpers.spiders.pages import Pages
 
@@ -65,7 +66,7 @@ class OnASlowDisk(Pages):
 
     def __init__(self, queue_max: int, until: str, longest_end: float = 60, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        recorder._LONGEST_END = longest_end
+        evidence._LONGEST_END = longest_end
         writer.Writer = partial(writer.Writer, queue_max=queue_max)  # type: ignore[misc,assignment]
         may_write = threading.Event()
 
@@ -73,7 +74,7 @@ class OnASlowDisk(Pages):
             if until in record.getMessage():
                 may_write.set()
 
-        def packed(answer: Answer) -> tuple[str, bytes]:
+        def packed(answer: Answer) -> bytes:
             assert may_write.wait(60)
             return really_packed(answer)
 

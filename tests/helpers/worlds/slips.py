@@ -12,9 +12,11 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy_norobots import question
 from scrapy_norobots.features import crawl_delay
 from scrapy_norobots.features.early_drops import EarlyDrops
-from scrapy_norobots.features.evidence.recorder import Evidence
+from scrapy_norobots.features.evidence import Evidence
+from scrapy_norobots.features.evidence.answers import Answer
+from scrapy_norobots.features.evidence.fields import Made
 from scrapy_norobots.features.metatag import RobotsMetaMiddleware
-from scrapy_norobots.features.usage.robots import UsageStatements
+from scrapy_norobots.features.usage.statements import UsageStatements
 from scrapy_norobots.load.loader import OriginCache
 from scrapy_norobots.middleware import NoRobotsMiddleware
 from scrapy_norobots.rules.access import Access, AccessKind
@@ -56,10 +58,14 @@ def _no_crawl_delay(_urls: list[str]) -> None:
 
 
 def _another_robot_in_the_evidence(_urls: list[str]) -> None:
-    decided = Evidence._decided
-    Evidence._decided = (  # type: ignore[method-assign]
-        lambda self, made: decided(self, made if made.decision is not None else made._replace(robot="Potto"))
-    )
+    put = Evidence._put
+
+    def put_another(evidence: Evidence, record: Answer | Made) -> None:
+        if isinstance(record, Made) and record.decision is None:
+            record = record._replace(robot="Potto")
+        put(evidence, record)
+
+    Evidence._put = put_another  # type: ignore[method-assign,assignment]
 
 
 def _only_the_first_reading(_urls: list[str]) -> None:
