@@ -61,7 +61,7 @@ def test_all_parts_of_the_default_record_apply() -> None:
 
 def test_a_line_that_a_misspelt_name_takes_from_its_robot_has_a_note() -> None:
     notes = listed(b"User-agent: Rex\nUser-agnet: foobot\nDisallow: /a\n")["notes"]
-    assert notes["3"] == [("error", "misplaced-rule", listing._MISPLACED, "")]
+    assert notes["3"] == [("error", "misplaced-rule", listing.MISPLACED_MEANING, "")]
 
 
 def test_a_line_that_changes_nothing_for_any_robot_is_not_one_without_effect() -> None:

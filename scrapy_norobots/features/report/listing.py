@@ -40,8 +40,9 @@ HARMLESS = ("robots-txt",)
 MISPLACED = "misplaced-rule"
 
 # What a file is marked with: rules without effect that were meant for the crawl's robot and that nothing else
-# enforces; rules for this robot with `*` or `$`, if only the strict reading decides.
-TYPOS, PATTERNS = "typos", "patterns"
+# enforces; rules for this robot with `*` or `$`, if only the strict reading decides; a line with a path that
+# the readings see differently.
+TYPOS, PATTERNS, DIFFER = "typos", "patterns", "differ"
 
 # What stands before the paths of a line that was meant as a rule, and the paths.
 _PATHS = re.compile(r"(?<=[\s:=])/(?!/)[^\s#]*")
@@ -61,7 +62,7 @@ _QUESTIONS_MAX = 100
 # A line with a path, in the standard or in RFC 9309; and what a URL that it is about may look like.
 _PATH_LINE = re.compile(r"[ \t]*(?:dis)?allow[ \t]*:[ \t]*(/[^#\s]*)", re.IGNORECASE | re.ASCII)
 
-_MISPLACED = "Does not apply to the robots that it was meant for, because of a User-agent line above it."
+MISPLACED_MEANING = "Does not apply to the robots it was meant for, because of a User-agent line above it."
 
 # Severity, kind, message and hint.
 Note: TypeAlias = tuple[str, str, str, str]
@@ -88,7 +89,7 @@ class Examined:
 
     `lines` is how many lines have no effect, `kinds` lists the kinds of findings, and `text` says for the log
     how many rules have no effect, or none for the robots they were meant for, with a message for each kind.
-    `marks` are of `TYPOS` and `PATTERNS`.
+    `marks` are of `TYPOS`, `PATTERNS` and `DIFFER`.
     """
 
     lines: int = 0
@@ -108,7 +109,7 @@ class Examined:
         findings = find_all(text, multivalue=robots.multivalue, severities=(Severity.ERROR, Severity.INFO))
         errors = errors_of(findings)
         record = _record_for(robots, robot) if findings else None
-        marks = set()
+        marks = {DIFFER} if any(_differences(access, robot, lines)) else set()
         if record is not None and is_only_strict(access.rules):
             patterns = {one.line for one in findings if one.kind == "wildcard"}
             marks |= {PATTERNS} if any(line in patterns for line, _ in record.rules) else set()
@@ -237,8 +238,7 @@ def _list_file(access: Access, rules: Rules, robot: str | bytes, drops: Drops) -
             [one.line, max(line for line, _ in (*one.user_agents, *one.rules))] for one in records
         ]
         listing["drops"] = _drops_of(lines, records, drops)
-        if len(listing["readers"]) > 1:
-            listing["differs"] = _differences(access, rules, robot, lines)
+        listing["differs"] = {str(line): said for line, said in _differences(access, robot, lines)}
         obeyed = {line for line, count in listing["drops"].items() if count} | listing["differs"].keys()
         listing["notes"] = _notes_of(shown, obeyed)
     return listing
@@ -262,7 +262,7 @@ def _notes_of(robots: RobotsTxt, obeyed: Container[str]) -> dict[str, list[Note]
     errors = errors_of(robots.findings)
     _, idle = rules_of(errors, robots.records)
     faulty = {finding.line for finding in errors}
-    lost = [(line, MISPLACED, _MISPLACED, "") for line in idle if line not in faulty]
+    lost = [(line, MISPLACED, MISPLACED_MEANING, "") for line in idle if line not in faulty]
     found = [(one.line, one.kind, one.message, one.hint) for one in robots.findings]
     for line, kind, meaning, hint in chain(found[:_NOTES_MAX], lost[:_NOTES_MAX]):
         severity, message = Severity.ERROR if kind == MISPLACED else KINDS[kind].severity, meaning
@@ -274,20 +274,20 @@ def _notes_of(robots: RobotsTxt, obeyed: Container[str]) -> dict[str, list[Note]
     return notes
 
 
-def _differences(access: Access, rules: Rules, robot: str | bytes, lines: list[str]) -> dict[str, list[str]]:
-    """Ask all readings about a URL for each line with a path, and say where they differ from the first."""
-    names = parser_names(rules)
-    paths = [
+def _differences(access: Access, robot: str | bytes, lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Ask all readings about a URL for each line with a path; yield where they differ from the first."""
+    names, rules = parser_names(access.rules), access.rules
+    if rules is None or len(names) < 2:
+        return
+    paths = (
         (number, match[1])
         for number, line in enumerate(lines, 1)
         if len(line) <= 500 and (match := _PATH_LINE.match(line))
-    ]
-    differs: dict[str, list[str]] = {}
-    for number, path in paths[:_QUESTIONS_MAX]:
+    )
+    for number, path in islice(paths, _QUESTIONS_MAX):
         target = percent_encode(path.removesuffix("$").replace("*", "x"))
         first, *others = verdicts(rules, access.snapshot.origin, target, robot)
         verb = "allows" if first else "forbids"
         found = [name for name, forbids in zip(names[1:], others, strict=True) if forbids != first]
         if found:
-            differs[str(number)] = [f"{name} {verb} {printable(target)}" for name in found]
-    return differs
+            yield number, [f"{name} {verb} {printable(target)}" for name in found]
