@@ -102,8 +102,7 @@ class Answerer:
     """Answers questions for a list of robots.
 
     `by_rfc9309` returns the access by RFC 9309 for the same download, if answers are to be compared. If the
-    accesses come from a store, answers have their age. Two threads may use it at once, but not for the same
-    questions.
+    accesses come from a store, answers have their age. Several threads may use it at once.
     """
 
     def __init__(
@@ -124,11 +123,6 @@ class Answerer:
     def status(self) -> int:
         """The exit status for all answers so far: the highest."""
         return max((_STATUS[word] for word in self._words), default=0)
-
-    def is_ready(self, access: Access) -> bool:
-        """Return whether questions are answered at once; if not, call `answer` in a thread."""
-        both = [access, self._by_rfc9309(access)] if self._by_rfc9309 is not None else [access]
-        return all(each.is_ready(robot) for each in both for robot in self.robots)
 
     def answer(self, url: str, sent: str, access: Access) -> str:
         """Return the answers for a URL; `sent` is the URL that a request for it would have."""

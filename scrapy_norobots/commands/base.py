@@ -13,10 +13,8 @@ import shutil
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, TextIO
@@ -35,8 +33,7 @@ STDIN = "-"
 # Colours on a terminal (ECMA-48).
 GREEN, YELLOW, RED, BLUE = "32", "33", "31", "36"
 
-# The progress bar: its width in characters, and the time between two updates in seconds.
-_WIDTH = 20
+# The time between two updates of the progress, in seconds.
 _INTERVAL = 0.1
 _CLEAR = "\r\x1b[K"
 
@@ -144,8 +141,9 @@ class RobotsCommand(ScrapyCommand):
             self.fail(str(exc))
 
     def fail(self, message: str) -> None:
-        """Write a message to standard error, and set the exit status of the command to 2."""
-        print(printable(message), file=sys.stderr)
+        """Write a message, if there is one, to standard error; set the exit status of the command to 2."""
+        if message:
+            print(printable(message), file=sys.stderr)
         self.exitcode = 2
 
 
@@ -204,14 +202,10 @@ def is_terminal(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-@lru_cache(maxsize=1)
-def _has_colours(stream: TextIO) -> bool:
-    return is_terminal(stream) and not os.environ.get("NO_COLOR")
-
-
 def coloured(text: str, colour: str) -> str:
     """Return a text in a colour, if standard output is a terminal and `NO_COLOR` is not set."""
-    return f"\x1b[{colour}m{text}\x1b[0m" if _has_colours(sys.stdout) else text
+    has_colours = is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
+    return f"\x1b[{colour}m{text}\x1b[0m" if has_colours else text
 
 
 def span(seconds: float) -> str:
@@ -227,13 +221,11 @@ def to_json(data: dict[str, object]) -> str:
     return json.dumps(data)
 
 
-def write(lines: Iterable[str]) -> bool:
-    """Write lines to standard output, until the reader closes it, as ``| head`` does.
+def write(lines: Iterable[str]) -> None:
+    """Write lines to standard output. Raises `CommandError` if they cannot be written.
 
-    Returns whether it is still open. Always consumes all lines. Raises `CommandError` if they cannot be
-    written for another reason.
+    The error has no text if the reader has closed the output, as ``| head`` does.
     """
-    lines = iter(lines)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -243,42 +235,30 @@ def write(lines: Iterable[str]) -> bool:
     except OSError as exc:
         # Discard the rest of the buffer, or the interpreter would report an error when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(exc, BrokenPipeError):
-            raise CommandError(f"standard output: {exc.strerror or exc}") from exc
-        deque(lines, maxlen=0)  # the exit status depends on all lines
-        return False
-    return True
+        is_closed = isinstance(exc, BrokenPipeError)
+        raise CommandError("" if is_closed else f"standard output: {exc.strerror or exc}") from exc
 
 
 class Progress:
-    """A bar and a few words on standard error, in one line that is overwritten.
+    """A few words on standard error, in a line that is overwritten.
 
     Nothing is shown if `is_wanted` is false or if standard error is not a terminal.
     """
 
     def __init__(self, *, is_wanted: bool = True) -> None:
         self._is_shown = is_wanted and sys.stderr is not None and is_terminal(sys.stderr)
-        self._is_clear = True
-        self._next = 0.0
+        self._next = 0.0  # when other words may be shown; 0 if none are
 
-    def show(self, words: str, fraction: float | None = None) -> None:
-        """Show some words, and a bar if `fraction`, the finished part from 0 to 1, is known."""
-        if not self._is_shown or time.monotonic() < self._next:
-            return
-        bar = ""
-        if fraction is not None:
-            bar = f"[{'#' * round(fraction * _WIDTH):-<{_WIDTH}}] {fraction:4.0%}  "
-        columns = shutil.get_terminal_size().columns - 1  # a line that is wrapped could not be cleared
-        sys.stderr.write(_CLEAR + f"{bar}{words}"[:columns])
-        sys.stderr.flush()
-        self._is_clear = False
-        self._next = time.monotonic() + _INTERVAL
+    def show(self, words: str) -> None:
+        """Show some words."""
+        if self._is_shown and time.monotonic() >= self._next:
+            columns = shutil.get_terminal_size().columns - 1  # a line that is wrapped could not be cleared
+            print(_CLEAR + words[:columns], end="", file=sys.stderr, flush=True)
+            self._next = time.monotonic() + _INTERVAL
 
     def clear(self) -> None:
-        if not self._is_clear:
-            sys.stderr.write(_CLEAR)
-            sys.stderr.flush()
-            self._is_clear = True
+        if self._next:
+            print(_CLEAR, end="", file=sys.stderr, flush=True)
             self._next = 0.0
 
 

@@ -114,7 +114,7 @@ class RobotsAudit(RobotsCommand):
             if is_stopped:  # here, and not in the middle of a line of the output
                 raise KeyboardInterrupt
             read += more
-            progress.show("", min(read / size, 1.0))
+            progress.show(f"{min(read / size, 1.0):.0%} read")
 
         heads = {head.lower() for head in opts.head}
         audit = Audit(files, self._reading, show, heads=heads, body_max=self.config.maxsize)

@@ -31,7 +31,7 @@ from scrapy_norobots.commands.base import (
     read_input,
 )
 from scrapy_norobots.commands.spider import run_spider
-from scrapy_norobots.commands.stream import Lookup, Stream, UrlReader
+from scrapy_norobots.commands.stream import Lookup, Stream
 from scrapy_norobots.events import Events
 from scrapy_norobots.features import report, usage
 from scrapy_norobots.load.loader import RobotsLoader
@@ -93,13 +93,11 @@ class RobotsCheck(RobotsCommand):
             file = None
             if opts.file is not None:
                 file = display_name(opts.file), read_input(opts.file, self.config.maxsize)
-            reader = UrlReader(args)
-            # Someone who types URLs needs no progress bar.
-            progress = Progress(is_wanted=not (reader.has_stdin and sys.stdin.isatty()))
-            progress.show("starting", reader.fraction(0))
+            # Someone who types URLs needs no progress.
+            progress = Progress(is_wanted=not (STDIN in args and sys.stdin and sys.stdin.isatty()))
+            progress.show("starting")
             try:
-                work = partial(self._work, opts, reader, progress, file)
-                run_spider(self.crawler_process, work)
+                run_spider(self.crawler_process, partial(self._work, args, opts, progress, file))
             finally:
                 progress.clear()
         except CommandError as exc:
@@ -109,8 +107,8 @@ class RobotsCheck(RobotsCommand):
 
     async def _work(
         self,
+        args: list[str],
         opts: Namespace,
-        reader: UrlReader,
         progress: Progress,
         file: tuple[str, bytes] | None,
         crawler: Crawler,
@@ -130,7 +128,7 @@ class RobotsCheck(RobotsCommand):
             by_rfc9309=_by_rfc9309(crawler, config) if opts.compare else None,
             is_stored=opts.store is not None,
         )
-        await Stream(crawler, reader, lookup, self._answerer, progress).run()
+        await Stream(crawler, lookup, self._answerer, progress).run(args)
 
 
 # Where robots.txt files come from. All are judged with the settings of the crawl, and its limits of memory.

@@ -14,7 +14,6 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -32,7 +31,7 @@ from scrapy_norobots.commands.base import (
     read_input,
     to_json,
 )
-from scrapy_norobots.commands.spider import Places, run_spider
+from scrapy_norobots.commands.spider import places, run_spider
 from scrapy_norobots.events import Events
 from scrapy_norobots.features.usage.robots import malformed_statements
 from scrapy_norobots.load.fetch import Fetcher
@@ -99,9 +98,7 @@ class RobotsLint(RobotsCommand):
             url = _robots_url(arg)
         except ValueError as exc:
             raise InputError(arg, exc) from None
-        snapshot = snapshots.get(url)
-        if snapshot is None:
-            raise InputError(url, "the crawl was stopped before it was downloaded")
+        snapshot = snapshots[url]
         if snapshot.status is None:
             raise InputError(snapshot.url, f"could not be downloaded ({snapshot.error})")
         if not 200 <= snapshot.status < 300:
@@ -119,16 +116,16 @@ class RobotsLint(RobotsCommand):
 
         async def fetch_all(crawler: Crawler) -> None:
             fetcher = Fetcher(crawler, Config.from_settings(crawler.settings), Events())
-            places = Places(crawler)
+            free = places(crawler)
 
             async def fetch(url: str) -> None:
                 origin = split(url)[0]
                 assert origin is not None  # `_robots_url` has checked that
-                snapshots[url] = await fetcher.fetch(origin, Request(url), url=url)
-                done = len(snapshots)
-                progress.show(f"{done:,} of {len(urls):,} files downloaded", done / len(urls))
+                async with free:
+                    snapshots[url] = await fetcher.fetch(origin, Request(url), url=url)
+                progress.show(f"{len(snapshots):,} of {len(urls):,} files downloaded")
 
-            await asyncio.gather(*(places.run(partial(fetch, url)) for url in urls))
+            await asyncio.gather(*map(fetch, urls))
 
         if urls:
             run_spider(self.crawler_process, fetch_all)

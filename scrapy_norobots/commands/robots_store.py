@@ -134,8 +134,7 @@ class RobotsStore(RobotsCommand):
                 more = f", {facts['size']} bytes, {self._times(access)}" if access is not None else ""
                 lines.append(f"{printable(str(origin))}: {facts['outcome']}{more}")
             if len(lines) == _LINES:
-                if not write(lines):
-                    return 0
+                write(lines)
                 lines = []
         write(lines)
         return 0

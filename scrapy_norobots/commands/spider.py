@@ -1,28 +1,24 @@
 """`CommandSpider`: a crawl without pages, for commands that download robots.txt as a crawl does.
 
 The engine, the downloader, the downloader middlewares and the extensions are those of the project; the
-settings in `base` switch off the other components, and let the crawl run with asyncio. `Places` limits how
-much of a command's work runs at once.
+settings in `base` switch off the other components, and let the crawl run with asyncio. After Ctrl-C, the work
+of the command is cancelled.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
 
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 
 from scrapy_norobots.commands.base import CommandError
-from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.scrapy_api.log import SettingError
 
-# Takes the crawler, and runs during the crawl. Raises `SettingError` if a setting is invalid.
+# Takes the crawler, and runs during the crawl.
 Work = Callable[[Crawler], Coroutine[Any, Any, None]]
-
-_T = TypeVar("_T")
 
 
 class CommandSpider(Spider):
@@ -36,41 +32,26 @@ class CommandSpider(Spider):
         self._work = work
 
     async def start(self) -> AsyncIterator[Any]:
-        """Run the coroutine, and yield no request."""
-        self.running = asyncio.ensure_future(self._run())
-        await asyncio.wait([self.running])  # which raises nothing: `run_spider` does
+        """Run the coroutine, and yield no request. Scrapy cancels this after Ctrl-C."""
+        self.running = asyncio.ensure_future(self._work(self.crawler))
+        try:
+            await asyncio.wait([self.running])  # which raises nothing: `run_spider` does
+        finally:
+            self.running.cancel()
         for request in list[Request]():
             yield request
 
-    async def _run(self) -> None:
-        try:
-            await self._work(self.crawler)
-        except SettingError as exc:
-            raise CommandError(str(exc)) from None
 
-
-class Places:
-    """At most `CONCURRENT_REQUESTS` pieces of work run at once, in the order in which they were given."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        limit = crawler.settings.getint("CONCURRENT_REQUESTS")
-        self._places = asyncio.Semaphore(limit if limit > 0 else sys.maxsize)
-        self._crawler = crawler
-
-    async def run(self, work: Callable[[], Awaitable[_T]]) -> _T | None:
-        """Do the work when there is a place; return None if the crawl is stopped, for example by Ctrl-C."""
-        async with self._places:
-            # `crawling` is false after Ctrl-C.
-            if self._crawler.crawling and not compat.is_closing(self._crawler):
-                return await work()
-        return None
+def places(crawler: Crawler) -> asyncio.Semaphore:
+    """Return what lets `CONCURRENT_REQUESTS` downloads run at once."""
+    limit = crawler.settings.getint("CONCURRENT_REQUESTS")
+    return asyncio.Semaphore(limit if limit > 0 else sys.maxsize)
 
 
 def run_spider(process: Any, work: Work) -> None:
     """Run the crawl of a command until it ends.
 
-    Raises `CommandError` if the crawl does not start, if a setting is invalid, or after a second Ctrl-C.
-    Exceptions of the work propagate.
+    Raises `CommandError` if the crawl does not start, or is stopped. Exceptions of the work propagate.
     """
     crawler = process.create_crawler(CommandSpider)
     process.crawl(crawler, work=work)

@@ -1,4 +1,4 @@
-"""`Stream`: answer questions about URLs, in their order, while more are read by a `UrlReader`.
+"""`Stream`: answer questions about URLs, in their order, while more are read.
 
 A URL whose robots.txt is in memory is answered at once. For another one, a task waits for the load of its
 origin; at most `CONCURRENT_REQUESTS` loads run at once. A queue has the answers and tasks in the order of
@@ -11,43 +11,31 @@ from __future__ import annotations
 
 import asyncio
 import os
-import stat
 import sys
 import time
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
-from functools import partial
 from threading import Thread
 from typing import NamedTuple
 
-from scrapy import Request, signals
+from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_norobots.commands.answerer import Answerer, address
-from scrapy_norobots.commands.base import STDIN, CommandError, InputError, Progress, display_name, write
-from scrapy_norobots.commands.spider import Places
+from scrapy_norobots.commands.base import STDIN, InputError, Progress, display_name, write
+from scrapy_norobots.commands.spider import places
 from scrapy_norobots.rules.access import Access
 from scrapy_norobots.standard import Origin, Reason
 from scrapy_norobots.standard.decision import printable
 
-# How much may be in the queue: each answer counts as much as this, and the characters of its URL.
-_WINDOW = 10_000_000
-_ANSWER = 1_000
+# How many answers may be in the queue.
+_WINDOW = 10_000
 
-# How many URLs are asked about in one turn of the event loop.
-_AT_ONCE = 100
-
-# How long to wait for loads when the crawl is stopped, in seconds; their downloads have ended by then.
-_CLOSING_LIMIT = 2.0
-
-# How many bytes a line can have.
+# How many bytes a line can have, how many of a longer one are shown, and how many are read at a time.
 LINE_MAX = 64 * 1024
-
-# How many bytes are read at a time, and how many of a line that is too long are shown.
-_READ_SIZE = 64 * 1024
 _SHOWN = 200
+_READ_SIZE = 64 * 1024
 
 
 class Lookup(NamedTuple):
@@ -62,63 +50,38 @@ class Lookup(NamedTuple):
 
 
 class Stream:
-    """Answers the URLs of `reader` with `answerer`, by the robots.txt files of `lookup`.
+    """Answers URLs with `answerer`, by the robots.txt files of `lookup`."""
 
-    When nobody reads the answers any more, no more is read from an input that may have no end.
-    """
-
-    def __init__(
-        self, crawler: Crawler, reader: UrlReader, lookup: Lookup, answerer: Answerer, progress: Progress
-    ) -> None:
-        self._reader = reader
+    def __init__(self, crawler: Crawler, lookup: Lookup, answerer: Answerer, progress: Progress) -> None:
         self._lookup = lookup
         self._answerer = answerer
         self._progress = progress
-        self._places = Places(crawler)
-        # Each URL, its size, and its answer; None is the end.
-        self._queue: asyncio.Queue[tuple[str, int, str | asyncio.Task[str]] | None] = asyncio.Queue()
-        self._size = 0  # of what is in the queue
-        self._has_room = asyncio.Event()
-        self._loads: dict[Origin, asyncio.Task[Access | None]] = {}
+        self._places = places(crawler)
+        # The answers, and tasks that return them; None is the end.
+        self._queue: asyncio.Queue[str | asyncio.Task[str] | None] = asyncio.Queue()
+        self._room = asyncio.Semaphore(max(1, _WINDOW // len(answerer.robots)))
+        self._loads: dict[Origin, asyncio.Task[Access]] = {}
         self._written = 0
-        self._was_stopped = False
-        self._has_finished = asyncio.Event()
-        crawler.signals.connect(self._stop, signals.spider_closed)
 
-    async def run(self) -> None:
-        """Answer all URLs.
+    async def run(self, arguments: Sequence[str]) -> None:
+        """Answer all URLs: the arguments, and, for ``-``, the lines of standard input.
 
-        Raises `InputError` if they cannot be read, and `CommandError` if the look-up or the output fails, or
-        if the crawl is stopped before all URLs are read.
+        Raises `CommandError` if they cannot be read, or if the look-up or the output fails.
         """
-        self._reading = asyncio.ensure_future(self._read_all())
+        reading = asyncio.ensure_future(self._read_all(arguments))
+        reading.add_done_callback(lambda _: self._queue.put_nowait(None))
         try:
             await self._write_all()
-            if self._was_stopped:
-                raise CommandError("the crawl was stopped before all URLs were read")
-            with suppress(asyncio.CancelledError):  # nobody reads the answers
-                await self._reading
+            await reading
         finally:
-            tasks = [self._reading, *self._loads.values()]
-            for task in tasks:
+            for task in (reading, *self._loads.values()):
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            self._has_finished.set()
 
-    async def _read_all(self) -> None:
-        try:
-            async for batch in self._reader.batches():
-                for url in batch:
-                    while self._size >= _WINDOW:
-                        self._has_room.clear()
-                        await self._has_room.wait()
-                    size = _ANSWER * len(self._answerer.robots) + len(url)
-                    self._size += size
-                    self._queue.put_nowait((url, size, self._ask(url)))
-                    if self._queue.qsize() % _AT_ONCE == 0:
-                        await asyncio.sleep(0)
-        finally:
-            self._queue.put_nowait(None)
+    async def _read_all(self, arguments: Sequence[str]) -> None:
+        async for urls in read_urls(arguments):
+            for url in urls:
+                await self._room.acquire()
+                self._queue.put_nowait(self._ask(url))
 
     def _ask(self, url: str) -> str | asyncio.Task[str]:
         """Return the answer for a URL, or a task that returns it."""
@@ -132,85 +95,63 @@ class Stream:
         if origin is None:
             return self._answerer.unknown(url, Reason.NOT_WEB)
         access = self._lookup.get(origin)
-        if access is not None and self._answerer.is_ready(access):
+        if access is not None:
             return self._answerer.answer(url, sent, access)
-        task = asyncio.ensure_future(self._answer(url, sent, origin, access))
+        task = asyncio.create_task(self._answer(url, sent, origin), name=printable(str(origin), 60))
         # The first exception ends the command, and asyncio need not log the others.
         task.add_done_callback(lambda task: task.cancelled() or task.exception())
         return task
 
-    async def _answer(self, url: str, sent: str, origin: Origin, access: Access | None) -> str:
-        if access is None:
-            if origin not in self._loads:
-                load = partial(self._lookup.load, origin, Request(url))
-                self._loads[origin] = asyncio.ensure_future(self._places.run(load))
-                self._loads[origin].add_done_callback(lambda _: self._loads.pop(origin))
-            try:
-                access = await asyncio.shield(self._loads[origin])
-            except LookupError as exc:
-                return self._answerer.unknown(url, Reason.ERROR, str(exc))
-        if access is None:  # the crawl is stopped
-            raise asyncio.CancelledError
-        if self._answerer.is_ready(access):
-            return self._answerer.answer(url, sent, access)
+    async def _answer(self, url: str, sent: str, origin: Origin) -> str:
+        if origin not in self._loads:
+            self._loads[origin] = asyncio.create_task(self._load(origin, Request(url)))
+            self._loads[origin].add_done_callback(lambda _: self._loads.pop(origin))
+        try:
+            access = await asyncio.shield(self._loads[origin])
+        except LookupError as exc:
+            return self._answerer.unknown(url, Reason.ERROR, str(exc))
+        # The first question about a robot may have to read a large file.
         return await asyncio.to_thread(self._answerer.answer, url, sent, access)
+
+    async def _load(self, origin: Origin, request: Request) -> Access:
+        async with self._places:
+            return await self._lookup.load(origin, request)
 
     async def _write_all(self) -> None:
         """Write the answers in order, as many as there are at a time."""
         answers: list[str] = []
-        while (question := await self._queue.get()) is not None:
-            url, size, answer = question
-            self._size -= size
+        while (answer := await self._queue.get()) is not None:
+            self._room.release()
             if not isinstance(answer, str):
                 if not answer.done():
-                    await self._flush(answers)
-                answer = await self._wait_for(url, answer)
+                    await self._write(answers)
+                answer = await self._wait_for(answer)
             answers.append(answer)
             if self._queue.empty():
-                await self._flush(answers)
-        await self._flush(answers)
+                await self._write(answers)
+        await self._write(answers)
 
-    async def _wait_for(self, url: str, task: asyncio.Task[str]) -> str:
+    async def _wait_for(self, task: asyncio.Task[str]) -> str:
         """Return the result of a task, and show what it waits for. Exceptions of the load propagate."""
-        started, origin = time.monotonic(), printable(str(address(url)[0]), 60)
+        started = time.monotonic()
         while not task.done():
-            self._show_progress(f", waiting {time.monotonic() - started:.0f} s for {origin}")
+            self._show_progress(f", waiting {time.monotonic() - started:.0f} s for {task.get_name()}")
             await asyncio.wait([task], timeout=1)
-        if task.cancelled():
-            problem = "the crawl was stopped before robots.txt was downloaded"
-            return self._answerer.unknown(url, Reason.ERROR, problem)
         return task.result()
 
-    async def _flush(self, answers: list[str]) -> None:
+    async def _write(self, answers: list[str]) -> None:
         """Write answers, and empty the list."""
-        self._has_room.set()
-        if not answers:
-            return
-        self._progress.clear()
-        is_read = await asyncio.to_thread(write, answers)
-        self._written += len(answers)
-        answers.clear()
-        if not self._queue.empty():
+        if answers:
+            self._progress.clear()
+            await asyncio.to_thread(write, answers)
+            self._written += len(answers)
+            answers.clear()
             self._show_progress()
-        if not is_read and not self._reader.has_end:
-            self._reading.cancel()
 
     def _show_progress(self, wait: str = "") -> None:
         loads = len(self._loads)
         sites = f", {loads:,} site{'s' * (loads != 1)} left" if loads else ""
-        answers = f"{self._written:,} answer{'s' * (self._written != 1)}"
-        self._progress.show(answers + wait + sites, self._reader.fraction(self._written))
-
-    async def _stop(self) -> None:
-        """Answer the URLs that were read, if the crawl is stopped before that."""
-        if self._has_finished.is_set():
-            return
-        self._was_stopped = self._reading.cancel()
-        if loads := list(self._loads.values()):
-            await asyncio.wait(loads, timeout=_CLOSING_LIMIT)
-        for load in loads:
-            load.cancel()
-        await self._has_finished.wait()
+        self._progress.show(f"{self._written:,} answer{'s' * (self._written != 1)}{wait}{sites}")
 
 
 class LongLine(str):
@@ -219,52 +160,25 @@ class LongLine(str):
     __slots__ = ()
 
 
-class UrlReader:
-    """The URLs of a command, in batches, as soon as they can be read.
+async def read_urls(arguments: Sequence[str]) -> AsyncIterator[list[str]]:
+    """Yield the URLs of a command in batches, as soon as they can be read; blank lines are skipped.
 
-    They come from the arguments, and, for ``-``, from standard input, one per line. A batch from standard
-    input has what can be read at once, about a thousand URLs at most. So a program can write a URL, read the
-    answer and write the next URL. `has_end` is false if standard input is, for example, a pipe, which may
-    have no end.
+    They are the arguments, and, for ``-``, the lines of standard input, of which a batch has what can be read
+    at once. So a program can write a URL, read the answer and write the next URL. A line that is too long is
+    yielded as `LongLine`. Raises `InputError` if the input cannot be read.
     """
-
-    def __init__(self, arguments: Sequence[str]) -> None:
-        """Raise `InputError` if standard input is needed and closed."""
-        self.has_stdin = STDIN in arguments
-        if self.has_stdin and sys.stdin is None:  # closed by the parent process
-            raise InputError(display_name(STDIN), "is closed")
-        self._arguments = arguments
-        self._bytes_read = 0
-        self._size = _stdin_size() if self.has_stdin else 0
-        self.has_end = not self.has_stdin or self._size > 0
-
-    def fraction(self, answered: int) -> float | None:
-        """Return the finished part, from 0 to 1, after `answered` answers; None if the input is a pipe."""
-        if not self.has_stdin:
-            return answered / len(self._arguments)
-        return min(self._bytes_read / self._size, 1.0) if self._size else None
-
-    async def batches(self) -> AsyncIterator[list[str]]:
-        """Yield the URLs in batches; blank lines are skipped.
-
-        A line that is too long is yielded as `LongLine`. Raises `InputError` if the input cannot be read.
-        """
-        at = self._arguments.index(STDIN) if self.has_stdin else len(self._arguments)
-        yield list(self._arguments[:at])
-        data, rest, mark = b"-", b"", BOM_UTF8
-        while self.has_stdin and data:
-            try:
-                data = await _read_stdin()
-            except OSError as exc:
-                raise InputError(display_name(STDIN), exc.strerror or exc) from exc
-            self._bytes_read += len(data)
-            *lines, rest = (rest + data).split(b"\n") if data else (rest, b"")
-            rest = rest[: len(mark) + LINE_MAX + 1]  # which is enough to see that the line is too long
-            if lines:
-                lines[0] = lines[0].removeprefix(mark)
-                mark = b""  # only the first line can have one
-            yield list(filter(None, map(_url, lines)))
-        yield list(self._arguments[at + 1 :])
+    at = arguments.index(STDIN) if STDIN in arguments else len(arguments)
+    yield list(arguments[:at])
+    data, rest, mark = b"-", b"", BOM_UTF8
+    while at < len(arguments) and data:
+        data = await _read_stdin()
+        *lines, rest = (rest + data).split(b"\n") if data else (rest, b"")
+        rest = rest[: len(mark) + LINE_MAX + 1]  # which is enough to see that the line is too long
+        if lines:
+            lines[0] = lines[0].removeprefix(mark)
+            mark = b""  # only the first line can have one
+        yield list(filter(None, map(_url, lines)))
+    yield list(arguments[at + 1 :])
 
 
 def _url(line: bytes) -> str:
@@ -272,15 +186,6 @@ def _url(line: bytes) -> str:
     if len(line) > LINE_MAX:
         return LongLine(line[:_SHOWN].decode("utf-8", "surrogateescape"))
     return line.decode("utf-8", "surrogateescape").strip()
-
-
-def _stdin_size() -> int:
-    """Return the size of standard input if it is a file, else 0."""
-    try:
-        facts = os.fstat(sys.stdin.fileno())
-    except (OSError, ValueError):
-        return 0
-    return facts.st_size if stat.S_ISREG(facts.st_mode) else 0
 
 
 async def _read_stdin() -> bytes:
@@ -292,8 +197,10 @@ async def _read_stdin() -> bytes:
         try:
             # Not with `sys.stdin.buffer`, which cannot be closed while a thread waits for it.
             future.set_result(os.read(sys.stdin.fileno(), _READ_SIZE))
-        except BaseException as exc:
-            future.set_exception(exc)
+        except OSError as exc:
+            future.set_exception(InputError(display_name(STDIN), exc.strerror or exc))
 
+    if sys.stdin is None:  # closed by the parent process
+        raise InputError(display_name(STDIN), "is closed")
     Thread(target=read, name="norobots-input", daemon=True).start()
     return await asyncio.wrap_future(future)

@@ -300,7 +300,7 @@ def test_the_docs_show_the_real_output(tmp_path: Path) -> None:
     assert run(tmp_path, "robots-audit", "evidence").stdout == shown
 
 
-def test_a_progress_bar_on_a_terminal(crawled: Path) -> None:
+def test_a_terminal_shows_the_progress(crawled: Path) -> None:
     ours, theirs = pty.openpty()
     done = subprocess.run(
         command("robots-audit", str(crawled)),
@@ -313,7 +313,7 @@ def test_a_progress_bar_on_a_terminal(crawled: Path) -> None:
     shown = os.read(ours, 100_000).decode()
     os.close(ours)
     assert done.returncode == 0
-    assert shown.startswith("\r\x1b[K[")
+    assert shown.startswith("\r\x1b[K0% read")
     assert shown.endswith("\r\x1b[K")
 
 

@@ -1,4 +1,4 @@
-"""`UrlReader`: any lines, in any pieces; `test_stream` in `crawls` runs the command."""
+"""`read_urls`: any lines, in any pieces; `test_stream` in `crawls` runs the command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_norobots.commands import stream
-from scrapy_norobots.commands.stream import LINE_MAX, LongLine, UrlReader
+from scrapy_norobots.commands.stream import LINE_MAX, LongLine, read_urls
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def stdin(monkeypatch: pytest.MonkeyPatch, *pieces: bytes) -> Iterator[None]:
 
 def read(monkeypatch: pytest.MonkeyPatch, *pieces: bytes) -> list[str]:
     async def work() -> list[str]:
-        return [url async for batch in UrlReader(["-"]).batches() for url in batch]
+        return [url async for batch in read_urls(["-"]) for url in batch]
 
     with stdin(monkeypatch, *pieces):
         return asyncio.run(work())
