@@ -1,4 +1,4 @@
-"""Common parts of the commands: settings, options, input, output, progress, and stores that they read.
+"""Common parts of the commands: settings, options, input, output, progress, stores, and their crawl.
 
 Standard output has answers only. Text from sites and users is escaped, in JSON too. Exit status 2 means that
 something could not be read or downloaded, or that the command crashed; it takes precedence over 0 and 1.
@@ -6,6 +6,7 @@ something could not be read or downloaded, or that the command crashed; it takes
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
@@ -13,13 +14,15 @@ import shutil
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, TextIO
 
+from scrapy import Request, Spider
 from scrapy.commands import ScrapyCommand
+from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
@@ -69,6 +72,10 @@ _FORCED: dict[str, Any] = {
     "TELNETCONSOLE_ENABLED": False,
     "TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor",
 }
+
+
+# The work of a command: takes the crawler, and runs during the crawl.
+Work = Callable[[Crawler], Coroutine[Any, Any, None]]
 
 
 class RobotsCommand(ScrapyCommand):
@@ -133,12 +140,16 @@ class RobotsCommand(ScrapyCommand):
         if args.count(STDIN) > 1:
             raise UsageError("'-' (standard input) can be given only once")
 
-    def answer(self, lines: Iterable[str]) -> None:
-        """Write the answers to standard output; call `fail` if that is not possible."""
+    def run(self, args: list[str], opts: Namespace) -> None:
+        """Do the work of the command, and report its `CommandError`."""
         try:
-            write(lines)
+            self.work(args, opts)
         except CommandError as exc:
             self.fail(str(exc))
+
+    def work(self, args: list[str], opts: Namespace) -> None:
+        """Do the work of the command, and set `exitcode`."""
+        raise NotImplementedError
 
     def fail(self, message: str) -> None:
         """Write a message, if there is one, to standard error; set the exit status of the command to 2."""
@@ -285,3 +296,49 @@ def failures_of(value: str) -> Iterator[None]:
     except Exception as exc:  # each library has its own errors
         problem = getattr(exc, "strerror", None) or error_text(exc) or type(exc).__name__
         raise CommandError(f"{without_password(value)}: {problem}") from exc
+
+
+class CommandSpider(Spider):
+    """Runs one coroutine in place of start requests, so it stays open until that has finished.
+
+    The engine, the downloader, the downloader middlewares and the extensions are those of the project.
+    """
+
+    name = "robots"
+
+    def __init__(self, work: Work) -> None:
+        super().__init__()
+        self.running: asyncio.Task[None] | None = None
+        self._work = work
+
+    async def start(self) -> AsyncIterator[Any]:
+        """Run the coroutine, and yield no request. Scrapy cancels this after Ctrl-C."""
+        self.running = asyncio.ensure_future(self._work(self.crawler))
+        try:
+            await asyncio.wait([self.running])  # which raises nothing: `run_spider` does
+        finally:
+            self.running.cancel()
+        for request in list[Request]():
+            yield request
+
+
+def places(crawler: Crawler) -> asyncio.Semaphore:
+    """Return what lets `CONCURRENT_REQUESTS` downloads run at once."""
+    limit = crawler.settings.getint("CONCURRENT_REQUESTS")
+    return asyncio.Semaphore(limit if limit > 0 else sys.maxsize)
+
+
+def run_spider(process: Any, work: Work) -> None:
+    """Run the crawl of a command until it ends.
+
+    Raises `CommandError` if the crawl does not start, or is stopped. Exceptions of the work propagate.
+    """
+    crawler = process.create_crawler(CommandSpider)
+    process.crawl(crawler, work=work)
+    process.start()
+    running = crawler.spider and crawler.spider.running
+    if running is None:
+        raise CommandError("the crawl did not start; see the log")
+    if not running.done() or running.cancelled():
+        raise CommandError("the crawl was stopped before its end")
+    running.result()

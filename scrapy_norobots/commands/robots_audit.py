@@ -31,6 +31,7 @@ from scrapy_norobots.commands.base import (
     RobotsCommand,
     coloured,
     to_json,
+    write,
 )
 from scrapy_norobots.features.evidence.fields import (
     DECISIONS_SUFFIX,
@@ -85,20 +86,16 @@ class RobotsAudit(RobotsCommand):
             if not _HEAD.fullmatch(head):
                 raise UsageError(f"--head {printable(head)}: expected 64 hexadecimal digits")
 
-    def run(self, args: list[str], opts: Namespace) -> None:
+    def work(self, args: list[str], opts: Namespace) -> None:
         """Audit the files of all folders together."""
         try:
             from scrapy_norobots.features.evidence.audit import Audit, Problem  # noqa: PLC0415  # an extra
         except ImportError as exc:
             self.fail(f"robots-audit needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})")
             return
-        try:
-            for name in args:
-                _check_folder(name)
-            files, unread = files_in(map(Path, args))
-        except InputError as exc:
-            self.fail(str(exc))
-            return
+        for name in args:
+            _check_folder(name)
+        files, unread = files_in(map(Path, args))
         self._unread = [Problem(place, text, is_readable=False) for place, text in unread]
         size = max(sum(file.stat().st_size for file in files), 1)
         progress, read, is_stopped, is_urgent = Progress(), 0, False, False
@@ -124,7 +121,7 @@ class RobotsAudit(RobotsCommand):
         )
         before = signal.signal(signal.SIGINT, stop)
         try:
-            self.answer(_beside(progress, lines(audit)))
+            write(_beside(progress, lines(audit)))
             is_stopped = False  # all was checked
         except KeyboardInterrupt:
             progress.clear()
@@ -133,7 +130,7 @@ class RobotsAudit(RobotsCommand):
                 return
         finally:
             signal.signal(signal.SIGINT, before)
-        self.answer(last(audit, is_stopped=is_stopped))
+        write(last(audit, is_stopped=is_stopped))
 
     def _problems(self, audit: Audit) -> Iterator[Problem]:
         for problem in chain(self._unread, audit.problems()):

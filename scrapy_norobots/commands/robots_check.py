@@ -19,19 +19,17 @@ from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
-from scrapy_norobots.commands.answerer import Answerer
 from scrapy_norobots.commands.base import (
     STDIN,
-    CommandError,
     Progress,
     RobotsCommand,
     display_name,
     failures_of,
     open_existing,
     read_input,
+    run_spider,
 )
-from scrapy_norobots.commands.spider import run_spider
-from scrapy_norobots.commands.stream import Lookup, Stream
+from scrapy_norobots.commands.stream import Answerer, Lookup, Stream
 from scrapy_norobots.events import Events
 from scrapy_norobots.features import report, usage
 from scrapy_norobots.load.loader import RobotsLoader
@@ -88,24 +86,20 @@ class RobotsCheck(RobotsCommand):
         if opts.file is not None and opts.store is not None:
             raise UsageError("--file and --store cannot be combined")
 
-    def run(self, args: list[str], opts: Namespace) -> None:
+    def work(self, args: list[str], opts: Namespace) -> None:
+        file = None
+        if opts.file is not None:
+            file = display_name(opts.file), read_input(opts.file, self.config.maxsize)
+        # Someone who types URLs needs no progress.
+        progress = Progress(is_wanted=not (STDIN in args and sys.stdin and sys.stdin.isatty()))
+        progress.show("starting")
         try:
-            file = None
-            if opts.file is not None:
-                file = display_name(opts.file), read_input(opts.file, self.config.maxsize)
-            # Someone who types URLs needs no progress.
-            progress = Progress(is_wanted=not (STDIN in args and sys.stdin and sys.stdin.isatty()))
-            progress.show("starting")
-            try:
-                run_spider(self.crawler_process, partial(self._work, args, opts, progress, file))
-            finally:
-                progress.clear()
-        except CommandError as exc:
-            self.fail(str(exc))
-        else:
-            self.exitcode = self._answerer.status
+            run_spider(self.crawler_process, partial(self._answer, args, opts, progress, file))
+        finally:
+            progress.clear()
+        self.exitcode = self._answerer.status
 
-    async def _work(
+    async def _answer(
         self,
         args: list[str],
         opts: Namespace,

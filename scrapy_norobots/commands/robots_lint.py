@@ -22,16 +22,17 @@ from scrapy_norobots.commands.base import (
     BLUE,
     RED,
     YELLOW,
-    CommandError,
     InputError,
     Progress,
     RobotsCommand,
     coloured,
     display_name,
+    places,
     read_input,
+    run_spider,
     to_json,
+    write,
 )
-from scrapy_norobots.commands.spider import places, run_spider
 from scrapy_norobots.events import Events
 from scrapy_norobots.features.usage.robots import malformed_statements
 from scrapy_norobots.load.fetch import Fetcher
@@ -63,12 +64,8 @@ class RobotsLint(RobotsCommand):
         "downloaded, else 1 if a file has an error, else 0."
     )
 
-    def run(self, args: list[str], opts: Namespace) -> None:
-        try:
-            snapshots = self._download(args)
-        except CommandError as exc:
-            self.fail(str(exc))
-            return
+    def work(self, args: list[str], opts: Namespace) -> None:
+        snapshots = self._download(args)
         lines: list[str] = []
         for arg in args:
             try:
@@ -83,7 +80,7 @@ class RobotsLint(RobotsCommand):
                 self.exitcode = max(self.exitcode, 1)
             make = _facts if opts.json else _lines
             lines += make(path, findings, robots.records, rules_without_effect(body))
-        self.answer(lines)
+        write(lines)
 
     def _read(self, arg: str, snapshots: dict[str, Snapshot]) -> tuple[str, bytes]:
         """Return the path or URL of an argument's file, and its bytes; raise `InputError` if that fails."""
