@@ -122,10 +122,7 @@ class RobotsCommand(ScrapyCommand):
         # The log file of the project is for its crawls.
         if (self.settings.getpriority("LOG_FILE") or 0) < SETTINGS_PRIORITIES["cmdline"]:
             self.settings.set("LOG_FILE", None, priority="cmdline")
-        try:
-            self.config = Config.from_settings(self.settings)
-        except ValueError as exc:
-            raise UsageError(printable(str(exc))) from None
+        self.config = Config.from_settings(self.settings)
 
     def _check_arguments(self, args: list[str]) -> None:
         """Raise `UsageError` if arguments are missing, or one cannot be a path or a URL."""

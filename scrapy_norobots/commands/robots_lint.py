@@ -34,6 +34,7 @@ from scrapy_norobots.commands.base import (
     write,
 )
 from scrapy_norobots.events import Events
+from scrapy_norobots.features.report.counters import counted
 from scrapy_norobots.features.usage.robots import malformed_statements
 from scrapy_norobots.load.fetch import Fetcher
 from scrapy_norobots.rules.snapshot import Snapshot
@@ -85,12 +86,7 @@ class RobotsLint(RobotsCommand):
     def _read(self, arg: str, snapshots: dict[str, Snapshot]) -> tuple[str, bytes]:
         """Return the path or URL of an argument's file, and its bytes; raise `InputError` if that fails."""
         if not _URL.match(arg):
-            try:
-                return display_name(arg), read_input(arg, self.config.maxsize)
-            except InputError as exc:
-                if not isinstance(exc.__cause__, FileNotFoundError) or not _looks_like_site(arg):
-                    raise
-                raise InputError(exc.path, f"{exc.problem}; for a site, write http://{arg}") from None
+            return display_name(arg), read_input(arg, self.config.maxsize)
         try:
             url = _robots_url(arg)
         except ValueError as exc:
@@ -130,12 +126,6 @@ class RobotsLint(RobotsCommand):
         return snapshots
 
 
-def _looks_like_site(path: str) -> bool:
-    """Return whether a path starts like a host and not like a file name: ``docs.example.org/robots.txt``."""
-    host = path.partition("/")[0]
-    return ("." in host.strip(".") or ":" in host) and not host.endswith(".txt")
-
-
 def _robots_url(url: str) -> str:
     """Return the URL to download, without credentials and fragment; for a site, that of its robots.txt.
 
@@ -159,18 +149,14 @@ def _lines(
         if finding.hint:
             yield f"{where}:{finding.line}: {coloured('hint', BLUE)}: {finding.hint}"
     rules, idle = rules_of(findings, records)
-    effect = f"{len(idle)} of {_counted(len(rules), 'rule')} without effect" if rules else "no rules"
+    effect = f"{len(idle)} of {counted(len(rules), 'rule')} without effect" if rules else "no rules"
     counts = Counter(finding.severity for finding in findings)
-    found = ", ".join(_counted(counts[severity], severity.value) for severity in Severity if counts[severity])
+    found = ", ".join(counted(counts[severity], severity.value) for severity in Severity if counts[severity])
     by_rfc = ""
     if idle_later := later[1]:
         lines = ", ".join(map(str, idle_later[:_LINES_MAX])) + (", …" if idle_later[_LINES_MAX:] else "")
         by_rfc = f"; by RFC 9309, {len(idle_later)} of {len(later[0])} (line {lines})"
     yield f"{where}: {found or 'no findings'}; {effect}{by_rfc}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _facts(

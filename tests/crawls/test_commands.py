@@ -127,9 +127,6 @@ BAD_INPUT = {
     "robots-lint": "nothing to do: expected FILE|URL... ('-' reads standard input)",
     "robots-lint --nonsense big.txt": "no such option: --nonsense",
     "robots-lint missing": "missing: No such file or directory",
-    "robots-lint docs.example.org": "No such file or directory; for a site, write http://docs.example.org",
-    "robots-lint a.example/robots.txt": "or directory; for a site, write http://a.example/robots.txt",
-    "robots-lint localhost:8000": "No such file or directory; for a site, write http://localhost:8000",
     "robots-lint 'a\x1b[31m'": "a\\x1b[31m: No such file or directory",
     "robots-lint .": ".: Is a directory",
     "robots-lint big.txt -s NOROBOTS_MAXSIZE=9": "big.txt: has more than 9 bytes",
@@ -148,11 +145,6 @@ def test_invalid_input_is_a_usage_error(tmp_path: Path, line: str) -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert BAD_INPUT[line] in done.stderr.splitlines()[-1]
-
-
-@pytest.mark.parametrize("name", ["missing.txt", "./a.b/missing.txt", "town/robots.txt"])
-def test_a_missing_file_with_a_file_name_is_not_read_as_a_site(tmp_path: Path, name: str) -> None:
-    assert run(tmp_path, "robots-lint", name).stderr == f"{name}: No such file or directory\n"
 
 
 BROKEN = {

@@ -132,7 +132,7 @@ def test_all_files_together_have_a_bounded_size_in_the_page(line: bytes) -> None
     made = list_files((access(body, origin(number)) for number in range(30)), "FooBot", {})
     assert made
     assert len(_json_block(made)) <= listing.TEXT_MAX + 1_000
-    assert all(sum(map(len, one["lines"])) <= listing._FILE_MAX for one in made)
+    assert all(len(one["lines"]) <= listing._LINES_MAX for one in made)
 
 
 def test_a_long_file_is_cut_and_says_so() -> None:

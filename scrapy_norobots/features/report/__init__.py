@@ -57,10 +57,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# A file of more than this many bytes is examined in a thread: to search 32 KiB for lines without effect can
-# take 0.1 s. So can a hundred questions to several readings.
-_SMALL_TO_EXAMINE = 8 * 1024
-
 # How many origins a report lists: each takes about 0.7 kB of memory while the crawl runs.
 _ROWS_MAX = 10_000
 
@@ -116,10 +112,8 @@ class CrawlReport:
 
     async def _load(self, event: Load) -> None:
         examine = partial(Examined.of, event.access, event.robot, self._config.also_robots)
-        if len(event.access.snapshot.body) > _SMALL_TO_EXAMINE or self._config.also_obey:
-            examined = await compat.in_thread(self._thread, examine)
-        else:
-            examined = examine()
+        # To search 32 KiB for lines without effect can take 0.1 s, as can a hundred questions to readings.
+        examined = await compat.in_thread(self._thread, examine)
         access, previous = event.access, event.previous
         if previous is not None:  # each origin counts once, by what was found last
             self._stats.inc_value(f"norobots/origins/{previous.kind.value}", -1)

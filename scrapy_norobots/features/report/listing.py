@@ -51,10 +51,9 @@ _PATHS = re.compile(r"(?<=[\s:=])/(?!/)[^\s#]*")
 FILES_MAX = 200
 TEXT_MAX = 1024 * 1024
 
-# How much of one file is listed: characters of its lines, with some more for each line, and notes.
-_FILE_MAX = 256 * 1024
+# How much of one file is listed: lines, and notes.
+_LINES_MAX = 5_000
 _NOTES_MAX = 1_000
-_LINE_COST = 10
 
 # How many URLs of one file are checked with all readings: a check can take a millisecond.
 _QUESTIONS_MAX = 100
@@ -104,7 +103,10 @@ class Examined:
         if robots is None:
             return NOTHING
         # No character has more than four bytes.
-        lines, more = _first_lines(to_text(access.snapshot.body[: 4 * _EXAMINED_MAX]), _EXAMINED_MAX)
+        start = to_text(access.snapshot.body[: 4 * _EXAMINED_MAX + 4])
+        is_long, lines = len(start) > _EXAMINED_MAX, _lines(start[:_EXAMINED_MAX])
+        if is_long:
+            lines.pop()  # it may be cut in two
         text = "\n".join(lines)
         findings = find_all(text, multivalue=robots.multivalue, severities=(Severity.ERROR, Severity.INFO))
         errors = errors_of(findings)
@@ -127,7 +129,7 @@ class Examined:
         for finding in errors:
             kinds.setdefault(finding.kind, []).append(finding)
         count = len({finding.line for finding in errors} | set(idle))
-        beginning = " at its start" if more else ""
+        beginning = " at its start" if is_long else ""
         details = "; ".join(
             f"{_place(found)}, {quoted(found[0].text.strip())}: {found[0].message.rstrip('.')}"
             for found in kinds.values()
@@ -180,16 +182,9 @@ def _place(found: list[Finding]) -> str:
     return f"line {found[0].line}" + (f" and {len(found) - 1} more" if len(found) > 1 else "")
 
 
-def _first_lines(text: str, room: int) -> tuple[list[str], int]:
-    """Return the first lines of a text that fit into `room` characters, and how many more there are."""
+def _lines(text: str) -> list[str]:
     lines = to_lines(text)
-    if not lines[-1]:
-        lines.pop()  # what follows the last line end
-    for number, line in enumerate(lines):
-        room -= len(line) + _LINE_COST
-        if room < 0:
-            return lines[:number], len(lines) - number
-    return lines, 0
+    return lines if lines[-1] else lines[:-1]  # what follows the last line end is no line
 
 
 def list_files(accesses: Iterable[Access], robot: str | bytes, drops: Mapping[str, Drops]) -> list[Listing]:
@@ -200,7 +195,7 @@ def list_files(accesses: Iterable[Access], robot: str | bytes, drops: Mapping[st
     listings: list[Listing] = []
     room = TEXT_MAX
     for access in islice((one for one in accesses if one.rules is not None), FILES_MAX):
-        if min(len(access.snapshot.body), _FILE_MAX) > room:
+        if len(access.snapshot.body) > room:
             continue  # there would be no room for its listing
         assert access.rules is not None
         listing = _list_file(access, access.rules, robot, drops.get(str(access.snapshot.origin), {}))
@@ -214,7 +209,8 @@ def list_files(accesses: Iterable[Access], robot: str | bytes, drops: Mapping[st
 
 def _list_file(access: Access, rules: Rules, robot: str | bytes, drops: Drops) -> Listing:
     snapshot = access.snapshot
-    lines, more = _first_lines(to_text(snapshot.body), _FILE_MAX)
+    all_lines = _lines(to_text(snapshot.body))
+    lines, more = all_lines[:_LINES_MAX], len(all_lines[_LINES_MAX:])
     listing = Listing(
         origin=printable(str(snapshot.origin)),
         url=printable(snapshot.url),
