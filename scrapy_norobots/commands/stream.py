@@ -135,7 +135,7 @@ class Answerer:
     """Answers questions for a list of robots.
 
     `by_rfc9309` returns the access by RFC 9309 for the same download, if answers are to be compared. If the
-    accesses come from a store, answers have their age. Several threads may use it at once.
+    accesses come from a store, answers have their age.
     """
 
     def __init__(
@@ -156,6 +156,11 @@ class Answerer:
     def status(self) -> int:
         """The exit status for all answers so far: the highest."""
         return max((_STATUS[word] for word in self._words), default=0)
+
+    async def prepare(self, access: Access) -> None:
+        """Read the file of an access for the robots, in a thread, as it may be large."""
+        both = [access] if self._by_rfc9309 is None else [access, self._by_rfc9309(access)]
+        await asyncio.to_thread(lambda: [each.prepare(robot) for each in both for robot in self.robots])
 
     def answer(self, url: str, sent: str, access: Access) -> str:
         """Return the answers for a URL; `sent` is the URL that a request for it would have."""
@@ -286,12 +291,13 @@ class Stream:
             access = await asyncio.shield(self._loads[origin])
         except LookupError as exc:
             return self._answerer.unknown(url, Reason.ERROR, str(exc))
-        # The first question about a robot may have to read a large file.
-        return await asyncio.to_thread(self._answerer.answer, url, sent, access)
+        return self._answerer.answer(url, sent, access)
 
     async def _load(self, origin: Origin, request: Request) -> Access:
         async with self._places:
-            return await self._lookup.load(origin, request)
+            access = await self._lookup.load(origin, request)
+        await self._answerer.prepare(access)
+        return access
 
     async def _write_all(self) -> None:
         """Write the answers in order, as many as there are at a time."""
