@@ -224,9 +224,7 @@ def span(seconds: float) -> str:
     return f"{seconds / 86400:.0f} days"
 
 
-def to_json(data: dict[str, object]) -> str:
-    """Return an object as one line of JSON in ASCII."""
-    return json.dumps(data)
+to_json = json.dumps  # one line in ASCII
 
 
 def write(lines: Iterable[str]) -> None:

@@ -63,10 +63,11 @@ class RobotsCheck(RobotsCommand):
             default=[],
             help="robot to check for: a name or a whole User-Agent header; can be given several times",
         )
-        parser.add_argument(
+        source = parser.add_mutually_exclusive_group()
+        source.add_argument(
             "--file", metavar="PATH", help="read this robots.txt for all sites ('-': standard input)"
         )
-        parser.add_argument(
+        source.add_argument(
             "--store",
             metavar="STORE",
             help="answer from this store, a value of NOROBOTS_STORE; nothing is downloaded",
@@ -83,8 +84,6 @@ class RobotsCheck(RobotsCommand):
                 raise UsageError(f"{option}: the path is empty")
         if opts.file == STDIN and STDIN in args:
             raise UsageError("standard input cannot be both a robots.txt and a list of URLs")
-        if opts.file is not None and opts.store is not None:
-            raise UsageError("--file and --store cannot be combined")
 
     def work(self, args: list[str], opts: Namespace) -> None:
         file = None

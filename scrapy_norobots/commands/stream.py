@@ -19,6 +19,7 @@ from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import product
 from threading import Thread
 from typing import NamedTuple
 
@@ -160,7 +161,9 @@ class Answerer:
     async def prepare(self, access: Access) -> None:
         """Read the file of an access for the robots, in a thread, as it may be large."""
         both = [access] if self._by_rfc9309 is None else [access, self._by_rfc9309(access)]
-        await asyncio.to_thread(lambda: [each.prepare(robot) for each in both for robot in self.robots])
+
+        for each, robot in product(both, self.robots):
+            await asyncio.to_thread(each.prepare, robot)
 
     def answer(self, url: str, sent: str, access: Access) -> str:
         """Return the answers for a URL; `sent` is the URL that a request for it would have."""

@@ -171,7 +171,7 @@ BAD_INPUT = {
     "robots-store mysql://x list": "mysql://x: ",
     "robots-store --nonsense sqlite:///x list": "no such option: --nonsense",
     "robots-check --store memory http://a/": "memory: cannot be read by a command",
-    "robots-check --store sqlite:///x --file y http://a/": "--file and --store cannot be combined",
+    "robots-check --store sqlite:///x --file y http://a/": "--file: not allowed with argument --store",
 }
 
 

@@ -86,8 +86,8 @@ def errors_of(findings: Iterable[Finding]) -> list[Finding]:
 class Examined:
     """What was found in a file.
 
-    `lines` is how many lines have no effect, `kinds` lists the kinds of findings, and `text` says for the log
-    how many rules have no effect, or none for the robots they were meant for, with a message for each kind.
+    `lines` is how many lines have no effect, or none for the robots they were meant for, `kinds` lists the
+    kinds of findings, and `text` says both for the log, with a message for each kind.
     `marks` are of `TYPOS`, `PATTERNS` and `DIFFER`.
     """
 
@@ -104,8 +104,8 @@ class Examined:
             return NOTHING
         # No character has more than four bytes.
         start = to_text(access.snapshot.body[: 4 * _EXAMINED_MAX + 4])
-        is_long, lines = len(start) > _EXAMINED_MAX, _lines(start[:_EXAMINED_MAX])
-        if is_long:
+        lines = _lines(start[:_EXAMINED_MAX])
+        if len(start) > _EXAMINED_MAX:
             lines.pop()  # it may be cut in two
         text = "\n".join(lines)
         findings = find_all(text, multivalue=robots.multivalue, severities=(Severity.ERROR, Severity.INFO))
@@ -129,18 +129,12 @@ class Examined:
         for finding in errors:
             kinds.setdefault(finding.kind, []).append(finding)
         count = len({finding.line for finding in errors} | set(idle))
-        beginning = " at its start" if is_long else ""
         details = "; ".join(
             f"{_place(found)}, {quoted(found[0].text.strip())}: {found[0].message.rstrip('.')}"
             for found in kinds.values()
         )
-        if idle:
-            said = (
-                f"{len(idle)} of {len(rules)} Disallow {'line' if len(rules) == 1 else 'lines'}{beginning}, "
-                f"so the strict reading allows pages that the site meant to forbid ({details})"
-            )
-        else:
-            said = f"{count} {'line' if count == 1 else 'lines'}{beginning} ({details})"
+        why = ", so the strict reading allows pages that the site meant to forbid" if idle else ""
+        said = f"{count} {'line' if count == 1 else 'lines'}{why} ({details})"
         listed = ", ".join(f"{kind} ({_place(found)})" for kind, found in kinds.items())
         return cls(count, listed, said, frozenset(marks))
 
