@@ -186,7 +186,7 @@ def test_interrupted_check_ends_while_standard_input_is_open(tmp_path: Path, mod
         talk.process.send_signal(signal.SIGINT)
         assert talk.wait() == 2
         assert talk.answers.read() == ""
-    assert talk.errors == "the crawl was stopped before all URLs were read\n"
+    assert talk.errors == "the crawl was stopped before its end\n"
 
 
 def test_endless_input_is_read_no_further_when_the_answers_are_not(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_endless_input_is_read_no_further_when_the_answers_are_not(tmp_path: Pat
     line = f'yes http://town.example/staff/ | {check} | head -1; echo "${{PIPESTATUS[1]}}"'
     answer, status = run_in_shell(tmp_path, line).stdout.splitlines()
     assert answer.startswith("forbidden http://town.example/staff/ ")
-    assert status == "1"
+    assert status == "2"
 
 
 def test_line_that_is_too_long_is_unknown_and_the_next_is_answered(tmp_path: Path, mode: str) -> None:

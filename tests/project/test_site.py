@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
+from scrapy_norobots.features.report.listing import MISPLACED
+from scrapy_norobots.standard import KINDS
 from tests.helpers.running.processes import ROOT
 
 pytestmark = [
@@ -124,6 +127,17 @@ def test_a_stacked_table_names_the_columns(site: Path, browser: webdriver.Chrome
     cells = browser.find_elements(By.CSS_SELECTOR, "table.stacked tr:first-child td")
     shown = [(cell.get_attribute("data-column"), cell.text) for cell in cells if cell.is_displayed()]
     assert shown[:2] == [("the download ends with:", "2xx"), ("koster1996 (default):", "rules")]
+
+
+def test_the_report_links_to_each_kind_of_finding(site: Path, browser: webdriver.Chrome) -> None:
+    script = files("scrapy_norobots.features.report").joinpath("page.js").read_text("utf-8")
+    (link,) = re.findall(r"`\$\{docs\}(standard\.html#\S+)\$\{kind\}`", script)
+    browser.get((site / "standard.html").as_uri())
+    for kind in (*KINDS, MISPLACED):
+        page, _, anchor = f"{link}{kind}".partition("#")
+        assert page == "standard.html"
+        place = browser.find_element(By.ID, anchor)
+        assert place.find_element(By.TAG_NAME, "code").text == kind
 
 
 def test_an_image_is_a_link_to_its_file(site: Path, browser: webdriver.Chrome) -> None:

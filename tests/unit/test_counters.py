@@ -10,7 +10,7 @@ from scrapy import Request
 from scrapy_norobots.events import Load
 from scrapy_norobots.features.report import counters as counters_module
 from scrapy_norobots.features.report.counters import Counters, Outcome, facts_of
-from scrapy_norobots.features.report.listing import NOTHING, PATTERNS, TYPOS, Examined
+from scrapy_norobots.features.report.listing import DIFFER, NOTHING, PATTERNS, TYPOS, Examined
 from scrapy_norobots.features.report.page import log_text
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.snapshot import Freshness, Snapshot
@@ -184,11 +184,11 @@ def test_the_log_says_first_what_was_dropped_and_what_to_do() -> None:
 def test_the_summary_has_at_most_15_lines() -> None:
     counters = busy()
     counters.requests["waited"] = 1
+    load(counters, access(9), examined=Examined(marks=frozenset({DIFFER})))
     for number, status in enumerate((401, 403, 503, None), 10):
         load(counters, access(number, status))
         drop(counters, access(number, status), "/")
-    file = {"origin": "http://town0.example", "differs": {"1": []}}
-    lines = log_text(facts_of(counters, CRAWL, [file])).splitlines()
+    lines = log_text(facts_of(counters, CRAWL)).splitlines()
     assert len(lines) == 15
     assert lines[5] == "  2 dropped for other reasons"
     assert sum(line.startswith("  to do: ") for line in lines) == 7

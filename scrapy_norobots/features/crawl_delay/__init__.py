@@ -147,7 +147,7 @@ class SlotDelays:
             return
         stats.inc_value("norobots/crawl_delay/shortened")
         self._log(
-            logging.WARNING if self._shortened.take(access.snapshot.origin) else logging.DEBUG,
+            self._shortened.level(access.snapshot.origin, logging.WARNING),
             "%s asks for a Crawl-delay of %g s; NOROBOTS_CRAWL_DELAY_MAX limits it to %g s",
             printable(access.snapshot.url),
             asked,

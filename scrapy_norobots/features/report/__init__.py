@@ -38,7 +38,7 @@ from scrapy_norobots.features.report.page import RENDERERS, Renderer, log_text
 from scrapy_norobots.rules.access import AccessKind
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.scrapy_api.log import LOGGED_MAX, CrawlLog, Named, spider_name
+from scrapy_norobots.scrapy_api.log import CrawlLog, Named, spider_name
 from scrapy_norobots.settings import DEFAULTS, error, read
 from scrapy_norobots.standard.decision import printable, without_userinfo
 from scrapy_norobots.standard.names import to_name
@@ -56,10 +56,6 @@ if TYPE_CHECKING:
     from scrapy_norobots.standard import Reason
 
 logger = logging.getLogger(__name__)
-
-# A file of more than this many bytes is examined in a thread: to search 32 KiB for lines without effect can
-# take 0.1 s.
-_SMALL_TO_EXAMINE = 8 * 1024
 
 # How many origins a report lists: each takes about 0.7 kB of memory while the crawl runs.
 _ROWS_MAX = 10_000
@@ -94,10 +90,10 @@ class CrawlReport:
             for path in read(crawler.settings, "NOROBOTS_REPORT")
             if crawler.spider is not None
         ]
-        # What the log names: sites without fresh rules, and files with lines without effect, first those with
-        # lines that were meant for the robots of this crawl.
+        # What the log names: sites without fresh rules; files with lines without effect that were meant for
+        # the robots of this crawl, and others; dropped start requests.
         self._without_rules, self._with_ineffective, self._with_harmless = Named(), Named(), Named()
-        self._start_drops = 0
+        self._start_drops = Named()
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
         self._stop_saying: Callable[[], object] | None = None
         self._thread = ThreadPoolExecutor(1, "norobots-report")  # starts when it is used
@@ -120,17 +116,15 @@ class CrawlReport:
 
     async def _load(self, event: Load) -> None:
         examine = partial(Examined.of, event.access, event.robot, self._config.also_robots)
-        if len(event.access.snapshot.body) > _SMALL_TO_EXAMINE:
-            examined = await compat.in_thread(self._thread, examine)
-        else:
-            examined = examine()
+        # To search 32 KiB for lines without effect can take 0.1 s, as can a hundred questions to readings.
+        examined = await compat.in_thread(self._thread, examine)
         access, previous = event.access, event.previous
         if previous is not None:  # each origin counts once, by what was found last
             self._stats.inc_value(f"norobots/origins/{previous.kind.value}", -1)
         self._stats.inc_value(f"norobots/origins/{access.kind.value}")
         if access.stale:
             self._stats.inc_value("norobots/stale")
-        if examined.lines:
+        if examined.lines and event.is_new:
             self._log_ineffective(access, examined)
         self._counters.load(event, examined)
         if previous is None or (previous.outcome, previous.stale) != (access.outcome, access.stale):
@@ -258,45 +252,28 @@ class CrawlReport:
         why = f" ({access.setting})" if access.setting else ""
         seconds = f"{access.lifetime:.2g}" if access.lifetime < 10 else f"{access.lifetime:.0f}"
         again = f"; robots.txt is downloaded again after {seconds} s" if access.temporary else ""
-        is_new = level > logging.DEBUG and self._without_rules.take(origin)
-        if origin not in self._without_rules:
-            level = logging.DEBUG
+        if level > logging.DEBUG:
+            level = self._without_rules.level(origin, level)
         self._log(level, "%s: requests to %s %s%s%s", access.detail, printable(str(origin)), what, why, again)
-        if is_new and self._without_rules.is_full:
-            self._log(
-                logging.WARNING,
-                "%d sites without fresh rules were reported; further ones are logged at DEBUG level",
-                LOGGED_MAX,
-            )
 
     def _log_drop(self, request: Request, error: RobotsForbidden, *, is_news: bool) -> None:
         """Log a drop. `is_news` is false for a site without rules, of which the log has a line."""
         level = logging.DEBUG
         if is_news and request.meta.get("is_start_request"):
             # The user asked for this URL, and the crawl may do nothing else.
-            self._start_drops += 1
-            if self._start_drops <= LOGGED_MAX:
-                level = logging.WARNING
+            level = self._start_drops.level(request.url, logging.WARNING)
         verdict = "dropped" if isinstance(error, RobotsUnreachable) else "forbidden by robots.txt"
         said = f"Would be {verdict}" if self._config.dry_run else verdict.capitalize()
         self._log(level, "%s: %s (%s)", said, without_userinfo(str(request)), error.decision.why)
-        if level == logging.WARNING and self._start_drops == LOGGED_MAX:
-            self._log(logging.WARNING, "Further dropped start requests are logged at DEBUG level")
 
     def _log_ineffective(self, access: Access, examined: Examined) -> None:
         """Log lines without effect: a WARNING if a decision of this crawl may differ from what is meant."""
-        is_meant = TYPOS in examined.marks
-        named = self._with_ineffective if is_meant else self._with_harmless
-        if not named.take(access.snapshot.origin):
-            return
-        level, url = logging.WARNING if is_meant else logging.INFO, printable(access.snapshot.url)
+        origin, url = access.snapshot.origin, printable(access.snapshot.url)
+        if TYPOS in examined.marks:
+            level = self._with_ineffective.level(origin, logging.WARNING)
+        else:
+            level = self._with_harmless.level(origin, logging.INFO)
         self._log(level, "%s has lines without effect: %s.", url, examined.text)
-        if is_meant and named.is_full:
-            self._log(
-                logging.WARNING,
-                "%d robots.txt files with such lines were logged; NOROBOTS_REPORT lists all of them",
-                LOGGED_MAX,
-            )
 
 
 def _setup_of(settings: BaseSettings, config: Config, robot: str | bytes) -> dict[str, Any]:
