@@ -57,7 +57,7 @@ def test_a_fleet_downloads_each_robots_txt_once(redis_server: RedisServer, fleet
     from tests.helpers.spiders.fleet import SETTINGS
 
     settings = {**ADDON, **SETTINGS, "REDIS_URL": redis_server.url, "NOROBOTS_STORE": redis_server.url}
-    settings["REDIS_START_URLS_BATCH_SIZE"] = 4  # so that there are some for each process
+    settings["CONCURRENT_REQUESTS"] = 4  # a process takes as many hosts at once
 
     def work(number: int) -> Crawl:
         return crawl(
