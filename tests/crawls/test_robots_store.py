@@ -185,7 +185,7 @@ def test_invalid_arguments_are_errors(tmp_path: Path, line: str) -> None:
 
 def test_list_ends_when_the_reader_closes_the_pipe(tmp_path: Path) -> None:
     found = Snapshot(TOWN, TOWN.robots_url, time.time(), 200)
-    many = [(replace(found, origin=Origin("http", f"{n}.example", 80)),) for n in range(5000)]
+    many = [(replace(found, origin=Origin("http", f"{n}.example", 80)),) for n in range(2000)]
     fill(f"sqlite:///{tmp_path}/robots.sqlite", many)
     list_all = shlex.join(command("robots-store", "sqlite:///robots.sqlite", "list"))
     done = run_in_shell(tmp_path, f'{list_all} | head -1; echo "${{PIPESTATUS[0]}}"')

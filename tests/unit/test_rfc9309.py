@@ -350,14 +350,12 @@ def test_odd_blanks_take_linear_time(line: str) -> None:
 
 
 def test_many_rules_and_groups_are_read() -> None:
-    rules = "".join(
-        f"Disallow: /attic/{number}/*.pdf\nAllow: /attic/{number}/a\n" for number in range(20_000)
-    )
-    assert line(f"User-agent: *\n{rules}", "/attic/19999/b.pdf") == 2 * 20_000
-    groups = "".join(f"User-agent: b{number}\nUser-agent: *\n" for number in range(20_000))
-    assert line(f"{groups}Disallow: /attic\n") == 40_001
+    rules = "".join(f"Disallow: /attic/{number}/*.pdf\nAllow: /attic/{number}/a\n" for number in range(5_000))
+    assert line(f"User-agent: *\n{rules}", "/attic/4999/b.pdf") == 2 * 5_000
+    groups = "".join(f"User-agent: b{number}\nUser-agent: *\n" for number in range(5_000))
+    assert line(f"{groups}Disallow: /attic\n") == 10_001
     assert (
-        line("".join(f"User-agent: *\nDisallow: /{number}\n" for number in range(20_000)), "/19999") == 40_000
+        line("".join(f"User-agent: *\nDisallow: /{number}\n" for number in range(5_000)), "/4999") == 10_000
     )
 
 

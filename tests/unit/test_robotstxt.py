@@ -191,7 +191,7 @@ FILES: dict[str, Callable[[int], bytes]] = {
 
 
 @pytest.mark.parametrize("why", [True, False])
-@pytest.mark.parametrize("lines", [0, 10, 300, 1_500])
+@pytest.mark.parametrize("lines", [0, 300])
 @pytest.mark.parametrize("file", FILES)
 def test_size_is_close_to_the_memory_use(file: str, lines: int, why: bool) -> None:
     body = FILES[file](lines)
