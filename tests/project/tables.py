@@ -102,11 +102,12 @@ def _options(command: RobotsCommand) -> str:
 
 def states() -> list[str]:
     """Return the rows of the states of a request."""
-    rows = []
-    for state, ends in STATES.items():
-        nexts = "<br>".join(f"`{to.name}`: {why}" for to, why in ends.items())
-        rows.append(f"| `{state.name}`: {state.value} | {nexts} |\n")
-    return ["".join(rows)]
+    return [
+        "".join(
+            f"| `{state.name}` | {state.value} | {_codes(to.name for to in ends)} |\n"
+            for state, ends in STATES.items()
+        )
+    ]
 
 
 def place(file: Path) -> str:
@@ -162,7 +163,7 @@ PARTS = (
     Part(DOCS / "settings.md", rows(r"\[`NOROBOTS_"), settings),
     Part(DOCS / "settings.md", re.compile(r"^### `NOROBOTS_\w+`\n\nDefault: .*\n", re.MULTILINE), defaults),
     Part(DOCS / "commands.md", rows("`--"), options),
-    Part(DOCS / "how-it-works.md", rows("`[A-Z_]+`: "), states),
+    Part(DOCS / "how-it-works.md", rows("`[A-Z_]+` \\| "), states),
     Part(DOCS / "how-it-works.md", rows(r"`[a-z_]+`[^|]*\| `\w+[./]"), events),
     Part(DOCS / "standard.md", rows(r"`[a-z0-9-]+` \| \w+, [A-Z]\d \| "), findings),
 )
