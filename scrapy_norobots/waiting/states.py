@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class State(Enum):
-    """The state of a request. The value says who has the request, and why."""
+    """The state of a request. The value goes on after "the request", and says why."""
 
     SCHEDULED = "is in the user's scheduler"
     LOADING = "is parked, because its robots.txt is being loaded"
