@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_norobots.events import Load
     from scrapy_norobots.load.loader import RobotsLoader
     from scrapy_norobots.question import Question
     from scrapy_norobots.rules.access import Access
@@ -45,15 +46,6 @@ _LONG = 3.0
 
 # How many failing sites are remembered; one that is forgotten has all its retries again.
 _FAILING_MAX = 50_000
-
-
-@dataclass(slots=True, eq=False)
-class _Failing:
-    """A site that has failed: how often in this crawl, and its last access, with the failures in a row."""
-
-    access: Access
-    times: int
-    in_a_row: int
 
 
 @dataclass(slots=True, eq=False)
@@ -93,7 +85,9 @@ class Sites:
         self._tries = tries
         self._closed_max = loader.config.retry_closed_max
         self._sites: dict[Origin, _Site] = {}
-        self._failing: dict[Origin, _Failing] = {}
+        # Sites that have failed: the last access, and how often in a row in this crawl.
+        self._failing: dict[Origin, tuple[Access, int]] = {}
+        self._events.loaded.connect(self._loaded)
         self.closed_count = 0  # requests that wait for closed sites
 
     def is_loading(self, origin: Origin) -> bool:
@@ -122,8 +116,8 @@ class Sites:
             return False
         last = access.snapshots[-1]
         tries = min(self._tries, _UNKNOWN_HOST_TRIES) if last.is_unknown_host else self._tries
-        failing = self._failing.get(last.origin)
-        return failing is None or failing.access is not access or failing.times <= tries
+        failed, times = self._failing.get(last.origin, (None, 0))
+        return failed is not access or times <= tries
 
     def has_room(self) -> bool:
         """Return whether one more request may wait for a closed site."""
@@ -163,6 +157,10 @@ class Sites:
             if site.task is not None:
                 compat.cancel(site.task)
         return [parked for site in sites for parked in site.waiting]
+
+    def _loaded(self, load: Load) -> None:
+        if not load.access.is_closed_for_now:
+            self._failing.pop(load.access.snapshot.origin, None)
 
     async def _run(self, site: _Site) -> None:
         """Load the robots.txt of a site until its requests need not wait any longer."""
@@ -224,20 +222,13 @@ class Sites:
     def _count(self, site: _Site, access: Access) -> bool:
         """Count a failure of a site; return whether its requests wait for another try."""
         if not access.is_closed_for_now:
-            self._failing.pop(site.origin, None)
             return False
-        last = access.snapshots[-1]
-        times, failing = 1, self._failing.pop(site.origin, None)
-        if failing is not None:
-            proxies = failing.access.proxies
-            is_first_without_them = bool(proxies) and last.proxy not in proxies
-            # While it waits, a number that does not grow means that memory had no room for the last access.
-            was_open = not site.is_closed and last.failures <= failing.in_a_row
-            if failing.access is access:
-                times = failing.times
-            elif not is_first_without_them and not was_open:
-                times = failing.times + 1
-        self._failing[site.origin] = _Failing(access, times, last.failures)
+        failed, times = self._failing.pop(site.origin, (None, 0))
+        if failed is not access:
+            proxies = failed.proxies if failed is not None else ()
+            is_first_without_them = bool(proxies) and access.snapshots[-1].proxy not in proxies
+            times = 1 if is_first_without_them else times + 1
+        self._failing[site.origin] = access, times
         if len(self._failing) > _FAILING_MAX:
             del self._failing[next(iter(self._failing))]
         is_retried = self.is_retried(access)
