@@ -88,6 +88,8 @@ class Source:
         try:
             aside[1].push(request)
         except Exception:  # of any kind: it cannot be serialized, or the disk is full
+            if origin not in self._aside:
+                aside[1].close()
             return False
         self._aside[origin] = aside
         return True
