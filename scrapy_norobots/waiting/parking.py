@@ -17,11 +17,9 @@ from twisted.internet.defer import Deferred
 
 from scrapy_norobots.question import is_overridden
 from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.waiting.load_limits import LoadLimits
-from scrapy_norobots.waiting.sent import SentRequests
-from scrapy_norobots.waiting.sites import Sites
+from scrapy_norobots.waiting.sites import LoadLimits, Sites
 from scrapy_norobots.waiting.slot_lines import Lines, Slots
-from scrapy_norobots.waiting.states import Parked, State
+from scrapy_norobots.waiting.states import Parked, SentRequests, State
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -125,13 +123,12 @@ class Parking:
         """Park a request that the middleware has given back; return whether it has."""
         if not self.is_given_back(request):
             return False
-        sent = self._sent.pop(request)
+        self._sent.pop(request)
         if request in self._parked:  # it was held until the crawl closed
             return True
         question = self._waits_for(request)
         assert question is not None  # it was given back because of its origin
         parked = self._new(request, question, State.GIVEN_BACK)
-        parked.has_reloaded = sent.has_reloaded
         self._enter(parked, State.LOADING)
         if compat.is_closing(self._crawler):
             parked.move(State.CLOSED)
@@ -203,7 +200,6 @@ class Parking:
         else:
             self._lines.remove(parked)
             parked.move(State.GIVEN_BACK)
-            parked.has_reloaded = True
         parked.gate = None
         gate.callback(None)
 
@@ -368,7 +364,7 @@ class Parking:
                 or is_overridden(parked.request)  # since it began to wait
                 or parked.error is not None
                 or not self._sites.must_wait(parked.request, question)
-                or self._goes_by_expired_rules(parked, question)
+                or parked.access is not None
             )
             if parked.gate is not None:
                 is_forbidden = question is not None and self._forbids(question)
@@ -378,15 +374,10 @@ class Parking:
                 return parked
             assert question is not None  # else it may go
             self._lines.remove(parked)
-            parked.has_reloaded = True
             parked.move(State.LOADING)
             self._limits.page_has_left(parked.slot)
             self._sites.wait(parked)
         return None
-
-    def _goes_by_expired_rules(self, parked: Parked, question: Question) -> bool:
-        parked.access = self._sites.expired_access_for(parked, question.origin)
-        return parked.access is not None
 
     def _resume(self) -> None:
         """Take requests again, if the search has paused until something moves."""

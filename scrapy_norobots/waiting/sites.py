@@ -1,5 +1,7 @@
 """`Sites`: the origins whose robots.txt requests wait for, each with one task that loads it.
 
+`LoadLimits` says how many are loaded at a time, in all and of one download slot.
+
 If a site is closed for now, because of a temporary failure that the policy denies, its requests wait until
 robots.txt is downloaded again, at most `NOROBOTS_RETRY_CLOSED` times. Only failures in a row use up retries.
 A proxy that fails closes a site only to requests that use it, so another proxy is tried at once.
@@ -7,12 +9,15 @@ A proxy that fails closes a site only to requests that use it, so another proxy 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredSemaphore
 
 from scrapy_norobots.events import Waits
 from scrapy_norobots.rules.access import AccessKind
@@ -23,11 +28,12 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_norobots.events import Load
     from scrapy_norobots.load.loader import RobotsLoader
     from scrapy_norobots.question import Question
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.standard import Origin
-    from scrapy_norobots.waiting.load_limits import LoadLimits
+    from scrapy_norobots.waiting.slot_lines import Slots
 
 # How many retries a host gets whose name did not resolve: there may be no such host.
 _UNKNOWN_HOST_TRIES = 1
@@ -40,15 +46,6 @@ _LONG = 3.0
 
 # How many failing sites are remembered; one that is forgotten has all its retries again.
 _FAILING_MAX = 50_000
-
-
-@dataclass(slots=True, eq=False)
-class _Failing:
-    """A site that has failed: how often in this crawl, and its last access, with the failures in a row."""
-
-    access: Access
-    times: int
-    in_a_row: int
 
 
 @dataclass(slots=True, eq=False)
@@ -88,9 +85,9 @@ class Sites:
         self._tries = tries
         self._closed_max = loader.config.retry_closed_max
         self._sites: dict[Origin, _Site] = {}
-        self._failing: dict[Origin, _Failing] = {}
-        # Origins by whose expired rules one request has gone since they were loaded; others must not.
-        self._used_up: set[Origin] = set()
+        # Sites that have failed: the last access, and how often in a row in this crawl.
+        self._failing: dict[Origin, tuple[Access, int]] = {}
+        self._events.loaded.connect(self._loaded)
         self.closed_count = 0  # requests that wait for closed sites
 
     def is_loading(self, origin: Origin) -> bool:
@@ -119,8 +116,8 @@ class Sites:
             return False
         last = access.snapshots[-1]
         tries = min(self._tries, _UNKNOWN_HOST_TRIES) if last.is_unknown_host else self._tries
-        failing = self._failing.get(last.origin)
-        return failing is None or failing.access is not access or failing.times <= tries
+        failed, times = self._failing.get(last.origin, (None, 0))
+        return failed is not access or times <= tries
 
     def has_room(self) -> bool:
         """Return whether one more request may wait for a closed site."""
@@ -138,23 +135,10 @@ class Sites:
         is_of_other_proxy = not access.applies_to(self._loader.proxy_of(request))
         return is_of_other_proxy or (self.is_retried(access) and self.has_room())
 
-    def expired_access_for(self, parked: Parked, origin: Origin) -> Access | None:
-        """Return the expired access by which a request goes; None if it must wait for another one.
-
-        One request goes so for each load. Else a file whose lifetime is shorter than the wait would be loaded
-        for ever.
-        """
-        latest = None if origin in self._sites else self._loader.origins.latest(origin)
-        if latest is None or (latest.lifetime > 0 and (not parked.has_reloaded or origin in self._used_up)):
-            return None
-        self._used_up.add(origin)
-        return latest
-
     def wait(self, parked: Parked) -> None:
         """Let a request wait for the robots.txt of its origin."""
         assert parked.question is not None  # only a request to an origin waits
         origin, robot = parked.question.origin, parked.question.robot
-        self._used_up.discard(origin)
         site = self._sites.get(origin)
         if site is None:
             site = self._sites[origin] = _Site(origin, robot, parked.slot, [parked])
@@ -173,6 +157,10 @@ class Sites:
             if site.task is not None:
                 compat.cancel(site.task)
         return [parked for site in sites for parked in site.waiting]
+
+    def _loaded(self, load: Load) -> None:
+        if not load.access.is_closed_for_now:
+            self._failing.pop(load.access.snapshot.origin, None)
 
     async def _run(self, site: _Site) -> None:
         """Load the robots.txt of a site until its requests need not wait any longer."""
@@ -234,20 +222,13 @@ class Sites:
     def _count(self, site: _Site, access: Access) -> bool:
         """Count a failure of a site; return whether its requests wait for another try."""
         if not access.is_closed_for_now:
-            self._failing.pop(site.origin, None)
             return False
-        last = access.snapshots[-1]
-        times, failing = 1, self._failing.pop(site.origin, None)
-        if failing is not None:
-            proxies = failing.access.proxies
-            is_first_without_them = bool(proxies) and last.proxy not in proxies
-            # While it waits, a number that does not grow means that memory had no room for the last access.
-            was_open = not site.is_closed and last.failures <= failing.in_a_row
-            if failing.access is access:
-                times = failing.times
-            elif not is_first_without_them and not was_open:
-                times = failing.times + 1
-        self._failing[site.origin] = _Failing(access, times, last.failures)
+        failed, times = self._failing.pop(site.origin, (None, 0))
+        if failed is not access:
+            proxies = failed.proxies if failed is not None else ()
+            is_first_without_them = bool(proxies) and access.snapshots[-1].proxy not in proxies
+            times = 1 if is_first_without_them else times + 1
+        self._failing[site.origin] = access, times
         if len(self._failing) > _FAILING_MAX:
             del self._failing[next(iter(self._failing))]
         is_retried = self.is_retried(access)
@@ -273,7 +254,14 @@ class Sites:
         self._tell([parked], self._events.wait.send, parked.request, "waited")
 
     def _end(self, site: _Site) -> None:
-        """End the wait of the requests of a site."""
+        """End the wait of the requests of a site.
+
+        One of them goes by what was loaded, also if that expires before its turn. Else a file whose lifetime
+        is shorter than the wait would be loaded for ever.
+        """
+        if site.access is not None:
+            for parked in site.waiting[: 1 if site.access.lifetime > 0 else None]:
+                parked.access = site.access
         is_given_up = site.access is None or site.access.kind is AccessKind.CLOSED
         for parked in site.waiting:
             if parked.state is not State.CLOSED:
@@ -295,3 +283,73 @@ class Sites:
 def _fail(about: list[Parked], error: Exception) -> None:
     for parked in about:
         parked.error = error
+
+
+@dataclass(slots=True, eq=False)
+class _SlotLoads:
+    """The loads of one slot: those that run, those that wait, and whether a page is next."""
+
+    running: int = 0
+    waiting: deque[Deferred[None]] = field(default_factory=deque)
+    is_of_page: bool = False
+
+
+class LoadLimits:
+    """The limits of one crawl: at most `most` loads at a time, half of which may be retries.
+
+    In a slot with a delay, downloads of robots.txt and pages take turns. Otherwise, the files of many origins
+    in one slot, such as that of a proxy, would all be downloaded before the first page. `has_page` returns
+    whether a page waits for a slot.
+    """
+
+    def __init__(self, slots: Slots, most: int, has_page: Callable[[Any | None], bool]) -> None:
+        self._slots = slots
+        self._has_page = has_page
+        self._loads = DeferredSemaphore(max(1, most))
+        self._retries = DeferredSemaphore(max(1, most // 2))
+        self._by_slot: dict[Any, _SlotLoads] = {}
+
+    @asynccontextmanager
+    async def load(self, slot: Any | None, *, is_retry: bool) -> AsyncIterator[None]:
+        """Wait until one more file of a slot may be loaded, which is done inside the ``async with``."""
+        loads = self._by_slot.setdefault(slot, _SlotLoads())
+        admitted: Deferred[None] = Deferred()
+        loads.waiting.append(admitted)
+        self._admit(slot)
+        await compat.waiting_for(admitted)
+        try:
+            async with AsyncExitStack() as stack:
+                for semaphore in (self._retries, self._loads) if is_retry else (self._loads,):
+                    await compat.waiting_for(semaphore.acquire())
+                    stack.callback(semaphore.release)
+                yield
+        finally:
+            loads.running -= 1
+            loads.is_of_page = True
+            compat.call_later(0, partial(self._admit, slot))  # its pages may be in line by then
+
+    def page_has_left(self, slot: Any | None) -> None:
+        """Let the next file of a slot be loaded, if one waits for its loads.
+
+        A page has reached the slot, has been answered without it, or has to wait for a file again.
+        """
+        if loads := self._by_slot.get(slot):
+            loads.is_of_page = False
+            self._admit(slot)
+
+    def _admit(self, slot: Any | None) -> None:
+        loads = self._by_slot.get(slot)
+        if loads is None:
+            return
+        while loads.waiting and self._may_load(slot, loads):
+            loads.running += 1
+            loads.waiting.popleft().callback(None)
+        if not loads.running and not loads.waiting:
+            del self._by_slot[slot]
+
+    def _may_load(self, slot: Any | None, loads: _SlotLoads) -> bool:
+        if slot is None:
+            return True
+        if self._slots.has_delay(slot):
+            return not loads.running and not (loads.is_of_page and self._has_page(slot))
+        return bool(loads.running < slot.concurrency)

@@ -88,6 +88,8 @@ class Source:
         try:
             aside[1].push(request)
         except Exception:  # of any kind: it cannot be serialized, or the disk is full
+            if origin not in self._aside:
+                aside[1].close()
             return False
         self._aside[origin] = aside
         return True
@@ -109,14 +111,6 @@ class Source:
             if queue.curprio is not None and not self.is_busy(origin, slot):
                 yield -queue.curprio, origin
 
-    def _take_aside(self, origin: Origin) -> Request:
-        _, queue = self._aside[origin]
-        request = queue.pop()
-        assert request is not None  # an empty queue is forgotten
-        if queue.curprio is None:
-            del self._aside[origin]
-        return request
-
     def add(self, request: Request) -> bool:
         """Give it a request; return whether it has accepted it."""
         is_accepted: bool = self.scheduler.enqueue_request(request)
@@ -130,7 +124,11 @@ class Source:
         ready = max(self._ready(), key=itemgetter(0), default=None)
         if ready is None or ready[0] < max(self._priorities, default=-math.inf):
             return None
-        return self._take_aside(ready[1])
+        _, queue = self._aside[ready[1]]
+        request = queue.pop()
+        if queue.curprio is None:
+            del self._aside[ready[1]]
+        return request
 
     def take(self) -> Request | None:
         """Take its next request; None if it gives none for now."""
@@ -158,9 +156,10 @@ class Source:
             is_start = bool(request.meta.get("is_start_request"))
             (last_first if self._gives_last_first[is_start] else first_first).append(request)
         yield from first_first
-        for origin in list(self._aside):
-            while origin in self._aside:
-                yield self._take_aside(origin)
+        for _, queue in self._aside.values():
+            while (aside := queue.pop()) is not None:
+                yield aside
+        self._aside.clear()
         yield from reversed(last_first)
 
     def give_back(self, requests: list[Request]) -> None:

@@ -12,7 +12,7 @@ from scrapy.core.downloader import Slot
 
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import set_crawl_delay
-from scrapy_norobots.waiting.load_limits import LoadLimits
+from scrapy_norobots.waiting.sites import LoadLimits
 from scrapy_norobots.waiting.slot_lines import Slots
 from tests.unit.test_circuit_breaker import can_wait_for_deferreds
 
