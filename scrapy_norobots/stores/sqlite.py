@@ -225,6 +225,7 @@ class SqliteStore:
             return db
 
     def _prepare(self, db: sqlite3.Connection) -> None:
+        db.execute("PRAGMA synchronous = OFF")  # what a power failure damages is downloaded again
         if not self._must_exist:  # else without a lock, so that it need not wait for a writer
             db.execute("BEGIN IMMEDIATE")  # several processes may be creating the same file
         [application_id] = db.execute("PRAGMA application_id").fetchone()
@@ -247,7 +248,6 @@ class SqliteStore:
             db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             db.execute(f"PRAGMA user_version = {_VERSION}")
         db.execute("COMMIT")
-        db.execute("PRAGMA synchronous = OFF")
 
     def _has_damaged_format(self, exc: sqlite3.OperationalError) -> bool:
         """Return whether SQLite cannot read, or not write, the format that the header of the file names."""
