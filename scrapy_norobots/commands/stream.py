@@ -18,10 +18,9 @@ import time
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from itertools import product
 from threading import Thread
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -71,64 +70,39 @@ _SHOWN = 200
 _READ_SIZE = 64 * 1024
 
 
-@dataclass(slots=True)
-class Result:
-    """The answer for one URL and robot: one word, and the decision.
+def _facts(url: str, word: str, decision: Decision) -> dict[str, Any]:
+    """Return an answer as data for JSON, from which its line is made too."""
+    record = decision.record
+    names = record and [name[:_NAME_LENGTH_MAX] for name in record.names[:_NAMES_MAX]]
+    return {
+        "url": url,
+        "answer": word,
+        "robot": decision.robot,
+        "reason": decision.reason.name.lower(),
+        "why": decision.why,
+        "decided_for": decision.decided_for or None,
+        "source": decision.source,
+        "rule": decision.rule and decision.rule._asdict(),
+        "record": record and {"line": record.line, "names": names},
+        **dict.fromkeys(("rfc9309", "rfc9309_rule", "differs", "age", "fresh", "usage")),
+    }
 
-    `rfc9309` is the word by RFC 9309, and `other` the decision, which may name a rule. In an answer from a
-    store, `age` is the age of robots.txt in seconds, and `fresh` says whether a crawl would use it without
-    downloading it again. `usage` are the statements about the use of the URL, if ``NOROBOTS_USAGE`` or
-    ``NOROBOTS_PURPOSES`` is set.
-    """
 
-    url: str
-    word: str
-    decision: Decision
-    rfc9309: str | None = None
-    other: Decision | None = None
-    age: float | None = None
-    fresh: bool | None = None
-    usage: list[dict[str, object]] | None = None
-
-    def line(self) -> str:
-        decision = self.decision
-        robot = f" for {quoted(decision.robot)}" if decision.robot else ""
-        word = coloured(f"{self.word:<9}", _COLOUR[self.word])
-        line = f"{word} {printable(self.url)}{robot}: {decision.why}"
-        if self.age is not None:
-            line += f" [{span(self.age)} old{'' if self.fresh else ', no longer fresh'}]"
-        if self.usage:
-            texts = [f"line {one['line']}: {printable(str(one['text']), 200)}" for one in self.usage]
-            line += f" [{'; '.join(texts)}]"
-        if self.rfc9309 is None:
-            return line
-        if self.rfc9309 == self.word:
-            return f"{line} [RFC 9309: the same]"
-        why = f"; {self.other.why}" if self.other is not None and self.other.rule is not None else ""
-        return f"{line} {coloured(f'[RFC 9309 differs: {self.rfc9309}{why}]', YELLOW)}"
-
-    def facts(self) -> dict[str, object]:
-        """Return the answer as data for JSON."""
-        decision, record = self.decision, self.decision.record
-        rule = None if self.other is None else self.other.rule
-        names = record and [name[:_NAME_LENGTH_MAX] for name in record.names[:_NAMES_MAX]]
-        return {
-            "url": self.url,
-            "answer": self.word,
-            "robot": decision.robot,
-            "reason": decision.reason.name.lower(),
-            "why": decision.why,
-            "decided_for": decision.decided_for or None,
-            "source": decision.source,
-            "rule": decision.rule and decision.rule._asdict(),
-            "record": record and {"line": record.line, "names": names},
-            "rfc9309": self.rfc9309,
-            "rfc9309_rule": rule and rule._asdict(),
-            "differs": None if self.rfc9309 is None else self.rfc9309 != self.word,
-            "age": None if self.age is None else round(self.age, 1),
-            "fresh": self.fresh,
-            "usage": self.usage,
-        }
+def _line(facts: dict[str, Any]) -> str:
+    word, rule = facts["answer"], facts["rfc9309_rule"]
+    robot = f" for {quoted(facts['robot'])}" if facts["robot"] else ""
+    line = f"{coloured(f'{word:<9}', _COLOUR[word])} {printable(facts['url'])}{robot}: {facts['why']}"
+    if facts["age"] is not None:
+        line += f" [{span(facts['age'])} old{'' if facts['fresh'] else ', no longer fresh'}]"
+    if facts["usage"]:
+        texts = [f"line {one['line']}: {printable(one['text'], 200)}" for one in facts["usage"]]
+        line += f" [{'; '.join(texts)}]"
+    if facts["differs"]:
+        why = f"; line {rule['line']}, {quoted(rule['value'])}" if rule else ""
+        line += " " + coloured(f"[RFC 9309 differs: {facts['rfc9309']}{why}]", YELLOW)
+    elif facts["rfc9309"]:
+        line += " [RFC 9309: the same]"
+    return line
 
 
 class Answerer:
@@ -168,32 +142,31 @@ class Answerer:
         """Return the answers for a URL; `sent` is the URL that a request for it would have."""
         return self._text([self._answer(url, sent, access, robot) for robot in self.robots])
 
-    def _answer(self, url: str, sent: str, access: Access, robot: str | bytes) -> Result:
+    def _answer(self, url: str, sent: str, access: Access, robot: str | bytes) -> dict[str, Any]:
         decision = _decide(access, sent, robot)
-        answer = Result(
-            url, _word(decision, access), decision, usage=statements_on(access.rules, sent, robot)
-        )
+        answer = _facts(url, _word(decision, access), decision)
+        answer["usage"] = statements_on(access.rules, sent, robot)
         if self._is_stored:
-            answer.age = max(time.time() - access.snapshot.time, 0.0)
-            answer.fresh = access.lifetime > 0
+            answer["age"] = round(max(time.time() - access.snapshot.time, 0.0), 1)
+            answer["fresh"] = access.lifetime > 0
         if self._by_rfc9309 is not None:
-            other = self._by_rfc9309(access)
-            answer.other = _decide(other, sent, robot)
-            answer.rfc9309 = _word(answer.other, other)
+            access = self._by_rfc9309(access)
+            decision = _decide(access, sent, robot)
+            answer["rfc9309"] = _word(decision, access)
+            answer["rfc9309_rule"] = decision.rule and decision.rule._asdict()
+            answer["differs"] = answer["rfc9309"] != answer["answer"]
         return answer
 
     def unknown(self, url: str, reason: Reason, detail: str = "") -> str:
         """Return the answers for a URL that cannot be checked, with the reason."""
-        return self._text(
-            [
-                Result(url, UNKNOWN, Decision(Verdict.FORBIDDEN, url, to_name(robot), reason, detail=detail))
-                for robot in self.robots
-            ]
+        decisions = (
+            Decision(Verdict.FORBIDDEN, url, to_name(robot), reason, detail=detail) for robot in self.robots
         )
+        return self._text([_facts(url, UNKNOWN, decision) for decision in decisions])
 
-    def _text(self, answers: list[Result]) -> str:
-        self._words.update([answer.word for answer in answers])
-        return "\n".join([to_json(one.facts()) if self._as_json else one.line() for one in answers])
+    def _text(self, answers: list[dict[str, Any]]) -> str:
+        self._words.update([answer["answer"] for answer in answers])
+        return "\n".join([to_json(one) if self._as_json else _line(one) for one in answers])
 
 
 def address(url: str) -> tuple[Origin | None, str]:

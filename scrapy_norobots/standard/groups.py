@@ -23,7 +23,7 @@ from scrapy_norobots.standard.lines import (
 )
 from scrapy_norobots.standard.names import is_for_all, token_of
 from scrapy_norobots.standard.patterns import Index, pattern_of
-from scrapy_norobots.standard.records import RawRecord, Record, Rule
+from scrapy_norobots.standard.records import RawRecord, Record, Rule, rule_of
 from scrapy_norobots.standard.urls import Origin
 
 
@@ -82,7 +82,7 @@ class Group(Record):
     def deciding(self, _rules: object, origin: Origin | None, target: str) -> Rule | None:
         """Return the rule with the most octets that matches `target` (2.2.2); None if none matches."""
         pattern = self._index.deciding(origin, target)
-        return None if pattern is None else self.rules[self._place[pattern]]
+        return None if pattern is None else rule_of(*self._rules[self._place[pattern]])
 
 
 class RawGroup(NamedTuple):

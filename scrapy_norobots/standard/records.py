@@ -56,7 +56,8 @@ class AllowRule(Rule):
         return True
 
 
-def _rule(line: int, value: str, allows: bool = False) -> Rule:
+def rule_of(line: int, value: str, allows: bool = False) -> Rule:
+    """Return a rule, which may allow."""
     return AllowRule(line, value) if allows else Rule(line, value)
 
 
@@ -95,7 +96,7 @@ class Record:
     @property
     def rules(self) -> tuple[Rule, ...]:
         """The ``Disallow`` lines; by RFC 9309, the ``Allow`` lines too."""
-        return tuple(_rule(*rule) for rule in self._rules)
+        return tuple(rule_of(*rule) for rule in self._rules)
 
     @property
     def values(self) -> Any:
@@ -118,7 +119,7 @@ class Record:
             return None
         self.prepare(origin)
         assert self._first is not None
-        return _rule(*self._rules[self._first[1][prefix]])
+        return rule_of(*self._rules[self._first[1][prefix]])
 
     @property
     def size(self) -> int:

@@ -166,12 +166,11 @@ def test_check_compares_with_rfc_9309(tmp_path: Path) -> None:
         as_json = run(tmp_path, "robots-check", "--compare", "--json", *urls)
         only_robots = run(tmp_path, "robots-check", "--compare", f"{broken.url}/robots.txt")
     same = "[RFC 9309: the same]"
-    here, record = f"{site.url}/robots.txt", "in the record of line 4 for '*', by RFC 9309"
     assert [line.partition(" [RFC")[1:] for line in done.stdout.splitlines()] == [
         (" [RFC", same.removeprefix("[RFC")),
         (" [RFC", same.removeprefix("[RFC")),
-        (" [RFC", f" 9309 differs: allowed; line 6 of {here}, 'Allow: /staff/open', {record}]"),
-        (" [RFC", f" 9309 differs: forbidden; line 7 of {here}, 'Disallow: /*.gif', {record}]"),
+        (" [RFC", " 9309 differs: allowed; line 6, '/staff/open']"),
+        (" [RFC", " 9309 differs: forbidden; line 7, '/*.gif']"),
         (" [RFC", " 9309 differs: allowed]"),
         (" [RFC", same.removeprefix("[RFC")),
         ("", ""),
