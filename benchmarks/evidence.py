@@ -26,11 +26,9 @@ from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.fields import Made
 from scrapy_norobots.features.evidence.writer import Writer
-from scrapy_norobots.rules.access import Judge, StatusPolicy
-from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.access import Judge, StatusPolicy, knows_aiohttp
 from scrapy_norobots.rules.parser import StrictRobotParser
-from scrapy_norobots.rules.snapshot import Snapshot
-from scrapy_norobots.rules.spellings import knows_aiohttp
+from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt
 
 HOSTS, PAGES = 200, 25

@@ -16,10 +16,9 @@ from pathlib import Path
 from benchmarks.files import a_file, page_urls
 from benchmarks.peers import ROBOT
 from benchmarks.report import progress, table
-from scrapy_norobots.load.origins import OriginCache
+from scrapy_norobots.load.loader import OriginCache
 from scrapy_norobots.rules.access import Judge, StatusPolicy
-from scrapy_norobots.rules.freshness import Freshness
-from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.settings import DEFAULTS
 from scrapy_norobots.standard import Origin, RobotsTxt
 

@@ -98,6 +98,14 @@ def index_words(app: Sphinx, doctree: nodes.document) -> None:
         doctree.insert(0, addnodes.index(entries=entries))
 
 
+def name_findings(app: Sphinx, doctree: nodes.document) -> None:
+    """Give each kind of finding an address, to which the report of a crawl links."""
+    if app.env.docname == "standard":
+        (section,) = (one for one in doctree.findall(nodes.section) if one["ids"] == ["findings"])
+        for row in section.findall(nodes.row):
+            row["ids"] = [f"finding-{kind.astext()}" for kind in row[0].findall(nodes.literal)]
+
+
 def link_images(_: Sphinx, doctree: nodes.document) -> None:
     """Make each image a link to its file, as Sphinx does if an image has a scale. Phones show it small."""
     for image in doctree.findall(nodes.image):
@@ -109,5 +117,6 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", list_subpages)
     app.connect("doctree-read", link_repository_files)
     app.connect("doctree-read", index_words)
+    app.connect("doctree-read", name_findings)
     app.connect("doctree-read", link_images)
     app.add_lexer("robots.txt", TextLexer)

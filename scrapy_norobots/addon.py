@@ -46,7 +46,7 @@ class Addon:
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
-        """Register the defaults of the plugin's settings, so that ``scrapy settings --get`` prints them."""
+        """Register the defaults of the plugin's settings."""
         for name, default in DEFAULTS.items():
             if settings.getpriority(name) is None:
                 settings.set(name, default, priority="default")

@@ -63,6 +63,18 @@ class Origins(Protocol):
         """Return an access, also if it has expired."""
 
 
+class Waits(NamedTuple):
+    """What waits: requests to closed sites, and to sites whose robots.txt takes long to load.
+
+    `next_try` is the time to the next download of the robots.txt of a closed site, in seconds.
+    """
+
+    requests: int
+    closed_sites: int
+    loading_sites: int
+    next_try: float | None
+
+
 class Core(NamedTuple):
     """What features may ask of the middleware; `middleware` is None if it is of a subclass."""
 
@@ -70,6 +82,7 @@ class Core(NamedTuple):
     ask: Callable[[Request], Question | Decision]
     origins: Origins
     drop: Callable[[Request, Question, Decision, Access], None]
+    waits: Callable[[], Waits | None]
 
 
 class Load(NamedTuple):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from scrapy_norobots.events import Waits
     from scrapy_norobots.exceptions import RobotsForbidden
     from scrapy_norobots.rules.access import Access
 
@@ -42,6 +43,9 @@ class WaitingRoom(Protocol):
 
     def gives_back(self, request: Request, access: Access) -> bool:
         """Return whether a request to a closed site waits there; if so, it is returned to Scrapy."""
+
+    def waits(self) -> Waits:
+        """Return what waits there."""
 
     def access_of(self, request: Request) -> Access | None:
         """Return the expired access by which a request is judged that has waited for it, if any.
@@ -74,7 +78,7 @@ class NoRobotsMiddleware:
         self._has_warned = False
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
         own = self if type(self) is NoRobotsMiddleware else None
-        self.events.opened.send(Core(own, self._ask, self._origins, self._forbid))
+        self.events.opened.send(Core(own, self._ask, self._origins, self._forbid, self._waits))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NoRobotsMiddleware:
@@ -148,6 +152,9 @@ class NoRobotsMiddleware:
         if access is None or self.config.dry_run or not access.is_ready(question.robot):
             return False
         return question.forbidden_by(access) is not None
+
+    def _waits(self) -> Waits | None:
+        return None if self._room is None else self._room.waits()
 
     def _ask(self, request: Request) -> Question | Decision:
         return question_of(request, self._identity)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from scrapy_norobots.rules.spellings import forbidden, spellings_of
+from scrapy_norobots.rules.access import forbidden, spellings_of
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.decision import without_userinfo
 from scrapy_norobots.standard.names import to_name

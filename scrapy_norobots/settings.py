@@ -23,8 +23,8 @@ from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_norobots import values
 from scrapy_norobots.rules.access import DEFAULT_PRESET, StatusPolicy
-from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.parser import StrictRobotParser
+from scrapy_norobots.rules.snapshot import Freshness
 from scrapy_norobots.scrapy_api.log import SettingError
 from scrapy_norobots.stores import LARGEST_FILE, MEMORY, without_password
 

@@ -1,4 +1,4 @@
-"""Common parts of the commands: settings, options, input, output, progress, and stores that they read.
+"""Common parts of the commands: settings, options, input, output, progress, stores, and their crawl.
 
 Standard output has answers only. Text from sites and users is escaped, in JSON too. Exit status 2 means that
 something could not be read or downloaded, or that the command crashed; it takes precedence over 0 and 1.
@@ -6,6 +6,7 @@ something could not be read or downloaded, or that the command crashed; it takes
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
@@ -13,15 +14,15 @@ import shutil
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, TextIO
 
+from scrapy import Request, Spider
 from scrapy.commands import ScrapyCommand
+from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
@@ -35,8 +36,7 @@ STDIN = "-"
 # Colours on a terminal (ECMA-48).
 GREEN, YELLOW, RED, BLUE = "32", "33", "31", "36"
 
-# The progress bar: its width in characters, and the time between two updates in seconds.
-_WIDTH = 20
+# The time between two updates of the progress, in seconds.
 _INTERVAL = 0.1
 _CLEAR = "\r\x1b[K"
 
@@ -72,6 +72,10 @@ _FORCED: dict[str, Any] = {
     "TELNETCONSOLE_ENABLED": False,
     "TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor",
 }
+
+
+# The work of a command: takes the crawler, and runs during the crawl.
+Work = Callable[[Crawler], Coroutine[Any, Any, None]]
 
 
 class RobotsCommand(ScrapyCommand):
@@ -118,10 +122,7 @@ class RobotsCommand(ScrapyCommand):
         # The log file of the project is for its crawls.
         if (self.settings.getpriority("LOG_FILE") or 0) < SETTINGS_PRIORITIES["cmdline"]:
             self.settings.set("LOG_FILE", None, priority="cmdline")
-        try:
-            self.config = Config.from_settings(self.settings)
-        except ValueError as exc:
-            raise UsageError(printable(str(exc))) from None
+        self.config = Config.from_settings(self.settings)
 
     def _check_arguments(self, args: list[str]) -> None:
         """Raise `UsageError` if arguments are missing, or one cannot be a path or a URL."""
@@ -136,16 +137,21 @@ class RobotsCommand(ScrapyCommand):
         if args.count(STDIN) > 1:
             raise UsageError("'-' (standard input) can be given only once")
 
-    def answer(self, lines: Iterable[str]) -> None:
-        """Write the answers to standard output; call `fail` if that is not possible."""
+    def run(self, args: list[str], opts: Namespace) -> None:
+        """Do the work of the command, and report its `CommandError`."""
         try:
-            write(lines)
+            self.work(args, opts)
         except CommandError as exc:
             self.fail(str(exc))
 
+    def work(self, args: list[str], opts: Namespace) -> None:
+        """Do the work of the command, and set `exitcode`."""
+        raise NotImplementedError
+
     def fail(self, message: str) -> None:
-        """Write a message to standard error, and set the exit status of the command to 2."""
-        print(printable(message), file=sys.stderr)
+        """Write a message, if there is one, to standard error; set the exit status of the command to 2."""
+        if message:
+            print(printable(message), file=sys.stderr)
         self.exitcode = 2
 
 
@@ -204,14 +210,10 @@ def is_terminal(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-@lru_cache(maxsize=1)
-def _has_colours(stream: TextIO) -> bool:
-    return is_terminal(stream) and not os.environ.get("NO_COLOR")
-
-
 def coloured(text: str, colour: str) -> str:
     """Return a text in a colour, if standard output is a terminal and `NO_COLOR` is not set."""
-    return f"\x1b[{colour}m{text}\x1b[0m" if _has_colours(sys.stdout) else text
+    has_colours = is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
+    return f"\x1b[{colour}m{text}\x1b[0m" if has_colours else text
 
 
 def span(seconds: float) -> str:
@@ -222,18 +224,14 @@ def span(seconds: float) -> str:
     return f"{seconds / 86400:.0f} days"
 
 
-def to_json(data: dict[str, object]) -> str:
-    """Return an object as one line of JSON in ASCII."""
-    return json.dumps(data)
+to_json = json.dumps  # one line in ASCII
 
 
-def write(lines: Iterable[str]) -> bool:
-    """Write lines to standard output, until the reader closes it, as ``| head`` does.
+def write(lines: Iterable[str]) -> None:
+    """Write lines to standard output. Raises `CommandError` if they cannot be written.
 
-    Returns whether it is still open. Always consumes all lines. Raises `CommandError` if they cannot be
-    written for another reason.
+    The error has no text if the reader has closed the output, as ``| head`` does.
     """
-    lines = iter(lines)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -243,42 +241,30 @@ def write(lines: Iterable[str]) -> bool:
     except OSError as exc:
         # Discard the rest of the buffer, or the interpreter would report an error when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(exc, BrokenPipeError):
-            raise CommandError(f"standard output: {exc.strerror or exc}") from exc
-        deque(lines, maxlen=0)  # the exit status depends on all lines
-        return False
-    return True
+        is_closed = isinstance(exc, BrokenPipeError)
+        raise CommandError("" if is_closed else f"standard output: {exc.strerror or exc}") from exc
 
 
 class Progress:
-    """A bar and a few words on standard error, in one line that is overwritten.
+    """A few words on standard error, in a line that is overwritten.
 
     Nothing is shown if `is_wanted` is false or if standard error is not a terminal.
     """
 
     def __init__(self, *, is_wanted: bool = True) -> None:
         self._is_shown = is_wanted and sys.stderr is not None and is_terminal(sys.stderr)
-        self._is_clear = True
-        self._next = 0.0
+        self._next = 0.0  # when other words may be shown; 0 if none are
 
-    def show(self, words: str, fraction: float | None = None) -> None:
-        """Show some words, and a bar if `fraction`, the finished part from 0 to 1, is known."""
-        if not self._is_shown or time.monotonic() < self._next:
-            return
-        bar = ""
-        if fraction is not None:
-            bar = f"[{'#' * round(fraction * _WIDTH):-<{_WIDTH}}] {fraction:4.0%}  "
-        columns = shutil.get_terminal_size().columns - 1  # a line that is wrapped could not be cleared
-        sys.stderr.write(_CLEAR + f"{bar}{words}"[:columns])
-        sys.stderr.flush()
-        self._is_clear = False
-        self._next = time.monotonic() + _INTERVAL
+    def show(self, words: str) -> None:
+        """Show some words."""
+        if self._is_shown and time.monotonic() >= self._next:
+            columns = shutil.get_terminal_size().columns - 1  # a line that is wrapped could not be cleared
+            print(_CLEAR + words[:columns], end="", file=sys.stderr, flush=True)
+            self._next = time.monotonic() + _INTERVAL
 
     def clear(self) -> None:
-        if not self._is_clear:
-            sys.stderr.write(_CLEAR)
-            sys.stderr.flush()
-            self._is_clear = True
+        if self._next:
+            print(_CLEAR, end="", file=sys.stderr, flush=True)
             self._next = 0.0
 
 
@@ -305,3 +291,49 @@ def failures_of(value: str) -> Iterator[None]:
     except Exception as exc:  # each library has its own errors
         problem = getattr(exc, "strerror", None) or error_text(exc) or type(exc).__name__
         raise CommandError(f"{without_password(value)}: {problem}") from exc
+
+
+class CommandSpider(Spider):
+    """Runs one coroutine in place of start requests, so it stays open until that has finished.
+
+    The engine, the downloader, the downloader middlewares and the extensions are those of the project.
+    """
+
+    name = "robots"
+
+    def __init__(self, work: Work) -> None:
+        super().__init__()
+        self.running: asyncio.Task[None] | None = None
+        self._work = work
+
+    async def start(self) -> AsyncIterator[Any]:
+        """Run the coroutine, and yield no request. Scrapy cancels this after Ctrl-C."""
+        self.running = asyncio.ensure_future(self._work(self.crawler))
+        try:
+            await asyncio.wait([self.running])  # which raises nothing: `run_spider` does
+        finally:
+            self.running.cancel()
+        for request in list[Request]():
+            yield request
+
+
+def places(crawler: Crawler) -> asyncio.Semaphore:
+    """Return what lets `CONCURRENT_REQUESTS` downloads run at once."""
+    limit = crawler.settings.getint("CONCURRENT_REQUESTS")
+    return asyncio.Semaphore(limit if limit > 0 else sys.maxsize)
+
+
+def run_spider(process: Any, work: Work) -> None:
+    """Run the crawl of a command until it ends.
+
+    Raises `CommandError` if the crawl does not start, or is stopped. Exceptions of the work propagate.
+    """
+    crawler = process.create_crawler(CommandSpider)
+    process.crawl(crawler, work=work)
+    process.start()
+    running = crawler.spider and crawler.spider.running
+    if running is None:
+        raise CommandError("the crawl did not start; see the log")
+    if not running.done() or running.cancelled():
+        raise CommandError("the crawl was stopped before its end")
+    running.result()

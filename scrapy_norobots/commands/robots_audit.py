@@ -23,10 +23,13 @@ from scrapy_norobots.commands.base import (
     GREEN,
     RED,
     YELLOW,
+    CommandError,
     InputError,
+    Progress,
     RobotsCommand,
     coloured,
     to_json,
+    write,
 )
 from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, WARC_SUFFIX, Settings, path_of
 from scrapy_norobots.features.usage import UsageConfig
@@ -69,23 +72,29 @@ class RobotsAudit(RobotsCommand):
             help="head of a run that was kept elsewhere, which must be there; can be given several times",
         )
 
-    def run(self, args: list[str], opts: Namespace) -> None:
+    def work(self, args: list[str], opts: Namespace) -> None:
         """Audit the files of all folders together."""
         try:
             from scrapy_norobots.features.evidence.audit import Audit  # noqa: PLC0415  # an extra
         except ImportError as exc:
             self.fail(f"robots-audit needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})")
             return
+        files = files_in(args)
+        size = max(sum(file.stat().st_size for file in files), 1)
+        progress, read = Progress(), 0
+
+        def show(more: int) -> None:
+            nonlocal read
+            read += more
+            progress.show(f"{min(read / size, 1.0):.0%} read")
+
+        audit = Audit(files, self._reading, show, heads=opts.head, body_max=self.config.maxsize)
         try:
-            files = files_in(args)
-        except InputError as exc:
-            self.fail(str(exc))
-            return
-        audit = Audit(files, self._reading, heads=opts.head, body_max=self.config.maxsize)
-        try:
-            self.answer(self._lines(audit, as_json=opts.json))
+            write(_beside(progress, self._lines(audit, as_json=opts.json)))
         except KeyboardInterrupt:
-            self.fail("stopped: the rest was not checked")
+            raise CommandError("stopped: the rest was not checked") from None
+        finally:
+            progress.clear()
 
     def _lines(self, audit: Audit, *, as_json: bool) -> Iterator[str]:
         """Yield the lines of the output."""
@@ -148,6 +157,13 @@ def _head(text: str) -> str:
     if not _HEAD.fullmatch(text):
         raise ArgumentTypeError(f"{printable(text)}: expected 64 hexadecimal digits")
     return text.lower()
+
+
+def _beside(progress: Progress, lines: Iterator[str]) -> Iterator[str]:
+    """Yield lines, and hide the progress before each."""
+    for line in lines:
+        progress.clear()
+        yield line
 
 
 def _number(number: int, noun: str) -> str:

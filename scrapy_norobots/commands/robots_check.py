@@ -19,23 +19,20 @@ from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
-from scrapy_norobots.commands.answerer import Answerer
 from scrapy_norobots.commands.base import (
     STDIN,
-    CommandError,
     Progress,
     RobotsCommand,
     display_name,
     failures_of,
     open_existing,
     read_input,
+    run_spider,
 )
-from scrapy_norobots.commands.spider import run_spider
-from scrapy_norobots.commands.stream import Lookup, Stream, UrlReader
+from scrapy_norobots.commands.stream import Answerer, Lookup, Stream
 from scrapy_norobots.events import Events
 from scrapy_norobots.features import report, usage
-from scrapy_norobots.load.loader import RobotsLoader
-from scrapy_norobots.load.origins import OriginCache
+from scrapy_norobots.load.loader import OriginCache, RobotsLoader
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.parser import Reader, Rfc9309RobotParser
 from scrapy_norobots.rules.snapshot import Snapshot
@@ -65,10 +62,11 @@ class RobotsCheck(RobotsCommand):
             default=[],
             help="robot to check for: a name or a whole User-Agent header; can be given several times",
         )
-        parser.add_argument(
+        source = parser.add_mutually_exclusive_group()
+        source.add_argument(
             "--file", metavar="PATH", help="read this robots.txt for all sites ('-': standard input)"
         )
-        parser.add_argument(
+        source.add_argument(
             "--store",
             metavar="STORE",
             help="answer from this store, a value of NOROBOTS_STORE; nothing is downloaded",
@@ -85,32 +83,24 @@ class RobotsCheck(RobotsCommand):
                 raise UsageError(f"{option}: the path is empty")
         if opts.file == STDIN and STDIN in args:
             raise UsageError("standard input cannot be both a robots.txt and a list of URLs")
-        if opts.file is not None and opts.store is not None:
-            raise UsageError("--file and --store cannot be combined")
 
-    def run(self, args: list[str], opts: Namespace) -> None:
+    def work(self, args: list[str], opts: Namespace) -> None:
+        file = None
+        if opts.file is not None:
+            file = display_name(opts.file), read_input(opts.file, self.config.maxsize)
+        # Someone who types URLs needs no progress.
+        progress = Progress(is_wanted=not (STDIN in args and sys.stdin and sys.stdin.isatty()))
+        progress.show("starting")
         try:
-            file = None
-            if opts.file is not None:
-                file = display_name(opts.file), read_input(opts.file, self.config.maxsize)
-            reader = UrlReader(args)
-            # Someone who types URLs needs no progress bar.
-            progress = Progress(is_wanted=not (reader.has_stdin and sys.stdin.isatty()))
-            progress.show("starting", reader.fraction(0))
-            try:
-                work = partial(self._work, opts, reader, progress, file)
-                run_spider(self.crawler_process, work)
-            finally:
-                progress.clear()
-        except CommandError as exc:
-            self.fail(str(exc))
-        else:
-            self.exitcode = self._answerer.status
+            run_spider(self.crawler_process, partial(self._answer, args, opts, progress, file))
+        finally:
+            progress.clear()
+        self.exitcode = self._answerer.status
 
-    async def _work(
+    async def _answer(
         self,
+        args: list[str],
         opts: Namespace,
-        reader: UrlReader,
         progress: Progress,
         file: tuple[str, bytes] | None,
         crawler: Crawler,
@@ -130,7 +120,7 @@ class RobotsCheck(RobotsCommand):
             by_rfc9309=_by_rfc9309(crawler, config) if opts.compare else None,
             is_stored=opts.store is not None,
         )
-        await Stream(crawler, reader, lookup, self._answerer, progress).run()
+        await Stream(crawler, lookup, self._answerer, progress).run(args)
 
 
 # Where robots.txt files come from. All are judged with the settings of the crawl, and its limits of memory.

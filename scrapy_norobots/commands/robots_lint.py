@@ -14,7 +14,6 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -23,17 +22,19 @@ from scrapy_norobots.commands.base import (
     BLUE,
     RED,
     YELLOW,
-    CommandError,
     InputError,
     Progress,
     RobotsCommand,
     coloured,
     display_name,
+    places,
     read_input,
+    run_spider,
     to_json,
+    write,
 )
-from scrapy_norobots.commands.spider import Places, run_spider
 from scrapy_norobots.events import Events
+from scrapy_norobots.features.report.counters import counted
 from scrapy_norobots.features.usage.statements import malformed_statements
 from scrapy_norobots.load.fetch import Fetcher
 from scrapy_norobots.rules.snapshot import Snapshot
@@ -64,12 +65,8 @@ class RobotsLint(RobotsCommand):
         "downloaded, else 1 if a file has an error, else 0."
     )
 
-    def run(self, args: list[str], opts: Namespace) -> None:
-        try:
-            snapshots = self._download(args)
-        except CommandError as exc:
-            self.fail(str(exc))
-            return
+    def work(self, args: list[str], opts: Namespace) -> None:
+        snapshots = self._download(args)
         lines: list[str] = []
         for arg in args:
             try:
@@ -84,24 +81,17 @@ class RobotsLint(RobotsCommand):
                 self.exitcode = max(self.exitcode, 1)
             make = _facts if opts.json else _lines
             lines += make(path, findings, robots.records, rules_without_effect(body))
-        self.answer(lines)
+        write(lines)
 
     def _read(self, arg: str, snapshots: dict[str, Snapshot]) -> tuple[str, bytes]:
         """Return the path or URL of an argument's file, and its bytes; raise `InputError` if that fails."""
         if not _URL.match(arg):
-            try:
-                return display_name(arg), read_input(arg, self.config.maxsize)
-            except InputError as exc:
-                if not isinstance(exc.__cause__, FileNotFoundError) or not _looks_like_site(arg):
-                    raise
-                raise InputError(exc.path, f"{exc.problem}; for a site, write http://{arg}") from None
+            return display_name(arg), read_input(arg, self.config.maxsize)
         try:
             url = _robots_url(arg)
         except ValueError as exc:
             raise InputError(arg, exc) from None
-        snapshot = snapshots.get(url)
-        if snapshot is None:
-            raise InputError(url, "the crawl was stopped before it was downloaded")
+        snapshot = snapshots[url]
         if snapshot.status is None:
             raise InputError(snapshot.url, f"could not be downloaded ({snapshot.error})")
         if not 200 <= snapshot.status < 300:
@@ -119,27 +109,21 @@ class RobotsLint(RobotsCommand):
 
         async def fetch_all(crawler: Crawler) -> None:
             fetcher = Fetcher(crawler, Config.from_settings(crawler.settings), Events())
-            places = Places(crawler)
+            free = places(crawler)
 
             async def fetch(url: str) -> None:
                 origin = split(url)[0]
                 assert origin is not None  # `_robots_url` has checked that
-                snapshots[url] = await fetcher.fetch(origin, Request(url), url=url)
-                done = len(snapshots)
-                progress.show(f"{done:,} of {len(urls):,} files downloaded", done / len(urls))
+                async with free:
+                    snapshots[url] = await fetcher.fetch(origin, Request(url), url=url)
+                progress.show(f"{len(snapshots):,} of {len(urls):,} files downloaded")
 
-            await asyncio.gather(*(places.run(partial(fetch, url)) for url in urls))
+            await asyncio.gather(*map(fetch, urls))
 
         if urls:
             run_spider(self.crawler_process, fetch_all)
             progress.clear()
         return snapshots
-
-
-def _looks_like_site(path: str) -> bool:
-    """Return whether a path starts like a host and not like a file name: ``docs.example.org/robots.txt``."""
-    host = path.partition("/")[0]
-    return ("." in host.strip(".") or ":" in host) and not host.endswith(".txt")
 
 
 def _robots_url(url: str) -> str:
@@ -165,18 +149,14 @@ def _lines(
         if finding.hint:
             yield f"{where}:{finding.line}: {coloured('hint', BLUE)}: {finding.hint}"
     rules, idle = rules_of(findings, records)
-    effect = f"{len(idle)} of {_counted(len(rules), 'rule')} without effect" if rules else "no rules"
+    effect = f"{len(idle)} of {counted(len(rules), 'rule')} without effect" if rules else "no rules"
     counts = Counter(finding.severity for finding in findings)
-    found = ", ".join(_counted(counts[severity], severity.value) for severity in Severity if counts[severity])
+    found = ", ".join(counted(counts[severity], severity.value) for severity in Severity if counts[severity])
     by_rfc = ""
     if idle_later := later[1]:
         lines = ", ".join(map(str, idle_later[:_LINES_MAX])) + (", …" if idle_later[_LINES_MAX:] else "")
         by_rfc = f"; by RFC 9309, {len(idle_later)} of {len(later[0])} (line {lines})"
     yield f"{where}: {found or 'no findings'}; {effect}{by_rfc}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _facts(

@@ -7,7 +7,6 @@ changed. The exit status is 2 if something failed, else 1 if an origin is not in
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -15,6 +14,7 @@ from datetime import datetime, timezone
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote as percent_quote
 
 from scrapy.exceptions import UsageError
 
@@ -36,12 +36,8 @@ from scrapy_norobots.standard.lines import to_lines, to_text
 
 INDEX = "index.jsonl"
 
-# What is not safe in a file name on every file system; and how long a host may be in one.
-_UNSAFE = re.compile(r"[^a-z0-9.\-_]")
+# How long a host may be in a file name.
 _LONGEST_HOST = 150
-
-# How many lines are written at a time.
-_LINES = 500
 
 _ACTIONS = {"list": "", "show": "ORIGIN", "export": "FOLDER", "forget": "ORIGIN"}
 
@@ -72,15 +68,12 @@ class RobotsStore(RobotsCommand):
         if len(args) != (3 if wanted else 2):
             raise UsageError(f"{action}: expected {f'one {wanted}' if wanted else 'no more arguments'}")
 
-    def run(self, args: list[str], opts: Namespace) -> None:
+    def work(self, args: list[str], opts: Namespace) -> None:
         self._value, action, *rest = args
         self._as_json, self._now = opts.json, time.time()
         self._judge = Judge(self.config.status_policy, self.config.freshness, RobotsTxt)
-        try:
-            argument = _origin(rest[0]) if _ACTIONS[action] == "ORIGIN" else "".join(rest)
-            self.exitcode = asyncio.run(self._run(getattr(self, f"_{action}"), argument))
-        except CommandError as exc:
-            self.fail(str(exc))
+        argument = _origin(rest[0]) if _ACTIONS[action] == "ORIGIN" else "".join(rest)
+        self.exitcode = asyncio.run(self._run(getattr(self, f"_{action}"), argument))
 
     async def _run(self, action: Callable[[Any], Coroutine[Any, Any, int]], argument: Any) -> int:
         """Run an action, and return the exit status. The entries are judged with the settings."""
@@ -125,19 +118,11 @@ class RobotsStore(RobotsCommand):
         return f"{old}, {f'fresh for {span(fresh_for)}' if fresh_for > 0 else 'no longer fresh'}"
 
     async def _list(self, _: str) -> int:
-        lines: list[str] = []
         async for origin, access in self._items():
             facts = self._facts(origin, access)
-            if self._as_json:
-                lines.append(to_json(facts))
-            else:
-                more = f", {facts['size']} bytes, {self._times(access)}" if access is not None else ""
-                lines.append(f"{printable(str(origin))}: {facts['outcome']}{more}")
-            if len(lines) == _LINES:
-                if not write(lines):
-                    return 0
-                lines = []
-        write(lines)
+            more = f", {facts['size']} bytes, {self._times(access)}" if access is not None else ""
+            line = f"{printable(str(origin))}: {facts['outcome']}{more}"
+            write([to_json(facts) if self._as_json else line])
         return 0
 
     async def _show(self, origin: Origin) -> int:
@@ -203,13 +188,9 @@ def _escaped(line: str) -> str:
 def file_name(origin: Origin) -> str:
     """Return a file name for the robots.txt of an origin, safe on every file system and unique.
 
-    Lower-case ASCII letters, digits, ``.``, ``-`` and ``_`` stay; the UTF-8 bytes of other characters become
-    ``%XX``. A host that is too long ends in a hash.
+    Special characters become ``%XX``. A host that is too long ends in a hash.
     """
-    host = _UNSAFE.sub(
-        lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass")),
-        origin.host,
-    )
+    host = percent_quote(origin.host, safe="", errors="surrogatepass")
     if len(host) > _LONGEST_HOST:
         host = f"{host[:_LONGEST_HOST]}%{blake2b(host.encode(), digest_size=16).hexdigest()}"
     return f"{origin.scheme}_{host}_{origin.port}.txt"

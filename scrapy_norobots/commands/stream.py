@@ -1,7 +1,8 @@
-"""`Stream`: answer questions about URLs, in their order, while more are read by a `UrlReader`.
+"""The answers of ``robots-check``: in the order of the URLs, while more are read.
 
-A URL whose robots.txt is in memory is answered at once. For another one, a task waits for the load of its
-origin; at most `CONCURRENT_REQUESTS` loads run at once. A queue has the answers and tasks in the order of
+`Answerer` says for each URL and robot whether the robot may fetch the URL, and why, as text or as JSON.
+`Stream` answers a URL whose robots.txt is in memory at once. For another one, a task waits for the load of
+its origin; at most `CONCURRENT_REQUESTS` loads run at once. A queue has the answers and tasks in the order of
 the URLs, and what it has is limited, so memory does not grow with the number of URLs. A slow site delays the
 answers after it, but the origins of all URLs in the queue are loaded meanwhile. The event loop never waits
 for input or output.
@@ -11,43 +12,213 @@ from __future__ import annotations
 
 import asyncio
 import os
-import stat
+import re
 import sys
 import time
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
-from functools import partial
+from dataclasses import dataclass
+from itertools import product
 from threading import Thread
 from typing import NamedTuple
 
-from scrapy import Request, signals
+from scrapy import Request
 from scrapy.crawler import Crawler
 
-from scrapy_norobots.commands.answerer import Answerer, address
-from scrapy_norobots.commands.base import STDIN, CommandError, InputError, Progress, display_name, write
-from scrapy_norobots.commands.spider import Places
-from scrapy_norobots.rules.access import Access
-from scrapy_norobots.standard import Origin, Reason
-from scrapy_norobots.standard.decision import printable
+from scrapy_norobots.commands.base import (
+    GREEN,
+    RED,
+    STDIN,
+    YELLOW,
+    InputError,
+    Progress,
+    coloured,
+    display_name,
+    places,
+    span,
+    to_json,
+    write,
+)
+from scrapy_norobots.rules.access import Access, forbidden, spellings_of
+from scrapy_norobots.rules.parser import statements_on
+from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
+from scrapy_norobots.standard.decision import printable, quoted
+from scrapy_norobots.standard.names import to_name
+from scrapy_norobots.standard.urls import split
 
-# How much may be in the queue: each answer counts as much as this, and the characters of its URL.
-_WINDOW = 10_000_000
-_ANSWER = 1_000
+ALLOWED, FORBIDDEN, UNKNOWN = "allowed", "forbidden", "unknown"
 
-# How many URLs are asked about in one turn of the event loop.
-_AT_ONCE = 100
+# The exit status for each answer, and its colour.
+_STATUS = {ALLOWED: 0, FORBIDDEN: 1, UNKNOWN: 2}
+_COLOUR = {ALLOWED: GREEN, FORBIDDEN: RED, UNKNOWN: YELLOW}
 
-# How long to wait for loads when the crawl is stopped, in seconds; their downloads have ended by then.
-_CLOSING_LIMIT = 2.0
+# URLs that a `Request` does not change. Most are such, and making a `Request` takes as long as all the rest.
+_PLAIN = re.compile(
+    r"https?://[a-z0-9.\-]+(?::[1-9][0-9]{0,3})?/[A-Za-z0-9\-._~/]*(?:\?[A-Za-z0-9\-._~/=&+]+)?", re.ASCII
+)
 
-# How many bytes a line can have.
+# How many names of a record are in an answer, and how long they are: a site could name 100,000 robots.
+_NAMES_MAX = 50
+_NAME_LENGTH_MAX = 200
+
+# How many answers may be in the queue.
+_WINDOW = 10_000
+
+# How many bytes a line can have, how many of a longer one are shown, and how many are read at a time.
 LINE_MAX = 64 * 1024
-
-# How many bytes are read at a time, and how many of a line that is too long are shown.
-_READ_SIZE = 64 * 1024
 _SHOWN = 200
+_READ_SIZE = 64 * 1024
+
+
+@dataclass(slots=True)
+class Result:
+    """The answer for one URL and robot: one word, and the decision.
+
+    `rfc9309` is the word by RFC 9309, and `other` the decision, which may name a rule. In an answer from a
+    store, `age` is the age of robots.txt in seconds, and `fresh` says whether a crawl would use it without
+    downloading it again. `usage` are the statements about the use of the URL, if ``NOROBOTS_USAGE`` or
+    ``NOROBOTS_PURPOSES`` is set.
+    """
+
+    url: str
+    word: str
+    decision: Decision
+    rfc9309: str | None = None
+    other: Decision | None = None
+    age: float | None = None
+    fresh: bool | None = None
+    usage: list[dict[str, object]] | None = None
+
+    def line(self) -> str:
+        decision = self.decision
+        robot = f" for {quoted(decision.robot)}" if decision.robot else ""
+        word = coloured(f"{self.word:<9}", _COLOUR[self.word])
+        line = f"{word} {printable(self.url)}{robot}: {decision.why}"
+        if self.age is not None:
+            line += f" [{span(self.age)} old{'' if self.fresh else ', no longer fresh'}]"
+        if self.usage:
+            texts = [f"line {one['line']}: {printable(str(one['text']), 200)}" for one in self.usage]
+            line += f" [{'; '.join(texts)}]"
+        if self.rfc9309 is None:
+            return line
+        if self.rfc9309 == self.word:
+            return f"{line} [RFC 9309: the same]"
+        why = f"; {self.other.why}" if self.other is not None and self.other.rule is not None else ""
+        return f"{line} {coloured(f'[RFC 9309 differs: {self.rfc9309}{why}]', YELLOW)}"
+
+    def facts(self) -> dict[str, object]:
+        """Return the answer as data for JSON."""
+        decision, record = self.decision, self.decision.record
+        rule = None if self.other is None else self.other.rule
+        names = record and [name[:_NAME_LENGTH_MAX] for name in record.names[:_NAMES_MAX]]
+        return {
+            "url": self.url,
+            "answer": self.word,
+            "robot": decision.robot,
+            "reason": decision.reason.name.lower(),
+            "why": decision.why,
+            "decided_for": decision.decided_for or None,
+            "source": decision.source,
+            "rule": decision.rule and decision.rule._asdict(),
+            "record": record and {"line": record.line, "names": names},
+            "rfc9309": self.rfc9309,
+            "rfc9309_rule": rule and rule._asdict(),
+            "differs": None if self.rfc9309 is None else self.rfc9309 != self.word,
+            "age": None if self.age is None else round(self.age, 1),
+            "fresh": self.fresh,
+            "usage": self.usage,
+        }
+
+
+class Answerer:
+    """Answers questions for a list of robots.
+
+    `by_rfc9309` returns the access by RFC 9309 for the same download, if answers are to be compared. If the
+    accesses come from a store, answers have their age.
+    """
+
+    def __init__(
+        self,
+        robots: Sequence[str | bytes],
+        *,
+        as_json: bool,
+        by_rfc9309: Callable[[Access], Access] | None = None,
+        is_stored: bool = False,
+    ) -> None:
+        self.robots = robots
+        self._as_json = as_json
+        self._by_rfc9309 = by_rfc9309
+        self._is_stored = is_stored
+        self._words: set[str] = set()
+
+    @property
+    def status(self) -> int:
+        """The exit status for all answers so far: the highest."""
+        return max((_STATUS[word] for word in self._words), default=0)
+
+    async def prepare(self, access: Access) -> None:
+        """Read the file of an access for the robots, in a thread, as it may be large."""
+        both = [access] if self._by_rfc9309 is None else [access, self._by_rfc9309(access)]
+
+        for each, robot in product(both, self.robots):
+            await asyncio.to_thread(each.prepare, robot)
+
+    def answer(self, url: str, sent: str, access: Access) -> str:
+        """Return the answers for a URL; `sent` is the URL that a request for it would have."""
+        return self._text([self._answer(url, sent, access, robot) for robot in self.robots])
+
+    def _answer(self, url: str, sent: str, access: Access, robot: str | bytes) -> Result:
+        decision = _decide(access, sent, robot)
+        answer = Result(
+            url, _word(decision, access), decision, usage=statements_on(access.rules, sent, robot)
+        )
+        if self._is_stored:
+            answer.age = max(time.time() - access.snapshot.time, 0.0)
+            answer.fresh = access.lifetime > 0
+        if self._by_rfc9309 is not None:
+            other = self._by_rfc9309(access)
+            answer.other = _decide(other, sent, robot)
+            answer.rfc9309 = _word(answer.other, other)
+        return answer
+
+    def unknown(self, url: str, reason: Reason, detail: str = "") -> str:
+        """Return the answers for a URL that cannot be checked, with the reason."""
+        return self._text(
+            [
+                Result(url, UNKNOWN, Decision(Verdict.FORBIDDEN, url, to_name(robot), reason, detail=detail))
+                for robot in self.robots
+            ]
+        )
+
+    def _text(self, answers: list[Result]) -> str:
+        self._words.update([answer.word for answer in answers])
+        return "\n".join([to_json(one.facts()) if self._as_json else one.line() for one in answers])
+
+
+def address(url: str) -> tuple[Origin | None, str]:
+    """Return the origin of a URL, and the URL that a request for it would have.
+
+    The origin is None if no robots.txt applies to such a URL. Raises `ValueError` if the URL is invalid.
+    """
+    sent = url if _PLAIN.fullmatch(url) else Request(url).url
+    return Origin.of(sent), sent
+
+
+def _decide(access: Access, url: str, robot: str | bytes) -> Decision:
+    """Decide as the middleware does: a URL is forbidden if any spelling is that may be sent."""
+    origin, target = split(url)
+    assert origin is not None  # `address` has checked that
+    assert target is not None
+    decision = forbidden(access, url, origin, target, robot, spellings_of(target))
+    return access.decide(url, robot) if decision is None else decision
+
+
+def _word(decision: Decision, access: Access) -> str:
+    """Return the answer in one word; ``unknown`` if a temporary failure forbids the URL, and not the site."""
+    if not decision and access.temporary and access.rules is None:
+        return UNKNOWN
+    return ALLOWED if decision else FORBIDDEN
 
 
 class Lookup(NamedTuple):
@@ -62,63 +233,38 @@ class Lookup(NamedTuple):
 
 
 class Stream:
-    """Answers the URLs of `reader` with `answerer`, by the robots.txt files of `lookup`.
+    """Answers URLs with `answerer`, by the robots.txt files of `lookup`."""
 
-    When nobody reads the answers any more, no more is read from an input that may have no end.
-    """
-
-    def __init__(
-        self, crawler: Crawler, reader: UrlReader, lookup: Lookup, answerer: Answerer, progress: Progress
-    ) -> None:
-        self._reader = reader
+    def __init__(self, crawler: Crawler, lookup: Lookup, answerer: Answerer, progress: Progress) -> None:
         self._lookup = lookup
         self._answerer = answerer
         self._progress = progress
-        self._places = Places(crawler)
-        # Each URL, its size, and its answer; None is the end.
-        self._queue: asyncio.Queue[tuple[str, int, str | asyncio.Task[str]] | None] = asyncio.Queue()
-        self._size = 0  # of what is in the queue
-        self._has_room = asyncio.Event()
-        self._loads: dict[Origin, asyncio.Task[Access | None]] = {}
+        self._places = places(crawler)
+        # The answers, and tasks that return them; None is the end.
+        self._queue: asyncio.Queue[str | asyncio.Task[str] | None] = asyncio.Queue()
+        self._room = asyncio.Semaphore(max(1, _WINDOW // len(answerer.robots)))
+        self._loads: dict[Origin, asyncio.Task[Access]] = {}
         self._written = 0
-        self._was_stopped = False
-        self._has_finished = asyncio.Event()
-        crawler.signals.connect(self._stop, signals.spider_closed)
 
-    async def run(self) -> None:
-        """Answer all URLs.
+    async def run(self, arguments: Sequence[str]) -> None:
+        """Answer all URLs: the arguments, and, for ``-``, the lines of standard input.
 
-        Raises `InputError` if they cannot be read, and `CommandError` if the look-up or the output fails, or
-        if the crawl is stopped before all URLs are read.
+        Raises `CommandError` if they cannot be read, or if the look-up or the output fails.
         """
-        self._reading = asyncio.ensure_future(self._read_all())
+        reading = asyncio.ensure_future(self._read_all(arguments))
+        reading.add_done_callback(lambda _: self._queue.put_nowait(None))
         try:
             await self._write_all()
-            if self._was_stopped:
-                raise CommandError("the crawl was stopped before all URLs were read")
-            with suppress(asyncio.CancelledError):  # nobody reads the answers
-                await self._reading
+            await reading
         finally:
-            tasks = [self._reading, *self._loads.values()]
-            for task in tasks:
+            for task in (reading, *self._loads.values()):
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            self._has_finished.set()
 
-    async def _read_all(self) -> None:
-        try:
-            async for batch in self._reader.batches():
-                for url in batch:
-                    while self._size >= _WINDOW:
-                        self._has_room.clear()
-                        await self._has_room.wait()
-                    size = _ANSWER * len(self._answerer.robots) + len(url)
-                    self._size += size
-                    self._queue.put_nowait((url, size, self._ask(url)))
-                    if self._queue.qsize() % _AT_ONCE == 0:
-                        await asyncio.sleep(0)
-        finally:
-            self._queue.put_nowait(None)
+    async def _read_all(self, arguments: Sequence[str]) -> None:
+        async for urls in read_urls(arguments):
+            for url in urls:
+                await self._room.acquire()
+                self._queue.put_nowait(self._ask(url))
 
     def _ask(self, url: str) -> str | asyncio.Task[str]:
         """Return the answer for a URL, or a task that returns it."""
@@ -132,85 +278,64 @@ class Stream:
         if origin is None:
             return self._answerer.unknown(url, Reason.NOT_WEB)
         access = self._lookup.get(origin)
-        if access is not None and self._answerer.is_ready(access):
+        if access is not None:
             return self._answerer.answer(url, sent, access)
-        task = asyncio.ensure_future(self._answer(url, sent, origin, access))
+        task = asyncio.create_task(self._answer(url, sent, origin), name=printable(str(origin), 60))
         # The first exception ends the command, and asyncio need not log the others.
         task.add_done_callback(lambda task: task.cancelled() or task.exception())
         return task
 
-    async def _answer(self, url: str, sent: str, origin: Origin, access: Access | None) -> str:
-        if access is None:
-            if origin not in self._loads:
-                load = partial(self._lookup.load, origin, Request(url))
-                self._loads[origin] = asyncio.ensure_future(self._places.run(load))
-                self._loads[origin].add_done_callback(lambda _: self._loads.pop(origin))
-            try:
-                access = await asyncio.shield(self._loads[origin])
-            except LookupError as exc:
-                return self._answerer.unknown(url, Reason.ERROR, str(exc))
-        if access is None:  # the crawl is stopped
-            raise asyncio.CancelledError
-        if self._answerer.is_ready(access):
-            return self._answerer.answer(url, sent, access)
-        return await asyncio.to_thread(self._answerer.answer, url, sent, access)
+    async def _answer(self, url: str, sent: str, origin: Origin) -> str:
+        if origin not in self._loads:
+            self._loads[origin] = asyncio.create_task(self._load(origin, Request(url)))
+            self._loads[origin].add_done_callback(lambda _: self._loads.pop(origin))
+        try:
+            access = await asyncio.shield(self._loads[origin])
+        except LookupError as exc:
+            return self._answerer.unknown(url, Reason.ERROR, str(exc))
+        return self._answerer.answer(url, sent, access)
+
+    async def _load(self, origin: Origin, request: Request) -> Access:
+        async with self._places:
+            access = await self._lookup.load(origin, request)
+        await self._answerer.prepare(access)
+        return access
 
     async def _write_all(self) -> None:
         """Write the answers in order, as many as there are at a time."""
         answers: list[str] = []
-        while (question := await self._queue.get()) is not None:
-            url, size, answer = question
-            self._size -= size
+        while (answer := await self._queue.get()) is not None:
+            self._room.release()
             if not isinstance(answer, str):
                 if not answer.done():
-                    await self._flush(answers)
-                answer = await self._wait_for(url, answer)
+                    await self._write(answers)
+                answer = await self._wait_for(answer)
             answers.append(answer)
             if self._queue.empty():
-                await self._flush(answers)
-        await self._flush(answers)
+                await self._write(answers)
+        await self._write(answers)
 
-    async def _wait_for(self, url: str, task: asyncio.Task[str]) -> str:
+    async def _wait_for(self, task: asyncio.Task[str]) -> str:
         """Return the result of a task, and show what it waits for. Exceptions of the load propagate."""
-        started, origin = time.monotonic(), printable(str(address(url)[0]), 60)
+        started = time.monotonic()
         while not task.done():
-            self._show_progress(f", waiting {time.monotonic() - started:.0f} s for {origin}")
+            self._show_progress(f", waiting {time.monotonic() - started:.0f} s for {task.get_name()}")
             await asyncio.wait([task], timeout=1)
-        if task.cancelled():
-            problem = "the crawl was stopped before robots.txt was downloaded"
-            return self._answerer.unknown(url, Reason.ERROR, problem)
         return task.result()
 
-    async def _flush(self, answers: list[str]) -> None:
+    async def _write(self, answers: list[str]) -> None:
         """Write answers, and empty the list."""
-        self._has_room.set()
-        if not answers:
-            return
-        self._progress.clear()
-        is_read = await asyncio.to_thread(write, answers)
-        self._written += len(answers)
-        answers.clear()
-        if not self._queue.empty():
+        if answers:
+            self._progress.clear()
+            await asyncio.to_thread(write, answers)
+            self._written += len(answers)
+            answers.clear()
             self._show_progress()
-        if not is_read and not self._reader.has_end:
-            self._reading.cancel()
 
     def _show_progress(self, wait: str = "") -> None:
         loads = len(self._loads)
         sites = f", {loads:,} site{'s' * (loads != 1)} left" if loads else ""
-        answers = f"{self._written:,} answer{'s' * (self._written != 1)}"
-        self._progress.show(answers + wait + sites, self._reader.fraction(self._written))
-
-    async def _stop(self) -> None:
-        """Answer the URLs that were read, if the crawl is stopped before that."""
-        if self._has_finished.is_set():
-            return
-        self._was_stopped = self._reading.cancel()
-        if loads := list(self._loads.values()):
-            await asyncio.wait(loads, timeout=_CLOSING_LIMIT)
-        for load in loads:
-            load.cancel()
-        await self._has_finished.wait()
+        self._progress.show(f"{self._written:,} answer{'s' * (self._written != 1)}{wait}{sites}")
 
 
 class LongLine(str):
@@ -219,52 +344,25 @@ class LongLine(str):
     __slots__ = ()
 
 
-class UrlReader:
-    """The URLs of a command, in batches, as soon as they can be read.
+async def read_urls(arguments: Sequence[str]) -> AsyncIterator[list[str]]:
+    """Yield the URLs of a command in batches, as soon as they can be read; blank lines are skipped.
 
-    They come from the arguments, and, for ``-``, from standard input, one per line. A batch from standard
-    input has what can be read at once, about a thousand URLs at most. So a program can write a URL, read the
-    answer and write the next URL. `has_end` is false if standard input is, for example, a pipe, which may
-    have no end.
+    They are the arguments, and, for ``-``, the lines of standard input, of which a batch has what can be read
+    at once. So a program can write a URL, read the answer and write the next URL. A line that is too long is
+    yielded as `LongLine`. Raises `InputError` if the input cannot be read.
     """
-
-    def __init__(self, arguments: Sequence[str]) -> None:
-        """Raise `InputError` if standard input is needed and closed."""
-        self.has_stdin = STDIN in arguments
-        if self.has_stdin and sys.stdin is None:  # closed by the parent process
-            raise InputError(display_name(STDIN), "is closed")
-        self._arguments = arguments
-        self._bytes_read = 0
-        self._size = _stdin_size() if self.has_stdin else 0
-        self.has_end = not self.has_stdin or self._size > 0
-
-    def fraction(self, answered: int) -> float | None:
-        """Return the finished part, from 0 to 1, after `answered` answers; None if the input is a pipe."""
-        if not self.has_stdin:
-            return answered / len(self._arguments)
-        return min(self._bytes_read / self._size, 1.0) if self._size else None
-
-    async def batches(self) -> AsyncIterator[list[str]]:
-        """Yield the URLs in batches; blank lines are skipped.
-
-        A line that is too long is yielded as `LongLine`. Raises `InputError` if the input cannot be read.
-        """
-        at = self._arguments.index(STDIN) if self.has_stdin else len(self._arguments)
-        yield list(self._arguments[:at])
-        data, rest, mark = b"-", b"", BOM_UTF8
-        while self.has_stdin and data:
-            try:
-                data = await _read_stdin()
-            except OSError as exc:
-                raise InputError(display_name(STDIN), exc.strerror or exc) from exc
-            self._bytes_read += len(data)
-            *lines, rest = (rest + data).split(b"\n") if data else (rest, b"")
-            rest = rest[: len(mark) + LINE_MAX + 1]  # which is enough to see that the line is too long
-            if lines:
-                lines[0] = lines[0].removeprefix(mark)
-                mark = b""  # only the first line can have one
-            yield list(filter(None, map(_url, lines)))
-        yield list(self._arguments[at + 1 :])
+    at = arguments.index(STDIN) if STDIN in arguments else len(arguments)
+    yield list(arguments[:at])
+    data, rest, mark = b"-", b"", BOM_UTF8
+    while at < len(arguments) and data:
+        data = await _read_stdin()
+        *lines, rest = (rest + data).split(b"\n") if data else (rest, b"")
+        rest = rest[: len(mark) + LINE_MAX + 1]  # which is enough to see that the line is too long
+        if lines:
+            lines[0] = lines[0].removeprefix(mark)
+            mark = b""  # only the first line can have one
+        yield list(filter(None, map(_url, lines)))
+    yield list(arguments[at + 1 :])
 
 
 def _url(line: bytes) -> str:
@@ -272,15 +370,6 @@ def _url(line: bytes) -> str:
     if len(line) > LINE_MAX:
         return LongLine(line[:_SHOWN].decode("utf-8", "surrogateescape"))
     return line.decode("utf-8", "surrogateescape").strip()
-
-
-def _stdin_size() -> int:
-    """Return the size of standard input if it is a file, else 0."""
-    try:
-        facts = os.fstat(sys.stdin.fileno())
-    except (OSError, ValueError):
-        return 0
-    return facts.st_size if stat.S_ISREG(facts.st_mode) else 0
 
 
 async def _read_stdin() -> bytes:
@@ -292,8 +381,10 @@ async def _read_stdin() -> bytes:
         try:
             # Not with `sys.stdin.buffer`, which cannot be closed while a thread waits for it.
             future.set_result(os.read(sys.stdin.fileno(), _READ_SIZE))
-        except BaseException as exc:
-            future.set_exception(exc)
+        except OSError as exc:
+            future.set_exception(InputError(display_name(STDIN), exc.strerror or exc))
 
+    if sys.stdin is None:  # closed by the parent process
+        raise InputError(display_name(STDIN), "is closed")
     Thread(target=read, name="norobots-input", daemon=True).start()
     return await asyncio.wrap_future(future)

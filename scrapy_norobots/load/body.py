@@ -1,18 +1,31 @@
-"""Decode the body of a robots.txt: return the whole file, or raise `ValueError`.
+"""The bodies of robots.txt files: their memory while they are downloaded, and their encodings.
 
-A server may compress a robots.txt although the request asks for no encoding, or serve a robots.txt.gz as it
-is. Scrapy decodes whatever was received, so half a file looks like a whole one. Here, each encoding must
-reach its own end, with a valid checksum if it has one, and nothing unknown may follow. An empty body is an
-empty file in any encoding. Decoding takes little time, and little more memory than `maxsize` bytes.
+`BodiesInFlight` limits the memory of all bodies that are being downloaded: download handlers keep a body in
+memory until it is complete, hundreds of downloads may run at once, and `NOROBOTS_MAXSIZE` limits each alone.
+
+`decode` returns the whole file, or raises `ValueError`. A server may compress a robots.txt although the
+request asks for no encoding, or serve a robots.txt.gz as it is. Scrapy decodes whatever was received, so half
+a file looks like a whole one. Here, each encoding must reach its own end, with a valid checksum if it has
+one, and nothing unknown may follow. An empty body is an empty file in any encoding. Decoding takes little
+time, and little more memory than `maxsize` bytes.
 """
 
 from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.exceptions import StopDownload
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
 
 # The header to which the Content-Encoding of a robots.txt is renamed until `decode` reads it. Under its own
 # name, Scrapy would decode whatever was received, and remove the header.
@@ -29,9 +42,58 @@ _PADDING = b"\0 \t\r\n"
 # The window size, as a power of 2, that a zstd decoder must support for HTTP (RFC 9659).
 _ZSTD_WINDOW = 23
 
+# The meta key for the download that a request belongs to, and who counts it: in a command, the add-on has a
+# counter too. A retry belongs to the same download. They are numbers, so that a middleware may copy the meta.
+_DOWNLOAD = "_norobots_in_flight"
 
 # A decompressor with the methods of those in the standard library, which read one stream up to its end.
 _Stream = Any
+
+
+class NoRoomError(StopDownload):
+    """The download of a body was stopped because of the memory limit."""
+
+    def __str__(self) -> str:
+        return "too large: NOROBOTS_MEMORY_MAX limits the total size of the files being downloaded"
+
+
+class BodiesInFlight:
+    """Limits the bodies that a crawler downloads at the same time to `bytes_max` bytes in total.
+
+    A body may grow while the free room is at least the size that it has already. So if room is short, larger
+    bodies are stopped and small ones still arrive. Sizes come from Scrapy's signal `bytes_received`, which
+    all of Scrapy's own HTTP handlers send.
+    """
+
+    def __init__(self, crawler: Crawler, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        # By download: its last request (each retry and redirect has its own), and the bytes received for it.
+        self._bodies: dict[int, tuple[Request | None, int]] = {}
+        self._numbers = count()
+        crawler.signals.connect(self._received, signals.bytes_received)
+
+    @contextmanager
+    def counted(self) -> Iterator[dict[str, object]]:
+        """Count a download that runs inside the ``with``. Yields the meta that its requests must have."""
+        download = next(self._numbers)
+        self._bodies[download] = None, 0
+        try:
+            yield {_DOWNLOAD: (id(self), download)}
+        finally:
+            del self._bodies[download]
+
+    def _received(self, data: bytes, request: Request) -> None:
+        counter, download = request.meta.get(_DOWNLOAD, (None, None))
+        if counter != id(self):
+            return
+        if download not in self._bodies:  # its caller has stopped waiting for it
+            raise StopDownload
+        last, size = self._bodies[download]
+        size = len(data) + (size if last is request else 0)
+        self._bodies[download] = request, size
+        if size > self._bytes_max - sum(size for _, size in self._bodies.values()):
+            self._bodies[download] = request, 0
+            raise NoRoomError
 
 
 def decode(body: bytes, content_encoding: str, maxsize: int) -> bytes:

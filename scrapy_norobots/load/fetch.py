@@ -21,13 +21,10 @@ from scrapy.http.request import NO_CALLBACK
 from w3lib.url import safe_url_string
 
 from scrapy_norobots.events import Events
-from scrapy_norobots.load.body import ENCODING_HEADER, decode
-from scrapy_norobots.load.host_names import HostNames
-from scrapy_norobots.load.in_flight import BodiesInFlight, NoRoomError, free_body
-from scrapy_norobots.rules.freshness import stated_wait
-from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.load.body import ENCODING_HEADER, BodiesInFlight, NoRoomError, decode
+from scrapy_norobots.rules.snapshot import Snapshot, stated_wait
 from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.scrapy_api.connections import ConnectionEnds
+from scrapy_norobots.scrapy_api.connections import ConnectionEnds, HostNames
 from scrapy_norobots.scrapy_api.internals import has_slot_of_host, missing_internals, slot_of
 from scrapy_norobots.settings import REDIRECT_MAX
 from scrapy_norobots.standard import Origin
@@ -88,8 +85,6 @@ class Fetcher:
         self._events = events
         self._config = config
         self._names = HostNames(crawler)
-        self._has_closed = False
-        crawler.signals.connect(self._close, signals.spider_closed)
         # A file of the size that NOROBOTS_MAXSIZE allows must fit, even if NOROBOTS_MEMORY_MAX is too small.
         self._bodies = BodiesInFlight(crawler, max(config.memory_max, 2 * config.maxsize))
         self._ends = ConnectionEnds(crawler, lambda request: ROBOTS_DOWNLOAD in request.meta)
@@ -134,7 +129,7 @@ class Fetcher:
             try:
                 response = await self._download(request)
             except Exception as exc:  # components of the crawl may raise anything
-                if self._has_closed or compat.is_closing(self._crawler):  # the engine may have stopped it
+                if compat.is_closing(self._crawler):  # the engine may have stopped it
                     return _failed(origin, url, ClosingError())
                 failed = _failed(origin, url, exc, is_proxied=bool(request.meta.get("proxy")))
                 return self._of_proxy(page, failed)
@@ -163,9 +158,6 @@ class Fetcher:
             if not self._under_way:
                 for handler, signal in self._handlers:
                     self._crawler.signals.disconnect(handler, signal)
-
-    def _close(self) -> None:
-        self._has_closed = True
 
     def is_own(self, request: Request) -> bool:
         """Return whether a request is a download of a robots.txt, and limit its retries if it is.
@@ -308,7 +300,7 @@ def _failed(origin: Origin, url: str, exc: Exception, *, is_proxied: bool = Fals
     local_failure = is_proxied or isinstance(exc, _OUR_OWN)
     why = str(exc)
     if isinstance(exc, StopDownload):
-        free_body(exc)
+        exc.response = None  # frees the body
         why = why or "a signal handler of the project stopped the download"
     # The frames of the traceback would keep their objects alive, half a body for example.
     exc.__traceback__ = exc.__cause__ = exc.__context__ = None

@@ -4,23 +4,29 @@ Requests for the same origin share one load. Processes that share a store share 
 process that acquires the lock of an origin downloads its robots.txt and saves the outcome, also of a failure;
 the others poll the store, but no longer than such a download can take. A failed download is an `Access` too,
 so only bugs raise exceptions.
+
+`OriginCache` is the memory. It has a limit of bytes, and evicts the least recently used first.
+`OriginCache.get` is the hot path: a dictionary look-up.
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
 from scrapy_norobots.events import Events, Load
 from scrapy_norobots.load.fetch import ClosingError, Fetcher
-from scrapy_norobots.load.origins import OriginCache, SharedLoads
 from scrapy_norobots.rules.access import Access, Judge
 from scrapy_norobots.rules.parser import Reader, Rules, as_parser
 from scrapy_norobots.scrapy_api import compat
@@ -42,14 +48,78 @@ _T = TypeVar("_T")
 
 logger = logging.getLogger(__name__)
 
-# While another process downloads a file: the first and the longest pause between two looks into the store,
-# and the time after which the wait is logged, all in seconds.
+# While another process downloads a file: the first and the longest pause between two looks into the store, in
+# seconds.
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
-_LONG_WAIT = 5.0
 
 # How long the end of a crawl waits for loads in flight, in seconds: two calls of a store that is slow.
 _CLOSING_MAX = 2 * TIMEOUT
+
+
+@dataclass(slots=True)
+class _Entry:
+    access: Access
+    size: int
+    expires: float
+
+
+class OriginCache:
+    """The accesses of origins, each until its lifetime ends.
+
+    `memory_max` (bytes) limits the cache. `clock` returns seconds that never go back. The attribute `size` is
+    the approximate memory use, in bytes.
+    """
+
+    def __init__(self, *, memory_max: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._memory_max = memory_max
+        self._clock = clock
+        self._entries: OrderedDict[Origin, _Entry] = OrderedDict()
+        self.size = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, origin: Origin) -> Access | None:
+        """Return the access of an origin; None if there is none, or if it has expired."""
+        access = self.peek(origin)
+        if access is not None:
+            self._entries.move_to_end(origin)
+        return access
+
+    def peek(self, origin: Origin) -> Access | None:
+        """Return the same as `get`, without marking the origin as used."""
+        entry = self._entries.get(origin)
+        return None if entry is None or entry.expires <= self._clock() else entry.access
+
+    def latest(self, origin: Origin) -> Access | None:
+        """Return the access of an origin, expired or not; None if there is none."""
+        entry = self._entries.get(origin)
+        return entry.access if entry else None
+
+    def remaining(self, origin: Origin) -> float:
+        """Return for how many seconds the access of an origin remains valid; 0 if it is not."""
+        entry = self._entries.get(origin)
+        return max(0.0, entry.expires - self._clock()) if entry else 0.0
+
+    def put(self, origin: Origin, access: Access) -> None:
+        """Store an access, replacing the previous one, and evict origins while the limit is exceeded."""
+        if origin in self._entries:
+            self._remove(origin)
+        entry = _Entry(access, access.size, self._clock() + access.lifetime)
+        self._entries[origin] = entry
+        self.size += entry.size
+        while self.size > self._memory_max and len(self._entries) > 1:
+            self._remove(next(iter(self._entries)))
+
+    def _remove(self, origin: Origin) -> None:
+        self.size -= self._entries.pop(origin).size
+
+
+@dataclass(slots=True)
+class _Load:
+    waiters: list[Deferred[Access]]
+    task: Deferred[None] | None = None
 
 
 async def read_bodies(thread: Executor, snapshots: Sequence[Snapshot], work: Callable[[], _T]) -> _T:
@@ -87,10 +157,9 @@ class RobotsLoader:
         self.proxy_of, self.is_own = self._fetcher.proxy_of, self._fetcher.is_own
         self._store = self._open_store()
         self.origins = OriginCache(memory_max=config.memory_max)
-        self._loads: SharedLoads[Origin, Access] = SharedLoads()
+        self._loads: dict[Origin, _Load] = {}
         # While its signal is handled, an access may expire, and the handlers may send requests to its origin.
         self._announced: dict[Origin, Access] = {}
-        self._preparations: SharedLoads[tuple[Origin, str | bytes], None] = SharedLoads()
         self._thread = ThreadPoolExecutor(1, "norobots-reader")
         crawler.signals.connect(self._close, signals.spider_closed)
 
@@ -102,15 +171,14 @@ class RobotsLoader:
         """
         access, proxy = self.origins.peek(origin) or self._announced.get(origin), self.proxy_of(request)
         while access is None or not access.applies_to(proxy):
-            access = await self._loads.join(origin, partial(self._load, origin, request, robot))
+            access = await self._join(origin, request, robot)
         await self.prepare(access, robot)
         return access
 
     async def prepare(self, access: Access, robot: str | bytes) -> None:
         """Make an access ready to answer questions about `robot`."""
-        key = access.snapshot.origin, robot
         while not access.is_ready(robot):
-            await self._preparations.join(key, partial(self._prepare, access, robot))
+            await self._prepare(access, robot)
 
     async def _prepare(self, access: Access, robot: str | bytes) -> None:
         bodies = access.snapshots * (1 + len(self.config.also_robots))  # they are read for each robot
@@ -125,6 +193,30 @@ class RobotsLoader:
         if self._store is not None:
             await self._store.close()
         self._thread.shutdown(wait=False)
+
+    async def _join(self, origin: Origin, request: Request, robot: str | bytes) -> Access:
+        """Return the result of the load of an origin, which is started if none is running.
+
+        No waiter owns the load, so to cancel one, even the first, does not affect the others. Exceptions of
+        the load propagate to every waiter.
+        """
+        waiter: Deferred[Access] = Deferred()
+        if origin in self._loads:
+            self._loads[origin].waiters.append(waiter)
+        else:
+            load = self._loads[origin] = _Load([waiter])
+            load.task = compat.spawn(self._run(origin, request, robot))
+        return await compat.waiting_for(waiter)
+
+    async def _run(self, origin: Origin, request: Request, robot: str | bytes) -> None:
+        result: Access | Failure
+        try:
+            result = await self._load(origin, request, robot)
+        except BaseException:  # a bug, or the event loop is being torn down: every waiter must be called
+            result = Failure()  # type: ignore[no-untyped-call]
+        for waiter in self._loads.pop(origin).waiters:
+            if not waiter.called:  # resuming one may cancel another
+                waiter.callback(result)
 
     async def _load(self, origin: Origin, request: Request, robot: str | bytes) -> Access:
         """Load an origin that is not in memory, and cache it."""
@@ -177,7 +269,7 @@ class RobotsLoader:
         stored = await self._recall(await store.load(origin), previous)
         if stored is not None and stored.lifetime > 0:
             return stored, True
-        waited, pause, has_logged = 0.0, _FIRST_PAUSE, False
+        waited, pause = 0.0, _FIRST_PAUSE
         while waited < self.config.longest_download and not compat.is_closing(self._crawler):
             previous = stored or previous
             async with HeldLock(store, origin) as lock:
@@ -188,9 +280,6 @@ class RobotsLoader:
                     return stored, True
                 if lock.is_held:
                     return await self._download(origin, request, stored or previous, lock), False
-            if waited >= _LONG_WAIT and not has_logged:
-                has_logged = True
-                logger.info("Waiting for another process to download the robots.txt of %s", origin)
             await compat.sleep(pause)
             waited += pause
             pause = min(2 * pause, _LONGEST_PAUSE)

@@ -3,19 +3,22 @@
 The 1994 standard does not mention HTTP statuses or failures. A policy, the setting `NOROBOTS_STATUS_POLICY`,
 maps each of them to "allow" or "deny". `Judge.judge` makes an `Access` from a snapshot and from the previous
 access. This module uses no Scrapy, reads no clock and awaits nothing.
+
+A download handler may send another spelling of a target than that of the request. A request is forbidden if
+the rules forbid one of them: the crawl, ``robots-check`` and ``robots-audit`` all decide with `forbidden`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from scrapy_norobots.rules.freshness import Freshness
-from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.names import to_name
@@ -219,12 +222,11 @@ class Judge:
         request. After a temporary failure, previous rules stay in use until `Freshness.may_stay` is false.
         The lifetime of a temporary outcome doubles with each failure in a row.
         """
-        failures = previous.snapshots[-1].failures if previous is not None else 0
+        access = self._judge(snapshot, previous)
         if previous is None or previous.rules is None:
-            return self._judge_of_proxy(snapshot, failures, previous)
+            return access
         if snapshot.status == 304 and previous.snapshot.conditions(snapshot.url):
             return self._renewed(previous, snapshot)
-        access = self._judge_of_proxy(snapshot, failures, previous)
         if not access.temporary or not self.freshness.may_stay(previous.snapshot, snapshot.time):
             return access
         return replace(
@@ -247,19 +249,6 @@ class Judge:
         assert access is not None  # there is at least one
         return replace(access, lifetime=access.lifetime - max(now - snapshots[-1].time, 0.0))
 
-    def _judge_of_proxy(self, snapshot: Snapshot, failures: int, previous: Access | None) -> Access:
-        """Return the access after a download that a proxy may have prevented, if no rules stay in use.
-
-        Proxies that fail one after another count as one failure, so that they do not double the back-off.
-        """
-        failed = previous.proxies if previous is not None else frozenset()
-        is_another = bool(failed) and snapshot.proxy not in failed
-        access = self._judge(snapshot, failures - is_another)
-        if not access.temporary or not snapshot.proxy:
-            return access
-        proxies = frozenset({snapshot.proxy}) | (failed if is_another else frozenset())
-        return replace(access, proxies=proxies if len(proxies) <= _PROXIES_MAX else frozenset())
-
     def _renewed(self, previous: Access, answer: Snapshot) -> Access:
         known = previous.snapshot
         # The time of the answer begins again.
@@ -279,7 +268,7 @@ class Judge:
             failure=None,
         )
 
-    def _judge(self, snapshot: Snapshot, failures: int) -> Access:
+    def _judge(self, snapshot: Snapshot, previous: Access | None) -> Access:
         problem = "could not be downloaded"
         if snapshot.status is not None and 200 <= snapshot.status < 300:
             try:
@@ -296,7 +285,11 @@ class Judge:
         # Only a 4xx can say that there is no robots.txt.
         temporary = status is None or str(status) in NOT_NOW or not 400 <= status < 500
         if temporary and not snapshot.failures:  # a snapshot from a store has its number already
+            failures = previous.snapshots[-1].failures if previous is not None else 0
             snapshot = replace(snapshot, failures=failures + 1)
+        proxies = frozenset({snapshot.proxy} if temporary and snapshot.proxy else ())
+        if proxies and previous is not None:
+            proxies |= previous.proxies
         lifetime_of = self.freshness.until_next_try if temporary else self.freshness.lifetime
         return Access(
             kind=AccessKind.OPEN if action == ALLOW else AccessKind.CLOSED,
@@ -304,5 +297,67 @@ class Judge:
             outcome=key,
             lifetime=lifetime_of(snapshot),
             temporary=temporary,
+            proxies=proxies if len(proxies) <= _PROXIES_MAX else frozenset(),
             note=f"{where} {problem} ({printable(snapshot.error)})" if status is None else "",
         )
+
+
+def forbidden(
+    access: Access, url: str, origin: Origin, target: str, robot: str | bytes, spellings: Iterable[str]
+) -> Decision | None:
+    """Return the decision that forbids a URL in one of some spellings of its target; None if it may pass.
+
+    `origin` and `target` are the parts of `url`. The decision is about the spelling that is forbidden.
+    """
+    for spelling in spellings:
+        if access.forbids(origin, spelling, robot):
+            return access.decide(url if spelling == target else f"{origin}{spelling}", robot)
+    return None
+
+
+def spellings_of(target: str) -> tuple[str, ...]:
+    """Return the spellings of a target that may be sent: its own, and those that download handlers produce.
+
+    Twisted's handler drops an empty ``;``. Scrapy's HTTP/2 handler drops the parameters of the last segment
+    of the path. httpx's handler resolves dot segments. aiohttp's handler does so too, and decodes more
+    escapes than the normal form of RFC 3986. It can be used with a reactor too, so its spelling is included,
+    as the last one, wherever aiohttp is installed.
+    """
+    if "%" not in target and ";" not in target and "/." not in target:
+        return (target,)
+    path, mark, query = target.partition("?")
+    folder, slash, last = path.rpartition("/")
+    spellings = (
+        target,
+        path.removesuffix(";") + mark + query,
+        folder + slash + last.partition(";")[0] + mark + query,
+        _without_dot_segments(target),
+    )
+    url_type = _aiohttp_url()
+    return spellings if url_type is None else (*spellings, url_type(f"http://host{target}").raw_path_qs)
+
+
+def _without_dot_segments(target: str) -> str:
+    """Resolve dot segments as httpx does, which drops the slash before one at the end; RFC 3986 keeps it."""
+    path, mark, query = target.partition("?")
+    kept: list[str] = []
+    for segment in path.split("/"):
+        if segment not in {".", ".."}:
+            kept.append(segment)
+        elif segment == ".." and len(kept) > 1:
+            kept.pop()
+    return ("/".join(kept) or "/") + mark + query
+
+
+def knows_aiohttp() -> bool:
+    """Return whether `spellings_of` returns what aiohttp's handler would send."""
+    return _aiohttp_url() is not None
+
+
+@cache
+def _aiohttp_url() -> Any | None:
+    try:
+        from yarl import URL  # noqa: PLC0415  # a dependency of aiohttp, which is optional
+    except ImportError:
+        return None
+    return URL

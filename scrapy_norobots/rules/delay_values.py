@@ -1,8 +1,8 @@
 """The `Crawl-delay` that a robots.txt asks of a robot.
 
 The 1994 standard has no such field, and for RFC 9309 it is another record, which ends no group (2.2.4). Its
-value comes from the user's own parsers if they read the field, else from `CrawlDelay`. `largest` checks the
-values, since a parser may return anything. Nothing here waits, and only `CrawlDelay` takes time.
+value comes from `CrawlDelay`, or from a parser of the user if that is larger. `largest` checks the values,
+since a parser may return anything. Nothing here waits, and only `CrawlDelay` takes time.
 """
 
 from __future__ import annotations

@@ -107,9 +107,8 @@ class Reader:
 
     `parser` replaces the strict parser, unless it is None. The parsers of `also_obey` apply in addition.
     `multivalue` selects the dialect of the strict parser. If `crawl_delay` is true, `Crawl-delay` lines are
-    read too: by the user's parsers, or by `CrawlDelay` if none of them reads such lines. `also_robots` are
-    other names that must be allowed. `statements` reads what a file says about the use of pages. Raises
-    `ValueError`, with the name of the setting, if a parser cannot be used.
+    read too. `also_robots` are other names that must be allowed. `statements` reads what a file says about
+    the use of pages. Raises `ValueError`, with the name of the setting, if a parser cannot be used.
     """
 
     def __init__(
@@ -134,7 +133,6 @@ class Reader:
         self._foreign = [each for each in parsers if each not in (StrictRobotParser, Rfc9309RobotParser)]
         self._is_own_first = parsers[0] not in self._foreign
         self._keeps_delay = crawl_delay
-        self._lacks_delay = not any(map(_knows_crawl_delay, self._foreign))
         self._try("ROBOTSTXT_PARSER", [parser] if parser is not None else [])
         self._try("NOROBOTS_ALSO_OBEY", also_obey)
 
@@ -147,8 +145,8 @@ class Reader:
         if self._reading is not None:
             own = RobotsTxt.parse(body, reading=self._reading, multivalue=self._multivalue)
             readings.insert(0 if self._is_own_first else 1, own)
-        delay = CrawlDelay(body) if self._lacks_delay else None
-        keeps_delay = self._keeps_delay and delay is not None and delay.has_lines
+        delay = CrawlDelay(body)
+        keeps_delay = self._keeps_delay and delay.has_lines
         statements = None if self._statements is None else self._statements(body)
         if len(readings) == 1 and not keeps_delay and not self._also_robots and statements is None:
             return readings[0]
@@ -170,12 +168,6 @@ class Reader:
                 value = self._crawler.settings.get(setting)
                 problem = f"{parser.__name__} cannot be used: {exc}"
                 raise SettingError(f"{setting} = {value!r}: {problem}") from exc
-
-
-def _knows_crawl_delay(parser: type[RobotParser]) -> bool:
-    """Return whether a parser reads `Crawl-delay`. In newer Scrapy, the base class has the method too."""
-    method = getattr(parser, "crawl_delay", None)
-    return method not in (None, getattr(RobotParser, "crawl_delay", None), StrictRobotParser.crawl_delay)
 
 
 def _as_text(url: str | bytes) -> str:
@@ -320,8 +312,9 @@ class AllRules(RobotParser):
 
     `also_robots` are other robots, which must all be allowed too. `statements` are asked after the readings.
     The decision is that of the first reading that forbids; if none forbids, that of the first reading.
-    `delay` reads the `Crawl-delay` lines, if none of the readings does. If `keeps_delay` is true, the crawl
-    asks for it, so `prepare` reads it. As a `RobotParser`, this is what the `robots_parsed` signal sends.
+    `delay` reads the `Crawl-delay` lines, as parsers of the user may do too. If `keeps_delay` is true, the
+    crawl asks for it, so `prepare` reads it. As a `RobotParser`, this is what the `robots_parsed` signal
+    sends.
     """
 
     def __init__(

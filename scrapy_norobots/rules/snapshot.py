@@ -1,18 +1,35 @@
-"""Snapshots: the stored facts of one download of a robots.txt.
+"""Snapshots: the stored facts of one download of a robots.txt; and `Freshness`: for how long they are valid.
 
 A snapshot has facts only. The module `access` decides what they mean for the origin, so a snapshot has the
 same meaning after a restart and on another machine.
+
+The 1994 standard does not say how often to download the file. The freshness headers of the response apply
+(RFC 9111, 4.2), but for at least `NOROBOTS_TTL_MIN`, so that no server can force a download for each page,
+and for at most `NOROBOTS_TTL`. Invalid headers mean that the response is stale, as RFC 9111 advises.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timezone
+from email.utils import parsedate_to_datetime
+from urllib.request import parse_http_list
+from zlib import crc32
 
 from scrapy_norobots.standard import Origin
 
 # The headers that make a later download conditional, and the headers of that download that repeat them.
 _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
+
+# The longest time to the next try after failures in a row, each of which doubles that time, in seconds.
+LONGEST_BACK_OFF = 3600.0
+
+# The largest difference expected between the clocks of two machines that share a store, in seconds.
+_MAX_CLOCK_SKEW = 300.0
+
+# By how much the lifetimes of origins differ at most, as a fraction.
+_SPREAD = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +80,110 @@ class Snapshot:
         """Whether the name of the host did not resolve, so that there may be no such host."""
         # A store keeps only this text, which begins with the class: Twisted's, or Scrapy's from 2.15 on.
         return not self.local_failure and self.error.startswith(("DNSLookupError", "CannotResolveHostError"))
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """The user's times, in seconds.
+
+    A response is fresh for `ttl_min` to `ttl`; a temporary outcome is valid for `error_ttl` or longer; the
+    last good copy stays in use for at most `stale_ttl` after it was last confirmed, if a refresh fails.
+    """
+
+    ttl_min: float
+    ttl: float
+    error_ttl: float
+    stale_ttl: float
+
+    def lifetime(self, snapshot: Snapshot) -> float:
+        """Return for how many seconds a response is fresh, counted from its arrival.
+
+        This is up to 5 % less than the response or `ttl` says, always the same for an origin, so that files
+        that were downloaded together do not expire together.
+        """
+        stated = _stated_lifetime(snapshot)
+        longest = self.ttl if stated is None else min(max(stated, self.ttl_min), self.ttl)
+        share = crc32(str(snapshot.origin).encode()) / 2**32
+        return max(longest * (1 - _SPREAD * share), min(longest, self.ttl_min))
+
+    def back_off(self, failures: int) -> float:
+        """Return for how many seconds a temporary outcome is valid; each failure in a row doubles it."""
+        # The exponent is bounded too: 2.0 ** 1024 would overflow.
+        doubled = self.error_ttl * 2.0 ** min(failures - 1, 64)
+        return min(doubled, max(self.error_ttl, LONGEST_BACK_OFF))
+
+    def until_next_try(self, snapshot: Snapshot) -> float:
+        """Return the seconds to wait after a temporary failure: the back-off, or a longer Retry-After."""
+        stated = stated_wait(snapshot.status, snapshot.headers, snapshot.time)
+        return max(self.back_off(snapshot.failures), stated)
+
+    @staticmethod
+    def has_plausible_age(snapshot: Snapshot, now: float) -> bool:
+        """Return whether the age of a stored snapshot is plausible; False if a clock was wrong by minutes."""
+        return snapshot.time - now <= _MAX_CLOCK_SKEW
+
+    def kept_until(self, lifetime: float, snapshot: Snapshot) -> float:
+        """Return when a store may delete a snapshot, in seconds since the epoch.
+
+        A snapshot is used while it is fresh, then as a stale copy, and for its number of failures in a row.
+        """
+        return snapshot.time + lifetime + max(self.stale_ttl, LONGEST_BACK_OFF)
+
+    def may_stay(self, snapshot: Snapshot, now: float) -> bool:
+        """Return whether a copy that could not be refreshed may stay in use at `now`, an epoch time.
+
+        If the clock was set back, so that the copy is from the future, it may.
+        """
+        return now - snapshot.time <= self.stale_ttl
+
+
+def stated_wait(status: int | None, headers: Mapping[str, str], received: float) -> float:
+    """Return the wait that a 429 or 503 asks for, in seconds, at most an hour; 0 if it asks for none.
+
+    `Retry-After` is a number of seconds or a date (RFC 9110, 10.2.3; RFC 6585, 4). Other values are ignored.
+    `received` is the time of the response, in seconds since the epoch.
+    """
+    value = headers.get("retry-after", "").strip()
+    if status not in (429, 503) or not value:
+        return 0.0
+    seconds = _seconds(value) or _span(value, headers, received)
+    return min(max(seconds, 0.0), LONGEST_BACK_OFF)
+
+
+def _stated_lifetime(snapshot: Snapshot) -> float | None:
+    """Return the lifetime that a response states, minus its Age; None if it states none."""
+    headers = snapshot.headers
+    directives = (one.partition("=") for one in parse_http_list(headers.get("cache-control", "").lower()))
+    control = {name.strip(): value.strip(' "') for name, _, value in directives}
+    if "no-cache" in control or "no-store" in control:
+        return 0.0
+    age = _seconds(headers.get("age", "0"))
+    if "max-age" in control:
+        return _seconds(control["max-age"]) - age
+    if "expires" in headers:
+        return _span(headers["expires"], headers, snapshot.time) - age
+    return None
+
+
+def _span(date: str, headers: Mapping[str, str], received: float) -> float:
+    """Return the seconds from a response to a date in its headers; 0 if the date is invalid.
+
+    An invalid date in `Expires`, such as "0", means expired (RFC 9111, 5.3).
+    """
+    try:
+        # The difference of the server's own dates is right even if a clock is wrong.
+        start = _epoch(headers["date"]) if "date" in headers else received
+        return _epoch(date) - start
+    except (ValueError, TypeError, OverflowError):
+        return 0.0
+
+
+def _epoch(date: str) -> float:
+    when = parsedate_to_datetime(date)
+    # A date without a time zone is in UTC (RFC 9110, 5.6.7).
+    return (when if when.tzinfo else when.replace(tzinfo=timezone.utc)).timestamp()
+
+
+def _seconds(text: str) -> float:
+    """Return a number of seconds, at most 2^31; invalid or negative ones are 0 (RFC 9111, 1.2.2, 4.2.1)."""
+    return min(float(text), 2.0**31) if text.isascii() and text.isdigit() else 0.0

@@ -198,11 +198,12 @@ def _reactor() -> Any:
 
 
 def is_closing(crawler: Crawler) -> bool:
-    """Return whether the crawl is closing, so that nothing should wait longer than it must.
+    """Return whether the crawl is closing or closed, so that nothing should wait longer than it must.
 
     With a mock engine, the crawl is never closing.
     """
-    return isinstance(getattr(engine_slot(crawler), "closing", None), Deferred)
+    slot = engine_slot(crawler)
+    return slot is None or isinstance(getattr(slot, "closing", None), Deferred)
 
 
 def is_under_way(crawler: Crawler, request: Request) -> bool:

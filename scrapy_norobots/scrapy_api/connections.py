@@ -1,4 +1,4 @@
-"""`ConnectionEnds`: notice responses that are cut off by the end of their connection.
+"""How connections begin, `HostNames`, and end: `ConnectionEnds` notices responses that are cut off.
 
 A body without Content-Length and chunks ends with its connection (RFC 9112, section 8). It is incomplete if
 the connection is reset, or if TLS ends without a closure alert (9.8). Scrapy's download handlers return such
@@ -13,11 +13,16 @@ import ssl
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from scrapy import signals
+from twisted.internet.abstract import isIPAddress, isIPv6Address
+from twisted.internet.defer import DeferredSemaphore
 from twisted.internet.error import ConnectionAborted, ConnectionDone
 from twisted.web.client import URI, HTTPConnectionPool
 
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import download_handler
 
 if TYPE_CHECKING:
@@ -31,6 +36,39 @@ _ENDED_WELL = (ConnectionDone, ConnectionAborted)
 
 # Called when a connection has failed, with a function that returns whether it was that of a URL.
 _Failed = Callable[[Callable[[str], bool]], None]
+
+
+class HostNames:
+    """Looks up the names of hosts for one crawl, before robots.txt is downloaded from them.
+
+    Twisted resolves names in `REACTOR_THREADPOOL_MAXSIZE` threads. Hundreds of downloads that begin at once
+    would wait for these threads, and would time out where DNS is slow. So no more names than there are
+    threads are looked up at a time, before the time of a download begins. Scrapy's own cache then has the
+    address.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._has_proxies = crawler.settings.getbool("HTTPPROXY_ENABLED") and bool(getproxies())
+        threads = crawler.settings.getint("REACTOR_THREADPOOL_MAXSIZE")
+        self._threads = DeferredSemaphore(max(1, threads))
+
+    async def look_up(self, request: Request) -> None:
+        """Look up the host of a request, if this process connects to it; a failure is not reported here."""
+        parts = urlsplit(request.url)
+        host = parts.hostname
+        if not host or isIPAddress(host) or isIPv6Address(host):
+            return
+        if self._has_proxies or request.meta.get("proxy"):
+            return
+        handler = download_handler(self._crawler, parts.scheme)
+        if not type(handler).__module__.startswith("scrapy."):  # it may resolve names elsewhere
+            return
+        await compat.waiting_for(self._threads.acquire())
+        try:
+            await compat.resolve(host)
+        finally:
+            self._threads.release()
 
 
 class ConnectionEnds:

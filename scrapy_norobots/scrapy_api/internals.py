@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
+from functools import cache
 from inspect import Parameter, signature
 from operator import attrgetter
 from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
-from weakref import ReferenceType, ref
 
 from scrapy.core import downloader as scrapy_downloader
 from scrapy.core.downloader import Downloader
@@ -156,18 +155,14 @@ def least_own_delay(slot: Any) -> float:
 class SlotTurns(Protocol):
     """When slots have a turn among the processes of a fleet."""
 
-    def __hash__(self) -> int:
-        """Return the hash of this object."""
-
     def seconds(self, slot: Any) -> float:
         """Return after how many seconds to ask again whether a slot may send a request; 0 if it may now."""
 
 
 def seconds_to_turn(slot: Any) -> float:
     """Return after how many seconds to look again at a slot whose own delays are over; 0 if it may send."""
-    turns: ReferenceType[SlotTurns] | None = getattr(slot, "norobots_turns", None)
-    fleet = None if turns is None else turns()
-    return 0.0 if fleet is None else fleet.seconds(slot)
+    turns: SlotTurns | None = getattr(slot, "norobots_turns", None)
+    return 0.0 if turns is None else turns.seconds(slot)
 
 
 def set_crawl_delay(slot: Any, seconds: float, turns: SlotTurns | None = None) -> None:
@@ -175,15 +170,12 @@ def set_crawl_delay(slot: Any, seconds: float, turns: SlotTurns | None = None) -
 
     A slot accepts no further attributes, so the delay is an attribute of its class.
     """
-    cls = type(slot)
-    own = cls.__base__ if hasattr(cls, "norobots_crawl_delay") else cls
-    # The cache of classes outlives the crawl, so it must not keep the turns, which know the crawler.
-    weak = None if turns is None else ref(turns)
-    slot.__class__ = _slot_class(own, seconds, weak) if seconds else own
+    cls: type[Any] = type(slot)
+    own: Any = cls.__base__ if hasattr(cls, "norobots_crawl_delay") else cls
+    slot.__class__ = _slot_class(own, seconds, turns) if seconds else own
 
 
-@lru_cache(maxsize=1000)
-def _slot_class(own: type[Any], seconds: float, turns: ReferenceType[SlotTurns] | None) -> type[Any]:
+def _slot_class(own: type[Any], seconds: float, turns: SlotTurns | None) -> type[Any]:
     class CrawlDelaySlot(own):  # type: ignore[misc]
         __slots__ = ()  # without it, a slot could not change its class
         norobots_crawl_delay = seconds

@@ -15,8 +15,6 @@ from scrapy.exceptions import UsageError
 from twisted.logger import globalLogBeginner
 from twisted.python import log
 
-from scrapy_norobots.standard import Origin
-
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
@@ -42,19 +40,14 @@ class CrawlLog:
         self._logger.log(level, message, *arguments, extra={"spider": self._crawler.spider})
 
 
-class Named(set[Origin]):
-    """The first `LOGGED_MAX` origins of a kind, which the log names."""
+class Named(set[object]):
+    """What lines of a kind are about: the first `LOGGED_MAX`; lines about others have the level DEBUG."""
 
-    @property
-    def is_full(self) -> bool:
-        return len(self) >= LOGGED_MAX
-
-    def take(self, origin: Origin) -> bool:
-        """Add an origin if there is room; return whether it was added now."""
-        is_new = origin not in self and not self.is_full
-        if is_new:
-            self.add(origin)
-        return is_new
+    def level(self, subject: object, level: int) -> int:
+        """Return the level of a line about a subject, which is added if there is room."""
+        if len(self) < LOGGED_MAX:
+            self.add(subject)
+        return level if subject in self else logging.DEBUG
 
 
 class SettingError(UsageError, ValueError):

@@ -23,7 +23,7 @@ from scrapy_norobots.standard.lines import (
 )
 from scrapy_norobots.standard.names import is_for_all, token_of
 from scrapy_norobots.standard.patterns import Index, pattern_of
-from scrapy_norobots.standard.records import Record, Rule
+from scrapy_norobots.standard.records import RawRecord, Record, Rule
 from scrapy_norobots.standard.urls import Origin
 
 
@@ -64,10 +64,13 @@ class Group(Record):
     def values(self) -> tuple[list[str], list[str]]:
         """The values of the ``Allow`` lines and of the ``Disallow`` lines."""
         allows, disallows = (
-            [rule.value for rule in self.rules if rule.value and rule.allows is kind]
-            for kind in (True, False)
+            [rule.value for rule in self.rules if rule.allows is kind] for kind in (True, False)
         )
         return allows, disallows
+
+    def values_after(self, _strict: object) -> tuple[list[str], list[str]]:
+        """Return the same."""
+        return self.values
 
     def prepare(self, _origin: Origin | None = None) -> None:
         """Do the work that the first call of `deciding` needs."""
@@ -88,10 +91,21 @@ class RawGroup(NamedTuple):
     sections: Sections
     groups: list[range]
 
-    @property
-    def values(self) -> tuple[list[str], list[str]]:
-        """The values of the ``Allow`` lines and of the ``Disallow`` lines."""
+    def values_after(
+        self, strict: tuple[Record | RawRecord, list[str], object] | None
+    ) -> tuple[list[str], list[str]]:
+        """Return the values of the ``Allow`` lines and of the ``Disallow`` lines.
+
+        Given the strict record of the robot, and its values, those of the ``Disallow`` lines are mostly the
+        same, and are then not read again.
+        """
         text = "".join([self.sections.below[place] for group in self.groups for place in group])
+        if (
+            strict
+            and isinstance(record := strict[0], RawRecord)
+            and record.has_rules_of(text, len(strict[1]))
+        ):
+            return ALLOW.findall(text), strict[1]
         return ALLOW.findall(text), ANY_DISALLOW.findall(text)
 
     def record(self) -> Group:

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from scrapy_norobots.standard.rules import RuleSet, find, prefix_of, without_longer
 from scrapy_norobots.standard.urls import Origin, has_normal_octets, is_normal, is_robots_txt, normal, octets
 
-# RFC 9309, 2.2: a path has no blanks and no control characters.
-_NO_PATH = re.compile(r"[\x00-\x20\x7f]")
-_PART_OF_ESCAPE = re.compile(r"\*[0-9A-Fa-f]|%[0-9A-Fa-f]?(?:\*|\$?\Z)")
+# RFC 9309, 2.2: a path has no blanks and no control characters. A "%" without digits may mean anything.
+_NO_PATH = re.compile(r"[\x00-\x20\x7f]|%(?![0-9A-Fa-f]{2})")
+_PART_OF_ESCAPE = re.compile(r"\*[0-9A-Fa-f]")
 _IN_ESCAPE = re.compile(r"%|\*[0-9A-F]")
 # An escape that is cut off at the end of a part of a pattern: any of the escapes that begin so matches.
 _CUT_OFF = re.compile(r"%[0-9A-Fa-f]?\Z")
@@ -67,7 +67,7 @@ def _split(values: list[str], *, allows: bool) -> tuple[list[str], list[str], li
 class PatternSet:
     """The rules of one kind, ``Disallow`` or ``Allow``, as patterns of targets."""
 
-    __slots__ = ("_index", "_is_plain", "_prefixes", "_stars", "_whole_urls")
+    __slots__ = ("_index", "_is_plain", "_prefixes", "_stars", "_whole_urls", "strict")
 
     def __init__(
         self,
@@ -75,14 +75,16 @@ class PatternSet:
         *,
         allows: bool = False,
         index: Index | None = None,
-        prefixes: Sequence[str] = (),
+        strict: RuleSet | None = None,
     ) -> None:
         """Prepare the rules with these values, of which empty ones have no effect.
 
-        An `index` of all rules of the robot decides whether a rule is overruled. `prefixes` are more paths,
-        as in `RuleSet.prefixes`.
+        An `index` of all rules of the robot decides whether a rule is overruled. The prefixes of `strict` are
+        those of more rules; if none can be overruled, all that it forbids is forbidden.
         """
         self._index = index
+        self.strict = None if index else strict
+        prefixes = strict.prefixes if strict else ()
         paths, special, self._whole_urls = _split(list(filter(None, values)), allows=allows)
         self._stars: list[tuple[str, str]] = []  # each with its last part
         for path in special:
@@ -141,7 +143,7 @@ class PatternSet:
                 path = self._match_form(origin, form)
                 if path is not None:
                     return path
-        return None
+        return None if self.strict is None else self.strict.match(origin, target)
 
     def _match_form(self, origin: Origin | None, form: str) -> str | None:
         path = find(self._prefixes, form)
@@ -159,24 +161,23 @@ class PatternSet:
         return None
 
 
-def _has_one_form(joined: str) -> bool:
-    """Return whether paths, joined, are compared in one form by both readings, and mean the same."""
-    return not ("%" in joined or "$" in joined or ":" in joined or "/." in joined) and is_normal(joined)
-
-
 def forbidding(
-    allows: list[str], disallows: list[str], strict: tuple[list[str], RuleSet] | None = None
-) -> PatternSet:
-    """Return what the rules with these values forbid.
+    allows: list[str], disallows: list[str], strict: RuleSet | None = None
+) -> tuple[RuleSet | PatternSet, ...]:
+    """Return what the rules with these values forbid; the URLs that any of the sets matches.
 
-    `strict` has the values of the strict reading, and what they forbid. If they are the same, nearly all is
-    the same, and is not prepared twice.
+    `strict` has the same ``Disallow`` lines by the strict reading, and forbids too. Nearly all of both is the
+    same, so it is prepared once; without ``Allow`` lines, one set has it all.
     """
     index = Index(allows, disallows) if any(allows) else None
-    if strict is not None and strict[0] == disallows and _has_one_form(joined := "".join(disallows)):
-        special = [value for value in disallows if "*" in value] if "*" in joined else ()
-        return PatternSet(special, index=index, prefixes=strict[1].prefixes)
-    return PatternSet(disallows, index=index)
+    if strict is None:
+        return (PatternSet(disallows, index=index),)
+    joined = "".join(disallows)
+    if not strict.has_one_form or "$" in joined:
+        return strict, PatternSet(disallows, index=index)
+    special = [value for value in disallows if "*" in value] if "*" in joined else ()
+    patterns = PatternSet(special, index=index, strict=strict)
+    return (strict, patterns) if index else (patterns,)
 
 
 class Index:

@@ -8,7 +8,7 @@ of the package.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from scrapy_norobots.standard.lines import (
     BLANK_LINE,
@@ -24,10 +24,10 @@ from scrapy_norobots.standard.names import names_robot
 from scrapy_norobots.standard.rules import RuleSet, first_of_prefixes
 from scrapy_norobots.standard.urls import Origin
 
-if TYPE_CHECKING:
-    from scrapy_norobots.standard.patterns import PatternSet
-
 DEFAULT_NAME = "*"
+
+# In text without these, no blanks precede a field, and none but spaces surround a value.
+_ODD_BLANKS = ("\n ", "\t", "\v", "\f")
 
 
 class Rule(NamedTuple):
@@ -107,11 +107,12 @@ class Record:
         if self._first is None or self._first[0] != origin:
             self._first = origin, first_of_prefixes(self.values, origin)
 
-    def deciding(self, rules: RuleSet | PatternSet, origin: Origin | None, target: str) -> Rule | None:
+    def deciding(self, rules: RuleSet | None, origin: Origin | None, target: str) -> Rule | None:
         """Return the first rule that forbids `target`; None if none does.
 
         `rules` are those of this record, prepared. `origin` is the origin of the target; None for bare paths.
         """
+        assert rules is not None
         prefix = rules.match(origin, target)
         if prefix is None:
             return None
@@ -175,6 +176,16 @@ class RawRecord(NamedTuple):
             for line, value in numbered(DISALLOW, below, first):
                 for part in to_values(value) if self.multivalue else (value,):
                     yield line, part
+
+    def has_rules_of(self, text: str, count: int) -> bool:
+        """Return whether a text surely has no more rules than this record, which has `count` rules.
+
+        So it is if the text begins with that of the record, and its lines that may be a rule are as many.
+        """
+        own = "".join([below for _, below in self.texts])
+        if self.multivalue or not text.startswith(own) or any(map(text.__contains__, _ODD_BLANKS)):
+            return False
+        return text.lower().count("\ndi") == count
 
     def record(self) -> Record:
         """Return the record with the numbers of its lines."""

@@ -8,20 +8,20 @@ which it then keeps, and again for records, findings and the reasons of decision
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scrapy_norobots.standard.decision import RFC9309_PARSER, Decision, Reason, Verdict
 from scrapy_norobots.standard.findings import Finding, find_all
-from scrapy_norobots.standard.groups import RawGroup, find_groups, groups_of
+from scrapy_norobots.standard.groups import Group, RawGroup, find_groups, groups_of
 from scrapy_norobots.standard.lines import Sections, is_html, sections_of, to_text
 from scrapy_norobots.standard.names import Robot
 from scrapy_norobots.standard.patterns import PatternSet, forbidding
 from scrapy_norobots.standard.records import RawRecord, Record, find_record, records_in
 from scrapy_norobots.standard.rules import RuleSet
-from scrapy_norobots.standard.urls import Origin, is_robots_txt, split
+from scrapy_norobots.standard.urls import UNKNOWN_SITE, Origin, is_robots_txt, split
 
 # A body of at most this many bytes is read within about 20 ms, whatever its content. Larger ones keep the
 # records of robots in memory, so that a decision is as fast.
@@ -55,13 +55,9 @@ class _File(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """What differs between the standards: how the record of a robot is found, prepared, and all records.
-
-    `prepare` takes the values of a record; if the strict reading is asked before, also its values and rules.
-    """
+    """What differs between the standards: how the record of a robot is found, and all records."""
 
     parser: str
-    prepare: Callable[[Any, Any], RuleSet | PatternSet]
     find: Callable[[_File, Robot], RawRecord | RawGroup | None]
     all: Callable[[_File], Iterator[RawRecord | RawGroup]]
 
@@ -72,14 +68,12 @@ def _all_groups(file: _File) -> Iterator[RawGroup]:
 
 _STRICT = _Reading(
     "",
-    lambda values, _: RuleSet(values),
     lambda file, robot: find_record(file.raw_records(), robot.name),
     _File.raw_records,
 )
 
 _RFC9309 = _Reading(
     RFC9309_PARSER,
-    lambda values, strict: forbidding(values[0], values[1], strict),
     lambda file, robot: find_groups(file.later, robot.token),
     _all_groups,
 )
@@ -88,6 +82,23 @@ _RFC9309 = _Reading(
 READINGS: Mapping[str, tuple[_Reading, ...]] = MappingProxyType(
     {"1994": (_STRICT,), "rfc9309": (_RFC9309,), "both": (_STRICT, _RFC9309)}
 )
+
+
+def _prepared(found: Iterable[Record | RawRecord | RawGroup | None]) -> _Rules:
+    """Return the rules of a robot's records, by each reading."""
+    rules: _Rules = ()
+    strict: tuple[Record | RawRecord, list[str], RuleSet] | None = None
+    for one in found:
+        if isinstance(one, (Group, RawGroup)):
+            allows, disallows = one.values_after(strict)
+            if strict and strict[1] == disallows:
+                rules = forbidding(allows, disallows, strict[2])
+            else:
+                rules += forbidding(allows, disallows)
+        elif one is not None:
+            strict = one, (values := one.values), RuleSet(values)
+            rules = strict[2:]
+    return rules
 
 
 class RobotsTxt:
@@ -119,6 +130,8 @@ class RobotsTxt:
         self._records: dict[Robot, tuple[Record | None, ...]] = {}
         # The last robot that was asked about, as given, and its rules: a crawl has one robot, or a few.
         self._last = _NOBODY
+        # The site of the first question: a crawl asks a file about one site.
+        self._site = UNKNOWN_SITE
 
     @classmethod
     def parse(cls, body: bytes | str, *, reading: str = "1994", multivalue: bool = False) -> RobotsTxt:
@@ -185,8 +198,10 @@ class RobotsTxt:
         last, rules = self._last
         if robot != last:
             rules = self._rules_of(robot)
-        origin, target = split(url)
+        origin, target = split(url, self._site)
         if target is not None:
+            if self._site is UNKNOWN_SITE and origin is not None:
+                self._site = f"{origin}/", origin
             for each in rules:
                 if each.match(origin, target) is not None:
                     return False
@@ -213,8 +228,9 @@ class RobotsTxt:
         """Return the same by each reading."""
         origin, target = split(url)
         records, rules = self._records_of(robot, origin), self._rules_of(robot)
+        strict = next((each.strict for each in rules), None)
         made = []
-        for reading, record, prepared in zip(self._readings, records, rules, strict=True):
+        for reading, record in zip(self._readings, records, strict=True):
             rule = None
             if target is None:
                 reason = Reason.NOT_WEB
@@ -223,7 +239,7 @@ class RobotsTxt:
             elif record is None:
                 reason = Reason.NO_RECORD
             else:
-                rule = record.deciding(prepared, origin, target)
+                rule = record.deciding(strict, origin, target)
                 reason = Reason.RULE if rule else Reason.NO_RULE_MATCHES
             made.append(
                 Decision(
@@ -249,13 +265,7 @@ class RobotsTxt:
 
     def _read_rules(self, robot: Robot) -> _Rules:
         found = self._records.get(robot) or self._find(robot)
-        made: list[RuleSet | PatternSet] = []
-        before = None
-        for reading, one in zip(self._readings, found, strict=True):
-            values = None if one is None else one.values
-            made.append(RuleSet(()) if one is None else reading.prepare(values, before))
-            before = values, made[-1]
-        rules = tuple(made)
+        rules = _prepared(found)
         if len(self._rules) >= _ROBOTS_REMEMBERED:
             self._rules.clear()
             self._records.clear()

@@ -58,24 +58,34 @@ def first_of_prefixes(values: Sequence[str], origin: Origin | None) -> dict[str,
 class RuleSet:
     """What one robot must not fetch, as prefixes of targets."""
 
-    __slots__ = ("_is_plain", "_of_origin", "_paths", "_whole_urls")
+    __slots__ = ("_is_plain", "_of_origin", "_paths", "_whole_urls", "has_one_form")
 
     def __init__(self, values: Iterable[str]) -> None:
         """Prepare the rules with these values."""
         paths = sorted(values)
         self._whole_urls: tuple[str, ...] = ()
+        are_paths = True
         if paths and not (paths[0].startswith("/") and paths[-1].startswith("/")):  # sorted, so not all do
             odd = [value for value in paths if not value.startswith("/")]
+            are_paths = ":" not in "".join(odd)
             self._whole_urls = tuple(filter(WHOLE_URL.match, odd))
             paths = [value for value in paths if value.startswith("/")]
             paths += [prefix[1] for value in odd if (prefix := prefix_of(value)) and prefix[0] is None]
             paths.sort()
-        self._paths = _shortest_prefixes(paths)
+        are_normal = is_normal("".join(paths))  # each starts with "/": if the joined text is, each of them is
+        self._paths = without_longer(paths if are_normal else _forms_of_all(paths))
         # Without "%" and "/.", both forms of a target differ from it only in "%XX". So if no prefix has an
         # escape, a prefix of one of the forms is a prefix of the target itself.
         self._is_plain = not self._whole_urls and "%" not in "".join(self._paths)
+        # Whether each value has no scheme and no escapes, and is compared as it is.
+        self.has_one_form = are_paths and are_normal and self._is_plain
         # The whole URLs of the origin of the last question; a crawl asks a file about one origin only.
         self._of_origin: tuple[Origin, list[str]] | None = None
+
+    @property
+    def strict(self) -> RuleSet:
+        """These rules, as `PatternSet` may have them."""
+        return self
 
     @property
     def prefixes(self) -> Sequence[str]:
@@ -119,7 +129,7 @@ class RuleSet:
     def _whole_urls_of(self, origin: Origin) -> list[str]:
         """Return the prefixes of the whole URLs of an origin (U4)."""
         prefixes = map(prefix_of, self._whole_urls)
-        return _shortest_prefixes(sorted(prefix[1] for prefix in prefixes if prefix and prefix[0] == origin))
+        return without_longer(_forms_of_all(each[1] for each in prefixes if each and each[0] == origin))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RuleSet):
@@ -134,11 +144,9 @@ def _forms(path: str) -> tuple[str, str]:
     return percent_encode(path), normal(path, is_prefix=True)
 
 
-def _shortest_prefixes(paths: list[str]) -> list[str]:
-    """Return both forms of sorted paths, sorted, without those that begin with another one."""
-    if not is_normal("".join(paths)):  # each starts with "/": if the joined text is normal, each of them is
-        paths = sorted(form for path in paths for form in _forms(path))
-    return without_longer(paths)
+def _forms_of_all(paths: Iterable[str]) -> list[str]:
+    """Return both forms of paths, sorted."""
+    return sorted(form for path in paths for form in _forms(path))
 
 
 def without_longer(paths: Iterable[str]) -> list[str]:

@@ -15,11 +15,9 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from scrapy_norobots.rules.snapshot import Snapshot
-from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard import Origin
 
 if TYPE_CHECKING:
-    from twisted.internet.defer import Deferred
     from typing_extensions import Self
 
 MEMORY = "memory"
@@ -28,21 +26,16 @@ FILE_SCHEMES = ("sqlite",)
 REDIS_SCHEMES = (
     "redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel",
 )  # fmt: skip
-# A store URL: its scheme, all before the last "@", and the rest.
-_STORE_URL = re.compile(r"([\w+]*://|[\w+]*$|)(.*@)?(.*)", re.DOTALL)
-# Where a store is: hosts with ports, and a service or a database, or a path. In a misspelt URL, a password
-# may be in its place.
-_HOST = r"(?:[\w.-]+|\[[\w:.]+\])(?::\d+)?"
-_PLACE = re.compile(rf"(?:{_HOST}(?:,{_HOST})*)?(?:/[\w./-]*)?")
+# A value without a password, even if it is misspelt: of a URL, host, port, and database or path.
+_PLAIN = re.compile(r"[\w+]+://[\w.-]*(?::\d+)?(?:/[\w./-]*)?|sqlite:///[^:]*|[^:@]*")
 # As redis-py 6 lists the options of a connection in some errors.
 _PASSWORD_IN_ERROR = re.compile(r"(\bpassword=).*?(?=, ?\w+=|\)>|$)", re.DOTALL)
 
 # The largest robots.txt that any crawl accepts, in bytes.
 LARGEST_FILE = 256 * 1024 * 1024
 
-# How long a lock lasts, and how often its holder extends it, in seconds; the lock of a dead process expires.
-LOCK_SECONDS = 30.0
-_EXTEND_EVERY = LOCK_SECONDS / 3
+# How long a lock lasts, in seconds: longer than most downloads, but not much, because a process may die.
+LOCK_SECONDS = 60.0
 
 
 class NotAStoreError(Exception):
@@ -65,17 +58,13 @@ class Store(Protocol):
     library. An entry that cannot be read is a miss, not an error.
     """
 
-    #: How many calls may run at once. None may have to wait for the others until it is cancelled.
-    concurrent_calls: int
-
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         """Return the snapshots of an origin, oldest first; empty if there are none that can be read."""
 
     async def lock(self, origin: Origin, seconds: float) -> Locked:
         """Acquire the lock of an origin, and load its snapshots, in one call.
 
-        The lock expires after `seconds`, in case its holder dies. The holder may acquire it again to extend
-        it.
+        The lock expires after `seconds`, in case its holder dies. Its holder may acquire it again.
         """
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
@@ -108,44 +97,27 @@ class BrowsableStore(Store, Protocol):
 
 
 class HeldLock:
-    """The lock of an origin inside ``async with``, where it is extended, if it was free.
+    """The lock of an origin inside ``async with``, if it was free.
 
-    `is_held` says whether it was, and `snapshots` are those that the origin had then.
+    `is_held` says whether it was, and `snapshots` are those that the origin had then. `save` releases it.
     """
 
     def __init__(self, store: Store, origin: Origin) -> None:
         self._store = store
         self._origin = origin
-        self._extending: Deferred[None] | None = None
 
     async def __aenter__(self) -> Self:
         self.is_held, self.snapshots = await self._store.lock(self._origin, LOCK_SECONDS)
-        if self.is_held:
-            self._extending = compat.spawn(_extend_lock(self._store, self._origin))
         return self
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        self._stop_extending()
+        self.is_held = False
         await self._store.save(snapshots, until)
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         # While the event loop is torn down, nothing can be awaited; the lock then expires.
-        if self._stop_extending() and (error is None or isinstance(error, Exception)):
+        if self.is_held and (error is None or isinstance(error, Exception)):
             await self._store.unlock(self._origin)
-
-    def _stop_extending(self) -> bool:
-        """Return whether the lock has been extended until now."""
-        extending, self._extending = self._extending, None
-        if extending is None:
-            return False
-        compat.cancel(extending)
-        return True
-
-
-async def _extend_lock(store: Store, origin: Origin) -> None:
-    while True:
-        await compat.sleep(_EXTEND_EVERY)
-        await store.lock(origin, LOCK_SECONDS)
 
 
 def with_home(value: str) -> str:
@@ -156,16 +128,14 @@ def with_home(value: str) -> str:
 
 
 def without_password(value: str) -> str:
-    """Return a value of `NOROBOTS_STORE`, also a misspelt one, with ``***`` for what may be a password."""
-    if value.partition(":")[0] in FILE_SCHEMES:
+    """Return a value of `NOROBOTS_STORE` as errors and the log show it.
+
+    Of a URL that may have a password, this is the scheme.
+    """
+    if _PLAIN.fullmatch(value):
         return value
-    url = _STORE_URL.fullmatch(value)
-    assert url  # it matches any text
-    scheme, user, rest = url[1], url[2] or "", url[3]
-    place, mark, _ = rest.partition("?")
-    if (rest and not scheme) or "?" in user or not _PLACE.fullmatch(place):
-        return f"{scheme if scheme.removesuffix('://') in REDIS_SCHEMES else ''}***"
-    return f"{scheme}{'***@' if user else ''}{place}{'?***' if mark else ''}"
+    scheme, slashes, _ = value.partition("://")
+    return f"{scheme}{slashes}***" if scheme in (*FILE_SCHEMES, *REDIS_SCHEMES) else "***"
 
 
 def error_text(exc: Exception) -> str:

@@ -9,12 +9,11 @@ the store takes longer than `TIMEOUT` seconds.
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
-from twisted.internet.defer import CancelledError, DeferredSemaphore
+from twisted.internet.defer import CancelledError
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
@@ -38,8 +37,6 @@ class CircuitBreaker:
     seconds that never go back.
     """
 
-    concurrent_calls = sys.maxsize  # any number of them may wait here
-
     def __init__(
         self,
         store: Store,
@@ -51,10 +48,7 @@ class CircuitBreaker:
         self._name = name
         self._on_failure = on_failure
         self._clock = clock
-        # The timeout of further calls starts only when they run, because a disk that is slow under the load
-        # of a crawl has not failed.
-        self._slots = DeferredSemaphore(store.concurrent_calls)
-        # The methods that fail. A full disk can still be read, so a successful load does not clear "save".
+        # Until a call of the kind that failed succeeds: a full disk can still be read.
         self._failing: set[str] = set()
         self._open_until = 0.0
         self._is_closed = False
@@ -81,12 +75,7 @@ class CircuitBreaker:
     async def _try(self, method: str, call: Callable[[], Coroutine[Any, Any, _T]], fallback: _T) -> _T:
         if self._is_open():
             return fallback
-        slots: list[object] = []
         try:
-            # A slot may come just when the call is cancelled, so that the wait for it raises an exception.
-            await compat.waiting_for(self._slots.acquire().addCallback(slots.append))
-            if self._is_open():  # another call failed meanwhile
-                return fallback
             if not self._failing:
                 return await compat.within(TIMEOUT, call())
             # This call tests the store; the others do not wait for its result.
@@ -98,11 +87,7 @@ class CircuitBreaker:
         except Exception as exc:  # each library has its own errors
             self._failed(method, exc)
             return fallback
-        else:
-            return result
-        finally:
-            if slots:
-                self._slots.release()
+        return result
 
     def _is_open(self) -> bool:
         return self._is_closed or self._clock() < self._open_until

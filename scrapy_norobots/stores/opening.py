@@ -5,7 +5,8 @@ The module of a store is imported when that store is used, because its library m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from scrapy_norobots.stores import LARGEST_FILE, REDIS_SCHEMES, BrowsableStore
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
 URLS = "sqlite:///path, redis://host:port/db, redis+sentinel://… or redis+cluster://…"
 FORMS = f"memory, {URLS}"
-
-_MISSING_EXTRA = "needs redis-py: pip install 'scrapy-norobots[redis]' ({})"
 
 
 def open_store(
@@ -45,11 +44,8 @@ def open_store(
     if scheme in REDIS_SCHEMES and colon:
         if not has_asyncio:
             raise ValueError("needs asyncio: use the asyncio reactor (TWISTED_REACTOR), or sqlite:///path")
-        try:
-            from scrapy_norobots.stores.redis import RedisStore  # noqa: PLC0415  # an optional dependency
-        except ImportError as exc:
-            raise ImportError(_MISSING_EXTRA.format(exc)) from exc
-        return RedisStore(value, maxsize)
+        store: BrowsableStore = _redis().RedisStore(value, maxsize)
+        return store
     raise ValueError(f"unsupported store URL; expected {URLS if must_exist else FORMS}")
 
 
@@ -63,8 +59,12 @@ def open_turns(value: str) -> RedisTurns:
         raise ValueError(
             "is not a Redis store; expected redis://host:port/db, redis+sentinel://… or the like"
         )
+    turns: RedisTurns = _redis().RedisTurns(value)
+    return turns
+
+
+def _redis() -> Any:
     try:
-        from scrapy_norobots.stores.redis import RedisTurns  # noqa: PLC0415  # an optional dependency
+        return import_module("scrapy_norobots.stores.redis")  # an optional dependency
     except ImportError as exc:
-        raise ImportError(_MISSING_EXTRA.format(exc)) from exc
-    return RedisTurns(value)
+        raise ImportError(f"needs redis-py: pip install 'scrapy-norobots[redis]' ({exc})") from exc

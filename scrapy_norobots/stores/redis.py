@@ -33,9 +33,15 @@ _PORT, _SENTINEL_PORT = 6379, 26379
 
 # No part of the URL is shown: with special characters in a password, any may be a part of it.
 _INVALID = (
-    "invalid Redis URL: hosts must have names, the port must be a number, and special characters in the "
-    "password must be escaped as %XX"
+    "invalid Redis URL: hosts must have names, ports and databases must be numbers (a cluster has only the "
+    "database 0), the service of Sentinels comes before the database, options are those of redis-py without "
+    "decode_responses, and special characters in a password must be escaped as %XX"
 )
+# The path of a URL: a database, or the service of Sentinels and a database.
+_PATHS = {
+    kind: re.compile(path, re.ASCII)
+    for kind, path in (("", r"\d*"), ("cluster", "0?"), ("sentinel", r"[^/]+(?:/\d*)?"))
+}
 # An option whose value may contain an "@".
 _PASSWORD_OPTION = re.compile(r"(?:^|(?<=&))(?:sentinel_)?(?:username|password)=[^&]*")
 
@@ -54,12 +60,13 @@ _LOCK = "norobots:lock:"
 _TURN = "norobots:turn:"
 
 # Scripts, because each of them is one round trip. The keys are those of the lock and of the entry; the values
-# begin with the owner of the lock. MGET returns nothing for a value of another type.
+# begin with the owner of the lock. MGET returns nothing for a value of another type. A lock that never
+# expires belongs to nobody, and is acquired.
 _LOCK_SCRIPT = """
 local is_held = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
 local found = redis.call('MGET', KEYS[1], KEYS[2])
-if found[1] == ARGV[1] then
-    is_held = redis.call('PEXPIRE', KEYS[1], ARGV[2])
+if found[1] == ARGV[1] or redis.call('PTTL', KEYS[1]) == -1 then
+    is_held = redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 end
 return {is_held and 1 or 0, found[2]}
 """
@@ -111,15 +118,15 @@ class RedisStore:
 
     def __init__(self, url: str, maxsize: int = LARGEST_FILE) -> None:
         self._redis = open_client(url)
-        self.concurrent_calls = connections_of(url)  # as many as there are connections
+        self._connections = connections_of(url)
         self._is_cluster = isinstance(self._redis, RedisCluster)
         self._maxsize = maxsize
         self._owner = uuid4().hex.encode()
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         # Another program may have stored a value that is not a string: GET would raise an error.
-        await find_servers(self._redis)
-        (entry,) = await self._redis.mget(self._keys(origin)[1])
+        async with self._connections:
+            (entry,) = await self._redis.mget(self._keys(origin)[1])
         return await self._decode(entry, origin)
 
     async def lock(self, origin: Origin, seconds: float) -> Locked:
@@ -138,7 +145,6 @@ class RedisStore:
 
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots. The order is that of SCAN, so they are not sorted."""
-        await find_servers(self._redis)
         # In a cluster, MGET is for keys of one slot.
         get: Any = self._redis.mget_nonatomic if isinstance(self._redis, RedisCluster) else self._redis.mget
         keys: Any = self._redis.scan_iter(match=f"{_SNAPSHOTS}*", count=_PAGE)
@@ -150,7 +156,6 @@ class RedisStore:
                     yield origin, await self._decode(entry, origin)
 
     async def delete(self, origin: Origin) -> bool:
-        await find_servers(self._redis)
         return bool(await self._redis.delete(self._keys(origin)[1]))
 
     async def close(self) -> None:
@@ -158,8 +163,8 @@ class RedisStore:
 
     async def _run(self, script: str, origin: Origin, *values: bytes | int) -> Any:
         """Run a script with the keys of an origin, whose lock this object owns."""
-        await find_servers(self._redis)
-        return await self._redis.eval(script, 2, *self._keys(origin), self._owner, *values)
+        async with self._connections:
+            return await self._redis.eval(script, 2, *self._keys(origin), self._owner, *values)
 
     def _keys(self, origin: Origin) -> tuple[str, str]:
         """Return the keys of the lock and of the entry of an origin. In a cluster, they share a slot."""
@@ -203,7 +208,7 @@ class RedisTurns:
 
     def __init__(self, url: str) -> None:
         self._redis = open_client(url)
-        self._connections = asyncio.Semaphore(connections_of(url))
+        self._connections = connections_of(url)
         self._owner = uuid4().hex
 
     async def take(
@@ -217,7 +222,6 @@ class RedisTurns:
         `delay` seconds after the last moment, and the next one of this process `delay` seconds after the
         beginning.
         """
-        await find_servers(self._redis)
         values = (round(1000 * seconds) for seconds in (delay, tolerance, least, longest))
         async with self._connections:
             milliseconds = await self._redis.eval(_TAKE_SCRIPT, 1, f"{_TURN}{site}", self._owner, *values)
@@ -235,56 +239,43 @@ def open_client(url: str) -> Redis | RedisCluster:
     ``rediss`` instead of ``redis``, the connections use TLS. Nothing is connected yet. Raises `ValueError`,
     whose message has no password, if the URL is invalid.
     """
-    scheme, _, kind = url.partition("://")[0].partition("+")
     try:
-        parts = urlsplit(url)
-        user, at, hosts = parts.netloc.rpartition("@")
-        one = f"{scheme}://{user}{at}localhost?{parts.query}" if kind else url
-        options: dict[str, Any] = dict(parse_url(one))
-        addresses = _addresses(hosts, _SENTINEL_PORT if kind == "sentinel" else _PORT) if kind else []
-    except ValueError:
+        return _client(url)
+    except (ValueError, TypeError, RedisClusterException):
         raise ValueError(_INVALID) from None
-    if "@" in _PASSWORD_OPTION.sub("", parts.query) + parts.fragment:  # the end of a password
-        raise ValueError(_INVALID)
-    if options.get("decode_responses"):
-        raise ValueError("decode_responses is not supported: entries are bytes")
-    database = parts.path.strip("/")
-    try:
-        if kind == "cluster":
-            if database not in ("", "0"):
-                raise ValueError("a Redis Cluster has only the database 0")
-            return _cluster(addresses, _of_several(options))
-        if kind == "sentinel":
-            service, _, database = database.partition("/")
-            if not service:
-                raise ValueError("the service is missing; expected redis+sentinel://host:port/service/db")
-            return _master(addresses, service, _database(database), _of_several(options))
-    except (TypeError, RedisClusterException) as exc:
-        raise ValueError(f"invalid option in the Redis URL: {exc}") from None
-    if scheme != "unix":
-        _database(database)
-    return Redis(connection_pool=_pool(url))
 
 
-def connections_of(url: str) -> int:
-    """Return how many calls of a client for a valid URL may run at once, each on a connection."""
+def _client(url: str) -> Redis | RedisCluster:
+    scheme, _, kind = url.partition("://")[0].partition("+")
+    parts = urlsplit(url)
+    user, at, hosts = parts.netloc.rpartition("@")
+    one = f"{scheme}://{user}{at}localhost?{parts.query}" if kind else url
+    options: dict[str, Any] = dict(parse_url(one))
+    is_end_of_password = "@" in _PASSWORD_OPTION.sub("", parts.query) + parts.fragment
+    if is_end_of_password or options.get("decode_responses"):
+        raise ValueError
+    path = parts.path.strip("/")
+    if scheme != "unix" and not _PATHS[kind].fullmatch(path):
+        raise ValueError
+    if kind == "cluster":
+        nodes = [ClusterNode(*address) for address in _addresses(hosts, _PORT)]
+        return RedisCluster(startup_nodes=nodes, **_of_several(options))
+    if kind == "sentinel":
+        service, _, database = path.partition("/")
+        return _master(_addresses(hosts, _SENTINEL_PORT), service, int(database or 0), _of_several(options))
+    return Redis.from_pool(_pool(url))
+
+
+def connections_of(url: str) -> asyncio.Semaphore:
+    """Return what limits the calls of a client for a valid URL to one for each connection."""
     limit = parse_qs(urlsplit(url).query).get("max_connections", [CONNECTIONS])[0]
-    return min(max(int(limit), 1), CONNECTIONS)
-
-
-async def find_servers(client: Redis | RedisCluster) -> None:
-    """Find the servers of a cluster, once. Else redis-py would send the first calls to any of them."""
-    if isinstance(client, RedisCluster):
-        await client.initialize()
+    return asyncio.Semaphore(min(max(int(limit), 1), CONNECTIONS))
 
 
 async def close_client(client: Redis | RedisCluster) -> None:
     """Close all connections of a client, also those to Sentinels."""
     await client.aclose()
-    if isinstance(client, RedisCluster):
-        return
-    pool = client.connection_pool
-    await pool.disconnect()
+    pool = getattr(client, "connection_pool", None)
     if isinstance(pool, SentinelConnectionPool):
         for sentinel in pool.sentinel_manager.sentinels:
             await sentinel.aclose()
@@ -294,11 +285,6 @@ def _of_several(options: dict[str, Any]) -> dict[str, Any]:
     is_tls = options.get("connection_class") is SSLConnection
     others = {name: value for name, value in options.items() if name not in ("host", "connection_class")}
     return {**_TIMEOUTS, "max_connections": _CONNECTIONS_MAX, "ssl": is_tls, **others}
-
-
-def _cluster(addresses: list[tuple[str, int]], options: dict[str, Any]) -> RedisCluster:
-    nodes = [ClusterNode(host, port) for host, port in addresses]
-    return RedisCluster(startup_nodes=nodes, **options)
 
 
 def _master(addresses: list[tuple[str, int]], service: str, database: int, options: dict[str, Any]) -> Redis:
@@ -328,12 +314,6 @@ def _pool(url: str) -> BlockingConnectionPool:
         retry_on_error=[ConnectionError],  # once
         **_TIMEOUTS,
     )
-
-
-def _database(text: str) -> int:
-    if text and not (text.isascii() and text.isdigit()):
-        raise ValueError("the Redis database must be a number")
-    return int(text or 0)
 
 
 def _addresses(hosts: str, default_port: int) -> list[tuple[str, int]]:

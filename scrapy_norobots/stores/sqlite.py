@@ -1,10 +1,10 @@
 """`SqliteStore`: snapshots in one SQLite file, shared by the processes of one machine.
 
-All work runs in a thread, so that the event loop never waits for the disk. The file is in WAL mode: a process
-that is killed loses nothing that was committed. Only its owner can read the file. Its size is limited; the
-entries that were saved first are deleted first. A file that is damaged, or of a newer version, is renamed and
-never deleted. A file that is not a database, or that of another program, is not used and not changed. With
-`must_exist`, no file is created, renamed or repaired.
+All work runs in a thread, so that the event loop never waits for the disk. A process that is killed loses
+nothing that was committed; after a power failure, the file may be damaged. Only its owner can read the file.
+Its size is limited; the entries that were saved first are deleted first. A file that is damaged, or of a
+newer version, is renamed and never deleted. A file that is not a database, or that of another program, is not
+used and not changed. With `must_exist`, no file is created, renamed or repaired.
 """
 
 from __future__ import annotations
@@ -12,38 +12,33 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
-from functools import cache
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
 
-from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.stores import LARGEST_FILE, Locked, NotAStoreError, entries
-
-if sys.platform != "win32":
-    import fcntl
-
 from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard import Origin
+from scrapy_norobots.stores import LARGEST_FILE, Locked, NotAStoreError, entries
 
 logger = logging.getLogger(__name__)
 
 _APPLICATION_ID = 0x6E6F726F  # "noro"
 _VERSION = 1
 
+# As SQLite keeps their texts; as bytes, because a damaged one may not be UTF-8.
 _SCHEMA = (
-    """CREATE TABLE IF NOT EXISTS entries
-        (origin TEXT PRIMARY KEY, entry BLOB NOT NULL, saved REAL NOT NULL, until REAL NOT NULL)""",
-    "CREATE INDEX IF NOT EXISTS entries_by_age ON entries (saved)",
-    "CREATE TABLE IF NOT EXISTS locks (origin TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL)",
-    f"PRAGMA application_id = {_APPLICATION_ID}",
-    f"PRAGMA user_version = {_VERSION}",
+    (
+        b"CREATE TABLE entries "
+        b"(origin TEXT PRIMARY KEY, entry BLOB NOT NULL, saved REAL NOT NULL, until REAL NOT NULL)"
+    ),
+    b"CREATE INDEX entries_by_age ON entries (saved)",
+    b"CREATE TABLE locks (origin TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL)",
 )
 
 _USED_BYTES = """
@@ -80,8 +75,6 @@ class SqliteStore:
     With `must_exist`, the methods raise `OSError`, `NotAStoreError` or `UnusableFileError` if `path` is not
     a store that can be read. Nothing is created, renamed or repaired.
     """
-
-    concurrent_calls = 32  # may wait for the thread
 
     def __init__(
         self, path: str, max_bytes: int, maxsize: int = LARGEST_FILE, *, must_exist: bool = False
@@ -189,12 +182,12 @@ class SqliteStore:
             except UnusableFileError as exc:
                 self._move_aside(str(exc))
             except sqlite3.OperationalError as exc:
-                if self._has_damaged_format(exc):
-                    self._move_aside(f"is damaged ({exc})")
-                elif self._is_in_place():
-                    raise
-                else:
+                if not self._is_in_place():
                     self._close_file()  # it was moved just now
+                elif self._has_damaged_format(exc):
+                    self._move_aside(f"is damaged ({exc})")
+                else:
+                    raise
             except (sqlite3.DatabaseError, UnicodeDecodeError) as exc:
                 # The subclasses report errors of the call; this class itself reports errors of the file. Its
                 # message cannot be decoded if a name in the file is damaged.
@@ -213,14 +206,16 @@ class SqliteStore:
             if not self._must_exist:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 with suppress(FileExistsError):
-                    # SQLite gives its -wal and -shm files the same permissions.
-                    os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+                    # SQLite gives its own files beside it the same permissions.
+                    self._path.touch(0o600, exist_ok=False)
             file = self._path.stat()
             if file.st_size == 1:  # SQLite takes such a file for an empty one
                 raise NotAStoreError(f"{self._path} is not a SQLite database")
             self._inode = file.st_ino
+            # SQLite opens a file that it cannot write for reading.
+            uri = f"{self._path.as_uri()}?mode=rw"
             db = sqlite3.connect(
-                self._uri(), timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, uri=True
+                uri, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, uri=True
             )
             try:
                 self._prepare(db)
@@ -229,52 +224,34 @@ class SqliteStore:
                 raise
             return db
 
-    def _uri(self) -> str:
-        """Return the URI of the file, which must exist by now."""
-        places = self._path, self._path.parent  # SQLite makes more files beside the database
-        if not self._must_exist or all(os.access(place, os.W_OK) for place in places):
-            return f"{self._path.as_uri()}?mode=rw"
-        # Without a WAL, nobody is writing to it.
-        has_wal = Path(f"{self._path}-wal").exists()
-        return f"{self._path.as_uri()}?mode=ro{'' if has_wal else '&immutable=1'}"
-
     def _prepare(self, db: sqlite3.Connection) -> None:
-        if self._must_exist:
-            self._check(db)  # without a lock, so that it need not wait for a writer
-            _check_schema(db)
-            return
-        # Several processes may be creating the same file.
-        db.execute("BEGIN IMMEDIATE")
-        self._check(db)
-        for statement in _SCHEMA:
-            db.execute(statement)
-        _check_schema(db)
-        db.execute("DELETE FROM locks WHERE until <= ?", (time.time(),))
-        db.execute("COMMIT")
-        _use_wal(db)
-        # A killed process loses nothing; a power failure may lose the last transactions.
-        db.execute("PRAGMA synchronous = NORMAL")
-
-    def _check(self, db: sqlite3.Connection) -> None:
+        if not self._must_exist:  # else without a lock, so that it need not wait for a writer
+            db.execute("BEGIN IMMEDIATE")  # several processes may be creating the same file
         [application_id] = db.execute("PRAGMA application_id").fetchone()
         [version] = db.execute("PRAGMA user_version").fetchone()
-        schema = _schema_of(db)
-        if application_id != _APPLICATION_ID and schema and not _own_schema() <= schema:
+        schema = {sql for (sql,) in db.execute("SELECT CAST(sql AS BLOB) FROM sqlite_master")}
+        is_own = schema.issuperset(_SCHEMA)
+        if application_id != _APPLICATION_ID and schema and not is_own:
             raise NotAStoreError(f"{self._path} is the database of another program")
         if self._must_exist and not schema:
             raise NotAStoreError(f"{self._path} is not a store: it is empty")
         if version > _VERSION:
             raise UnusableFileError(f"was written by a newer version (format {version}, not {_VERSION})")
+        if schema and not is_own:  # SQLite accepts most changes of a schema
+            raise UnusableFileError("is damaged (its schema is not that of a store)")
+        if self._must_exist:
+            return
+        if not schema:
+            for statement in _SCHEMA:
+                db.execute(statement.decode())
+            db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version = {_VERSION}")
+        db.execute("COMMIT")
+        db.execute("PRAGMA synchronous = OFF")
 
     def _has_damaged_format(self, exc: sqlite3.OperationalError) -> bool:
         """Return whether SQLite cannot read, or not write, the format that the header of the file names."""
-        if "file format" in str(exc):
-            return True
-        if "readonly" not in str(exc):
-            return False
-        with suppress(OSError), self._path.open("rb") as file:  # reading it ends the locks, as below
-            return max(file.read(20)[18:]) > 2  # the versions for writing and reading are 1 or 2
-        return False
+        return "file format" in str(exc) or ("readonly" in str(exc) and os.access(self._path, os.W_OK))
 
     def _check_is_database(self) -> None:
         """Raise `NotAStoreError` if the file does not begin like a database: it may belong to the user."""
@@ -290,29 +267,15 @@ class SqliteStore:
         self._close_file()
         if self._must_exist:
             raise UnusableFileError(f"{self._path} {why}")
-        with self._exclusively():
-            if not self._is_in_place():
-                return
-            stamp = f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:6]}"
-            aside = self._path.with_name(f"{self._path.name}.{stamp}")
-            # Rename the WAL file first: a new database must not be opened with it.
-            for suffix in ("-wal", "-shm", ""):
-                with suppress(FileNotFoundError):
-                    Path(f"{self._path}{suffix}").rename(f"{aside}{suffix}")
-        logger.warning("%s %s: it was renamed to %s, and a new file replaces it", self._path, why, aside)
-
-    @contextmanager
-    def _exclusively(self) -> Iterator[None]:
-        """Allow one process at a time to rename the file."""
-        if sys.platform == "win32":  # where an open file cannot be renamed anyway
-            yield
+        if not self._is_in_place():
             return
-        lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(lock)
+        stamp = f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:6]}"
+        aside = self._path.with_name(f"{self._path.name}.{stamp}")
+        # Rename the journal first: it must not be applied to a new database.
+        for suffix in ("-journal", ""):
+            with suppress(FileNotFoundError):
+                Path(f"{self._path}{suffix}").rename(f"{aside}{suffix}")
+        logger.warning("%s %s: it was renamed to %s, and a new file replaces it", self._path, why, aside)
 
     def _is_in_place(self) -> bool:
         try:
@@ -334,38 +297,3 @@ class SqliteStore:
             )
             if not gone.rowcount:
                 return  # nothing is left
-
-
-def _check_schema(db: sqlite3.Connection) -> None:
-    """Raise `UnusableFileError` if a table is not as `_SCHEMA` makes it. SQLite accepts most changes."""
-    if not _own_schema() <= _schema_of(db):
-        raise UnusableFileError("is damaged (its schema is not that of a store)")
-
-
-@cache
-def _own_schema() -> set[tuple[bytes, bytes]]:
-    with closing(sqlite3.connect(":memory:")) as db:
-        for statement in _SCHEMA:
-            db.execute(statement)
-        return _schema_of(db)
-
-
-def _schema_of(db: sqlite3.Connection) -> set[tuple[bytes, bytes]]:
-    """Return the names and texts of all tables; as bytes, because a damaged one may not be UTF-8."""
-    return set(
-        db.execute("SELECT CAST(name AS BLOB), CAST(sql AS BLOB) FROM sqlite_master WHERE sql IS NOT NULL")
-    )
-
-
-def _use_wal(db: sqlite3.Connection) -> None:
-    """Switch the file to WAL mode. SQLite itself does not wait for other processes to do this."""
-    deadline = time.monotonic() + _BUSY_TIMEOUT
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            return

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +33,10 @@ if TYPE_CHECKING:
     from scrapy_norobots.standard import Origin
     from scrapy_norobots.waiting.source import Source
 
-# How many requests may wait in all, beside those of closed sites; of one site whose robots.txt is being
-# loaded; and in line for one slot. Beyond that, no more are taken until something has moved.
+# How many requests may wait in all, beside those of closed sites. Beyond that, no more are taken until
+# something has moved. A site whose robots.txt is being loaded gets at most half of what is left, so that
+# something is left for others.
 _WAITING_MAX = 10_000
-_SITE_MAX = 5_000
-_LINE_MAX = 100
 
 # How often to look whether the crawl closes, in seconds: Scrapy has no signal for it. How many requests are
 # parked before the event loop has its turn again.
@@ -45,9 +45,6 @@ _CLOSING_INTERVAL, _AT_ONCE = 1.0, 100
 # With one place, the order of requests counts, so that the crawl waits for a robots.txt before it takes the
 # next request; but no longer than so many seconds.
 _ORDER_PATIENCE = 1.0
-
-# An alarm: when it rings, and what cancels it.
-_NO_ALARM = math.inf, lambda: None
 
 
 class Parking:
@@ -79,16 +76,22 @@ class Parking:
         places = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._keeps_order = places == 1
         self._sent = SentRequests(loader.events, do_leave=slots.are_watched)
-        has_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
-        self._lines = Lines(slots, self._sent.has_url, most_held=places, has_cache=has_cache)
+        # What is under way will be in Scrapy's HTTP cache.
+        is_repeated = (
+            self._sent.has_url if crawler.settings.getbool("HTTPCACHE_ENABLED") else lambda *_: False
+        )
+        self._wake = partial(compat.look_for_next_request, crawler)
+        self._lines = Lines(slots, is_repeated, self._wake, most_held=places)
         self._limits = LoadLimits(slots, most_loads, self._lines.__contains__)
         self._sites = Sites(crawler, loader, self._limits, self._release, tries=retries)
+        source.is_busy = lambda origin, slot: self._sites.is_loading(origin) or self._lines.is_long(slot)
         self._parked: set[Request] = set()
         self.held: dict[Request, Parked] = {}  # those that the downloader has
         self.is_given_back, self.access_of = self._sent.is_given_back, self._sent.access_of
+        self.waits, self.is_sending = self._sites.waits, self._lines.look_soon
         self._number = 0
         self._paused_until = 0.0
-        self._alarm: tuple[float, Callable[[], object]] = _NO_ALARM
+        self._stop_watching: Callable[[], object] | None = None
 
     def __len__(self) -> int:
         return len(self._parked)
@@ -112,7 +115,6 @@ class Parking:
                     return self._go(pulled)
                 self._join(pulled)
         if ready is None:
-            self._set_alarm()
             return None
         self._leave(ready)
         self._lines.take(ready)
@@ -123,20 +125,20 @@ class Parking:
         """Park a request that the middleware has given back; return whether it has."""
         if not self.is_given_back(request):
             return False
-        gone = self._sent.pop(request)
+        sent = self._sent.pop(request)
         if request in self._parked:  # it was held until the crawl closed
             return True
         question = self._waits_for(request)
         assert question is not None  # it was given back because of its origin
         parked = self._new(request, question, State.GIVEN_BACK)
-        parked.has_reloaded = gone.has_reloaded
+        parked.has_reloaded = sent.has_reloaded
         self._enter(parked, State.LOADING)
         if compat.is_closing(self._crawler):
             parked.move(State.CLOSED)
             self._loader.events.wait.send(request, "waited")
             self._lines.add(parked)
         else:
-            self._park(parked, question.origin, None)
+            self._sites.wait(parked)
         return True
 
     def add(self, request: Request) -> bool:
@@ -147,7 +149,8 @@ class Parking:
 
     def clear(self) -> list[Parked]:
         """Let nothing wait any longer, because the crawl closes; return all requests, in order."""
-        self._alarm[1]()
+        if self._stop_watching is not None:
+            self._stop_watching()
         waiting = sorted(self._sites.clear() + self._lines.clear(), key=lambda parked: parked.number)
         for parked in waiting:
             self._leave(parked)
@@ -166,7 +169,6 @@ class Parking:
         if places != 0 and self._lines.first() is not None:
             return False
         if not self._may_pull(places):
-            self._set_alarm()
             return True
         return places == 0 and not self._source.may_have_more
 
@@ -175,21 +177,20 @@ class Parking:
 
         The result is fired when it can be, or when it has been given back because the crawl closes.
         """
-        gone = self._sent.get(request)
-        if gone is None or gone.state is not State.SENT or self._lines.may_reach(request, gone.slot):
+        sent = self._sent.get(request)
+        if sent is None or sent.state is not State.SENT or self._lines.may_reach(request, sent.slot):
             return None
         gate: Deferred[None] = Deferred()
         question = self._waits_for(request)
         if question is not None and self._forbids(question):  # but a subclass lets it pass
             question = None
-        parked = Parked(request, question, gone.slot, gone.number, State.IN_LINE, gate=gate)
-        parked.is_given_up, parked.has_reloaded = gone.is_given_up, gone.has_reloaded
-        self._parked.add(request)
-        self._slots.enter(gone.slot, request)
-        self.held[request] = parked
-        self._lines.add(parked)
-        self._set_alarm()
-        compat.look_for_next_request(self._crawler)
+        sent.question, sent.gate = question, gate
+        self._enter(sent, State.IN_LINE)
+        self.held[request] = sent
+        self._lines.add(sent)
+        if self._stop_watching is None:
+            self._watch()
+        self._wake()
         return gate
 
     def _let_go(self, parked: Parked, gate: Deferred[None], *, is_allowed: bool) -> None:
@@ -198,34 +199,40 @@ class Parking:
         self._leave(parked)
         if is_allowed:
             self._lines.take(parked)
+            parked.move(State.SENT)
         else:
             self._lines.remove(parked)
-            gone = self._sent.record(parked.request)
-            gone.state, gone.has_reloaded = State.GIVEN_BACK, True
+            parked.move(State.GIVEN_BACK)
+            parked.has_reloaded = True
+        parked.gate = None
         gate.callback(None)
+
+    def _watch(self) -> None:
+        """Give back what the downloader holds when the crawl closes, for which Scrapy has no signal."""
+        self._stop_watching = compat.call_later(_CLOSING_INTERVAL, self._watch)
+        if compat.is_closing(self._crawler):
+            held, self.held = self.held, {}
+            for parked in held.values():  # which stay in line until the scheduler closes
+                parked.move(State.GIVEN_BACK)
+                assert parked.gate is not None  # it is held
+                parked.gate.callback(None)
 
     def has_reached(self, request: Request) -> None:
         """Take note that a request has reached its slot."""
-        gone = self._sent.record(request)
-        gone.slot = self._slots.of(request)
-        self._has_moved(request, gone.slot)
-
-    def is_sending(self, slot: Any | None) -> None:
-        """Take note that a slot sends a request, so that its delay begins."""
-        if slot in self._lines:
-            self._lines.look_soon(slot)
-            compat.look_for_next_request(self._crawler)
+        slot, sent = self._slots.of(request), self._sent.get(request)
+        if sent is not None:
+            sent.slot = slot
+        self._has_moved(request, slot)
 
     def has_left(self, request: Request) -> None:
         """Take note that a request has left the downloader."""
-        gone = self._sent.leave(request)
-        self._has_moved(request, gone.slot if gone else None)
+        sent = self._sent.leave(request)
+        self._has_moved(request, self._slots.of(request) if sent is None else sent.slot)
 
     def _has_moved(self, request: Request, slot: Any | None) -> None:
         self._resume()
         self._limits.page_has_left(slot)
-        if not self._lines.is_idle:
-            self._lines.moved(request, slot)
+        self._lines.moved(request, slot)
 
     # For the middleware
 
@@ -234,8 +241,8 @@ class Parking:
 
         Only a request that the engine got from here may wait; other code waits for any other one.
         """
-        gone = self._sent.get(request)
-        if gone is None or gone.state is not State.SENT:
+        sent = self._sent.get(request)
+        if sent is None or sent.state is not State.SENT:
             return False
         if not compat.is_closing(self._crawler):
             if not self._sites.is_retried(access):
@@ -243,7 +250,7 @@ class Parking:
             if not self._sites.has_room():
                 self._loader.events.wait.send(request, "no_room")
                 return False
-        gone.state = State.GIVEN_BACK
+        sent.move(State.GIVEN_BACK)
         return True
 
     # Requests that wait
@@ -253,47 +260,69 @@ class Parking:
         for _ in range(_AT_ONCE):
             if not self._may_pull(places):
                 return None
-            request = self._source.take()
+            was_aside = self._source.take_aside()
+            request = was_aside or self._source.take()
             if request is None:
                 return None
             if self._sent.get(request) is not None or request in self._parked:
                 request = request.copy()  # a spider may yield the same object twice
-            question = self._waits_for(request)
-            pulled = self._new(request, question, State.SCHEDULED)
-            if question is not None and self._sites.must_wait(request, question):
-                self._enter(pulled, State.LOADING)
-                self._park(pulled, question.origin, places)
-            elif places == 0:
-                self._join(pulled)
-                self._paused_until = math.inf
-            elif question is not None and (
-                pulled.slot in self._lines or not self._lines.can_send(pulled.slot)
-            ):
-                self._join(pulled)
-            else:
+            pulled = self._new(request, self._waits_for(request), State.SCHEDULED)
+            if not self._must_wait(pulled, places, was_aside=was_aside is not None):
                 return pulled
-        compat.look_for_next_request(self._crawler)
+        self._wake()
         return None
+
+    def _must_wait(self, pulled: Parked, places: int | None, *, was_aside: bool) -> bool:
+        """Let a request of the source wait, and return True, if it must."""
+        must_join, question = places == 0, pulled.question
+        if question is not None:
+            is_beyond = not was_aside and self._is_beyond_share(question.origin)
+            if is_beyond and self._source.put_aside(question.origin, pulled.slot, pulled.request):
+                if places == 0:
+                    self._paused_until = math.inf
+                return True
+            if self._sites.must_wait(pulled.request, question):
+                self._enter(pulled, State.LOADING)
+                self._park(pulled, question.origin, places, is_beyond=is_beyond)
+                return True
+            must_join = must_join or pulled.slot in self._lines or not self._lines.can_send(pulled.slot)
+        if must_join:
+            self._join(pulled)
+            if places == 0:
+                self._paused_until = math.inf
+        return must_join
 
     def _may_pull(self, places: int | None) -> bool:
         if self._paused_until > monotonic() or (self._keeps_order and places == 0):
             return False
-        return len(self._parked) - self._sites.closed_count < _WAITING_MAX
+        return self._room > 0
 
-    def _park(self, parked: Parked, origin: Origin, places: int | None) -> None:
+    @property
+    def _room(self) -> int:
+        """How many more requests may wait, beside those of closed sites."""
+        return _WAITING_MAX - len(self._parked) + self._sites.closed_count
+
+    def _is_beyond_share(self, origin: Origin) -> bool:
+        """Return whether a site has all requests waiting that may wait until its robots.txt is loaded."""
+        if self._source.has_aside(origin):
+            return True
+        return self._sites.is_loading(origin) and self._sites.count(origin) > self._room // 2
+
+    def _park(self, parked: Parked, origin: Origin, places: int | None, *, is_beyond: bool) -> None:
         self._sites.wait(parked)
         if not self._sites.is_loading(origin):
             return
-        count = self._sites.count(origin)
-        if count >= _SITE_MAX or (places == 0 and count > 1):  # the file is on its way already
+        if is_beyond or (places == 0 and self._sites.count(origin) > 1):  # the file is on its way already
             self._paused_until = math.inf
         elif self._keeps_order:
             self._paused_until = monotonic() + _ORDER_PATIENCE
+            compat.call_later(_ORDER_PATIENCE, self._wake)
 
     def _join(self, parked: Parked) -> None:
         """Let a request wait until others of its slot have gone, for a delay, or for a place."""
         self._enter(parked, State.IN_LINE)
-        if self._lines.add(parked) >= _LINE_MAX:
+        self._lines.add(parked)
+        if self._lines.is_long(parked.slot):
             self._paused_until = math.inf
 
     def _new(self, request: Request, question: Question | None, state: State) -> Parked:
@@ -311,10 +340,7 @@ class Parking:
 
     def _go(self, parked: Parked) -> Request:
         parked.move(State.SENT)
-        gone = self._sent.record(parked.request)
-        gone.state, gone.slot, gone.number = parked.state, parked.slot, parked.number
-        gone.is_given_up, gone.has_reloaded = parked.is_given_up, parked.has_reloaded
-        gone.error = self._sites.failures.pop(parked.request, None)
+        self._sent.add(parked)
         return parked.request
 
     def _release(self, waiting: list[Parked]) -> None:
@@ -328,7 +354,7 @@ class Parking:
             parked.move(State.IN_LINE)
             self._lines.add(parked)
         self._paused_until = 0.0
-        compat.look_for_next_request(self._crawler)
+        self._wake()
 
     def _first(self) -> Parked | None:
         """Return the request in line that is next. Requests whose rules have expired wait again.
@@ -340,7 +366,7 @@ class Parking:
             may_go = (
                 question is None
                 or is_overridden(parked.request)  # since it began to wait
-                or parked.request in self._sites.failures
+                or parked.error is not None
                 or not self._sites.must_wait(parked.request, question)
                 or self._goes_by_expired_rules(parked, question)
             )
@@ -359,42 +385,10 @@ class Parking:
         return None
 
     def _goes_by_expired_rules(self, parked: Parked, question: Question) -> bool:
-        access = self._sites.expired_access_for(parked, question.origin)
-        if access is not None:
-            self._sent.record(parked.request).access = access
-        return access is not None
-
-    # Time
+        parked.access = self._sites.expired_access_for(parked, question.origin)
+        return parked.access is not None
 
     def _resume(self) -> None:
         """Take requests again, if the search has paused until something moves."""
         if self._paused_until == math.inf:
             self._paused_until = 0.0
-
-    def _set_alarm(self) -> None:
-        """Wake the engine when a request may go on, or more requests may be taken."""
-        moment, times = monotonic(), []
-        if seconds := self._lines.seconds_left():  # if it is 0, only a place is missing
-            times.append(moment + seconds)
-        if moment < self._paused_until < math.inf:
-            times.append(self._paused_until)
-        if self.held:
-            times.append(moment + _CLOSING_INTERVAL)
-        if not times or self._alarm[0] <= min(times):
-            return
-        self._alarm[1]()
-        self._alarm = min(times), compat.call_later(max(0.0, min(times) - moment), self._ring)
-
-    def _ring(self) -> None:
-        self._alarm = _NO_ALARM
-        if compat.is_closing(self._crawler):
-            # The downloader returns what it holds, which stays in its lines until the scheduler closes.
-            held, self.held = self.held, {}
-            for request, parked in held.items():
-                self._sent.record(request).state = State.GIVEN_BACK
-                assert parked.gate is not None  # it is held
-                parked.gate.callback(None)
-            return
-        compat.look_for_next_request(self._crawler)
-        if self.held:  # a paused engine asks for nothing
-            self._set_alarm()

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
 
+from scrapy_norobots.events import Waits
 from scrapy_norobots.rules.access import AccessKind
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.waiting.states import Parked, State
@@ -32,6 +34,9 @@ _UNKNOWN_HOST_TRIES = 1
 
 # How much too early a timer may fire, in seconds.
 _CLOCK_RESOLUTION = 0.01
+
+# After so many seconds, a load takes long.
+_LONG = 3.0
 
 # How many failing sites are remembered; one that is forgotten has all its retries again.
 _FAILING_MAX = 50_000
@@ -53,6 +58,7 @@ class _Site:
     slot: Any | None
     waiting: list[Parked] = field(default_factory=list)
     is_closed: bool = False
+    load_at: float = field(default_factory=monotonic)  # when the last load has begun, or the next one begins
     access: Access | None = None  # the last one
     task: Deferred[None] | None = None
     wake: Callable[[], None] | None = None  # ends the wait for the next try
@@ -62,7 +68,7 @@ class Sites:
     """The sites of one crawl that requests wait for.
 
     A closed site is retried `tries` times. `release` is called with requests that need not wait any longer,
-    in their order. `failures` has what a bug has raised about a request, which must not be sent then.
+    in their order. One with an `error` must not be sent.
     """
 
     def __init__(
@@ -86,7 +92,6 @@ class Sites:
         # Origins by whose expired rules one request has gone since they were loaded; others must not.
         self._used_up: set[Origin] = set()
         self.closed_count = 0  # requests that wait for closed sites
-        self.failures: dict[Request, Exception] = {}
 
     def is_loading(self, origin: Origin) -> bool:
         """Return whether requests wait for the robots.txt of an origin, which is not closed."""
@@ -96,6 +101,17 @@ class Sites:
     def count(self, origin: Origin) -> int:
         """Return how many requests wait for the robots.txt of an origin."""
         return len(self._sites[origin].waiting)
+
+    def waits(self) -> Waits:
+        """Return what waits."""
+        now = monotonic()
+        sites = [site for site in self._sites.values() if site.is_closed or now - site.load_at > _LONG]
+        return Waits(
+            requests=sum(len(site.waiting) for site in sites),
+            closed_sites=sum(site.is_closed for site in sites),
+            loading_sites=sum(now - site.load_at > _LONG for site in sites),
+            next_try=min((site.load_at - now for site in sites if site.load_at > now), default=None),
+        )
 
     def is_retried(self, access: Access) -> bool:
         """Return whether an origin with this access is closed for now, and will be tried again."""
@@ -182,7 +198,7 @@ class Sites:
                     other = self._other(site)
                 asker = other or site.waiting[turn % len(site.waiting)]
         except Exception as exc:
-            self.failures.update((parked.request, exc) for parked in site.waiting)
+            _fail(site.waiting, exc)
         finally:
             if self._sites.get(site.origin) is site:
                 del self._sites[site.origin]
@@ -206,6 +222,7 @@ class Sites:
             if not over.called:
                 over.callback(None)
 
+        site.load_at = monotonic() + seconds
         cancel = compat.call_later(seconds + _CLOCK_RESOLUTION, wake)
         site.wake = wake
         try:
@@ -240,19 +257,15 @@ class Sites:
 
     def _close_all(self, site: _Site, access: Access, seconds: float) -> None:
         """Let the requests of a site wait for some seconds, as many as there is room for."""
-        room = max(0, self._closed_max - self.closed_count)
-        if not site.is_closed:
-            site.is_closed = True
+        is_first, site.is_closed = not site.is_closed, True
+        if is_first:
+            room = max(0, self._closed_max - self.closed_count)
             site.waiting, others = site.waiting[:room], site.waiting[room:]
-            if others:
-                self._release(others)
+            self._release(others)
             for parked in site.waiting:
                 self._close(parked)
-            if not site.waiting:
-                return
-            self._tell(site.waiting, self._events.site_waits.send, access, seconds, True)
-        else:
-            self._tell(site.waiting, self._events.site_waits.send, access, seconds, False)
+        if site.waiting:
+            self._tell(site.waiting, self._events.site_waits.send, access, seconds, is_first)
 
     def _close(self, parked: Parked) -> None:
         self.closed_count += 1
@@ -276,4 +289,9 @@ class Sites:
         try:
             send(*event)
         except Exception as exc:  # a bug of any kind
-            self.failures.update((parked.request, exc) for parked in about)
+            _fail(about, exc)
+
+
+def _fail(about: list[Parked], error: Exception) -> None:
+    for parked in about:
+        parked.error = error

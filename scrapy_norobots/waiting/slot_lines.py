@@ -17,9 +17,10 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from time import monotonic
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import (
     least_delay,
     missing_internals,
@@ -32,6 +33,9 @@ from scrapy_norobots.waiting.states import Parked
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
+
+# From so many requests on, a line is long, and no more are taken until something has moved.
+_LONG = 100
 
 # For so many seconds, a request that has gone on counts in the slot that it has not reached yet. A middleware
 # may keep it for longer, even until others of the slot have come.
@@ -101,52 +105,45 @@ class Slots:
 
 @dataclass(slots=True, eq=False)
 class _Line:
-    """`entry` is its valid entry in a heap; None until one of the requests of its slot has moved.
+    """The requests of a slot. If one may go on, `entry` is the valid entry of the line in the heap.
 
-    `is_due` is true if that is the heap of times.
+    Else the line is looked at when a request of its slot has moved, or by a timer, which `stop_timer` stops.
     """
 
     slot: Any | None
     waiting: list[tuple[int, int, Parked]] = field(default_factory=list)
     held: list[tuple[int, int, Parked]] = field(default_factory=list)
-    entry: tuple[float, int, _Line] | None = None
-    is_due: bool = False
+    entry: tuple[int, int, _Line] | None = None
+    stop_timer: Callable[[], object] | None = None
 
 
 class Lines:
     """The lines of one crawl, each of which holds at most `most_held` requests (0: any number).
 
-    `is_under_way` returns whether the URL of a request is under way in a slot. If `has_cache` is true, the
-    request then waits, because it will be in Scrapy's HTTP cache.
+    `is_repeated` returns whether a request waits until another one with its URL, in its slot, has been
+    answered. `wake` is called when a request may go on because time has passed.
     """
 
     def __init__(
         self,
         slots: Slots,
-        is_under_way: Callable[[Request, Any], bool],
+        is_repeated: Callable[[Request, Any], bool],
+        wake: Callable[[], None],
         *,
         most_held: int,
-        has_cache: bool,
     ) -> None:
         self._slots = slots
-        self._is_under_way = is_under_way
-        self._has_cache = has_cache
+        self._is_repeated = is_repeated
+        self._wake = wake
         self._most_held = most_held if most_held > 0 else math.inf
         self._lines: dict[Any, _Line] = {}
         self._turn = 0
-        # Lines whose slot can send, by negative priority and turn; and others, by the time to look again. An
-        # entry that is not the `entry` of its line is out of date.
-        self._sendable: list[tuple[float, int, _Line]] = []
-        self._due: list[tuple[float, int, _Line]] = []
-        # Requests that have gone on, and not yet reached a slot: the slot whose line they were in, and until
-        # when they count, in monotonic seconds.
-        self._coming: dict[Request, tuple[Any, float]] = {}
+        # Lines whose slot can send, by negative priority and turn. An entry that is not the `entry` of its
+        # line is out of date.
+        self._sendable: list[tuple[int, int, _Line]] = []
+        # Requests that have gone on, and not yet reached a slot, with the slot whose line they were in.
+        self._coming: dict[Request, Any] = {}
         self._coming_to: Counter[Any] = Counter()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no request is in line or on its way to its slot, so that `moved` need not be called."""
-        return not self._lines and not self._coming
 
     def __bool__(self) -> bool:
         """Return whether a request is in line."""
@@ -159,8 +156,13 @@ class Lines:
         """Return whether a slot can send a request now."""
         return self._seconds(slot) == 0
 
-    def add(self, parked: Parked) -> int:
-        """Add a request to the line of its slot; return the length of the line."""
+    def is_long(self, slot: Any | None) -> bool:
+        """Return whether so many requests wait in a line that no more need be taken."""
+        line = self._lines.get(slot)
+        return line is not None and len(line.waiting) + len(line.held) >= _LONG
+
+    def add(self, parked: Parked) -> None:
+        """Add a request to the line of its slot."""
         line = self._lines.get(parked.slot)
         if line is None:
             line = self._lines[parked.slot] = _Line(parked.slot)
@@ -168,16 +170,9 @@ class Lines:
         heapq.heappush(heap, (-parked.priority, parked.number, parked))
         if line.entry is None or heap[0][2] is parked:
             self._look_at(line)
-        return len(line.waiting) + len(line.held)
 
     def first(self) -> Parked | None:
         """Return the request that goes on next; None if all must wait for their slots."""
-        while self._due and self._due[0][0] <= now():
-            entry = heapq.heappop(self._due)
-            if entry is entry[2].entry:
-                self._look_at(entry[2])
-        while self._lines and self._coming and self._coming_until <= monotonic():
-            self._has_come(next(iter(self._coming)))
         while self._sendable:
             entry = self._sendable[0]
             line = entry[2]
@@ -196,8 +191,9 @@ class Lines:
     def expect(self, request: Request, slot: Any | None) -> None:
         """Count a request that is on its way to its slot."""
         if slot is not None:
-            self._coming[request] = slot, monotonic() + _ON_THE_WAY
+            self._coming[request] = slot
             self._coming_to[slot] += 1
+            compat.call_later(_ON_THE_WAY, partial(self._is_late, request))
 
     def remove(self, parked: Parked) -> None:
         """Remove the request that `first` has returned."""
@@ -207,70 +203,72 @@ class Lines:
             self._look_at(line)
         else:
             del self._lines[parked.slot]
-            line.entry = None
+            self._reset(line)
 
     def moved(self, request: Request, slot: Any | None) -> None:
         """Look again at the slot of a request that has reached it, or has left the downloader."""
-        if request in self._coming:
-            self._has_come(request)
+        self._has_come(request)
         self._look_again(slot)
 
     def may_reach(self, request: Request, slot: Any | None) -> bool:
         """Return whether a request need not wait for the delay of its slot, to which it has come."""
-        if request in self._coming:
-            self._has_come(request)
+        self._has_come(request)
         return not self._slots.has_delay(slot) or self.can_send(slot)
 
-    def look_soon(self, slot: Any) -> None:
-        """Look again at a slot when the next request is asked for."""
-        line = self._lines[slot]
-        if line.entry is None:
-            self._add_due(line, 0.0)
-
-    def seconds_left(self) -> float | None:
-        """Return in how many seconds a slot may be able to send; None: when a request of a slot has moved."""
-        times = [self._due[0][0] - now()] if self._due else []
-        if self._lines and self._coming:
-            times.append(self._coming_until - monotonic())
-        return max(0.0, min(times)) if times else None
+    def look_soon(self, slot: Any | None) -> None:
+        """Look at a slot again that sends a request, or has received a response."""
+        if line := self._lines.get(slot):
+            self._reset(line)
+            line.stop_timer = compat.call_later(0, partial(self._ring, line))
 
     def clear(self) -> list[Parked]:
         """Remove and return all requests."""
-        waiting = [one for line in self._lines.values() for _, _, one in line.waiting + line.held]
-        self._lines.clear()
-        self._sendable.clear()
-        self._due.clear()
-        return waiting
-
-    @property
-    def _coming_until(self) -> float:
-        return next(iter(self._coming.values()))[1]
+        lines, self._lines = list(self._lines.values()), {}
+        for line in lines:
+            self._reset(line)
+        return [one for line in lines for _, _, one in line.waiting + line.held]
 
     def _has_come(self, request: Request) -> None:
-        before, _ = self._coming.pop(request)
-        self._coming_to[before] -= 1
-        if not self._coming_to[before]:
-            del self._coming_to[before]
-        self._look_again(before)
+        before = self._coming.pop(request, None)
+        if before is not None:
+            self._coming_to[before] -= 1
+            if not self._coming_to[before]:
+                del self._coming_to[before]
+            self._look_again(before)
+
+    def _is_late(self, request: Request) -> None:
+        if request in self._coming:
+            self._has_come(request)
+            self._wake()
 
     def _look_again(self, slot: Any | None) -> None:
         line = self._lines.get(slot)
-        if line is not None and (line.entry is None or line.is_due):
+        if line is not None and line.entry is None:
             self._look_at(line)
 
     def _look_at(self, line: _Line) -> None:
         """Find out when a request of a line may go on."""
         seconds = self._seconds(line.slot)
         parked = self._first_of(line, seconds)
+        self._reset(line)
         if parked is not None:
             self._turn += 1
-            line.is_due = False
             line.entry = -parked.priority, self._turn, line
             heapq.heappush(self._sendable, line.entry)
-        elif not seconds:
-            line.entry = None  # `moved` is called when that changes
-        else:
-            self._add_due(line, seconds)
+        elif seconds:
+            line.stop_timer = compat.call_later(seconds, partial(self._ring, line))
+
+    def _ring(self, line: _Line) -> None:
+        self._look_at(line)
+        if line.entry is not None:
+            self._wake()
+
+    @staticmethod
+    def _reset(line: _Line) -> None:
+        line.entry = None
+        if line.stop_timer is not None:
+            line.stop_timer()
+            line.stop_timer = None
 
     def _seconds(self, slot: Any | None) -> float | None:
         return self._slots.seconds(slot, self._coming_to[slot])
@@ -279,13 +277,13 @@ class Lines:
         """Return the request of a line that goes on, if its slot can send one in so many seconds."""
         if seconds != 0:
             return line.waiting[0][2] if self._may_try(line) else None
-        is_repeated = self._has_cache and self._repeats(line)
+        is_repeated = self._repeats(line)
         candidates = line.held[:1] + ([] if is_repeated else line.waiting[:1])
         return min(candidates)[2] if candidates else None
 
     def _repeats(self, line: _Line) -> bool:
-        """Return whether the URL of the first that waits in a line is under way."""
-        return bool(line.waiting) and self._is_under_way(line.waiting[0][2].request, line.slot)
+        """Return whether the first that waits in a line repeats one that is under way."""
+        return bool(line.waiting) and self._is_repeated(line.waiting[0][2].request, line.slot)
 
     def _may_try(self, line: _Line) -> bool:
         """Return whether the first of a line may go to the middlewares before its slot can send it.
@@ -296,8 +294,3 @@ class Lines:
         if not line.waiting or self._coming_to[slot] or not self._slots.has_delay(slot) or slot.queue:
             return False
         return len(line.held) < self._most_held and not self._repeats(line)
-
-    def _add_due(self, line: _Line, seconds: float) -> None:
-        self._turn += 1
-        line.entry, line.is_due = (now() + seconds, self._turn, line), True
-        heapq.heappush(self._due, line.entry)

@@ -1,6 +1,6 @@
 """Where a request is: the table of its states, and a record for each that waits or that the engine has.
 
-A request has one owner at a time: the user's scheduler, `Parking` (a `Parked`), or the engine (a `Gone`).
+A request has one owner at a time: the user's scheduler, `Parking`, or the engine.
 `STATES` has a row for each state, with what ends it and where the request is then.
 """
 
@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 class State(Enum):
     """The state of a request. The value says who has the request, and why."""
 
-    SCHEDULED = "in the user's scheduler"
+    SCHEDULED = "in the user's scheduler, or in a queue behind it"
     LOADING = "parked, until its robots.txt has been loaded"
     CLOSED = "parked, because its site is temporarily closed"
     IN_LINE = "parked, until its download slot can send it and there is a place"
     SENT = "the engine has it"
     GIVEN_BACK = "the middleware has returned it, and it is on its way back"
-    FOREIGN = "the engine has it, and it does not come from the scheduler"
 
 
 # What ends each state, by the state that follows.
@@ -52,7 +51,7 @@ STATES: Mapping[State, Mapping[State, str]] = MappingProxyType(
         State.IN_LINE: {
             State.LOADING: "its rules have expired",
             State.SENT: "its slot can send it",
-            State.GIVEN_BACK: "it is *held*, and its rules have expired, or newer ones forbid it",
+            State.GIVEN_BACK: "it is *held*, and its rules are out of date, or the crawl closes",
             State.SCHEDULED: "the crawl closes",
         },
         State.SENT: {
@@ -60,19 +59,20 @@ STATES: Mapping[State, Mapping[State, str]] = MappingProxyType(
             State.IN_LINE: "no middleware has answered it, and its slot cannot send it yet: it is *held*",
         },
         State.GIVEN_BACK: {State.LOADING: "it has come to the scheduler"},
-        State.FOREIGN: {},
     }
 )
 
 
 @dataclass(slots=True, eq=False)
 class Parked:
-    """A request that waits: `LOADING`, `CLOSED` or `IN_LINE`.
+    """A request that waits, `LOADING`, `CLOSED` or `IN_LINE`, or that the engine has, `SENT` or `GIVEN_BACK`.
 
-    `number` grows with each request that begins to wait. `slot` is None if it needs no download slot.
+    `number` grows with each request that begins to wait. `slot` is where it is to be sent, or has been: a
+    middleware may change the slot in its meta. It is None if the request needs no download slot.
     `has_reloaded` is true if it had to wait again, because its rules had expired. `is_given_up` is true after
     the last retry of its site has failed. `gate` is fired when a request may be sent that waits in the
-    downloader, after the middlewares.
+    downloader, after the middlewares. `access` is expired, and judges it nevertheless. `error` is what a bug
+    has raised about it while it waited.
     """
 
     request: Request
@@ -83,6 +83,8 @@ class Parked:
     has_reloaded: bool = False
     is_given_up: bool = False
     gate: Deferred[None] | None = None
+    access: Access | None = None
+    error: Exception | None = None
 
     @property
     def priority(self) -> int:
@@ -94,21 +96,3 @@ class Parked:
         """Change the state, as `STATES` says."""
         assert to in STATES[self.state], f"{self.request} moves from {self.state} to {to}"
         self.state = to
-
-
-@dataclass(slots=True)
-class Gone:
-    """A request that the engine has: `SENT`, `GIVEN_BACK` or `FOREIGN`.
-
-    `slot` is where it is to be sent, or has been: a middleware may change the slot in its meta. `number`,
-    `has_reloaded` and `is_given_up` are those of its `Parked`. `access` is expired, and judges it
-    nevertheless. `error` is what a bug has raised about it while it waited.
-    """
-
-    state: State = State.FOREIGN
-    slot: Any | None = None
-    access: Access | None = None
-    error: Exception | None = None
-    is_given_up: bool = False
-    has_reloaded: bool = False
-    number: int = 0

@@ -127,9 +127,6 @@ BAD_INPUT = {
     "robots-lint": "nothing to do: expected FILE|URL... ('-' reads standard input)",
     "robots-lint --nonsense big.txt": "no such option: --nonsense",
     "robots-lint missing": "missing: No such file or directory",
-    "robots-lint docs.example.org": "No such file or directory; for a site, write http://docs.example.org",
-    "robots-lint a.example/robots.txt": "or directory; for a site, write http://a.example/robots.txt",
-    "robots-lint localhost:8000": "No such file or directory; for a site, write http://localhost:8000",
     "robots-lint 'a\x1b[31m'": "a\\x1b[31m: No such file or directory",
     "robots-lint .": ".: Is a directory",
     "robots-lint big.txt -s NOROBOTS_MAXSIZE=9": "big.txt: has more than 9 bytes",
@@ -148,11 +145,6 @@ def test_invalid_input_is_a_usage_error(tmp_path: Path, line: str) -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert BAD_INPUT[line] in done.stderr.splitlines()[-1]
-
-
-@pytest.mark.parametrize("name", ["missing.txt", "./a.b/missing.txt", "town/robots.txt"])
-def test_a_missing_file_with_a_file_name_is_not_read_as_a_site(tmp_path: Path, name: str) -> None:
-    assert run(tmp_path, "robots-lint", name).stderr == f"{name}: No such file or directory\n"
 
 
 BROKEN = {
@@ -222,7 +214,7 @@ def test_a_closed_standard_input(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
-def test_a_closed_pipe_is_not_an_error(tmp_path: Path, name: str) -> None:
+def test_a_command_ends_without_a_word_when_the_reader_closes_the_pipe(tmp_path: Path, name: str) -> None:
     # More than the buffer of a pipe.
     text = "".join(f"http://a.example/{number}\n" for number in range(20_000))
     (tmp_path / "robots.txt").write_text(text)
@@ -242,7 +234,7 @@ def test_a_closed_pipe_is_not_an_error(tmp_path: Path, name: str) -> None:
         assert process.stdout is not None
         assert process.stdout.readline()
         process.stdout.close()
-        assert process.wait(60) == 0
+        assert process.wait(60) == 2
     assert (tmp_path / "err").read_text() == ""
 
 
@@ -304,9 +296,9 @@ def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
         ("31", "forbidden"),
         ("33", "unknown"),
     ]
-    assert seen.startswith(f"\r\x1b[K[{'-' * 20}]   0%  starting")  # before the crawl has
-    assert re.search(r"\[-{20}\]   0%  0 answers, waiting \d s for http://127\.0\.0\.1:\d+", seen)
-    assert re.search(r"\[[#-]{20}\] +\d+%  [\d,]+ answers", bulk)
+    assert seen.startswith("\r\x1b[Kstarting")  # before the crawl has
+    assert re.search(r"\x1b\[K0 answers, waiting \d s for http://127\.0\.0\.1:\d+", seen)
+    assert re.search(r"\x1b\[K[\d,]+ answers", bulk)
     assert bulk.endswith("\r\x1b[K")
     assert len((tmp_path / "answers").read_text().splitlines()) == 5000
     assert "\x1b[3" not in plain + no_ansi
@@ -322,11 +314,10 @@ def test_a_terminal_shows_which_site_does_not_respond(tmp_path: Path) -> None:
         awaited = f"1 answer, waiting 2 s for {slow.url}, 1 site left", shown
         urls = [f"{site.url}/", f"{slow.url}/staff/"]
         seen = on_terminal(tmp_path, "robots-check", *urls, COLUMNS="100", awaited=awaited)
-        narrow = on_terminal(tmp_path, "robots-check", *urls, COLUMNS="30")
+        narrow = on_terminal(tmp_path, "robots-check", *urls, COLUMNS="8")
     assert shown.is_set()
     assert "forbidden" in seen
-    lines = narrow.replace("\r", "\n").splitlines()
-    assert max(len(line) for line in lines if "[--" in line) <= 29 + len("\x1b[K")
+    assert narrow.startswith("\r\x1b[Kstartin\r")
 
 
 HOSTILE = (

@@ -237,7 +237,7 @@ def test_a_process_that_may_open_few_files_downloads_fewer_files_at_a_time(mode:
     closing = {"Connection": "close"}
     robots = Answer(RULES, headers=closing, before=lambda: time.sleep(0.5))
     with Site(robots, {"/page": Answer(headers=closing)}, host="0.0.0.0") as site:
-        urls = [f"{url}/page" for url in hosts_of(site, 300)]
+        urls = [f"{url}/page" for url in hosts_of(site, 150)]
         seen = crawl(
             *urls, mode=mode, spider="tests.helpers.spiders.limited.WithFewFiles", arguments={"files": 150}
         )

@@ -64,7 +64,7 @@ def test_unusable_store_is_an_error_and_is_not_changed(tmp_path: Path, fault: st
 @pytest.mark.parametrize("line", USES)
 def test_unreachable_redis_is_an_error(tmp_path: Path, line: str) -> None:
     pytest.importorskip("redis")
-    url, shown = "redis://:secret@127.0.0.1:1/0", "redis://***@127.0.0.1:1/0"
+    url, shown = "redis://:secret@127.0.0.1:1/0", "redis://***"
     done = run(tmp_path, *shlex.split(line.format(url)), mode="asyncio")
     assert (done.returncode, done.stdout) == (2, "")
     (error,) = done.stderr.splitlines()

@@ -16,7 +16,7 @@ def test_lines_without_effect_are_one_warning(mode: str) -> None:
     with Site(FAULTY) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/attic/", f"{site.url}/cellar/", mode=mode)
     (line,) = seen.log_lines("WARNING: ", "without effect")
-    assert f"{site.url}/robots.txt has lines without effect: 2 of 3 Disallow lines, so the strict" in line
+    assert f"{site.url}/robots.txt has lines without effect: 2 lines, so the strict" in line
     assert "(line 3, " in line
     assert "'Disalow: /attic/'" in line
     assert "line 5, 'Disallow: /cellar/'" in line
@@ -27,8 +27,8 @@ def test_lines_of_other_robots_are_no_warning(mode: str) -> None:
         seen = crawl(f"{site.url}/", f"{site.url}/attic/", mode=mode)
         for_others = crawl(f"{site.url}/", settings={**ADDON, "NOROBOTS_ALSO_ROBOTS": ["Other"]})
     assert not seen.log_lines("WARNING: ", "effect")
-    assert seen.log_lines("INFO: ", f"{site.url}/robots.txt has lines without effect: 2 of 3 Disallow lines")
-    assert for_others.log_lines("WARNING: ", "has lines without effect: 2 of 3 Disallow lines")
+    assert seen.log_lines("INFO: ", f"{site.url}/robots.txt has lines without effect: 2 lines")
+    assert for_others.log_lines("WARNING: ", "has lines without effect: 2 lines")
 
 
 def test_lines_without_effect_are_reported_with_another_reading_too() -> None:
@@ -36,7 +36,7 @@ def test_lines_without_effect_are_reported_with_another_reading_too() -> None:
     with Site(FAULTY) as site:
         seen = crawl(f"{site.url}/", settings=settings)
     assert not seen.log_lines("WARNING: ", "without effect")  # it forbids what these lines mean
-    assert seen.log_lines("INFO: ", "without effect: 2 of 3 Disallow lines")
+    assert seen.log_lines("INFO: ", "without effect: 2 lines")
     assert seen.log_lines("  files with lines without effect: 1")
 
 
@@ -58,8 +58,7 @@ def test_lines_without_effect_do_not_fill_the_log(tmp_path: Path) -> None:
         urls = [f"{site.url_of(f'127.2.0.{number}')}/" for number in range(1, 26)]
         seen = crawl(*urls, settings=with_report(tmp_path / "report.json"))
     assert len(seen.log_lines("WARNING: ", "without effect")) == 20
-    (last,) = seen.log_lines("WARNING: 20 robots.txt files with such lines were logged")
-    assert "NOROBOTS_REPORT" in last
+    assert len(seen.log_lines("DEBUG: ", "without effect")) == 5
     rows = json.loads((tmp_path / "report.json").read_text())["rows"]
     assert [row["ignored_lines"] for row in rows] == [2] * 25
     assert rows[0]["findings"] == "misspelt-field (line 3), stray-disallow (line 5)"
@@ -88,4 +87,4 @@ def test_an_html_page_has_no_rules() -> None:
 def test_only_the_start_of_a_long_file_is_searched() -> None:
     with Site("User-agent: *\n" + "Disalow: /x\n" * 5000) as site:
         seen = crawl(f"{site.url}/")
-    assert seen.log_lines("WARNING: ", "without effect: 1559 of 1559 Disallow lines at its start, so")
+    assert seen.log_lines("WARNING: ", "without effect: 2729 lines, so")

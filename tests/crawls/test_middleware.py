@@ -83,7 +83,6 @@ def test_dropped_start_requests_do_not_fill_the_log() -> None:
     assert len(seen.drops) == 30
     assert len(seen.log_lines("WARNING: Forbidden by robots.txt")) == 20
     assert len(seen.log_lines("DEBUG: Forbidden by robots.txt")) == 10
-    assert len(seen.log_lines("WARNING: Further dropped start requests")) == 1
 
 
 def test_text_from_robots_txt_is_escaped_in_log_and_message() -> None:

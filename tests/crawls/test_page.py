@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,7 +19,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from scrapy_norobots.events import Load
 from scrapy_norobots.features.report.counters import Counters, facts_of
-from scrapy_norobots.features.report.listing import Examined
+from scrapy_norobots.features.report.listing import FILES_MAX, Examined, list_files
 from scrapy_norobots.features.report.page import to_html
 from tests.helpers.running.crawling import Crawl, crawl, with_report
 from tests.helpers.sites import Answer, Site
@@ -235,9 +236,11 @@ def test_a_dry_run_never_says_that_requests_were_dropped(tmp_path: Path) -> None
 # The table
 
 
-def many(count: int) -> dict[str, Any]:
-    """Facts of an invented crawl of many origins; the last one has the most drops."""
+def many(count: int, files: int = 0) -> dict[str, Any]:
+    """Facts of an invented crawl of many origins, some with files; the last one has the most drops."""
     counters = Counters(count)
+    body = "User-agent: *\n" + "Disallow: /some/path/of/a/town\n" * 150
+    listings = list_files((access(number, body=body) for number in range(files)), "FooBot", {})
     for number in range(count):
         at = access(number, (200, 404, 503)[number % 3])
         event = Load(at, None, "network", number % 1000 / 100, Request(at.snapshot.url), "FooBot")
@@ -246,18 +249,20 @@ def many(count: int) -> dict[str, Any]:
     crawl = dict.fromkeys(("generator", "spider", "reason", "robot", "token", "status_policy"), "x")
     times = dict.fromkeys(("started", "finished"), "2030-01-02T03:04:05+00:00")
     setup = {"dry_run": False, "readings": ["x"], "settings": {}, "versions": {}}
-    return {**facts_of(counters, {**crawl, **times, **setup}), "rows_left_out": 5}
+    return {**facts_of(counters, {**crawl, **times, **setup}, listings), "rows_left_out": 5}
 
 
 @pytest.fixture(scope="module")
 def long_list(tmp_path_factory: pytest.TempPathFactory) -> Report:
     file = tmp_path_factory.mktemp("long") / "report.html"
-    file.write_text(to_html(many(10_000)), "utf-8")
+    file.write_text(to_html(many(10_000, FILES_MAX)), "utf-8")
     return Report(file, Crawl([], [], {}, {}, ""), {})
 
 
 def test_10000_sites_are_shown_a_hundred_at_a_time(browser: webdriver.Chrome, long_list: Report) -> None:
-    assert long_list.file.stat().st_size < 2_000_000  # to which 1 MiB of robots.txt files may come
+    text = long_list.file.read_text()
+    assert text.count('"readers"') > 100  # robots.txt files, until they fill their room
+    assert 2_000_000 < len(text.encode()) < 3_000_000
     long_list.open(browser)
     assert status(browser) == "1–100 of 10,000"
     assert column(browser, 1)[:2] == ["http://town9999.example", "http://town9998.example"]
@@ -387,7 +392,7 @@ def test_a_row_opens_the_file_as_its_reader_saw_it(report: Report, browser: webd
     assert "No effect: " in text
     assert "Write 'Disallow: /attic/'." in text
     docs = browser.find_element(By.CSS_SELECTOR, "#line-7 a").get_attribute("href") or ""
-    assert docs.endswith("/standard.html#findings:~:text=misspelt-field")
+    assert docs.endswith("/standard.html#finding-misspelt-field")
     assert complaints(browser) == []
 
 
@@ -421,6 +426,25 @@ def test_a_file_is_opened_and_closed_by_keys_and_has_a_link(
 
 
 # The looks
+
+
+@pytest.mark.parametrize("width", [400, 1300])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_problem(
+    browser: webdriver.Chrome, report: Report, long_list: Report, scheme: str, width: int
+) -> None:
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    axe = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+    check = "axe.run().then(arguments[0], error => arguments[0]({violations: [String(error)]}))"
+    places = [(report, f"#file={report.sites[name]}") for name in ("town", "village", "hostile")]
+    for shown, part in ((report, ""), (report, "#q=none"), (long_list, ""), *places):
+        shown.open(browser, part, width)
+        browser.execute_script("document.querySelectorAll('details').forEach(one => { one.open = true })")
+        browser.execute_script(axe)
+        found = browser.execute_async_script(check)
+        assert found["passes"]
+        assert [one for one in found["violations"] if one["impact"] in ("serious", "critical")] == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

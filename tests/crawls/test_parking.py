@@ -61,19 +61,15 @@ def test_requests_of_a_site_keep_their_order(limit: int, mode: str) -> None:
     assert seen.notes["reached"] == [f"/{number}" for number in expected]
 
 
-@pytest.mark.parametrize(
-    ("hosts", "limit", "delay", "latest"), [(1, 8, 0.02, 30), (2, 8, 0.02, 50), (3, 16, 0.05, 100)]
-)
-def test_requests_that_waited_are_not_overtaken_by_all_later_ones(
-    hosts: int, limit: int, delay: float, latest: int
-) -> None:
+@pytest.mark.parametrize(("hosts", "latest"), [(1, 30), (2, 50)])
+def test_requests_that_waited_are_not_overtaken_by_all_later_ones(hosts: int, latest: int) -> None:
     def asked(settings: dict[str, Any]) -> list[str]:
         robots = Answer(RULES, before=lambda: threading.Event().wait(0.3))
         with Site(robots, host="0.0.0.0") as site:
             pages = [(host, f"/{host}-{i}") for i in range(60) for host in range(1, 1 + hosts)]
             crawl(
                 "data:,",
-                settings={**settings, "DOWNLOAD_DELAY": delay, "CONCURRENT_REQUESTS": limit, **QUEUE},
+                settings={**settings, "DOWNLOAD_DELAY": 0.02, "CONCURRENT_REQUESTS": 8, **QUEUE},
                 spider="tests.helpers.spiders.scheduling.Watching",
                 arguments={"then": [site.url_of(f"127.0.0.{host}") + target for host, target in pages]},
             )
@@ -81,7 +77,7 @@ def test_requests_that_waited_are_not_overtaken_by_all_later_ones(
 
     ours, plain = asked(ADDON), asked({})
     assert len(ours) == len(plain) == 60 * hosts
-    # Those that waited must not come last, when the scheduler has no more: 50, 100 or 145 places late.
+    # Those that waited must not come last, when the scheduler has no more: 50 or 100 places late.
     assert max(place - plain.index(target) for place, target in enumerate(ours)) <= latest
 
 

@@ -106,6 +106,8 @@ def test_files_with_patterns_are_something_to_do_unless_a_reading_obeys_them() -
         both = crawl(*urls, settings={**ADDON, "NOROBOTS_ALSO_OBEY": ["rfc9309"]})
     assert seen.log_lines("to do: 1 site had * or $ in rules for this robot, read literally")
     assert not both.log_lines("* or $")
+    assert both.log_lines("to do: 1 site had rules that the readings see differently")
+    assert not seen.log_lines("readings see differently")
 
 
 def test_sites_that_never_answer_and_statements_that_are_not_obeyed_are_something_to_do(

@@ -69,6 +69,14 @@ def test_the_log_says_now_and_then_what_waits(mode: str) -> None:
     assert "site is closed" not in done.log.partition("INFO: Closing spider")[2]
 
 
+def test_the_log_says_now_and_then_that_a_robots_txt_is_still_being_downloaded(mode: str) -> None:
+    with Site(Answer(ROBOTS, before=lambda: time.sleep(5))) as site:
+        settings = {**RETRY, "LOGSTATS_INTERVAL": 0.3, "CONCURRENT_REQUESTS": 2}
+        done = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings, mode=mode)
+        assert len(done.pages) == 2
+    assert done.log_lines("INFO: robots.txt of 1 site is being downloaded, 2 requests wait")
+
+
 def test_a_request_that_rules_forbid_after_the_wait_is_dropped(mode: str) -> None:
     with Site(Closed(1)) as site:
         done = crawl(f"{site.url}/back/1", f"{site.url}/1", settings=RETRY, mode=mode)
@@ -291,6 +299,16 @@ def test_a_request_whose_proxy_is_dead_is_given_up(mode: str) -> None:
         assert [drop.type for drop in done.drops] == ["RobotsUnreachable"]
         assert waiting(done) == {"waited": 1, "given_up": 1}
         assert done.stats["robotstxt/request_count"] == 3
+
+
+def test_a_site_that_is_closed_to_two_proxies_counts_once(mode: str) -> None:
+    with Site(ROBOTS) as site:
+        proxies = ["http://127.0.0.1:1", "http://127.0.0.1:2"]
+        requests = [{"url": f"{site.url}/{proxy[-1]}", "meta": {"proxy": proxy}} for proxy in proxies]
+        done = crawl(*requests, settings={**RETRY, "RETRY_TIMES": 0}, mode=mode)
+        assert len(done.drops) == 2
+    assert done.stats["robotstxt/request_count"] > 2
+    assert done.stats["norobots/origins/closed"] == 1
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,17 @@ def test_cached_pages_wait_for_no_delay_after_robots_txt(mode: str, tmp_path: Pa
     assert len(site.hits) == len(site.robots_hits()) == 12
 
 
+def test_pages_that_a_middleware_answers_wait_for_no_delay(mode: str) -> None:
+    # With one delay, the crawl would be closed before it has a page.
+    settings = {**ADDON, "DOWNLOAD_DELAY": 1000, "CLOSESPIDER_TIMEOUT": 40, "PAUSE": 0.05}
+    middlewares = {"tests.helpers.components.middlewares.AnswersLate": 560}
+    with Site(RULES) as site:
+        urls = [f"{site.url}/{number}" for number in range(10)]
+        seen = crawl(*urls, settings={**settings, "DOWNLOADER_MIDDLEWARES": middlewares}, mode=mode)
+    assert sorted(seen.pages) == urls
+    assert site.targets() == ["/robots.txt"]
+
+
 @pytest.mark.parametrize("lacking", [1, 12], ids=["one", "more than one slot sends at a time"])
 def test_cached_pages_do_not_wait_for_pages_of_their_site_that_the_cache_lacks(
     lacking: int, mode: str, tmp_path: Path

@@ -147,7 +147,7 @@ def test_no_more_is_read_than_the_window_holds(tmp_path: Path, mode: str) -> Non
     release = threading.Event()
     lines: list[str] = []
     with Site(Answer(ROBOTS, before=release.wait)) as slow:
-        urls = [f"{slow.url}/a/path/of/some/length/{n}" for n in range(100_000)]
+        urls = [f"{slow.url}/a/path/of/some/length/{n}" for n in range(40_000)]
         rest = "\n".join(urls).encode()
         with conversation(tmp_path, "-s", "NOROBOTS_TIMEOUT=300", mode=mode) as talk:
             pipe, refusals = talk.questions.fileno(), 0
@@ -159,7 +159,7 @@ def test_no_more_is_read_than_the_window_holds(tmp_path: Path, mode: str) -> Non
                 except BlockingIOError:
                     refusals += 1
                     time.sleep(0.1)
-            assert rest.count(b"\n") > 80_000
+            assert rest.count(b"\n") > 20_000
             os.set_blocking(pipe, True)
             release.set()
             reader = threading.Thread(target=lambda: lines.extend(talk.answers))
@@ -186,7 +186,7 @@ def test_interrupted_check_ends_while_standard_input_is_open(tmp_path: Path, mod
         talk.process.send_signal(signal.SIGINT)
         assert talk.wait() == 2
         assert talk.answers.read() == ""
-    assert talk.errors == "the crawl was stopped before all URLs were read\n"
+    assert talk.errors == "the crawl was stopped before its end\n"
 
 
 def test_endless_input_is_read_no_further_when_the_answers_are_not(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_endless_input_is_read_no_further_when_the_answers_are_not(tmp_path: Pat
     line = f'yes http://town.example/staff/ | {check} | head -1; echo "${{PIPESTATUS[1]}}"'
     answer, status = run_in_shell(tmp_path, line).stdout.splitlines()
     assert answer.startswith("forbidden http://town.example/staff/ ")
-    assert status == "1"
+    assert status == "2"
 
 
 def test_line_that_is_too_long_is_unknown_and_the_next_is_answered(tmp_path: Path, mode: str) -> None:

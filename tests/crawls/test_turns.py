@@ -119,7 +119,7 @@ def test_a_redis_that_hangs_does_not_stop_a_crawl(redis_server: RedisServer) -> 
     assert "TimeoutError" in line
 
 
-@pytest.mark.parametrize("ahead", [100, 86_400, 10**300], ids=["20 times the longest delay", "a day", "more"])
+@pytest.mark.parametrize("ahead", [45, 86_400, 10**300], ids=["more than ten delays", "a day", "more"])
 def test_a_turn_far_in_the_future_is_ignored(ahead: int, redis_server: RedisServer) -> None:
     """The clock of a machine was wrong, or another program writes there."""
     redis = pytest.importorskip("redis")
@@ -129,7 +129,7 @@ def test_a_turn_far_in_the_future_is_ignored(ahead: int, redis_server: RedisServ
         redis.Redis.from_url(redis_server.url) as client,
     ):
         client.set(f"norobots:turn:{site.host}", f"{turn} {turn} other")
-        settings = {**SHARED, "NOROBOTS_STORE": redis_server.url, "CLOSESPIDER_TIMEOUT": 50}
+        settings = {**SHARED, "NOROBOTS_STORE": redis_server.url, "CLOSESPIDER_TIMEOUT": 40}
         seen = crawl(f"{site.url}/", settings=settings, arguments={"follow": True})
     assert seen.stats["finish_reason"] == "finished"
     assert len(seen.pages) == 1 + len(PAGES)

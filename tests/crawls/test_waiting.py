@@ -7,6 +7,7 @@ Every crawl of the tests checks at its end that nothing is left in the scheduler
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ SLOW_PAGES, HEALTHY_PAGES = 20, 20
 
 
 def crawl_beside_a_slow_host(
-    mode: str = MODES[0], forbidden: int = 0, **settings: Any
+    mode: str = MODES[0], forbidden: int = 0, most_waiting: int = 0, **settings: Any
 ) -> tuple[Crawl, list[str]]:
     """Crawl a host whose robots.txt comes only when all pages of a healthy one have, and that one.
 
@@ -53,7 +54,6 @@ def crawl_beside_a_slow_host(
         seen = crawl(
             "data:,",
             mode=mode,
-            timeout=240,  # thousands of requests, on a busy machine
             settings={
                 **ADDON,
                 "CONCURRENT_REQUESTS": 4,
@@ -62,7 +62,7 @@ def crawl_beside_a_slow_host(
                 **settings,
             },
             spider="tests.helpers.spiders.scheduling.Watching",
-            arguments={"then": urls},
+            arguments={"then": urls, "most_waiting": most_waiting},
         )
         assert len(site.robots_hits()) == len(slow_site.robots_hits()) == 1
     assert healthy_done.is_set()
@@ -115,18 +115,39 @@ def test_without_a_limit_the_pages_of_a_host_do_not_stall_others() -> None:
     assert waited == [True]
 
 
-def test_a_slow_host_with_many_requests_before_them_does_not_stall_others() -> None:
-    seen, log = crawl_beside_a_slow_host(forbidden=1_500, **IN_ORDER)
-    assert log[:HEALTHY_PAGES] == ["healthy"] * HEALTHY_PAGES
-    assert len(seen.drops) == 1_500
+@pytest.mark.parametrize("is_job", [False, True], ids=["in memory", "on disk"])
+def test_more_requests_of_a_slow_host_than_can_wait_do_not_stall_others(tmp_path: Path, is_job: bool) -> None:
+    """Those beyond the share of a site wait in a queue of their own, and keep their order."""
+    on_disk = {"JOBDIR": str(tmp_path), "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue"}
+    settings = {**IN_ORDER, **(on_disk if is_job else {})}
+    seen, log = crawl_beside_a_slow_host(forbidden=500, most_waiting=300, **settings)
+    assert log == ["healthy"] * HEALTHY_PAGES + ["slow"] * SLOW_PAGES
+    assert 50 < seen.notes["most parked"] <= 150
     assert seen.notes["most active"] <= 4 + 2  # two downloads of robots.txt take no place
+    assert (tmp_path / "norobots.aside").exists() == is_job
+    # The spider gives the requests one of three priorities.
+    dropped = [int(drop.url.rpartition("/")[2]) for drop in seen.drops]
+    assert dropped == sorted(range(500), key=lambda number: (-(number % 3), number))
 
 
-def test_a_slow_host_does_not_pull_the_queue_into_memory() -> None:
-    """Each time that a page has come or is scheduled, one more request is taken."""
-    seen, _ = crawl_beside_a_slow_host(forbidden=6_000)
-    assert 1_000 < seen.notes["most parked"] < 5_200
-    assert len(seen.drops) == 6_000
+def test_requests_beyond_the_share_of_a_site_stay_in_the_job(mode: str, tmp_path: Path) -> None:
+    settings = {**ADDON, **IN_ORDER, "JOBDIR": str(tmp_path)}
+    is_over = threading.Event()
+    with Site(Answer(RULES, before=is_over.wait)) as site:
+        try:
+            first = crawl(
+                "data:,",
+                mode=mode,
+                settings={**settings, "CLOSESPIDER_TIMEOUT": 5},
+                spider="tests.helpers.spiders.scheduling.Watching",
+                arguments={"then": [f"{site.url}/back/{n}" for n in range(500)], "most_waiting": 300},
+            )
+        finally:
+            is_over.set()
+        assert first.stats["finish_reason"] == "closespider_timeout"
+        assert (tmp_path / "norobots.aside").exists()
+        second = crawl("data:,", mode=mode, settings=settings)
+    assert len({drop.url for drop in second.drops}) == len(second.drops) == 500
 
 
 def test_dead_hosts_leave_places_for_others_with_any_download_handler(mode: str) -> None:

@@ -22,8 +22,9 @@ from scrapy_norobots.commands.robots_audit import RobotsAudit
 from scrapy_norobots.commands.robots_check import RobotsCheck
 from scrapy_norobots.events import Event, Events
 from scrapy_norobots.features import FEATURES
+from scrapy_norobots.features.report import listing
 from scrapy_norobots.settings import SETTINGS
-from scrapy_norobots.standard.findings import KINDS
+from scrapy_norobots.standard.findings import KINDS, Kind, Severity
 from scrapy_norobots.waiting.states import STATES
 from tests.helpers.running.processes import ROOT
 from tests.helpers.spiders.raising import subscriptions
@@ -134,11 +135,12 @@ def _codes(names: Iterable[str]) -> str:
 
 
 def findings() -> list[str]:
-    """Return the rows of the kinds of findings."""
+    """Return the rows of the kinds of findings, and of what only the report of a crawl shows so."""
+    misplaced = Kind(Severity.ERROR, "R1", f"In the report: {listing.MISPLACED_MEANING}")
     return [
         "".join(
             f"| `{name}` | {kind.severity.value}, {kind.clause} | {kind.meaning} |\n"
-            for name, kind in KINDS.items()
+            for name, kind in {**KINDS, listing.MISPLACED: misplaced}.items()
         )
     ]
 

@@ -76,5 +76,5 @@ def test_the_page_runs_from_the_first_to_the_last_step(installed: Path, tmp_path
     log = re.sub(r"in \d+\.\d\d s", "in 0.01 s", log)
     assert summary in log
     assert "] WARNING: " not in log
-    assert re.search(r"INFO: \S+/robots.txt has lines without effect: 1 of ", log)
+    assert re.search(r"INFO: \S+/robots.txt has lines without effect: 1 line", log)
     assert (town / "robots.html").stat().st_size > 0

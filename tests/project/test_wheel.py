@@ -1,11 +1,8 @@
-"""The built package, as a packager and a new user meet it, who begins with a project of Scrapy's making."""
+"""The built package, as a packager meets it. `test_start` uses it as a new user does."""
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-import sys
 import tarfile
 import zipfile
 from email import message_from_string
@@ -15,82 +12,15 @@ import pytest
 
 import scrapy_norobots
 from tests.helpers.running.processes import ROOT
-from tests.helpers.sites import Site, page
-from tests.project.conftest import run
 
 pytestmark = pytest.mark.xdist_group("wheel")  # it is built and installed once
-
-SPIDER = """
-import scrapy
-
-class Town(scrapy.Spider):
-    name = "town"
-
-    def __init__(self, url, **kwargs):
-        super().__init__(start_urls=[url], **kwargs)
-
-    def parse(self, response):
-        yield {"url": response.url}
-        yield from response.follow_all(css="a")
-"""
-
-
-# The use that a project's own code makes of the package, in all the types that it meets.
-PROJECT = """
-from __future__ import annotations
-
-from collections.abc import AsyncIterator, Iterator
-from typing import Any
-
-from scrapy import Request, Spider
-from scrapy.http import Response
-from twisted.python.failure import Failure
-
-from scrapy_norobots import Addon, Decision, RobotsForbidden, RobotsTxt, RobotsUnreachable
-
-ADDONS: dict[type, int] = {Addon: 500}
-
-
-class Town(Spider):
-    name = "town"
-    reasons: list[str] = []
-
-    async def start(self) -> AsyncIterator[Any]:
-        yield Request("http://town.example/", errback=self.dropped)
-
-    def parse(self, response: Response, **kwargs: Any) -> Iterator[dict[str, str]]:
-        yield {"url": response.url}
-
-    def dropped(self, failure: Failure) -> None:
-        error = failure.value
-        if isinstance(error, RobotsUnreachable):
-            self.logger.info("not now: %s", error)
-        elif isinstance(error, RobotsForbidden):
-            decision: Decision = error.decision
-            self.reasons.append(decision.why)
-            if decision.rule is not None:
-                self.logger.info("line %d", decision.rule.line)
-
-
-robots = RobotsTxt.parse(b"User-agent: *\\nDisallow: /staff/\\n")
-may: bool = robots.allowed("http://town.example/", "FooBot")
-lines: list[int] = [finding.line for finding in robots.findings]
-names: list[tuple[str, ...]] = [record.names for record in robots.records]
-"""
-
-MISTAKES = """
-from scrapy_norobots import RobotsTxt
-
-RobotsTxt.parse(7)
-RobotsTxt.parse(b"").allowed("http://town.example/")
-line: str = RobotsTxt.parse(b"").decide("http://town.example/", "FooBot").line
-"""
 
 
 def test_the_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     package = ROOT / "scrapy_norobots"
+    assert "scrapy_norobots/py.typed" in names
     assert names == {
         f"scrapy_norobots/{file.relative_to(package).as_posix()}"
         for file in package.rglob("*")
@@ -148,39 +78,3 @@ def test_the_sdist_has_what_a_packager_needs(built: Path) -> None:
     for folder in ("scrapy_norobots", "tests", "docs"):
         files = [file for file in (ROOT / folder).rglob("*") if file.is_file() and file.suffix != ".pyc"]
         assert {file.relative_to(ROOT).as_posix() for file in files} <= set(map(str, names))
-
-
-def test_the_types_of_users_code_are_checked_against_it(installed: Path, tmp_path: Path) -> None:
-    pytest.importorskip("mypy", reason="mypy is not installed")
-    options = ("--strict", "--python-executable", installed / "python", "--cache-dir", tmp_path / "cache")
-    mypy = (sys.executable, "-m", "mypy", *options)
-    (tmp_path / "town.py").write_text(PROJECT)
-    (tmp_path / "mistakes.py").write_text(MISTAKES)
-    done = subprocess.run(
-        [*mypy, "town.py", "mistakes.py"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    places = [line.partition(": error: ")[0] for line in done.stdout.splitlines() if ": error: " in line]
-    assert places == ["mistakes.py:4", "mistakes.py:5", "mistakes.py:6"], done.stdout
-
-
-def test_a_new_project_with_one_line_added_obeys(installed: Path, tmp_path: Path) -> None:
-    run(installed / "scrapy", "startproject", "town", cwd=tmp_path)
-    project = tmp_path / "town"
-    settings = project / "town" / "settings.py"
-    settings.write_text(settings.read_text() + '\nADDONS = {"scrapy_norobots.Addon": 500}\n')
-    (project / "town" / "spiders" / "town.py").write_text(SPIDER)
-    links = page("/open", "/staff/rota", "/staffing")
-    with Site("User-agent: *\nDisallow: /staff/\n", {"/": links}) as site:
-        options = ["-s", "DOWNLOAD_DELAY=0", "-a", f"url={site.url}/", "-O", "seen.json"]
-        log = run(installed / "scrapy", "crawl", "town", *options, cwd=project)
-    assert "scrapy_norobots" in log
-    for folder in (tmp_path, project):
-        listed = run(installed / "scrapy", "-h", cwd=folder)
-        assert "  robots-check " in listed
-        assert "  robots-lint " in listed
-        assert "  robots-store " in listed
-    assert site.pages() == ["/", "/open", "/staffing"]
-    assert len(site.robots_hits()) == 1
-    assert {item["url"] for item in json.loads((project / "seen.json").read_text())} == {
-        f"{site.url}{target}" for target in site.pages()
-    }

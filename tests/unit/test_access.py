@@ -1,4 +1,4 @@
-"""`access`: the access that results from a snapshot and a policy."""
+"""`access`: the access that results from a snapshot and a policy, and the spellings of a target."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from scrapy_norobots.rules.access import PRESETS, Access, AccessKind, Judge, StatusPolicy
-from scrapy_norobots.rules.freshness import Freshness
-from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.rules.access import PRESETS, Access, AccessKind, Judge, StatusPolicy, spellings_of
+from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Origin, Reason, RobotsTxt
 
 ORIGIN = Origin("http", "town.example", 80)
@@ -268,14 +267,6 @@ def test_a_proxy_closes_an_origin_whose_rules_are_too_old_to_its_own_requests_on
     assert not access.applies_to("")
 
 
-@pytest.mark.parametrize("way", ["http://other.example", ""], ids=["with another proxy", "without a proxy"])
-def test_the_first_failure_without_a_failing_proxy_does_not_double_the_back_off(way: str) -> None:
-    failed = replace(LOST, local_failure=True, proxy="http://proxy.example")
-    first = judge(failed)
-    assert judge(failed, first).lifetime == TIMES.back_off(2)
-    assert judge(replace(failed, proxy=way), first).lifetime == TIMES.back_off(1)
-
-
 def test_an_origin_is_closed_for_now_if_that_may_change() -> None:
     assert judge(LOST).is_closed_for_now
     assert judge(replace(FOUND, status=503)).is_closed_for_now
@@ -307,3 +298,33 @@ def test_a_host_whose_name_does_not_resolve_is_unknown(error: str, is_unknown: b
     snapshot = replace(LOST, error=error)
     assert snapshot.is_unknown_host is is_unknown
     assert not replace(snapshot, local_failure=True).is_unknown_host
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("/a?b=c", {"/a?b=c"}),
+        ("/a;", {"/a;", "/a"}),
+        ("/a;?b;", {"/a;?b;", "/a?b;"}),
+        ("/a;?b;?c", {"/a;?b;?c", "/a?b;?c"}),
+        ("/a;b/c;d=1;e?f", {"/a;b/c;d=1;e?f", "/a;b/c?f"}),
+        ("/;a", {"/;a", "/"}),
+        ("/a?b;", {"/a?b;"}),
+        ("/wow%21", {"/wow%21"}),
+        ("/x/../a", {"/x/../a", "/a"}),
+        ("/x/./%62/..?/..", {"/x/./%62/..?/..", "/x?/.."}),
+        ("/../..", {"/../..", "/"}),
+        ("/../../a", {"/../../a", "/a"}),
+        ("/.well-known", {"/.well-known"}),
+    ],
+)
+def test_spellings_include_those_that_handlers_send(
+    target: str, expected: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_norobots.rules.access._aiohttp_url", lambda: None)
+    assert set(spellings_of(target)) == expected
+
+
+def test_what_aiohttp_decodes_is_a_spelling_too() -> None:
+    pytest.importorskip("yarl")
+    assert "/wow!" in spellings_of("/wow%21")

@@ -23,7 +23,7 @@ from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit, Problem
 from scrapy_norobots.features.evidence.fields import Made, date_of, digest_of
 from scrapy_norobots.features.evidence.writer import Writer
-from scrapy_norobots.rules import spellings
+from scrapy_norobots.rules import access as access_module
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Reason, RobotsTxt
 from scrapy_norobots.standard.urls import is_robots_txt, split
@@ -265,7 +265,7 @@ def test_a_crawl_is_audited_by_the_spellings_that_it_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, aiohttp: bool, problem: str
 ) -> None:
     by = access(b"User-agent: *\nDisallow: /wow!\n")
-    monkeypatch.setattr(spellings, "_aiohttp_url", lambda: lambda _: SimpleNamespace(raw_path_qs="/wow!"))
+    monkeypatch.setattr(access_module, "_aiohttp_url", lambda: lambda _: SimpleNamespace(raw_path_qs="/wow!"))
     writer = Writer(tmp_path, "town-1", replace(SETTINGS, aiohttp=aiohttp))
     writer.put(answer(by))
     writer.put(Made(TIME + 1, f"{TOWN}/{url}", b"FooBot", f"{TOWN}/{url}", by))
@@ -273,5 +273,5 @@ def test_a_crawl_is_audited_by_the_spellings_that_it_checked(
     found = "".join(one.text for one in problems(tmp_path))
     assert (problem in found) if problem else not found
     if problem:
-        monkeypatch.setattr(spellings, "_aiohttp_url", lambda: None)
+        monkeypatch.setattr(access_module, "_aiohttp_url", lambda: None)
         assert "install aiohttp" in problems(tmp_path)[0].text

@@ -6,11 +6,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar
 
 import pytest
-from twisted.internet.defer import CancelledError, Deferred, DeferredSemaphore
+from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
@@ -19,6 +18,20 @@ from scrapy_norobots.stores import Locked, circuit_breaker
 from scrapy_norobots.stores.circuit_breaker import PAUSE, TIMEOUT, CircuitBreaker
 from tests.helpers.samples.snapshots import FOUND, LOST, ORIGIN
 
+
+def can_wait_for_deferreds() -> bool:
+    async def work() -> None:
+        deferred: Deferred[None] = Deferred()
+        asyncio.get_running_loop().call_soon(deferred.callback, None)
+        await compat.waiting_for(deferred)
+
+    try:
+        asyncio.run(work())
+    except RuntimeError:
+        return False
+    return True
+
+
 CONTINUES = "the crawl continues without the store, and tries it again every few seconds"
 
 _T = TypeVar("_T")
@@ -26,8 +39,6 @@ _T = TypeVar("_T")
 
 class Moody:
     """A store that fails on demand, and counts its calls."""
-
-    concurrent_calls = 32
 
     def __init__(self) -> None:
         self.mood: Callable[[], Coroutine[Any, Any, object]] | None = None
@@ -197,111 +208,6 @@ def test_a_call_that_is_cancelled_is_no_failure(circuit: Circuit) -> None:
 
     asyncio.run(work())
     assert circuit.failures == 0
-
-
-@pytest.mark.parametrize("is_cancelled_first", [False, True])
-def test_a_queued_call_that_is_cancelled_when_it_is_its_turn_keeps_no_slot(
-    circuit: Circuit, is_cancelled_first: bool
-) -> None:
-    """Else all calls would wait for ever after as many of them as the store has slots."""
-    if not can_wait_for_deferreds():
-        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
-
-    async def work() -> None:
-        circuit.breaker._slots = DeferredSemaphore(1)
-        gate = asyncio.Event()
-        circuit.store.mood = gate.wait
-        running = asyncio.ensure_future(circuit.breaker.load(ORIGIN))
-        queued = asyncio.ensure_future(circuit.breaker.lock(ORIGIN, 60))
-        await asyncio.sleep(0)
-        # Both are done in the same iteration of the event loop, in which the running call gives its slot on.
-        cancel = partial(asyncio.get_running_loop().call_soon, queued.cancel)
-        for step in (cancel, gate.set) if is_cancelled_first else (gate.set, cancel):
-            step()
-        await running
-        with pytest.raises(asyncio.CancelledError):
-            await queued
-        assert await asyncio.wait_for(circuit.breaker.load(ORIGIN), 30) == (FOUND,)
-
-    asyncio.run(work())
-
-
-def test_a_queued_call_that_is_cancelled_gives_no_slot_back(circuit: Circuit) -> None:
-    """Else more calls would run at once than the store allows."""
-    if not can_wait_for_deferreds():
-        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
-
-    async def work() -> None:
-        circuit.breaker._slots = DeferredSemaphore(1)
-        gate = asyncio.Event()
-        circuit.store.mood = gate.wait
-        running, queued = (asyncio.ensure_future(circuit.breaker.load(ORIGIN)) for _ in range(2))
-        await asyncio.sleep(0)
-        queued.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await queued
-        later = asyncio.ensure_future(circuit.breaker.load(ORIGIN))
-        await asyncio.sleep(0)
-        assert circuit.store.calls == 1
-        gate.set()
-        for found in await asyncio.gather(running, later):
-            assert found == (FOUND,)
-
-    asyncio.run(work())
-
-
-def test_queued_calls_do_not_reach_a_store_that_fails_meanwhile(
-    circuit: Circuit, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not can_wait_for_deferreds():
-        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
-    monkeypatch.setattr(circuit_breaker, "TIMEOUT", 0.05)
-
-    async def work() -> None:
-        circuit.store.mood = hang
-        await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(100)))
-
-    asyncio.run(work())
-    assert circuit.store.calls == circuit.store.concurrent_calls
-
-
-def test_queued_calls_do_not_time_out(circuit: Circuit) -> None:
-    """A limited number of calls runs; the timeout of the others has not started. Each call moves the clock of
-    the event loop, so that all calls together take longer than one timeout.
-    """
-    if not can_wait_for_deferreds():
-        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
-    under_way, most, now = 0, 0, 0.0
-
-    async def slowly() -> None:
-        nonlocal under_way, most, now
-        under_way += 1
-        most = max(most, under_way)
-        await asyncio.sleep(0)
-        under_way -= 1
-        now += TIMEOUT / 100
-
-    async def work() -> None:
-        circuit.store.mood = slowly
-        asyncio.get_running_loop().time = lambda: now  # type: ignore[method-assign]
-        await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(300)))
-
-    asyncio.run(work())
-    assert circuit.store.calls == 300
-    assert most == circuit.store.concurrent_calls
-
-
-def can_wait_for_deferreds() -> bool:
-    async def work() -> None:
-        deferred: Deferred[None] = Deferred()
-        asyncio.get_running_loop().call_soon(deferred.callback, None)
-        await compat.waiting_for(deferred)
-
-    try:
-        asyncio.run(work())
-    except RuntimeError:
-        return False
-    return True
 
 
 def test_a_closed_store_is_not_called(circuit: Circuit) -> None:

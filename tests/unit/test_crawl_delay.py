@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import random
 import time
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
-from weakref import ref
 
 import pytest
 from scrapy import Request
@@ -28,7 +26,6 @@ from scrapy_norobots.scrapy_api.internals import (
     least_delay,
     least_own_delay,
     now,
-    seconds_to_turn,
     set_crawl_delay,
 )
 from scrapy_norobots.standard import Origin, RobotsTxt
@@ -106,22 +103,6 @@ class SharedTurns:
         self.waits.append(not_before - now())
 
 
-class Turns:
-    def seconds(self, slot: Any) -> float:
-        return 2.0
-
-
-def test_the_classes_of_slots_do_not_keep_the_turns_of_a_crawl_that_is_over() -> None:
-    slot, turns = Slot(8, 0.0, 0), Turns()
-    set_crawl_delay(slot, 5.0, turns)
-    assert seconds_to_turn(slot) == 2.0
-    weak = ref(turns)
-    del turns
-    gc.collect()
-    assert weak() is None
-    assert seconds_to_turn(slot) == 0.0
-
-
 class SlowTurns:
     """Turns that begin at once, and that a Redis far away gives."""
 
@@ -142,7 +123,7 @@ def test_a_turn_can_be_used_if_redis_takes_longer_than_the_delay(
     crawler: Any = SimpleNamespace(engine=None, signals=SimpleNamespace(connect=lambda *_: None))
 
     async def work() -> None:
-        fleet, slot = turns.FleetTurns(crawler, "redis://town.example", 10), Slot(8, 0.0, 0)
+        fleet, slot = turns.FleetTurns(crawler, "redis://town.example"), Slot(8, 0.0, 0)
         fleet.keep(slot, "town.example", delay)
         while slow.taken < 20 and fleet.seconds(slot):
             await asyncio.sleep(0.001)
@@ -196,8 +177,7 @@ def test_a_delay_that_becomes_longer_starts_again(delays: SlotDelays, downloader
 def test_collected_slots_are_forgotten(
     delays: SlotDelays, downloader: SlotsOnly, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crawl_delay, "_SLOTS_MAX", 10)
-    delays._slots_max = 10
+    monkeypatch.setattr(crawl_delay, "_SLOTS_BETWEEN", 10)
     for number in range(1000):
         keep(delays, page(f"http://town{number}.example/"), OTHER, 2.0)
         downloader.slots.clear()

@@ -105,27 +105,9 @@ def test_values_are_remembered_for_a_limited_number_of_robots() -> None:
     assert len(delay._values) <= 64
 
 
-PIECES = st.sampled_from(
-    [
-        *(b"User-agent: *\n", b"User-agent:FooBot", b"Crawl-delay: ", b"crawl delay", b"\n", b"\r", b"\n\n"),
-        *(
-            b"#",
-            b" ",
-            b"\t",
-            b":",
-            b"10",
-            b"1e999",
-            b"-1",
-            b"nan",
-            b"inf",
-            b"0x1",
-            b"1_0",
-            b"\xff\xfe",
-            b"\0",
-        ),
-        *("٣".encode(), "²".encode(), b"9" * 400, b"."),
-    ]
-)
+WORDS = "User-agent: *\n|User-agent:FooBot|Crawl-delay: |crawl delay"
+WORDS += "|\n|\r|\n\n|#| |\t|:|10|1e999|-1|nan|inf|0x1|1_0|٣|²|."
+PIECES = st.sampled_from([*(word.encode() for word in WORDS.split("|")), b"\xff\xfe", b"\0", b"9" * 400])
 
 
 @given(st.lists(st.one_of(PIECES, st.binary(max_size=5))).map(b"".join), st.binary(max_size=20))
@@ -135,11 +117,7 @@ def test_no_file_raises(noise: bytes, robot: bytes) -> None:
 
 
 @given(
-    st.lists(
-        st.one_of(
-            st.none(), st.floats(), st.integers(), st.text(), st.binary(), st.booleans(), st.complex_numbers()
-        )
-    ),
+    st.lists(st.one_of(st.none(), st.floats(), st.integers(), st.text(), st.binary(), st.complex_numbers()))
 )
 def test_no_values_of_parsers_raise(values: list[object]) -> None:
     found = largest(values)

@@ -12,9 +12,8 @@ import pytest
 from scrapy import Request
 from scrapy.settings import Settings
 
-from scrapy_norobots.load import host_names
-from scrapy_norobots.load.host_names import HostNames
-from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.scrapy_api import compat, connections
+from scrapy_norobots.scrapy_api.connections import HostNames
 from tests.unit.test_circuit_breaker import can_wait_for_deferreds
 
 URL = "http://town.example/robots.txt"
@@ -32,7 +31,7 @@ class HandlerOfScrapy:
 
 @pytest.fixture(autouse=True)
 def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_names, "getproxies", dict)
+    monkeypatch.setattr(connections, "getproxies", dict)
 
 
 @pytest.fixture
@@ -69,37 +68,19 @@ def look_up(*requests: Request, handler: object = None, **settings: Any) -> None
     run(work)
 
 
-def test_the_name_of_the_host_is_looked_up(looked_up: list[str]) -> None:
-    look_up(Request(URL), Request("https://ann:secret@Garden.Example:8443/robots.txt"))
-    assert looked_up == ["town.example", "garden.example"]
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8080", "[::1]", "[2001:db8::1]:8080"])
-def test_an_ip_address_is_not_looked_up(host: str, looked_up: list[str]) -> None:
-    look_up(Request(f"http://{host}/robots.txt"), Request(URL))
-    assert looked_up == ["town.example"]
-
-
-def test_nothing_is_looked_up_that_a_proxy_connects_to(looked_up: list[str]) -> None:
-    look_up(Request(URL, meta={"proxy": "http://proxy.example:8080"}))
-    assert looked_up == []
-    look_up(Request(URL, meta={"proxy": None}))
-    assert looked_up == ["town.example"]
-
-
-def test_nothing_is_looked_up_with_a_proxy_of_the_environment(
+def test_the_names_of_hosts_are_looked_up_to_which_this_process_connects(
     looked_up: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host_names, "getproxies", lambda: {"http": "http://proxy.example:8080"})
-    look_up(Request(URL))
-    assert looked_up == []
-    look_up(Request(URL), HTTPPROXY_ENABLED=False)
-    assert looked_up == ["town.example"]
-
-
-def test_nothing_is_looked_up_for_a_download_handler_of_the_user(looked_up: list[str]) -> None:
+    direct = Request(URL), Request("https://ann:secret@Garden.Example:8443/robots.txt")
+    addresses = [Request(f"http://{host}/") for host in ("127.0.0.1", "127.0.0.1:8080", "[::1]:8080")]
+    look_up(*direct, *addresses, Request(URL, meta={"proxy": "http://proxy.example:8080"}))
     look_up(Request(URL), handler=HandlerOfUser())
-    assert looked_up == []
+    assert looked_up == ["town.example", "garden.example"]
+    monkeypatch.setattr(connections, "getproxies", lambda: {"http": "http://proxy.example:8080"})
+    look_up(Request(URL))
+    assert looked_up[2:] == []
+    look_up(Request(URL, meta={"proxy": None}), HTTPPROXY_ENABLED=False)
+    assert looked_up[2:] == ["town.example"]
 
 
 @pytest.mark.parametrize(("threads", "expected"), [(3, 3), (1, 1), (0, 1)])

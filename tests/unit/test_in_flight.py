@@ -1,21 +1,16 @@
-"""`in_flight`: all bodies together respect the limit, and larger ones are stopped."""
+"""`BodiesInFlight`: all bodies together respect the limit, and larger ones are stopped."""
 
 from __future__ import annotations
 
-import gc
-import json
-import weakref
 from contextlib import ExitStack
-from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import StopDownload
 
-from scrapy_norobots.load.in_flight import BodiesInFlight, NoRoomError, free_body
+from scrapy_norobots.load.body import BodiesInFlight
 
 
 class Downloads:
@@ -58,39 +53,12 @@ def test_the_limit_is_never_exceeded(chunks: list[tuple[int, int]]) -> None:
         assert sum(sizes.values()) <= 1000
 
 
-def test_the_larger_body_is_stopped_and_the_smaller_one_arrives() -> None:
-    downloads = Downloads(1000)
-    large, other, small = (downloads.start() for _ in range(3))
-    assert downloads.receive(large, 400) is None
-    assert downloads.receive(other, 200) is None
-    assert downloads.receive(small, 100) is None
-    error = downloads.receive(other, 60)
-    assert isinstance(error, NoRoomError)
-    assert "NOROBOTS_MEMORY_MAX" in str(error)
-    assert downloads.receive(small, 50) is None
-
-
 def test_bytes_of_an_earlier_try_are_not_counted() -> None:
     downloads = Downloads(1000)
     request = downloads.start()
     for _ in range(3):
         assert downloads.receive(request, 400) is None
         request = request.copy()
-
-
-def test_a_copy_of_the_meta_belongs_to_the_same_download() -> None:
-    downloads = Downloads(1000)
-    meta = json.loads(json.dumps(downloads.start().meta))
-    assert isinstance(
-        downloads.receive(Request("http://town.example/robots.txt", meta=meta), 501), NoRoomError
-    )
-
-
-def test_a_finished_download_makes_room() -> None:
-    downloads = Downloads(1000)
-    for _ in range(3):
-        assert downloads.receive(downloads.start(), 500) is None
-        downloads.end()
 
 
 def test_a_download_without_a_waiter_is_stopped() -> None:
@@ -110,38 +78,3 @@ def test_two_counters_of_one_crawler_are_independent() -> None:
             signals.bytes_received, data=bytes(500), request=request, spider=None
         )
     assert [result for _, result in results] == [None, None]
-
-
-def test_pages_are_not_counted() -> None:
-    assert Downloads(1).receive(Request("http://town.example/"), 1000) is None
-
-
-class Body:
-    """Stands for the part of a body that a download handler has."""
-
-
-def test_a_stopped_body_is_freed_at_once() -> None:
-    downloads = Downloads(1)
-    request = downloads.start()
-    freed: list[Any] = []
-
-    def handler() -> None:
-        body = Body()
-        freed.append(weakref.ref(body))
-        results = downloads.crawler.signals.send_catch_log(
-            signals.bytes_received, data=b"ab", request=request, spider=None
-        )
-        raise results[0][1].value
-
-    gc.disable()
-    try:
-        with pytest.raises(StopDownload) as raised:
-            handler()
-        error = raised.value
-        del raised
-        assert freed[0]() is not None
-        free_body(error)
-        error.__traceback__ = None
-        assert freed[0]() is None
-    finally:
-        gc.enable()

@@ -15,9 +15,8 @@ from scrapy_norobots.features.report import listing
 from scrapy_norobots.features.report.listing import Drops, Examined, Listing, list_files
 from scrapy_norobots.features.report.page import _json_block
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
-from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.parser import Reader
-from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Origin
 from tests.helpers.worlds import nasty
 
@@ -61,7 +60,7 @@ def test_all_parts_of_the_default_record_apply() -> None:
 
 def test_a_line_that_a_misspelt_name_takes_from_its_robot_has_a_note() -> None:
     notes = listed(b"User-agent: Rex\nUser-agnet: foobot\nDisallow: /a\n")["notes"]
-    assert notes["3"] == [("error", "misplaced-rule", listing._MISPLACED, "")]
+    assert notes["3"] == [("error", "misplaced-rule", listing.MISPLACED_MEANING, "")]
 
 
 def test_a_line_that_changes_nothing_for_any_robot_is_not_one_without_effect() -> None:
@@ -132,7 +131,7 @@ def test_all_files_together_have_a_bounded_size_in_the_page(line: bytes) -> None
     made = list_files((access(body, origin(number)) for number in range(30)), "FooBot", {})
     assert made
     assert len(_json_block(made)) <= listing.TEXT_MAX + 1_000
-    assert all(sum(map(len, one["lines"])) <= listing._FILE_MAX for one in made)
+    assert all(len(one["lines"]) <= listing._LINES_MAX for one in made)
 
 
 def test_a_long_file_is_cut_and_says_so() -> None:

@@ -17,11 +17,9 @@ from scrapy import Request
 from scrapy.settings import Settings
 from twisted.internet.defer import Deferred
 
-from scrapy_norobots import stores
 from scrapy_norobots.events import Events
 from scrapy_norobots.features import report
 from scrapy_norobots.features.report.listing import Examined
-from scrapy_norobots.load import loader
 from scrapy_norobots.load.loader import RobotsLoader
 from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.snapshot import Snapshot
@@ -32,7 +30,6 @@ from scrapy_norobots.stores.opening import open_store
 from scrapy_norobots.stores.sqlite import SqliteStore
 from tests.helpers.running.redisserver import RedisServer
 from tests.helpers.sites.delaying import DelayingProxy
-from tests.unit.test_circuit_breaker import can_wait_for_deferreds
 
 ORIGIN = Origin("http", "town.example", 80)
 REQUEST = Request("http://town.example/a")
@@ -189,11 +186,7 @@ def test_the_lock_is_released_if_the_file_was_saved_meanwhile(
     asyncio.run(work())
 
 
-def test_the_wait_is_limited_by_the_longest_download(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(loader, "_LONG_WAIT", 0)
-    caplog.set_level("INFO", loader.logger.name)
+def test_the_wait_is_limited_by_the_longest_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Config, "longest_download", 0.2)
 
     async def work() -> None:
@@ -204,7 +197,6 @@ def test_the_wait_is_limited_by_the_longest_download(
             assert not (await first.store.lock(ORIGIN, 60)).is_held  # another crawl still holds it
 
     asyncio.run(work())
-    assert caplog.messages.count(f"Waiting for another process to download the robots.txt of {ORIGIN}") == 1
 
 
 def tells_of_locks(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
@@ -219,36 +211,6 @@ def tells_of_locks(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> asyncio.Eve
 
     monkeypatch.setattr(crawl.store, "lock", acquire_and_tell)
     return tried
-
-
-def test_a_lock_is_extended_while_the_download_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not can_wait_for_deferreds():
-        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
-    monkeypatch.setattr(stores, "_EXTEND_EVERY", 0.01)
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now)
-
-    async def work() -> None:
-        nonlocal now
-        async with crawls(tmp_path, 2) as (first, second):
-            first.fetcher.may_end.clear()
-            extended = tells_of_locks(first, monkeypatch)
-            loading = asyncio.create_task(first.load())
-            await first.fetcher.started.wait()
-            for _ in range(3):
-                now += 0.9 * stores.LOCK_SECONDS
-                for _ in range(2):  # one may have read the clock before
-                    extended.clear()
-                    await asyncio.wait_for(extended.wait(), 30)
-                assert not (await second.store.lock(ORIGIN, 60)).is_held
-            first.fetcher.may_end.set()
-            await loading
-            await asyncio.sleep(0.1)  # and no longer than that
-            assert (await second.store.lock(ORIGIN, 60)).is_held
-
-    asyncio.run(work())
 
 
 def test_a_new_origin_takes_three_round_trips_and_a_known_one_takes_one(

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from scrapy_norobots.scrapy_api.log import LOGGED_MAX, CrawlLog, Named, SettingError
-from scrapy_norobots.standard import Origin
 
 
 def test_each_line_names_the_spider(caplog: pytest.LogCaptureFixture) -> None:
@@ -20,12 +19,11 @@ def test_each_line_names_the_spider(caplog: pytest.LogCaptureFixture) -> None:
     assert record.__dict__["spider"] is crawler.spider
 
 
-def test_the_first_origins_are_named() -> None:
+def test_lines_about_the_first_subjects_keep_their_level() -> None:
     named = Named()
-    origins = [Origin("http", f"{number}.town.example", 80) for number in range(LOGGED_MAX + 1)]
-    assert [named.take(origin) for origin in origins] == [True] * LOGGED_MAX + [False]
-    assert named.is_full
-    assert not named.take(origins[0])  # it has been named
+    levels = [named.level(number, logging.WARNING) for number in range(LOGGED_MAX + 1)]
+    assert levels == [logging.WARNING] * LOGGED_MAX + [logging.DEBUG]
+    assert named.level(0, logging.INFO) == logging.INFO
 
 
 @pytest.mark.parametrize("name", ["asyncio", "twisted"])

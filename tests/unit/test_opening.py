@@ -14,7 +14,7 @@ from scrapy_norobots.stores import REDIS_SCHEMES, without_password
 from scrapy_norobots.stores.opening import FORMS, URLS, open_store, open_turns
 
 MAX_BYTES = 2**20
-INVALID = "invalid Redis URL: hosts must have names, the port must be a number, and special characters in the"
+INVALID = "invalid Redis URL: hosts must have names"
 
 
 @pytest.mark.parametrize(
@@ -30,19 +30,19 @@ INVALID = "invalid Redis URL: hosts must have names, the port must be a number, 
         ("redis://:sec/ret@host", INVALID),
         ("redis://:1?sec=ret@host", INVALID),
         ("redis://host?skip@host", INVALID),
-        ("redis://host:6379/abc", "the Redis database must be a number"),
-        ("redis://host?decode_responses=True", "decode_responses is not supported"),
+        ("redis://host:6379/abc", INVALID),
+        ("redis://host?decode_responses=True", INVALID),
         ("redis+sentinel://host:port/town", INVALID),
         ("redis+sentinel://host,:9/town", INVALID),
         ("redis+sentinel://:sec/ret@host/town", INVALID),
-        ("redis+sentinel://host:26379", "the service is missing; expected redis"),
-        ("redis+sentinel://host/town/abc", "the Redis database must be a number"),
-        ("redis+sentinel://host/town?decode_responses=True", "decode_responses is not supported"),
-        ("redis+sentinel://host/town?db=2", "invalid option in the Redis URL: "),
-        ("redis+cluster://host?skip_full_coverage_check=1", "invalid option in the Redis URL: "),
-        ("redis+cluster://host?db=2", "invalid option in the Redis URL: "),
+        ("redis+sentinel://host:26379", INVALID),
+        ("redis+sentinel://host/town/abc", INVALID),
+        ("redis+sentinel://host/town?decode_responses=True", INVALID),
+        ("redis+sentinel://host/town?db=2", INVALID),
+        ("redis+cluster://host?skip_full_coverage_check=1", INVALID),
+        ("redis+cluster://host?db=2", INVALID),
         ("redis+cluster://", INVALID),
-        ("redis+cluster://host/1", "a Redis Cluster has only the database 0"),
+        ("redis+cluster://host/1", INVALID),
         ("unix+cluster:///path", "unsupported store URL"),
     ],
 )
@@ -65,19 +65,22 @@ def test_the_error_for_a_store_to_read_does_not_offer_memory() -> None:
         ("disk", "disk"),
         ("ftp://town.example/", "ftp://town.example/"),
         ("redis://127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"),
-        ("redis://me:secret@127.0.0.1:6379/0", "redis://***@127.0.0.1:6379/0"),
-        ("redis://:secret@127.0.0.1", "redis://***@127.0.0.1"),
-        ("redis+sentinel://:secret@a:1,[::1]:2/town/0", "redis+sentinel://***@a:1,[::1]:2/town/0"),
-        ("unix:///run/redis.sock?db=1&password=secret", "unix:///run/redis.sock?***"),
+        ("redis://me:secret@127.0.0.1:6379/0", "redis://***"),
+        ("redis://:secret@127.0.0.1", "redis://***"),
+        ("redis+sentinel://:secret@a:1,[::1]:2/town/0", "redis+sentinel://***"),
+        ("unix:///run/redis.sock?db=1&password=secret", "unix://***"),
         ("redis://:sec/r@e:t@[::1", "redis://***"),
         ("redis://me@host:6379?password=a@b&db=1", "redis://***"),
-        ("redis://me@town.example:secret@host/0", "redis://***@host/0"),
-        ("redis://:s3c@r/3tPW@h/0", "redis://***@h/0"),
+        ("redis://me@town.example:secret@host/0", "redis://***"),
+        ("redis://:s3c@r/3tPW@h/0", "redis://***"),
         ("redis://host:secret", "redis://***"),
         ("redis//:secret@h", "***"),
         ("redis:/:secret@h", "***"),
         ("redis:secret", "***"),
         (":secret@h", "***"),
+        ("sqlite:redis://:secret@h", "***"),
+        ("sqlite:///redis://:secret@h", "sqlite://***"),
+        ("sqlite:///me@home", "sqlite:///me@home"),
         ("secret@h", "***"),
     ],
 )
@@ -98,6 +101,7 @@ def misspelt(draw: st.DrawFn) -> str:
     for _ in range(draw(st.integers(0, 3))):
         place = draw(st.integers(0, len(before)))
         before = before[:place] + draw(st.sampled_from(["", "/", ":", "@", "x"])) + before[place + 1 :]
+    before = draw(st.sampled_from(["", "sqlite:"])) + before
     return f"{before}{special}{SECRET}{special}{end}"
 
 

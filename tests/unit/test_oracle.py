@@ -20,7 +20,7 @@ from tests.unit.test_clauses import EXAMPLES, HOST
 always = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-SEEDS = {"1994": range(8), "multivalue": range(2), "rfc9309": range(8)}
+SEEDS = {"1994": range(3), "multivalue": range(1), "rfc9309": range(3)}
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_the_oracle_passes_the_examples_of_the_sources(name: str) -> None:
 def test_both_answers_occur() -> None:
     """Files that allow everything would prove nothing."""
     some = random.Random(0)
-    cases = [nasty.case(some) for _ in range(1_000)]
+    cases = [nasty.case(some) for _ in range(300)]
     given = [
         answer(lambda: oracle.allowed(body, url, robot))  # noqa: B023  # called at once
         for body, questions in cases
@@ -77,7 +77,7 @@ def test_the_oracle_finds_injected_bugs(monkeypatch: pytest.MonkeyPatch) -> None
             return super().allowed(re.sub("%7e", "~", url), robot)
 
     some = random.Random(0)
-    cases = [nasty.case(some) for _ in range(1_000)]
+    cases = [nasty.case(some) for _ in range(300)]
     monkeypatch.setattr(comparison, "RobotsTxt", Slipping)
     found = [difference for case in cases for difference in differences(case)]
     assert found

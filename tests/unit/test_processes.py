@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -86,12 +85,9 @@ def test_the_fork_server_has_imported_scrapy_but_no_reactor(tmp_path: Path) -> N
     assert processes.run(module(tmp_path, code), *names, cwd=tmp_path).stdout == "False True True\n"
 
 
-def test_forked_processes_differ_in_hashes_and_random_numbers(tmp_path: Path) -> None:
-    code = "import os, random; print(hash('x'), random.random())"
-    seen = [processes.run(module(tmp_path, code), cwd=tmp_path).stdout.split() for _ in range(4)]
-    if "PYTHONHASHSEED" not in os.environ:  # tox sets it
-        assert all(one[0] != two[0] for one, two in pairwise(seen))
-    assert len({number for _, number in seen}) == 4
+def test_forked_processes_differ_in_random_numbers(tmp_path: Path) -> None:
+    program = module(tmp_path, "import random; print(random.random())")
+    assert len({processes.run(program, cwd=tmp_path).stdout for _ in range(3)}) == 3
 
 
 SLEEP = """

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
 from scrapy_norobots.stores.opening import open_store, open_turns
 from tests.helpers.running.redisserver import RedisCluster, RedisServer
 from tests.helpers.samples.snapshots import FOUND, MAX_BYTES, ORIGIN, later
@@ -37,26 +36,6 @@ def test_a_restart_of_redis_does_not_fail_a_call(redis_server: RedisServer) -> N
     asyncio.run(work())
 
 
-def test_no_call_of_a_crawl_waits_for_a_connection(redis_server: RedisServer) -> None:
-    """redis-py does not serve calls that wait in order, so one of them could time out."""
-    asyncio_redis = pytest.importorskip("redis.asyncio")
-    from scrapy_norobots.stores.redis import RedisStore
-
-    async def work() -> None:
-        store = RedisStore(redis_server.url)
-        assert isinstance(store._redis, asyncio_redis.Redis)
-        pool = store._redis.connection_pool
-        assert isinstance(pool, asyncio_redis.BlockingConnectionPool)
-        pool.timeout = 0  # a call that waits at all fails
-        breaker = CircuitBreaker(store, "the store", lambda: failures.append(None))
-        await asyncio.gather(*(breaker.load(ORIGIN) for _ in range(store.concurrent_calls)))
-        await breaker.close()
-
-    failures: list[None] = []
-    asyncio.run(work())
-    assert not failures
-
-
 @pytest.mark.parametrize("kind", ["redis_server", "redis_cluster", "redis_sentinel"])
 def test_as_many_calls_run_at_once_as_the_url_allows_connections(
     kind: str, request: pytest.FixtureRequest
@@ -66,13 +45,7 @@ def test_as_many_calls_run_at_once_as_the_url_allows_connections(
 
     async def work() -> None:
         store = open_store(f"{request.getfixturevalue(kind).url}?max_connections=3", MAX_BYTES)
-        places = asyncio.Semaphore(store.concurrent_calls)
-
-        async def lock() -> None:
-            async with places:
-                await store.lock(ORIGIN, 30)
-
-        await asyncio.gather(*(lock() for _ in range(50)))
+        await asyncio.gather(*(store.lock(ORIGIN, 30) for _ in range(50)))
         await store.close()
 
     asyncio.run(work())

@@ -134,7 +134,7 @@ def test_after_preparation_a_large_file_is_not_read_again(monkeypatch: pytest.Mo
     assert robots.is_ready("Potto/1.0")
     assert not robots.is_ready("Tamarin/1.0")
     monkeypatch.setattr(RobotsTxt, "_read", fail)
-    monkeypatch.setattr(rules, "_shortest_prefixes", fail)
+    monkeypatch.setattr(rules, "_forms_of_all", fail)
     assert robots.forbids(ORIGIN, "/hole", "Potto/1.0")
     assert robots.decide(f"{HOST}/hole", "Potto/2.0").rule == Rule(6, "http://garden.example/hole")
     with pytest.raises(AssertionError, match="read again"):
@@ -191,7 +191,7 @@ FILES: dict[str, Callable[[int], bytes]] = {
 
 
 @pytest.mark.parametrize("why", [True, False])
-@pytest.mark.parametrize("lines", [0, 10, 300, 1_500])
+@pytest.mark.parametrize("lines", [0, 300])
 @pytest.mark.parametrize("file", FILES)
 def test_size_is_close_to_the_memory_use(file: str, lines: int, why: bool) -> None:
     body = FILES[file](lines)

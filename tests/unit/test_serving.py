@@ -10,8 +10,7 @@ from scrapy import Request, Spider
 
 from scrapy_norobots.features.serving import answer, can_be_answered
 from scrapy_norobots.rules.access import Judge, StatusPolicy
-from scrapy_norobots.rules.freshness import Freshness
-from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt
 
 ORIGIN = Origin("http", "town.example", 80)

@@ -15,8 +15,8 @@ from scrapy.robotstxt import PythonRobotParser
 from scrapy.settings import Settings
 
 from scrapy_norobots.features.metatag import MetaConfig
-from scrapy_norobots.rules.freshness import Freshness
 from scrapy_norobots.rules.parser import Rfc9309RobotParser
+from scrapy_norobots.rules.snapshot import Freshness
 from scrapy_norobots.settings import DEFAULTS, Config, read
 from scrapy_norobots.stores.opening import FORMS
 from tests.helpers.running.processes import ROOT

@@ -63,9 +63,8 @@ def use(path: Path, count: int = 50) -> None:
 
 
 def aside(path: Path) -> list[Path]:
-    """Return the renamed files, without their WAL files."""
-    others = ("-wal", "-shm", ".lock")
-    return [file for file in path.parent.glob(f"{path.name}.*") if not file.name.endswith(others)]
+    """Return the renamed files."""
+    return list(path.parent.glob(f"{path.name}.*"))
 
 
 def test_a_killed_writer_loses_nothing_committed(tmp_path: Path) -> None:
@@ -157,8 +156,7 @@ def test_two_stores_rename_a_damaged_file_once(tmp_path: Path) -> None:
         first, second = SqliteStore(str(path), MAX_BYTES), SqliteStore(str(path), MAX_BYTES)
         assert all(await fill(first, 50))
         assert all(await fill(second, 50))
-        for file in (path, Path(f"{path}-wal")):
-            file.write_bytes(b"SQLite format 3\x00".ljust(file.stat().st_size, b"\xff"))
+        path.write_bytes(b"SQLite format 3\x00".ljust(path.stat().st_size, b"\xff"))
         assert all(await fill(first, 50))
         assert all(await fill(second, 5))
         await first.save((LOST,), later())
@@ -202,7 +200,7 @@ def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
 
     before = os.umask(0)
     try:
-        assert using(tmp_path / "robots.sqlite", work) == [0o600] * 3
+        assert using(tmp_path / "robots.sqlite", work) == [0o600]
     finally:
         os.umask(before)
 
@@ -269,38 +267,6 @@ def test_a_lock_is_respected_unless_its_clock_was_wrong(tmp_path: Path, ahead: i
     assert using(path, lambda store: store.lock(ORIGIN, 20)).is_held is is_free
 
 
-def test_a_second_store_in_a_process_keeps_the_locks_of_the_first(tmp_path: Path) -> None:
-    """Closing a file ends all locks of the process; another process would then delete the WAL file in use."""
-    path = tmp_path / "robots.sqlite"
-    program = (
-        "import sqlite3, sys\n"
-        "db = sqlite3.connect(sys.argv[1])\n"
-        "print(db.execute('SELECT count(*) FROM entries').fetchone()[0])\n"
-        "db.close()\n"
-    )
-
-    def look() -> str:
-        return subprocess.run(
-            [sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True
-        ).stdout.strip()
-
-    async def work() -> None:
-        first, second = SqliteStore(str(path), MAX_BYTES), SqliteStore(str(path), MAX_BYTES)
-        assert all(await fill(first, 20))
-        assert await second.load(ORIGIN) == ()
-        assert look() == "20"
-        assert Path(f"{path}-wal").exists()
-        assert all(await fill(first, 40))
-        assert look() == "40"
-        await first.close()
-        await second.close()
-
-    asyncio.run(work())
-    with sqlite3.connect(path) as db:
-        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    db.close()
-
-
 def test_an_entry_larger_than_half_the_limit_is_not_saved(tmp_path: Path) -> None:
     async def work(store: Store) -> None:
         assert all(await fill(store, 20))
@@ -363,7 +329,6 @@ def test_a_cancelled_close_still_closes_the_file(tmp_path: Path) -> None:
     store = asyncio.run(work())
     store._thread.shutdown(wait=True)
     assert store._connection is None
-    assert not Path(f"{path}-wal").exists()
 
 
 async def origins_in(store: SqliteStore) -> list[Origin]:

@@ -214,7 +214,7 @@ def test_hundreds_of_simultaneous_calls_succeed(shelf: Shelf) -> None:
     """As in a broad crawl, where hundreds of hosts respond at the same time."""
 
     async def work(store: Store) -> None:
-        origins = [Origin("http", f"{number}.town.example", 80) for number in range(300)]
+        origins = [Origin("http", f"{number}.town.example", 80) for number in range(200)]
         locks = await asyncio.gather(*(store.lock(origin, 60) for origin in origins))
         assert all(lock.is_held for lock in locks)
         await asyncio.gather(*(store.unlock(origin) for origin in origins))
@@ -295,7 +295,7 @@ def test_a_password_in_an_error_of_redis_py_is_not_shown(caplog: pytest.LogCaptu
         raise error
 
     async def work() -> None:
-        store = SimpleNamespace(concurrent_calls=1, load=Mock(side_effect=error))
+        store = SimpleNamespace(load=Mock(side_effect=error))
         assert not await CircuitBreaker(store, "the store", lambda: None).load(ORIGIN)
 
     asyncio.run(work())
@@ -322,7 +322,7 @@ def test_each_origin_is_listed_with_its_snapshots(shelf: Shelf) -> None:
 
 def test_many_origins_are_listed_page_by_page(shelf: Shelf) -> None:
     async def work(store: BrowsableStore) -> None:
-        bodies = [noise(700_000) if number % 700 == 0 else b"" for number in range(2500)]
+        bodies = [noise(700_000) if number % 300 == 0 else b"" for number in range(800)]
         origins = [Origin("http", f"{number}.town.example", 80) for number in range(len(bodies))]
         snapshots = [replace(FOUND, origin=origin, body=bodies[at]) for at, origin in enumerate(origins)]
         for start in range(0, len(snapshots), 100):

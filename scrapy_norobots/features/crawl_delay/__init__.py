@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# How many slots are remembered before a search for those that Scrapy has collected, and how many origins of
-# one slot are remembered.
-_SLOTS_MAX = 1_000
+# After how many new slots those that Scrapy has collected are looked for, and how many origins of one slot
+# are remembered.
+_SLOTS_BETWEEN = 1_000
 _ORIGINS_MAX = 1_000
 
 
@@ -78,7 +78,7 @@ def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
 
 def _turns(crawler: Crawler, config: Config) -> FleetTurns:
     try:
-        return FleetTurns(crawler, config.store, config.crawl_delay_max)
+        return FleetTurns(crawler, config.store)
     except (ImportError, ValueError) as exc:
         problem = f"NOROBOTS_STORE = {without_password(config.store)!r} {exc}"
         raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, problem) from None
@@ -98,7 +98,6 @@ class SlotDelays:
         self._log = CrawlLog(crawler, logger)
         self._shortened = Named()
         self._slots: dict[str, _Delayed] = {}
-        self._slots_max = _SLOTS_MAX
         # The delays of requests that are not in their slot yet; some requests never get there.
         self._brought: WeakKeyDictionary[Request, tuple[Origin, float]] = WeakKeyDictionary()
         crawler.signals.connect(self._reach, signals.request_reached_downloader)
@@ -148,7 +147,7 @@ class SlotDelays:
             return
         stats.inc_value("norobots/crawl_delay/shortened")
         self._log(
-            logging.WARNING if self._shortened.take(access.snapshot.origin) else logging.DEBUG,
+            self._shortened.level(access.snapshot.origin, logging.WARNING),
             "%s asks for a Crawl-delay of %g s; NOROBOTS_CRAWL_DELAY_MAX limits it to %g s",
             printable(access.snapshot.url),
             asked,
@@ -182,10 +181,7 @@ class SlotDelays:
         """Count the delay of a slot from a response on."""
         name = request.meta.get("download_slot")
         if name in self._slots:
-            slot = self._slots[name].slot
-            if self._turns is not None:
-                self._turns.respond(slot)
-            _count_from_now(slot)
+            _count_from_now(self._slots[name].slot)
 
     def _keep(self, name: str, slot: Any, origin: Origin | None, seconds: float) -> None:
         """Make a slot keep the delay of an origin, if it is the longest of its origins."""
@@ -230,8 +226,8 @@ class SlotDelays:
             self._turns.forget(slot)
 
     def _forget_slots(self) -> None:
-        """Forget slots that Scrapy has collected and whose delay is over, if there are many slots."""
-        if len(self._slots) < self._slots_max:
+        """Forget slots that Scrapy has collected and whose delay is over, now and then."""
+        if (len(self._slots) + 1) % _SLOTS_BETWEEN:
             return
         assert self._downloader is not None  # there are slots
         for name, kept in tuple(self._slots.items()):
@@ -241,7 +237,6 @@ class SlotDelays:
             ):
                 self._forget(kept.slot)
                 del self._slots[name]
-        self._slots_max = max(_SLOTS_MAX, 2 * len(self._slots))
 
 
 def _count_from_now(slot: Any) -> None:

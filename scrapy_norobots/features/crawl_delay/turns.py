@@ -32,21 +32,17 @@ logger = logging.getLogger(__name__)
 _TIMEOUT = 1.0
 _PAUSE = 5.0
 
-# How long after the beginning of its turn a request may be sent, as a fraction of the delay. It is doubled
-# when the process was too slow, up to the delay, because a missed turn costs a whole delay; with each turn
-# that is used, it becomes a little smaller again.
-_WINDOW = 0.025
-_SHRINK = 0.98
+# How long after the beginning of its turn a request may be sent, as a fraction of the delay; and if the last
+# turn was missed, which costs a whole delay.
+_WINDOW, _WINDOW_IF_SLOW = 0.025, 1.0
+# How long a request may be on its way to the site, as a fraction of the delay.
+_ON_THE_WAY = 0.1
 # A shorter delay counts as this long, in seconds: the window must not end before Redis answers, and the
 # request is sent.
 _SHORTEST = 1.0
 
-# How long a request may be on its way to the site, as a fraction of the delay: at first, and at least. In
-# between, it is as long as a response has taken recently.
-_FIRST_ON_THE_WAY, _LEAST_ON_THE_WAY = 0.1, 0.05
-_FORGET = 0.9
-
-# How far ahead a turn may be, as a multiple of the longest delay that is kept.
+# How far ahead a turn may be, as a multiple of the delay. Farther ones have other causes, such as a wrong
+# clock.
 _AHEAD = 10
 
 # The shortest and the longest pause between two looks at a slot whose turn Redis has not given yet.
@@ -58,33 +54,30 @@ class _Turn:
     """What is known of a slot: its site, the `Crawl-delay`, and the times between which it may send.
 
     `not_before` is the earliest time of the first turn. `end` is 0 while there is no turn. `window` is the
-    fraction of the delay in which the request may be sent, and `on_the_way` the seconds until it arrives.
+    fraction of the delay in which the request may be sent.
     """
 
     site: str
     delay: float
     not_before: float
-    on_the_way: float
-    window: float = 0.0
+    window: float = _WINDOW
     start: float = 0.0
     end: float = 0.0
     taking: Deferred[None] | None = None
 
 
 class FleetTurns:
-    """The turns of the slots of one crawl, which keeps a delay of at most `longest` seconds.
+    """The turns of the slots of one crawl.
 
     Raises `ValueError` if the store is not a Redis server.
     """
 
-    def __init__(self, crawler: Crawler, store: str, longest: float) -> None:
+    def __init__(self, crawler: Crawler, store: str) -> None:
         self._crawler = crawler
         self._log = CrawlLog(crawler, logger)
         self._name = without_password(store)
         self._turns = open_turns(store)
-        self._longest = _AHEAD * max(longest, _SHORTEST)
         self._slots: dict[Any, _Turn] = {}
-        self._window = _WINDOW
         self._round_trip = 0.0
         self._off_until = 0.0
         self._has_failed = False
@@ -94,16 +87,10 @@ class FleetTurns:
         """Let a slot wait for its turns; `not_before` is when the first one may begin, by `now`."""
         turn = self._slots.get(slot)
         if turn is None:
-            self._slots[slot] = _Turn(site, delay, not_before, _FIRST_ON_THE_WAY * delay)
+            self._slots[slot] = _Turn(site, delay, not_before)
         else:
             turn.delay = delay
             turn.not_before = max(turn.not_before, not_before)
-
-    def respond(self, slot: Any) -> None:
-        """Take note of a response to the request that was sent last."""
-        turn = self._slots.get(slot)
-        if turn is not None:
-            turn.on_the_way = max(now() - slot.lastseen, _FORGET * turn.on_the_way)
 
     def forget(self, slot: Any) -> None:
         """Forget a slot that keeps no delay any longer."""
@@ -117,30 +104,25 @@ class FleetTurns:
         if turn.taking is not None:
             return min(max(self._round_trip, _LOOK_MIN), _LOOK_MAX)
         if turn.end and slot.lastseen >= turn.start:  # it was used
-            turn.end = 0.0
-            self._window = max(_SHRINK * self._window, _WINDOW)
-        if moment < turn.start and turn.end:
+            turn.end, turn.window = 0.0, _WINDOW
+        if moment < turn.start:
             return turn.start - moment
         if moment <= turn.end:
             return 0.0
-        if turn.end and turn.window >= self._window:  # it was missed
-            self._window = min(2 * self._window, 1.0)
-        turn.end = 0.0
+        if turn.end:  # it was missed
+            turn.end, turn.window = 0.0, _WINDOW_IF_SLOW
         turn.taking = compat.spawn(self._take(turn))
         return min(max(self._round_trip, _LOOK_MIN), _LOOK_MAX)
 
     async def _take(self, turn: _Turn) -> None:
         asked = now()
-        turn.window = self._window
         # A turn must not end before Redis has answered.
         base = max(turn.delay, _SHORTEST)
         window = turn.window * base + min(self._round_trip, base)
-        on_the_way = min(max(turn.on_the_way, _LEAST_ON_THE_WAY * turn.delay), turn.delay)
         least = max(0.0, turn.not_before - asked)
         try:
-            taking = self._turns.take(
-                turn.site, turn.delay, window + on_the_way, min(least, turn.delay), self._longest
-            )
+            tolerance = window + _ON_THE_WAY * turn.delay
+            taking = self._turns.take(turn.site, turn.delay, tolerance, min(least, turn.delay), _AHEAD * base)
             wait = await compat.within(_TIMEOUT, taking)
         except Exception as exc:  # redis-py has many
             self._fail(exc)
@@ -148,8 +130,7 @@ class FleetTurns:
             answered = now()
             self._round_trip = answered - asked
             if wait is None:
-                turn.start = turn.end = answered + turn.delay  # to ask again
-                turn.window = 0.0
+                turn.start = answered + turn.delay  # to ask again
             else:
                 turn.start, turn.end = answered + wait, asked + wait + window
             self._recover()

@@ -27,8 +27,8 @@ from scrapy import signals
 from scrapy_norobots.events import Events
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.fields import Made
+from scrapy_norobots.rules.access import knows_aiohttp
 from scrapy_norobots.rules.parser import StrictRobotParser
-from scrapy_norobots.rules.spellings import knows_aiohttp
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import CrawlLog
 from scrapy_norobots.settings import Config, Section, error, setting

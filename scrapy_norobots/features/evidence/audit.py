@@ -25,12 +25,10 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.answers import DamagedError, Stored, read_record
 from scrapy_norobots.features.evidence.fields import Made, Settings, decision_line
-from scrapy_norobots.load.origins import OriginCache
-from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
-from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.load.loader import OriginCache
+from scrapy_norobots.rules.access import Access, Judge, StatusPolicy, forbidden, knows_aiohttp, spellings_of
 from scrapy_norobots.rules.parser import Rules
-from scrapy_norobots.rules.snapshot import Snapshot
-from scrapy_norobots.rules.spellings import forbidden, knows_aiohttp, spellings_of
+from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.urls import split
 
@@ -86,13 +84,15 @@ class Audit:
         self,
         files: Iterable[Path],
         readings: Readings,
+        on_read: Callable[[int], object] = bool,
         *,
         heads: Collection[str] = (),
         body_max: int = _BODY_MAX,
     ) -> None:
-        """`heads` are heads of runs that were kept elsewhere."""
+        """`on_read` is called with numbers of bytes read; `heads` are heads of runs kept elsewhere."""
         self._files = files
         self.readings = readings
+        self.on_read = on_read
         self._heads = heads
         self.body_max = body_max
         self.answers = self.not_judged = self.dry_run = 0
@@ -112,7 +112,7 @@ class Audit:
                 continue
             try:
                 with decisions.open("rb") as file, warc.open("rb") as answers:
-                    lines = _Lines(file)
+                    lines = _Lines(file, self.on_read)
                     yield from _Run(self, Path(run).name, lines, answers).problems()
                     found.add(lines.head())
             except OSError as exc:
@@ -126,9 +126,10 @@ class Audit:
 class _Lines:
     """The lines of a decisions file, in bounded memory. `is_cut_off` says whether it ends inside a member."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, on_read: Callable[[int], object]) -> None:
         self.name = Path(file.name).name
         self._file = file
+        self._on_read = on_read
         self._head = sha256()
         self.is_cut_off = False
 
@@ -151,6 +152,7 @@ class _Lines:
         """Read bytes of the file as it is, for `gzip`."""
         data = self._file.read(size)
         self._head.update(data)
+        self._on_read(len(data))
         return data
 
     def head(self) -> str:
@@ -232,6 +234,7 @@ class _Run:
         if type(length) is not int or not 0 < length <= 2 * (self._audit.body_max + fields.HEADERS_MAX):
             raise ValueError(f"length is {length!r}; if that is right, set NOROBOTS_MAXSIZE as in the crawl")
         member = self._warc.read(length)
+        self._audit.on_read(length)
         if fields.record_line(member) != line:
             yield f"{place}: the record was changed or removed, or this line was changed"
         try:

@@ -15,7 +15,6 @@ import math
 import os
 import platform
 import re
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,9 +27,10 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy
 import twisted
+from scrapy import signals
 
 from scrapy_norobots._version import __version__
-from scrapy_norobots.events import Events, Load
+from scrapy_norobots.events import Core, Events, Load
 from scrapy_norobots.exceptions import RobotsUnreachable
 from scrapy_norobots.features.report.counters import Counters, facts_of
 from scrapy_norobots.features.report.listing import TYPOS, Examined, Listing, list_files
@@ -38,7 +38,7 @@ from scrapy_norobots.features.report.page import RENDERERS, Renderer, log_text
 from scrapy_norobots.rules.access import AccessKind
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.scrapy_api.log import LOGGED_MAX, CrawlLog, Named, spider_name
+from scrapy_norobots.scrapy_api.log import CrawlLog, Named, spider_name
 from scrapy_norobots.settings import DEFAULTS, error, read
 from scrapy_norobots.standard.decision import printable, without_userinfo
 from scrapy_norobots.standard.names import to_name
@@ -53,13 +53,9 @@ if TYPE_CHECKING:
     from scrapy_norobots.exceptions import RobotsForbidden
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.settings import Config
-    from scrapy_norobots.standard import Origin, Reason
+    from scrapy_norobots.standard import Reason
 
 logger = logging.getLogger(__name__)
-
-# A file of more than this many bytes is examined in a thread: to search 32 KiB for lines without effect can
-# take 0.1 s.
-_SMALL_TO_EXAMINE = 8 * 1024
 
 # How many origins a report lists: each takes about 0.7 kB of memory while the crawl runs.
 _ROWS_MAX = 10_000
@@ -94,16 +90,17 @@ class CrawlReport:
             for path in read(crawler.settings, "NOROBOTS_REPORT")
             if crawler.spider is not None
         ]
-        # What the log names: sites without fresh rules, and files with lines without effect, first those with
-        # lines that were meant for the robots of this crawl.
+        # What the log names: sites without fresh rules; files with lines without effect that were meant for
+        # the robots of this crawl, and others; dropped start requests.
         self._without_rules, self._with_ineffective, self._with_harmless = Named(), Named(), Named()
-        self._start_drops = 0
-        # When robots.txt of the closed sites for which requests wait is downloaded again.
-        self._next_tries: dict[Origin, float] = {}
+        self._start_drops = Named()
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
         self._stop_saying: Callable[[], object] | None = None
         self._thread = ThreadPoolExecutor(1, "norobots-report")  # starts when it is used
         self._counters = counters = Counters(_ROWS_MAX if self._files else 0)
+        events.opened.connect(self._open)
+        if self._interval > 0:
+            crawler.signals.connect(self._say_soon, signals.spider_opened)
         events.loaded.connect(self._load)
         events.passed.connect(lambda _request, _question, access: counters.add_pass(access.snapshot.origin))
         events.dropped.connect(self._drop)
@@ -114,21 +111,20 @@ class CrawlReport:
         events.site_waits.connect(self._site_waits)
         events.closing.connect(self._close)
 
+    def _open(self, core: Core) -> None:
+        self._waits = core.waits
+
     async def _load(self, event: Load) -> None:
         examine = partial(Examined.of, event.access, event.robot, self._config.also_robots)
-        if len(event.access.snapshot.body) > _SMALL_TO_EXAMINE:
-            examined = await compat.in_thread(self._thread, examine)
-        else:
-            examined = examine()
+        # To search 32 KiB for lines without effect can take 0.1 s, as can a hundred questions to readings.
+        examined = await compat.in_thread(self._thread, examine)
         access, previous = event.access, event.previous
         if previous is not None:  # each origin counts once, by what was found last
             self._stats.inc_value(f"norobots/origins/{previous.kind.value}", -1)
         self._stats.inc_value(f"norobots/origins/{access.kind.value}")
-        if not access.is_closed_for_now:
-            self._next_tries.pop(access.snapshot.origin, None)
         if access.stale:
             self._stats.inc_value("norobots/stale")
-        if examined.lines:
+        if examined.lines and event.is_new:
             self._log_ineffective(access, examined)
         self._counters.load(event, examined)
         if previous is None or (previous.outcome, previous.stale) != (access.outcome, access.stale):
@@ -176,11 +172,7 @@ class CrawlReport:
     def _site_waits(self, access: Access, seconds: float | None, is_first: bool) -> None:
         origin = access.snapshot.origin
         what = "no longer wait (NOROBOTS_RETRY_CLOSED)"
-        self._next_tries.pop(origin, None)
         if seconds is not None:
-            self._next_tries[origin] = time.monotonic() + seconds
-            if self._stop_saying is None and self._interval > 0:
-                self._stop_saying = compat.call_later(min(self._interval, _SOON), self._say_what_waits)
             until = f"{datetime.now() + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S}"  # in local time
             limit = " (NOROBOTS_RETRY_CLOSED limits the retries)" if is_first else ""
             what = f"wait until {until}, when robots.txt is downloaded again{limit}"
@@ -188,21 +180,22 @@ class CrawlReport:
         level = logging.INFO if origin in self._without_rules else logging.DEBUG
         self._log(level, "%s: requests to %s %s", access.detail, printable(str(origin)), what)
 
+    def _say_soon(self) -> None:
+        self._stop_saying = compat.call_later(min(self._interval, _SOON), self._say_what_waits)
+
     def _say_what_waits(self) -> None:
         """Log now and then, as often as Scrapy logs its own numbers, what waits for how long."""
-        requests, sites = self._counters.requests, len(self._next_tries)
-        waiting = requests["waited"] - requests["came_back"] - requests["given_up"] - requests["left"]
-        if sites and waiting > 0:
-            who = f"{sites} {'site is' if sites == 1 else 'sites are'} closed"
-            what = f"{waiting} {'request waits' if waiting == 1 else 'requests wait'}"
-            now = time.monotonic()
-            seconds = min((at - now for at in self._next_tries.values() if at > now), default=None)
-            when = (
-                "robots.txt is being downloaded again"
-                if seconds is None
-                else f"next try in {math.ceil(seconds)} s"
-            )
-            self._log(logging.INFO, "%s, %s, %s", who, what, when)
+        waits = self._waits()
+        if waits is not None and waits.requests:
+            sites = []
+            if closed := waits.closed_sites:
+                sites.append("1 site is closed" if closed == 1 else f"{closed} sites are closed")
+            if loading := waits.loading_sites:
+                several = "1 site" if loading == 1 else f"{loading} sites"
+                sites.append(f"robots.txt of {several} is being downloaded")
+            what = "1 request waits" if waits.requests == 1 else f"{waits.requests} requests wait"
+            when = "" if waits.next_try is None else f", next try in {math.ceil(waits.next_try)} s"
+            self._log(logging.INFO, "%s, %s%s", ", ".join(sites), what, when)
         self._stop_saying = compat.call_later(self._interval, self._say_what_waits)
 
     async def _close(self, reason: str, all_origins: Origins, robot: str | bytes) -> None:
@@ -259,45 +252,28 @@ class CrawlReport:
         why = f" ({access.setting})" if access.setting else ""
         seconds = f"{access.lifetime:.2g}" if access.lifetime < 10 else f"{access.lifetime:.0f}"
         again = f"; robots.txt is downloaded again after {seconds} s" if access.temporary else ""
-        is_new = level > logging.DEBUG and self._without_rules.take(origin)
-        if origin not in self._without_rules:
-            level = logging.DEBUG
+        if level > logging.DEBUG:
+            level = self._without_rules.level(origin, level)
         self._log(level, "%s: requests to %s %s%s%s", access.detail, printable(str(origin)), what, why, again)
-        if is_new and self._without_rules.is_full:
-            self._log(
-                logging.WARNING,
-                "%d sites without fresh rules were reported; further ones are logged at DEBUG level",
-                LOGGED_MAX,
-            )
 
     def _log_drop(self, request: Request, error: RobotsForbidden, *, is_news: bool) -> None:
         """Log a drop. `is_news` is false for a site without rules, of which the log has a line."""
         level = logging.DEBUG
         if is_news and request.meta.get("is_start_request"):
             # The user asked for this URL, and the crawl may do nothing else.
-            self._start_drops += 1
-            if self._start_drops <= LOGGED_MAX:
-                level = logging.WARNING
+            level = self._start_drops.level(request.url, logging.WARNING)
         verdict = "dropped" if isinstance(error, RobotsUnreachable) else "forbidden by robots.txt"
         said = f"Would be {verdict}" if self._config.dry_run else verdict.capitalize()
         self._log(level, "%s: %s (%s)", said, without_userinfo(str(request)), error.decision.why)
-        if level == logging.WARNING and self._start_drops == LOGGED_MAX:
-            self._log(logging.WARNING, "Further dropped start requests are logged at DEBUG level")
 
     def _log_ineffective(self, access: Access, examined: Examined) -> None:
         """Log lines without effect: a WARNING if a decision of this crawl may differ from what is meant."""
-        is_meant = TYPOS in examined.marks
-        named = self._with_ineffective if is_meant else self._with_harmless
-        if not named.take(access.snapshot.origin):
-            return
-        level, url = logging.WARNING if is_meant else logging.INFO, printable(access.snapshot.url)
+        origin, url = access.snapshot.origin, printable(access.snapshot.url)
+        if TYPOS in examined.marks:
+            level = self._with_ineffective.level(origin, logging.WARNING)
+        else:
+            level = self._with_harmless.level(origin, logging.INFO)
         self._log(level, "%s has lines without effect: %s.", url, examined.text)
-        if is_meant and named.is_full:
-            self._log(
-                logging.WARNING,
-                "%d robots.txt files with such lines were logged; NOROBOTS_REPORT lists all of them",
-                LOGGED_MAX,
-            )
 
 
 def _setup_of(settings: BaseSettings, config: Config, robot: str | bytes) -> dict[str, Any]:

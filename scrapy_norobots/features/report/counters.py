@@ -9,11 +9,12 @@ is safe on a terminal. This module reads no clock.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from scrapy_norobots.features.report.listing import NOTHING, PATTERNS, TYPOS, Examined
+from scrapy_norobots.features.report.listing import DIFFER, NOTHING, PATTERNS, TYPOS, Examined
 from scrapy_norobots.rules.access import NOT_NOW
 from scrapy_norobots.standard import Decision, Origin, Reason
 from scrapy_norobots.standard.decision import printable
@@ -36,10 +37,9 @@ _TEXT_MAX = 200
 # The start of a statement that says no to a purpose.
 _REFUSAL = "no to "
 
-
 # Marks of origins, beside those of `Examined`: the robots.txt is refused, fails or is not answered; it has
-# statements that are not obeyed, or lines that the readings see differently.
-REFUSED, FAILED, UNANSWERED, REFUSALS, DIFFER = "refused", "failed", "unanswered", "refusals", "differ"
+# statements that are not obeyed.
+REFUSED, FAILED, UNANSWERED, REFUSALS = "refused", "failed", "unanswered", "refusals"
 
 DOCS = "https://scrapy-norobots.readthedocs.io/en/latest/"
 
@@ -266,9 +266,8 @@ class Counters:
 
 def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing] = ()) -> Facts:
     """Return the report of a crawl as plain data, with the listings of robots.txt files."""
-    differing = {file["origin"] for file in files if file["differs"]}
-    rows = [_row(*item, differing) for item in counters.rows.items()]
-    marks = counters.marks + Counter({DIFFER: len(differing)})
+    rows = list(starmap(_row, counters.rows.items()))
+    marks = counters.marks.copy()
     for outcome, count in counters.outcomes.items():
         marks[outcome.mark] += count
     longest = {
@@ -355,12 +354,11 @@ def _rules(causes: Counter[Cause]) -> list[dict[str, Any]]:
     return sorted(rules, key=lambda rule: (-rule["requests"], rule["text"]))
 
 
-def _row(origin: Origin, row: OriginRow, differing: Container[str]) -> dict[str, Any]:
-    name = printable(str(origin))
-    marks = row.marks | {row.outcome.mark, DIFFER if name in differing else ""}
+def _row(origin: Origin, row: OriginRow) -> dict[str, Any]:
+    marks = row.marks | {row.outcome.mark}
     facts = {field: getattr(row, field) for field in OriginRow.__slots__}
     return facts | {
-        "origin": name,
+        "origin": printable(str(origin)),
         "outcome": str(row.outcome),
         "seconds": round(row.seconds, 3),
         "crawl_delay": round(row.crawl_delay, 3),

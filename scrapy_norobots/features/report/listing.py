@@ -40,8 +40,9 @@ HARMLESS = ("robots-txt",)
 MISPLACED = "misplaced-rule"
 
 # What a file is marked with: rules without effect that were meant for the crawl's robot and that nothing else
-# enforces; rules for this robot with `*` or `$`, if only the strict reading decides.
-TYPOS, PATTERNS = "typos", "patterns"
+# enforces; rules for this robot with `*` or `$`, if only the strict reading decides; a line with a path that
+# the readings see differently.
+TYPOS, PATTERNS, DIFFER = "typos", "patterns", "differ"
 
 # What stands before the paths of a line that was meant as a rule, and the paths.
 _PATHS = re.compile(r"(?<=[\s:=])/(?!/)[^\s#]*")
@@ -50,10 +51,9 @@ _PATHS = re.compile(r"(?<=[\s:=])/(?!/)[^\s#]*")
 FILES_MAX = 200
 TEXT_MAX = 1024 * 1024
 
-# How much of one file is listed: characters of its lines, with some more for each line, and notes.
-_FILE_MAX = 256 * 1024
+# How much of one file is listed: lines, and notes.
+_LINES_MAX = 5_000
 _NOTES_MAX = 1_000
-_LINE_COST = 10
 
 # How many URLs of one file are checked with all readings: a check can take a millisecond.
 _QUESTIONS_MAX = 100
@@ -61,7 +61,7 @@ _QUESTIONS_MAX = 100
 # A line with a path, in the standard or in RFC 9309; and what a URL that it is about may look like.
 _PATH_LINE = re.compile(r"[ \t]*(?:dis)?allow[ \t]*:[ \t]*(/[^#\s]*)", re.IGNORECASE | re.ASCII)
 
-_MISPLACED = "Does not apply to the robots that it was meant for, because of a User-agent line above it."
+MISPLACED_MEANING = "Does not apply to the robots it was meant for, because of a User-agent line above it."
 
 # Severity, kind, message and hint.
 Note: TypeAlias = tuple[str, str, str, str]
@@ -86,9 +86,9 @@ def errors_of(findings: Iterable[Finding]) -> list[Finding]:
 class Examined:
     """What was found in a file.
 
-    `lines` is how many lines have no effect, `kinds` lists the kinds of findings, and `text` says for the log
-    how many rules have no effect, or none for the robots they were meant for, with a message for each kind.
-    `marks` are of `TYPOS` and `PATTERNS`.
+    `lines` is how many lines have no effect, or none for the robots they were meant for, `kinds` lists the
+    kinds of findings, and `text` says both for the log, with a message for each kind.
+    `marks` are of `TYPOS`, `PATTERNS` and `DIFFER`.
     """
 
     lines: int = 0
@@ -103,12 +103,15 @@ class Examined:
         if robots is None:
             return NOTHING
         # No character has more than four bytes.
-        lines, more = _first_lines(to_text(access.snapshot.body[: 4 * _EXAMINED_MAX]), _EXAMINED_MAX)
+        start = to_text(access.snapshot.body[: 4 * _EXAMINED_MAX + 4])
+        lines = _lines(start[:_EXAMINED_MAX])
+        if len(start) > _EXAMINED_MAX:
+            lines.pop()  # it may be cut in two
         text = "\n".join(lines)
         findings = find_all(text, multivalue=robots.multivalue, severities=(Severity.ERROR, Severity.INFO))
         errors = errors_of(findings)
         record = _record_for(robots, robot) if findings else None
-        marks = set()
+        marks = {DIFFER} if any(_differences(access, robot, lines)) else set()
         if record is not None and is_only_strict(access.rules):
             patterns = {one.line for one in findings if one.kind == "wildcard"}
             marks |= {PATTERNS} if any(line in patterns for line, _ in record.rules) else set()
@@ -126,18 +129,12 @@ class Examined:
         for finding in errors:
             kinds.setdefault(finding.kind, []).append(finding)
         count = len({finding.line for finding in errors} | set(idle))
-        beginning = " at its start" if more else ""
         details = "; ".join(
             f"{_place(found)}, {quoted(found[0].text.strip())}: {found[0].message.rstrip('.')}"
             for found in kinds.values()
         )
-        if idle:
-            said = (
-                f"{len(idle)} of {len(rules)} Disallow {'line' if len(rules) == 1 else 'lines'}{beginning}, "
-                f"so the strict reading allows pages that the site meant to forbid ({details})"
-            )
-        else:
-            said = f"{count} {'line' if count == 1 else 'lines'}{beginning} ({details})"
+        why = ", so the strict reading allows pages that the site meant to forbid" if idle else ""
+        said = f"{count} {'line' if count == 1 else 'lines'}{why} ({details})"
         listed = ", ".join(f"{kind} ({_place(found)})" for kind, found in kinds.items())
         return cls(count, listed, said, frozenset(marks))
 
@@ -179,16 +176,9 @@ def _place(found: list[Finding]) -> str:
     return f"line {found[0].line}" + (f" and {len(found) - 1} more" if len(found) > 1 else "")
 
 
-def _first_lines(text: str, room: int) -> tuple[list[str], int]:
-    """Return the first lines of a text that fit into `room` characters, and how many more there are."""
+def _lines(text: str) -> list[str]:
     lines = to_lines(text)
-    if not lines[-1]:
-        lines.pop()  # what follows the last line end
-    for number, line in enumerate(lines):
-        room -= len(line) + _LINE_COST
-        if room < 0:
-            return lines[:number], len(lines) - number
-    return lines, 0
+    return lines if lines[-1] else lines[:-1]  # what follows the last line end is no line
 
 
 def list_files(accesses: Iterable[Access], robot: str | bytes, drops: Mapping[str, Drops]) -> list[Listing]:
@@ -199,7 +189,7 @@ def list_files(accesses: Iterable[Access], robot: str | bytes, drops: Mapping[st
     listings: list[Listing] = []
     room = TEXT_MAX
     for access in islice((one for one in accesses if one.rules is not None), FILES_MAX):
-        if min(len(access.snapshot.body), _FILE_MAX) > room:
+        if len(access.snapshot.body) > room:
             continue  # there would be no room for its listing
         assert access.rules is not None
         listing = _list_file(access, access.rules, robot, drops.get(str(access.snapshot.origin), {}))
@@ -213,7 +203,8 @@ def list_files(accesses: Iterable[Access], robot: str | bytes, drops: Mapping[st
 
 def _list_file(access: Access, rules: Rules, robot: str | bytes, drops: Drops) -> Listing:
     snapshot = access.snapshot
-    lines, more = _first_lines(to_text(snapshot.body), _FILE_MAX)
+    all_lines = _lines(to_text(snapshot.body))
+    lines, more = all_lines[:_LINES_MAX], len(all_lines[_LINES_MAX:])
     listing = Listing(
         origin=printable(str(snapshot.origin)),
         url=printable(snapshot.url),
@@ -237,8 +228,7 @@ def _list_file(access: Access, rules: Rules, robot: str | bytes, drops: Drops) -
             [one.line, max(line for line, _ in (*one.user_agents, *one.rules))] for one in records
         ]
         listing["drops"] = _drops_of(lines, records, drops)
-        if len(listing["readers"]) > 1:
-            listing["differs"] = _differences(access, rules, robot, lines)
+        listing["differs"] = {str(line): said for line, said in _differences(access, robot, lines)}
         obeyed = {line for line, count in listing["drops"].items() if count} | listing["differs"].keys()
         listing["notes"] = _notes_of(shown, obeyed)
     return listing
@@ -262,7 +252,7 @@ def _notes_of(robots: RobotsTxt, obeyed: Container[str]) -> dict[str, list[Note]
     errors = errors_of(robots.findings)
     _, idle = rules_of(errors, robots.records)
     faulty = {finding.line for finding in errors}
-    lost = [(line, MISPLACED, _MISPLACED, "") for line in idle if line not in faulty]
+    lost = [(line, MISPLACED, MISPLACED_MEANING, "") for line in idle if line not in faulty]
     found = [(one.line, one.kind, one.message, one.hint) for one in robots.findings]
     for line, kind, meaning, hint in chain(found[:_NOTES_MAX], lost[:_NOTES_MAX]):
         severity, message = Severity.ERROR if kind == MISPLACED else KINDS[kind].severity, meaning
@@ -274,20 +264,20 @@ def _notes_of(robots: RobotsTxt, obeyed: Container[str]) -> dict[str, list[Note]
     return notes
 
 
-def _differences(access: Access, rules: Rules, robot: str | bytes, lines: list[str]) -> dict[str, list[str]]:
-    """Ask all readings about a URL for each line with a path, and say where they differ from the first."""
-    names = parser_names(rules)
-    paths = [
+def _differences(access: Access, robot: str | bytes, lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Ask all readings about a URL for each line with a path; yield where they differ from the first."""
+    names, rules = parser_names(access.rules), access.rules
+    if rules is None or len(names) < 2:
+        return
+    paths = (
         (number, match[1])
         for number, line in enumerate(lines, 1)
         if len(line) <= 500 and (match := _PATH_LINE.match(line))
-    ]
-    differs: dict[str, list[str]] = {}
-    for number, path in paths[:_QUESTIONS_MAX]:
+    )
+    for number, path in islice(paths, _QUESTIONS_MAX):
         target = percent_encode(path.removesuffix("$").replace("*", "x"))
         first, *others = verdicts(rules, access.snapshot.origin, target, robot)
         verb = "allows" if first else "forbids"
         found = [name for name, forbids in zip(names[1:], others, strict=True) if forbids != first]
         if found:
-            differs[str(number)] = [f"{name} {verb} {printable(target)}" for name in found]
-    return differs
+            yield number, [f"{name} {verb} {printable(target)}" for name in found]

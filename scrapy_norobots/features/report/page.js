@@ -121,7 +121,7 @@
     for (const [severity, kind, message, hint] of notes) {
       const said = (severity === "error" ? "No effect: " : "") + message + (hint ? ` ${hint}` : "");
       const remark = add(text, "span", `remark ${severity}`, `${said} `);
-      add(remark, "a", "", kind).href = `${docs}standard.html#findings:~:text=${kind}`;
+      add(remark, "a", "", kind).href = `${docs}standard.html#finding-${kind}`;
     }
     for (const difference of file.differs[line] ?? []) {
       add(text, "span", "remark differs", `Another reading: ${difference}.`);

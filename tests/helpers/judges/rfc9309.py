@@ -182,7 +182,10 @@ def path_of(rule: Line, origin: str) -> str | None:
     value = rule.value
     if rule.kind == "allow":
         is_path = value[:1] in ("/", "*") and not any(char <= " " or char == "\x7f" for char in value)
-        return value if is_path else None
+        has_escapes = all(
+            len(part) > 1 and part[0] in HEX and part[1] in HEX for part in value.split("%")[1:]
+        )
+        return value if is_path and has_escapes else None
     if not value or value.startswith(("/", "*")):
         return value or None
     if value.startswith(f"{origin}/") or value == origin:

@@ -10,7 +10,7 @@ and forks for each `Job` from its socket. A job has four file descriptors: a con
 files of the fork. A byte from the connection is the number of a signal for the fork. The connection returns
 the exit status; if the other side closes it, the fork is killed. If the other side closes the socket, all
 forks are killed. What Python reads when it starts (the hash seed, PYTHONWARNINGS, PYTHONPATH) comes from the
-server. Two servers take turns, so that consecutive processes have different hash seeds.
+server. Each process of the tests has a server of its own, with another hash seed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import atexit
 import contextlib
 import gc
 import io
-import itertools
 import json
 import os
 import re
@@ -35,6 +34,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
@@ -98,8 +98,8 @@ class Process:
         self._status: int | None = None
         self._connection, theirs = socket.socketpair()
         job = Job(list(arguments), str(cwd), dict(os.environ if env is None else env))
-        with theirs:
-            _next_server().start(job, [file.fileno() for file in (theirs, stdin, stdout, stderr)])
+        with theirs, _lock:
+            _server().start(job, [file.fileno() for file in (theirs, stdin, stdout, stderr)])
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for the end; return the exit status, or the negative number of the signal that killed it."""
@@ -173,7 +173,6 @@ class _Connection:
     """A connection to a fork server, which exits and kills its forks when this is closed."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._control, theirs = socket.socketpair()
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONIOENCODING"}
         with theirs:
@@ -190,30 +189,16 @@ class _Connection:
     def start(self, job: Job, fds: list[int]) -> None:
         """Fork a process for a job; `fds` are the connection to its `Process` and its standard files."""
         body = json.dumps(vars(job)).encode()
-        with self._lock:
-            socket.send_fds(self._control, [len(body).to_bytes(4, "big")], fds)
-            self._control.sendall(body)
+        socket.send_fds(self._control, [len(body).to_bytes(4, "big")], fds)
+        self._control.sendall(body)
 
     def _stop(self) -> None:
         self._control.close()
         self._process.wait()
 
 
-_turns = itertools.cycle(range(2))
-_servers: dict[int, _Connection] = {}
-_starting = threading.Lock()
-
-
-def _next_server() -> _Connection:
-    if not hasattr(os, "fork"):
-        import pytest  # the servers do not need it
-
-        pytest.skip("this system does not fork processes")
-    with _starting:
-        turn = next(_turns)
-        if turn not in _servers:
-            _servers[turn] = _Connection()
-        return _servers[turn]
+_lock = threading.Lock()
+_server = cache(_Connection)
 
 
 # --- the server

@@ -37,5 +37,17 @@ def fill(value: str, entries: Sequence[tuple[Snapshot, ...]]) -> None:
     asyncio.run(work())
 
 
+def age(value: str, origin: Origin, seconds: float) -> None:
+    """Make the entry of an origin older, as if so much time had passed."""
+
+    async def work() -> None:
+        store = open_store(value, 2**30)
+        older = tuple(replace(one, time=one.time - seconds) for one in await store.load(origin))
+        await store.save(older, time.time() + HOUR)
+        await store.close()
+
+    asyncio.run(work())
+
+
 # Options with which the outcomes do not change within minutes.
 SLOW = ("-s", f"NOROBOTS_ERROR_TTL={10 * HOUR}")

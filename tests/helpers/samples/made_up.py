@@ -15,11 +15,9 @@ from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit, Problem
 from scrapy_norobots.features.evidence.fields import Made, Settings, path_of
 from scrapy_norobots.features.evidence.writer import Writer
-from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
-from scrapy_norobots.rules.freshness import Freshness
+from scrapy_norobots.rules.access import Access, Judge, StatusPolicy, knows_aiohttp
 from scrapy_norobots.rules.parser import Rules, StrictRobotParser
-from scrapy_norobots.rules.snapshot import Snapshot
-from scrapy_norobots.rules.spellings import knows_aiohttp
+from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt
 
 TOWN = Origin("http", "town.example", 80)

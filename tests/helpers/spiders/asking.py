@@ -13,7 +13,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from twisted.internet.defer import CancelledError
 
-from scrapy_norobots.load.origins import OriginCache
+from scrapy_norobots.load.loader import OriginCache
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.settings import Config
 from tests.helpers.spiders.noting import Listening

@@ -12,6 +12,7 @@ from scrapy.exceptions import CloseSpider, DontCloseSpider
 from scrapy.http import Response
 
 from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.waiting import parking
 from tests.helpers.components.schedulers import OwnScheduler
 from tests.helpers.spiders.pages import Pages
 
@@ -20,7 +21,7 @@ class Watching(Pages):
     """Puts many requests on the scheduler at once, from its first page.
 
     Records the largest numbers of requests in the downloader and of parked requests, as seen when pages
-    arrive.
+    arrive. With `most_waiting`, no more requests than that can wait.
     """
 
     listens: ClassVar = {
@@ -28,17 +29,19 @@ class Watching(Pages):
         "reached": signals.request_reached_downloader,
     }
 
-    def __init__(self, then: list[str], **kwargs: Any) -> None:
+    def __init__(self, then: list[str], most_waiting: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._then = then
+        if most_waiting:
+            parking._WAITING_MAX = most_waiting
         self._scheduled = 0
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
         engine = self.engine
         now = len(engine.downloader.active)
         self.notes["most active"] = max(now, self.notes.get("most active", 0))
-        parking = getattr(engine.downloader, "parking", None)
-        self.notes["most parked"] = max(len(parking or ()), self.notes.get("most parked", 0))
+        parked = getattr(engine.downloader, "parking", None)
+        self.notes["most parked"] = max(len(parked or ()), self.notes.get("most parked", 0))
         yield from super().parse(response)
         if len(self.pages) == 1:
             engine.pause()

@@ -17,7 +17,7 @@ from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.fields import Made
 from scrapy_norobots.features.metatag import RobotsMetaMiddleware
 from scrapy_norobots.features.usage.statements import UsageStatements
-from scrapy_norobots.load.origins import OriginCache
+from scrapy_norobots.load.loader import OriginCache
 from scrapy_norobots.middleware import NoRobotsMiddleware
 from scrapy_norobots.rules.access import Access, AccessKind
 from scrapy_norobots.rules.parser import AllRules
