@@ -100,7 +100,7 @@ KINDS: dict[str, Kind] = {
     ),
     "empty-name": Kind(_E, "A5", "The line has no name, so it applies to no robot."),
     "star-in-name": Kind(
-        _E, "A5", "A '*' within a name is not a wildcard; only robots with a '*' in their name match."
+        _E, "A5", "A '*' within a name has no special meaning; only robots with a '*' in their name match."
     ),
     "several-names": Kind(_W, "A5", "The whole value is one robot's name, spaces included, and not a list."),
     "wildcard": Kind(_I, "U3", "'*' and '$' are ordinary characters here; patterns are a later extension."),

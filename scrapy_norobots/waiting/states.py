@@ -21,44 +21,44 @@ if TYPE_CHECKING:
 
 
 class State(Enum):
-    """The state of a request. The value says who has the request, and why."""
+    """The state of a request. The value goes on after "the request", and says why."""
 
-    SCHEDULED = "in the user's scheduler, or in a queue behind it"
-    LOADING = "parked, until its robots.txt has been loaded"
-    CLOSED = "parked, because its site is temporarily closed"
-    IN_LINE = "parked, until its download slot can send it and there is a place"
-    SENT = "the engine has it"
-    GIVEN_BACK = "the middleware has returned it, and it is on its way back"
+    SCHEDULED = "is in the user's scheduler, or in a queue behind it"
+    LOADING = "is parked, because its robots.txt is being loaded"
+    CLOSED = "is parked, because its site is temporarily closed"
+    IN_LINE = "is parked, because its download slot cannot send it yet, or there is no free place"
+    SENT = "is in the engine"
+    GIVEN_BACK = "was returned by the middleware, and is on its way back to the scheduler"
 
 
 # What ends each state, by the state that follows.
 STATES: Mapping[State, Mapping[State, str]] = MappingProxyType(
     {
         State.SCHEDULED: {
-            State.LOADING: "it is next, and its robots.txt must be loaded, or its site is closed",
-            State.IN_LINE: "it is next, and its slot cannot send it, or there is no place",
-            State.SENT: "it is next",
+            State.LOADING: "its robots.txt must be loaded, or its site is closed",
+            State.IN_LINE: "its slot cannot send it yet, or there is no free place",
+            State.SENT: "nothing keeps it",
         },
         State.LOADING: {
-            State.CLOSED: "its site is temporarily closed, and robots.txt will be downloaded again",
+            State.CLOSED: "its site is temporarily closed",
             State.IN_LINE: "robots.txt has been loaded",
             State.SCHEDULED: "the crawl closes",
         },
         State.CLOSED: {
-            State.IN_LINE: "the site is open, or all retries have failed",
+            State.IN_LINE: "its site is no longer closed, or all retries have failed",
             State.SCHEDULED: "the crawl closes",
         },
         State.IN_LINE: {
             State.LOADING: "its rules have expired",
-            State.SENT: "its slot can send it",
+            State.SENT: "its slot can send it, and there is a free place",
             State.GIVEN_BACK: "it is *held*, and its rules are out of date, or the crawl closes",
             State.SCHEDULED: "the crawl closes",
         },
         State.SENT: {
             State.GIVEN_BACK: "its site has been closed since",
-            State.IN_LINE: "no middleware has answered it, and its slot cannot send it yet: it is *held*",
+            State.IN_LINE: "its slot cannot send it yet: it is *held*",
         },
-        State.GIVEN_BACK: {State.LOADING: "it has come to the scheduler"},
+        State.GIVEN_BACK: {State.LOADING: "it has come back to the scheduler"},
     }
 )
 

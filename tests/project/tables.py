@@ -31,7 +31,7 @@ from tests.helpers.spiders.raising import subscriptions
 
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "scrapy_norobots"
-# The second table of settings begins with this one.
+# The settings that are rarely needed begin with this one.
 FIRST_RARE = "NOROBOTS_TTL"
 # Those with options beside --json, in the order of the page.
 COMMANDS: tuple[type[RobotsCommand], ...] = (RobotsCheck, RobotsAudit)
@@ -51,18 +51,18 @@ TYPES: dict[object, str] = {
 
 
 def settings() -> list[str]:
-    """Return the rows of the two tables of settings."""
-    rows = {
-        name: f"| [`{name}`](#{name.lower()}) | {setting.about} |\n" for name, setting in SETTINGS.items()
-    }
-    often = list(takewhile(lambda name: name != FIRST_RARE, rows))
-    return ["".join(rows[name] for name in names) for names in (often, [*rows][len(often) :])]
+    """Return the rows of the table of settings, which has those that are often needed."""
+    often = takewhile(lambda name: name != FIRST_RARE, SETTINGS)
+    return ["".join(f"| [`{name}`](#{name.lower()}) | {SETTINGS[name].about} |\n" for name in often)]
 
 
 def defaults() -> list[str]:
-    """Return the line that follows the heading of each setting."""
+    """Return the line below the heading of each setting. It says what those do that are not in the table."""
+    rare = [*SETTINGS][[*SETTINGS].index(FIRST_RARE) :]
     return [
-        f"### `{name}`\n\nDefault: `{literal(setting.default)}` ({type_of(setting.read)})\n"
+        f"### `{name}`\n\n"
+        + (f"{setting.about[0].upper()}{setting.about[1:]}. " if name in rare else "")
+        + f"Default: `{literal(setting.default)}` ({type_of(setting.read)}).\n"
         for name, setting in SETTINGS.items()
     ]
 
@@ -101,11 +101,12 @@ def _options(command: RobotsCommand) -> str:
 
 def states() -> list[str]:
     """Return the rows of the states of a request."""
-    rows = []
-    for state, ends in STATES.items():
-        nexts = "<br>".join(f"`{to.name}`: {why}" for to, why in ends.items())
-        rows.append(f"| `{state.name}`: {state.value} | {nexts} |\n")
-    return ["".join(rows)]
+    return [
+        "".join(
+            f"| `{state.name}` | {state.value} | {_codes(to.name for to in ends)} |\n"
+            for state, ends in STATES.items()
+        )
+    ]
 
 
 def place(file: Path) -> str:
@@ -160,9 +161,9 @@ def rows(start: str) -> re.Pattern[str]:
 
 PARTS = (
     Part(DOCS / "settings.md", rows(r"\[`NOROBOTS_"), settings),
-    Part(DOCS / "settings.md", re.compile(r"^### `NOROBOTS_\w+`\n\nDefault: .*\n", re.MULTILINE), defaults),
+    Part(DOCS / "settings.md", re.compile(r"^### `NOROBOTS_\w+`\n\n.*Default: .*\n", re.MULTILINE), defaults),
     Part(DOCS / "commands.md", rows("`--"), options),
-    Part(DOCS / "how-it-works.md", rows("`[A-Z_]+`: "), states),
+    Part(DOCS / "how-it-works.md", rows("`[A-Z_]+` \\| "), states),
     Part(DOCS / "how-it-works.md", rows(r"`[a-z_]+`[^|]*\| `\w+[./]"), events),
     Part(DOCS / "standard.md", rows(r"`[a-z0-9-]+` \| \w+, [A-Z]\d \| "), findings),
 )

@@ -107,10 +107,7 @@ def is_shut(access: Access) -> bool:
     return access.forbids(ORIGIN, "/a", "FooBot")
 
 
-@pytest.mark.parametrize(("size", "is_thread"), [(8_000, False), (9_000, True)])
-def test_a_file_of_more_than_8_kib_is_examined_in_a_thread(
-    size: int, is_thread: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_examined_in_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bool] = []
     original = Examined.of
 
@@ -122,11 +119,11 @@ def test_a_file_of_more_than_8_kib_is_examined_in_a_thread(
 
     async def work() -> None:
         async with crawls(tmp_path, 1) as (crawl,):
-            crawl.fetcher.snapshot = found(SHUT.ljust(size, b"#"))
+            crawl.fetcher.snapshot = found(SHUT)
             await crawl.loader._load(ORIGIN, REQUEST, "FooBot")
 
     asyncio.run(work())
-    assert seen == [is_thread]
+    assert seen == [True]
 
 
 @pytest.mark.parametrize(("robots", "is_thread"), [(3, False), (4, True)])

@@ -17,12 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Request
-from scrapy_norobots.rules.freshness import Freshness
 
 from scrapy_norobots.commands import stream
 from scrapy_norobots.commands.stream import _PLAIN, LINE_MAX, Answerer, LongLine, address, read_urls
 from scrapy_norobots.rules.access import Judge, StatusPolicy
-from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt
 
 
