@@ -203,6 +203,7 @@ def of_records() -> Iterator[tuple[Change, str]]:
         (4, "Norobots-Origin", str(TOWN)), (6, "Norobots-Body-Digest", digest_of(b"")),
     ):  # fmt: skip
         yield with_field(number, name, value), ""
+    yield with_field(0, "WARC-Filename", "town-2.warc.gz"), "was renamed"
     yield with_record(1, b"(?s).*", b"hello"), "it is not a WARC record"
 
 
@@ -332,6 +333,14 @@ def test_with_the_head_a_change_of_any_byte_is_noticed(
     request: pytest.FixtureRequest, tmp_path: Path, kind: str
 ) -> None:
     assert unnoticed_bytes(request.getfixturevalue(kind), tmp_path / "changed", 100, 1994) == []
+
+
+@pytest.mark.parametrize("kind", ["complete", "killed"])
+def test_a_run_that_is_renamed_is_noticed(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> None:
+    folder = Path(shutil.copytree(request.getfixturevalue(kind), tmp_path / "renamed"))
+    for path in list(folder.iterdir()):
+        path.rename(folder / path.name.replace("town-1", "town-2"))
+    assert "the WARC file was renamed" in "\n".join(texts(folder, head_of(folder)))
 
 
 def test_what_is_known_about_a_wrong_head_is_said(complete: Path) -> None:
