@@ -78,19 +78,13 @@ def check_user_agent(crawler: Crawler, identity: Identity) -> None:
     The user of a command that fetches one page, such as ``scrapy fetch``, is not warned.
     """
     agent = identity.default_user_agent
-    if agent == default_settings.USER_AGENT.encode():
-        problem = "is Scrapy's default"
-    elif not _CONTACT.search(agent):
-        problem = "has no URL and no e-mail address"
-    else:
-        return
-    if compat.is_own_crawl(crawler):
+    is_clear = agent != default_settings.USER_AGENT.encode() and _CONTACT.search(agent)
+    if not is_clear and compat.is_own_crawl(crawler):
         logger.warning(
-            "The User-Agent %r %s, so the owners of sites cannot see whose crawl this is, "
-            "and cannot write to you. Set USER_AGENT to a name and an address, "
+            "The User-Agent %r has no URL and no e-mail address of yours, so the owners of sites cannot see "
+            "whose crawl this is, and cannot write to you. Set USER_AGENT to a name and an address, "
             "such as 'FooBot/1.0 (+https://foo.example/bot)'",
             agent.decode("utf-8", "replace"),
-            problem,
         )
 
 

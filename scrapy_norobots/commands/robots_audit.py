@@ -80,7 +80,7 @@ class RobotsAudit(RobotsCommand):
             self.fail(f"robots-audit needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})")
             return
         files = files_in(args)
-        size = max(sum(file.stat().st_size for file in files), 1)
+        size = max(sum(file.stat().st_size for file in files if file.is_file()), 1)
         progress, read = Progress(), 0
 
         def show(more: int) -> None:

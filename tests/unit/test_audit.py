@@ -7,9 +7,11 @@ import json
 import random
 import tracemalloc
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,8 +21,9 @@ from hypothesis import strategies as st
 from scrapy_norobots.features.evidence import audit as audit_module
 from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit, Problem
-from scrapy_norobots.features.evidence.fields import date_of, digest_of
+from scrapy_norobots.features.evidence.fields import Made, date_of, digest_of
 from scrapy_norobots.features.evidence.writer import Writer
+from scrapy_norobots.rules import access as access_module
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Reason, RobotsTxt
 from scrapy_norobots.standard.urls import is_robots_txt, split
@@ -214,14 +217,14 @@ def test_memory_is_bounded_however_many_decisions_there_are(
 ) -> None:
     """Of the parsed files and outcomes that are remembered; the rest is on disk."""
     monkeypatch.setattr(audit_module, "_PARSED_MAX", 200_000)
-    write(tmp_path, 1_000, padding=b"# " + b"x" * 20_000)
+    write(tmp_path, 200, padding=b"# " + b"x" * 100_000)
     audit = Audit(tmp_path.iterdir(), strict)
     tracemalloc.start()
     assert list(audit.problems()) == []
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert audit.verdicts.total() == 4_000
-    assert peak < 8_000_000  # the files have 20 MB
+    assert audit.verdicts.total() == 800
+    assert peak < 12_000_000  # the files have 20 MB
 
 
 BOMBS: Mapping[str, bytes] = {
@@ -252,3 +255,23 @@ def test_a_file_that_is_cut_off_anywhere_is_read_up_to_there() -> None:
         found = problems_with(LINES, data[:size])
         assert found, size
     assert problems_with(LINES, data[:-1])[0].text == "is cut off after its closing line"
+
+
+@pytest.mark.parametrize(
+    ("url", "aiohttp", "problem"),
+    [("wow%21;", True, "recorded with verdict 'allowed'"), ("wow;", False, ""), ("wow%21;", False, "")],
+)
+def test_a_crawl_is_audited_by_the_spellings_that_it_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, aiohttp: bool, problem: str
+) -> None:
+    by = access(b"User-agent: *\nDisallow: /wow!\n")
+    monkeypatch.setattr(access_module, "_aiohttp_url", lambda: lambda _: SimpleNamespace(raw_path_qs="/wow!"))
+    writer = Writer(tmp_path, "town-1", replace(SETTINGS, aiohttp=aiohttp))
+    writer.put(answer(by))
+    writer.put(Made(TIME + 1, f"{TOWN}/{url}", b"FooBot", f"{TOWN}/{url}", by))
+    end(writer)
+    found = "".join(one.text for one in problems(tmp_path))
+    assert (problem in found) if problem else not found
+    if problem:
+        monkeypatch.setattr(access_module, "_aiohttp_url", lambda: None)
+        assert "install aiohttp" in problems(tmp_path)[0].text

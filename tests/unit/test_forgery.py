@@ -203,6 +203,7 @@ def of_records() -> Iterator[tuple[Change, str]]:
         (4, "Norobots-Origin", str(TOWN)), (6, "Norobots-Body-Digest", digest_of(b"")),
     ):  # fmt: skip
         yield with_field(number, name, value), ""
+    yield with_field(0, "WARC-Filename", "town-2.warc.gz"), "was renamed"
     yield with_record(1, b"(?s).*", b"hello"), "it is not a WARC record"
 
 
@@ -297,11 +298,6 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def is_noticed(source: Path, folder: Path) -> bool:
-    """Return whether the audit says of a changed run, by the head, what it does not say of the run."""
-    return texts(folder, head_of(source)) != texts(source, head_of(source))
-
-
 @pytest.mark.parametrize("kind", ["complete", "killed"])
 def test_with_the_head_any_change_is_noticed(
     request: pytest.FixtureRequest, tmp_path: Path, kind: str
@@ -309,21 +305,24 @@ def test_with_the_head_any_change_is_noticed(
     source: Path = request.getfixturevalue(kind)
     by_hand = [change for change, _ in EDITED + DAMAGED + (CLOSING if kind == "complete" else [])]
     changes = [*by_hand, *(change for change, _ in SEALED), *UNNOTICED.values()]
+    head = head_of(source)
+    unchanged = texts(source, head)
     for number, change in enumerate(changes):
         folder = changed(source, tmp_path / str(number), change, is_sealed=number >= len(by_hand))
-        assert is_noticed(source, folder) or contents(folder) == contents(source), number
+        assert texts(folder, head) != unchanged or contents(folder) == contents(source), number
 
 
 def unnoticed_bytes(source: Path, folder: Path, count: int, seed: int) -> list[tuple[str, int]]:
     """Change one byte of one file at random, many times, and return where no change is noticed."""
-    some, found = random.Random(seed), []
+    some, found, head = random.Random(seed), [], head_of(source)
+    unchanged = texts(source, head)
     shutil.copytree(source, folder)
     for _ in range(count):
         path = some.choice(sorted(folder.iterdir()))
         data = path.read_bytes()
         at = some.randrange(len(data))
         path.write_bytes(data[:at] + bytes([data[at] ^ some.randrange(1, 256)]) + data[at + 1 :])
-        if not is_noticed(source, folder):
+        if texts(folder, head) == unchanged:
             found.append((path.name, at))
         path.write_bytes(data)
     return found
@@ -334,6 +333,14 @@ def test_with_the_head_a_change_of_any_byte_is_noticed(
     request: pytest.FixtureRequest, tmp_path: Path, kind: str
 ) -> None:
     assert unnoticed_bytes(request.getfixturevalue(kind), tmp_path / "changed", 100, 1994) == []
+
+
+@pytest.mark.parametrize("kind", ["complete", "killed"])
+def test_a_run_that_is_renamed_is_noticed(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> None:
+    folder = Path(shutil.copytree(request.getfixturevalue(kind), tmp_path / "renamed"))
+    for path in list(folder.iterdir()):
+        path.rename(folder / path.name.replace("town-1", "town-2"))
+    assert "the WARC file was renamed" in "\n".join(texts(folder, head_of(folder)))
 
 
 def test_what_is_known_about_a_wrong_head_is_said(complete: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 import threading
 from hashlib import sha256
 from pathlib import Path
@@ -143,3 +145,23 @@ def test_each_record_has_a_line_with_its_digest_and_the_last_line_has_that_of_al
     ]
     assert json.loads(last) == {"closes": "town-1", "lost": 0, "sha256": sha256(b"".join(lines)).hexdigest()}
     assert writer.head == sha256(path.read_bytes()).hexdigest()
+
+
+def test_without_warcio_the_error_says_what_to_install(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['warcio'] = None\n"
+        "from datetime import datetime\n"
+        "from unittest.mock import MagicMock\n"
+        "from scrapy.settings import Settings\n"
+        "from scrapy_norobots.features.evidence import Evidence, EvidenceConfig\n"
+        "from scrapy_norobots.settings import Config\n"
+        "settings = Settings({'NOROBOTS_EVIDENCE': 'new'})\n"
+        "read = Config.from_settings(settings), EvidenceConfig.from_settings(settings)\n"
+        "Evidence(MagicMock(settings=settings), *read).open(datetime.now())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "needs warcio: pip install 'scrapy-norobots[evidence]'" in done.stderr.splitlines()[-1]
+    assert "SettingError: NOROBOTS_EVIDENCE = 'new': " in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "new").exists()

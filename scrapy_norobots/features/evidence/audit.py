@@ -244,11 +244,11 @@ class _Run:
             return
         self._audit.answers += fields.ORIGIN in stored.fields
         if self._judging is None:
-            self._begin(stored)
+            yield from self._begin(stored)
         elif fields.ORIGIN in stored.fields:
             self._judging.add(stored)
 
-    def _begin(self, stored: Stored) -> None:
+    def _begin(self, stored: Stored) -> Iterator[str]:
         """Read the settings of the crawl."""
         try:
             settings = Settings(**json.loads(stored.about.get(fields.SETTINGS, "")))
@@ -259,6 +259,9 @@ class _Run:
             raise DamagedError(f"cannot be judged by the settings in its WARC file: {exc}") from exc
         self._judging = Judging(settings, Judge(policy, _NO_TIMES, read), versions)
         self._audit.has_allowed &= settings.allowed
+        name = stored.fields.get("WARC-Filename")
+        if name != Path(self._warc.name).name:
+            yield f"the WARC file was renamed: its name was {name!r}"
 
     def _close(self, line: bytes, facts: Mapping[str, Any]) -> Iterator[str]:
         """Check the closing line."""
