@@ -266,6 +266,8 @@ HUGE: dict[str, Callable[[], str]] = {
     "open comments": lambda: "<!--" * 100_000,
     "comments": lambda: "<!---->" * 50_000,
     "declarations": lambda: "<??>" * 50_000,
+    "blanks around": lambda: " " * 20_000 + "x" + "\t " * 20_000,
+    "a long field": lambda: "x" * 40_000 + ":",
     "blanks in a value": lambda: "User-agent: *\nDisallow: /x" + " " * 20_000 + "x",
     "blanks in a name": lambda: f"User-agent: x{' ' * 100_000}x\nDisallow: /",
     "compatible": lambda: f"User-agent: Mozilla/{'(compatible; ' * 20_000}\nDisallow: /",
