@@ -71,21 +71,3 @@ def test_the_users_parser_has_no_lines_without_effect() -> None:
         seen = crawl(f"{site.url}/", f"{site.url}/back/", settings=settings)
     assert not seen.log_lines("without effect")
     assert "ProtegoRobotParser\n" in seen.log.partition("robots.txt in this crawl (pages)\n")[2]
-
-
-def test_harmless_errors_are_not_warnings() -> None:
-    with Site("User-agent: *\nDisallow: /robots.txt\nDisallow: /back/\n") as site:
-        seen = crawl(f"{site.url}/")
-    assert not seen.log_lines("effect")
-
-
-def test_an_html_page_has_no_rules() -> None:
-    with Site("<html><body>Not found\nDisallow: /x</body></html>") as site:
-        seen = crawl(f"{site.url}/")
-    assert seen.log_lines("INFO: ", f"{site.url}/robots.txt has lines without effect: 1 line (line 1, ")
-
-
-def test_only_the_start_of_a_long_file_is_searched() -> None:
-    with Site("User-agent: *\n" + "Disalow: /x\n" * 5000) as site:
-        seen = crawl(f"{site.url}/")
-    assert seen.log_lines("WARNING: ", "without effect: 1559 of 1559 Disallow lines at its start, so")
