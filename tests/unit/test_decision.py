@@ -101,22 +101,6 @@ def test_a_forbidding_decision_has_rule_and_record() -> None:
         decision.verdict = Verdict.ALLOWED  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(
-    ("url", "reason", "has_record"),
-    [
-        (HOST + "/x", Reason.NO_RULE_MATCHES, True),
-        (HOST + "/robots.txt", Reason.ROBOTS_TXT, True),
-        ("mailto:jo@garden.example", Reason.NOT_WEB, True),
-    ],
-)
-def test_an_allowing_decision_has_no_rule(url: str, reason: Reason, has_record: bool) -> None:
-    decision = RobotsTxt.parse(BODY.encode()).decide(url, "Tamarin")
-    assert (decision.allowed, decision.verdict, decision.reason) == (True, Verdict.ALLOWED, reason)
-    assert decision
-    assert (decision.rule, decision.source, decision.detail) == (None, None, "")
-    assert (decision.record is not None) is has_record
-
-
 @pytest.mark.parametrize("reason", list(Reason))
 @pytest.mark.parametrize("detail", ["", "the server said 503"])
 def test_every_reason_makes_a_sentence(reason: Reason, detail: str) -> None:

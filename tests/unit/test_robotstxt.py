@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import scrapy_norobots
 from scrapy_norobots.standard import Origin, Record, RobotsTxt, Rule, UserAgent, names, rules
 
 HOST = "http://garden.example"
@@ -139,10 +138,6 @@ def test_after_preparation_a_large_file_is_not_read_again(monkeypatch: pytest.Mo
     assert robots.decide(f"{HOST}/hole", "Potto/2.0").rule == Rule(6, "http://garden.example/hole")
     with pytest.raises(AssertionError, match="read again"):
         robots.forbids(ORIGIN, "/hole", "Tamarin")
-
-
-def test_the_package_exports_it() -> None:
-    assert scrapy_norobots.RobotsTxt is RobotsTxt
 
 
 # --- memory
