@@ -33,8 +33,8 @@ venv: $(READY) ## Create .venv with everything for development
 demo: $(DEMO_READY) ## Crawl the example site and show what its robots.txt forbids
 	@$(BIN)/python example_project/demo.py
 
-test: $(READY) ## Run all tests
-	$(BIN)/python -m pytest $(XDIST)
+test: $(READY) ## Run all tests, crawls with asyncio's reactor
+	CRAWL_MODES=$${CRAWL_MODES:-asyncio} $(BIN)/python -m pytest $(XDIST)
 
 test-select: $(READY) ## Run the crawl tests with another reactor than asyncio's
 	CRAWL_MODES=select $(BIN)/python -m pytest $(XDIST) $(ARGS) tests/crawls

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.helpers.running.crawling import ADDON, MODES, crawl
 from tests.helpers.sites import Site
 from tests.unit.test_addon import BUILTIN, OURS
 
-OUR_OWN = "tests.helpers.components.derived.OurOwn"
-
-ENABLED = {
-    "add-on": ADDON,
-    "add-on as a class": {"ADDONS": {"scrapy_norobots.addon.Addon": 0}},
-    "by hand": {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": {OURS: 100, BUILTIN: None}},
-    "over an order of the user's own": {**ADDON, "DOWNLOADER_MIDDLEWARES": {BUILTIN: 543}},
-    "beside one that inherits": {**ADDON, "DOWNLOADER_MIDDLEWARES": {OUR_OWN: 100}},
+BY_HAND = {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": {OURS: 100, BUILTIN: None}}
+BESIDE_ONE_THAT_INHERITS = {
+    **ADDON,
+    "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.derived.OurOwn": 100},
 }
 
 
 @pytest.mark.parametrize(
-    ("way", "spider"),
+    ("settings", "spider"),
     [
-        *((way, "tests.helpers.spiders.pages.Pages") for way in ENABLED),
-        ("add-on", "tests.helpers.spiders.configured.OrdersTheClass"),
-        ("add-on", "tests.helpers.spiders.configured.SwitchesTheClassOff"),
+        (BY_HAND, "pages.Pages"),
+        (BESIDE_ONE_THAT_INHERITS, "pages.Pages"),
+        (ADDON, "configured.OrdersTheClass"),
+        (ADDON, "configured.SwitchesTheClassOff"),
     ],
 )
-def test_each_way_to_enable_it_adds_one_middleware(way: str, spider: str) -> None:
+def test_each_way_to_enable_it_adds_one_middleware(settings: dict[str, Any], spider: str) -> None:
     with Site("User-agent: *\nDisallow: /back/\n") as site:
-        seen = crawl(f"{site.url}/back/", f"{site.url}/", settings=ENABLED[way], spider=spider)
+        urls = (f"{site.url}/back/", f"{site.url}/")
+        seen = crawl(*urls, settings=settings, spider=f"tests.helpers.spiders.{spider}")
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
     assert site.targets() == ["/robots.txt", "/"]
 

@@ -96,12 +96,6 @@ def test_text_from_robots_txt_is_escaped_in_log_and_message() -> None:
     assert r"'Disallow: /x\x1b[31m\u202e\x07'" in drop.text
 
 
-def test_dont_obey_robotstxt_passes_without_a_download() -> None:
-    with Site(ROBOTS) as site:
-        crawl({"url": f"{site.url}/back/door", "meta": {"dont_obey_robotstxt": True}})
-    assert site.targets() == ["/back/door"]
-
-
 def test_robotstxt_obey_false_disables_the_plugin() -> None:
     with Site(ROBOTS) as site:
         seen = crawl(f"{site.url}/back/door", settings={**ADDON, "ROBOTSTXT_OBEY": False})
@@ -303,21 +297,6 @@ def test_white_space_in_a_url_does_not_bypass_a_rule(mode: str) -> None:
         meta = {"meta": {"verbatim_url": True}, "dont_filter": True}
         run_crawl(*({"url": url, **meta} for url in urls if is_accepted(url)), mode=mode)
     assert not [target for target in site.pages() if "back" in target]
-
-
-def test_the_target_of_a_redirect_is_checked() -> None:
-    elsewhere = Site("User-agent: *\nDisallow: /else/\n")
-    with elsewhere:
-        answers = {
-            "/in": Answer(status=302, headers={"Location": "/back/a"}),
-            "/out": Answer(status=302, headers={"Location": f"{elsewhere.url}/else/a"}),
-            "/ok": Answer(status=302, headers={"Location": f"{elsewhere.url}/back/a"}),
-        }
-        with Site(ROBOTS, answers) as site:
-            seen = crawl(*(f"{site.url}{target}" for target in answers))
-    assert sorted(site.pages()) == ["/in", "/ok", "/out"]
-    assert elsewhere.targets() == ["/robots.txt", "/back/a"]
-    assert sorted(drop.line or 0 for drop in seen.drops) == [2, 3]
 
 
 def test_a_request_for_an_origin_in_memory_does_not_wait(mode: str) -> None:

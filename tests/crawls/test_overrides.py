@@ -66,16 +66,6 @@ def test_an_override_applies_only_to_the_origin_of_the_request(mode: str) -> Non
     assert site.robots_hits() == []
 
 
-def test_an_override_applies_again_after_a_redirect_back() -> None:
-    with Site(RULES) as other, Site(RULES, host="127.0.0.2") as site:
-        site.answers["/back/away"] = Answer(status=302, headers={"Location": f"{other.url}/open"})
-        other.answers["/open"] = Answer(status=302, headers={"Location": f"{site.url}/back/1"})
-        seen = crawl(
-            {"url": f"{site.url}/back/away", "meta": {"dont_obey_robotstxt": True}}, settings={**ADDON}
-        )
-    assert seen.pages == [f"{site.url}/back/1"]
-
-
 def test_a_redirect_of_a_service_to_another_origin_is_checked_by_its_target() -> None:
     third_site = Site("User-agent: *\nDisallow: /private\n", host="127.0.0.3")
     with third_site as third, Site() as service, Site(RULES, host="127.0.0.2") as site:

@@ -112,27 +112,6 @@ def test_the_demo_detects_a_crawler_that_misses_pages(tmp_path: Path) -> None:
 # The spider
 
 
-def test_the_spider_fetches_exactly_the_open_pages(tmp_path: Path) -> None:
-    file = tmp_path / "pages.json"
-    with open_site(Library(48)) as site:
-        done = scrapy_crawl(site.url + "/", "-O", str(file))
-        assert done.returncode == 0, done.stderr
-        assert strays(site) == set()
-        assert {visit.user_agent.partition("/")[0] for visit in site.visits} == {"ExampleBot"}
-        assert [visit.target for visit in site.visits].count("/robots.txt") == 1
-    got = Counter(place(str(item["url"]).removeprefix(site.url)) for item in items(file))
-    assert got == Counter(site.collection.open_pages())  # each of them once
-    assert "Dropped because of robots.txt (line 19, Disallow: '/staff/'): 17\n" in done.stderr
-
-
-def test_the_judge_detects_a_crawl_that_disobeys() -> None:
-    with open_site(Library(48)) as site:
-        done = scrapy_crawl(site.url + "/", "-s", "ROBOTSTXT_OBEY=False")
-    assert done.returncode == 0, done.stderr
-    assert strays(site) == {door.replace(" ", "%20") for door in site.collection.doors()}
-    assert {visit.status for visit in site.visits} == {200, 302}  # the doors do open
-
-
 def test_the_spider_copes_with_an_odd_site(tmp_path: Path) -> None:
     links = (
         "http://[broken/ http://127.0.0.1:x/ http://127.0.0.1:9/ http://elsewhere.invalid/ "

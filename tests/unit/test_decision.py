@@ -101,22 +101,6 @@ def test_a_forbidding_decision_has_rule_and_record() -> None:
         decision.verdict = Verdict.ALLOWED  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(
-    ("url", "reason", "has_record"),
-    [
-        (HOST + "/x", Reason.NO_RULE_MATCHES, True),
-        (HOST + "/robots.txt", Reason.ROBOTS_TXT, True),
-        ("mailto:jo@garden.example", Reason.NOT_WEB, True),
-    ],
-)
-def test_an_allowing_decision_has_no_rule(url: str, reason: Reason, has_record: bool) -> None:
-    decision = RobotsTxt.parse(BODY.encode()).decide(url, "Tamarin")
-    assert (decision.allowed, decision.verdict, decision.reason) == (True, Verdict.ALLOWED, reason)
-    assert decision
-    assert (decision.rule, decision.source, decision.detail) == (None, None, "")
-    assert (decision.record is not None) is has_record
-
-
 @pytest.mark.parametrize("reason", list(Reason))
 @pytest.mark.parametrize("detail", ["", "the server said 503"])
 def test_every_reason_makes_a_sentence(reason: Reason, detail: str) -> None:
@@ -125,28 +109,6 @@ def test_every_reason_makes_a_sentence(reason: Reason, detail: str) -> None:
     assert decision.why
     if reason in (Reason.PARSER, Reason.STATUS, Reason.ERROR, Reason.BAD_URL):
         assert decision.why == (detail or f"{reason.value} ({SOURCE})")
-
-
-# Controls, line ends, marks that hide or turn text, halves of a pair, and what is no character.
-NASTY = [
-    "\x1b[31m",
-    *"\n\r\b\x07\x00\x7f\x85\u2028\u202e\u2066\u200f\u200b\ufeff\U000e0041\ud800\udce9\uffff",
-]
-NASTY += ["\x9b31m", "\ue000", "\xa0"]
-
-
-@pytest.mark.parametrize("place", ["url", "robot", "source", "detail", "rule", "name"])
-def test_a_decision_is_printable(place: str) -> None:
-    for nasty in NASTY:
-        texts = dict.fromkeys(("url", "robot", "source", "detail", "rule", "name"), "x")
-        texts[place] = f"x{nasty}y"
-        record = Record((UserAgent(1, texts["name"]),), (Rule(2, texts["rule"]),))
-        for reason in (Reason.RULE, Reason.NO_RULE_MATCHES, Reason.NO_RECORD, Reason.STATUS):
-            rest = (reason, record.rules[0], record, texts["source"], texts["detail"])
-            sentence = str(Decision(Verdict.FORBIDDEN, texts["url"], texts["robot"], *rest))
-            assert sentence.isprintable(), ascii(nasty)
-            assert sentence.encode()
-            assert nasty not in sentence
 
 
 @pytest.mark.parametrize(

@@ -140,14 +140,6 @@ def test_findings_are_sorted_and_have_lines_and_texts() -> None:
     assert [kind for _, kind in found(body)].count("stray-disallow") == 2
 
 
-def test_messages_are_printable_for_any_file() -> None:
-    body = "User-agent: a\x1b[31m\u202eb\x00/1.0\nDisallow: /\n\nUser-agent: \x9bc/1 #\nDisallow: /"
-    findings = [finding for finding in RobotsTxt.parse(body.encode()).findings if "name" in finding.kind]
-    assert findings
-    for finding in findings:
-        assert finding.message.isprintable()
-
-
 IGNORED = {
     "later-field": [
         *(f"{name}: x" for name in sorted(_LATER_FIELDS)),
@@ -333,20 +325,3 @@ def test_an_html_page_has_one_finding_and_those_of_its_encoding() -> None:
     page = b"<html>\nDisallow: /\n\xe9 a: b\nUser-agent: x/1\n"
     assert found(page) == [(1, "html-page"), (3, "not-utf-8")]
     assert found(b"\xef\xbb\xbf" + page) == [(1, "byte-order-mark"), (1, "html-page"), (3, "not-utf-8")]
-
-
-# Lines that are long enough to show quadratic time.
-@pytest.mark.parametrize(
-    "line",
-    [
-        pytest.param(" " * 2000 + "x", id="blanks before"),
-        pytest.param("x" + " " * 40000 + "x", id="blanks inside"),
-        pytest.param("x" + "\t " * 20000, id="blanks after"),
-        pytest.param("Disallow: /x" + " " * 40000 + "x", id="blanks in a path"),
-        pytest.param("User-agent: x" + " " * 40000 + "x", id="blanks in a name"),
-        pytest.param("Disallow: /" + "%" * 40000, id="percent signs"),
-        pytest.param("x" * 40000 + ":", id="long field"),
-    ],
-)
-def test_long_lines_take_little_time(line: str) -> None:
-    assert all(finding.line == 1 for finding in RobotsTxt.parse(line).findings)

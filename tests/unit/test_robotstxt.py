@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import scrapy_norobots
 from scrapy_norobots.standard import Origin, Record, RobotsTxt, Rule, UserAgent, names, rules
 
 HOST = "http://garden.example"
@@ -141,10 +140,6 @@ def test_after_preparation_a_large_file_is_not_read_again(monkeypatch: pytest.Mo
         robots.forbids(ORIGIN, "/hole", "Tamarin")
 
 
-def test_the_package_exports_it() -> None:
-    assert scrapy_norobots.RobotsTxt is RobotsTxt
-
-
 # --- memory
 
 
@@ -266,6 +261,8 @@ HUGE: dict[str, Callable[[], str]] = {
     "open comments": lambda: "<!--" * 100_000,
     "comments": lambda: "<!---->" * 50_000,
     "declarations": lambda: "<??>" * 50_000,
+    "blanks around": lambda: " " * 20_000 + "x" + "\t " * 20_000,
+    "a long field": lambda: "x" * 40_000 + ":",
     "blanks in a value": lambda: "User-agent: *\nDisallow: /x" + " " * 20_000 + "x",
     "blanks in a name": lambda: f"User-agent: x{' ' * 100_000}x\nDisallow: /",
     "compatible": lambda: f"User-agent: Mozilla/{'(compatible; ' * 20_000}\nDisallow: /",

@@ -1,20 +1,42 @@
-"""Attributes of `RobotsScheduler`."""
+"""`RobotsScheduler` with a mock for the crawler, as in users' unit tests."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
+from scrapy import Request
+from scrapy.settings import Settings
+
 from scrapy_norobots import RobotsScheduler
+from tests.helpers.components.schedulers import MinimalScheduler
+from tests.helpers.spiders.pages import Pages
+
+SITE = "https://town.example"
 
 
-def test_other_attributes_are_those_of_the_wrapped_scheduler() -> None:
-    scheduler = RobotsScheduler(MagicMock(), SimpleNamespace(queue=7, __special__=8))
-    assert scheduler.queue == 7
-    assert not hasattr(scheduler, "another")
-    assert not hasattr(scheduler, "__special__")  # Python looks for such a name to find out what it can do
+def mock_crawler() -> MagicMock:
+    return MagicMock(settings=Settings({"ROBOTSTXT_OBEY": True}), spider=Pages([]))
 
 
-def test_a_scheduler_that_is_not_initialized_has_no_other_attributes() -> None:
-    """As when it is copied."""
-    assert not hasattr(RobotsScheduler.__new__(RobotsScheduler), "queue")
+def test_the_scheduler_without_the_middleware_passes_requests_through() -> None:
+    crawler = mock_crawler()
+    scheduler = RobotsScheduler.around(MinimalScheduler).from_crawler(crawler)
+    scheduler.open(crawler.spider)
+    requests = [Request(f"{SITE}/{number}") for number in range(3)]
+    assert not scheduler.has_pending_requests()
+    assert all(scheduler.enqueue_request(request) for request in requests)
+    assert scheduler.has_pending_requests()
+    assert [scheduler.next_request() for _ in range(4)] == [*requests, None]
+    assert scheduler.close("finished") is None
+
+
+def test_the_scheduler_has_the_attributes_of_the_one_that_it_wraps() -> None:
+    scheduler = RobotsScheduler.around(MinimalScheduler).from_crawler(mock_crawler())
+    scheduler.enqueue_request(Request(SITE))
+    assert len(scheduler._requests) == 1
+    assert not hasattr(scheduler, "df")
+    assert not hasattr(RobotsScheduler.__new__(RobotsScheduler), "_requests")  # as when it is copied
+    # Python looks for such names to find out what an object can do.
+    assert not hasattr(RobotsScheduler(MagicMock(), SimpleNamespace(__special__=8)), "__special__")
+    assert len(scheduler) == 1  # a scheduler without a length has at least one request
