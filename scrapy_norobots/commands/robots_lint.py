@@ -12,8 +12,9 @@ import asyncio
 import re
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -39,7 +40,7 @@ from scrapy_norobots.features.usage.statements import malformed_statements
 from scrapy_norobots.load.fetch import Fetcher
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.settings import Config
-from scrapy_norobots.standard import Finding, Record, RobotsTxt, Severity
+from scrapy_norobots.standard import RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.findings import rules_of
 from scrapy_norobots.standard.groups import rules_without_effect
@@ -50,7 +51,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 # How many lines are named that have no effect by RFC 9309.
 _LINES_MAX = 10
 
-_COLOUR = {Severity.ERROR: RED, Severity.WARNING: YELLOW, Severity.INFO: BLUE}
+_COLOUR = {Severity.ERROR.value: RED, Severity.WARNING.value: YELLOW, Severity.INFO.value: BLUE}
 
 
 class RobotsLint(RobotsCommand):
@@ -75,12 +76,10 @@ class RobotsLint(RobotsCommand):
                 self.fail(str(exc))
                 lines += [to_json({"path": exc.path, "problem": exc.problem})] if opts.json else []
                 continue
-            robots = RobotsTxt.parse(body, multivalue=self.config.multivalue)
-            findings = sorted((*robots.findings, *malformed_statements(body)), key=lambda found: found.line)
-            if any(finding.severity is Severity.ERROR for finding in findings):
+            facts = _facts(path, body, multivalue=self.config.multivalue)
+            if any(finding["severity"] == Severity.ERROR.value for finding in facts["findings"]):
                 self.exitcode = max(self.exitcode, 1)
-            make = _facts if opts.json else _lines
-            lines += make(path, findings, robots.records, rules_without_effect(body))
+            lines += [to_json(facts)] if opts.json else _lines(facts)
         write(lines)
 
     def _read(self, arg: str, snapshots: dict[str, Snapshot]) -> tuple[str, bytes]:
@@ -139,36 +138,33 @@ def _robots_url(url: str) -> str:
     return Request(f"{origin}{target}").url
 
 
-def _lines(
-    path: str, findings: Sequence[Finding], records: Sequence[Record], later: tuple[list[int], list[int]]
-) -> Iterator[str]:
-    where = printable(path)
-    for finding in findings:
-        severity = coloured(finding.severity.value, _COLOUR[finding.severity])
-        yield f"{where}:{finding.line}: {severity}: {finding.message} [{finding.kind}]"
-        if finding.hint:
-            yield f"{where}:{finding.line}: {coloured('hint', BLUE)}: {finding.hint}"
-    rules, idle = rules_of(findings, records)
-    effect = f"{len(idle)} of {counted(len(rules), 'rule')} without effect" if rules else "no rules"
-    counts = Counter(finding.severity for finding in findings)
-    found = ", ".join(counted(counts[severity], severity.value) for severity in Severity if counts[severity])
-    by_rfc = ""
-    if idle_later := later[1]:
-        lines = ", ".join(map(str, idle_later[:_LINES_MAX])) + (", …" if idle_later[_LINES_MAX:] else "")
-        by_rfc = f"; by RFC 9309, {len(idle_later)} of {len(later[0])} (line {lines})"
-    yield f"{where}: {found or 'no findings'}; {effect}{by_rfc}"
-
-
-def _facts(
-    path: str, findings: Sequence[Finding], records: Sequence[Record], later: tuple[list[int], list[int]]
-) -> Iterator[str]:
-    rules, idle = rules_of(findings, records)
+def _facts(path: str, body: bytes, *, multivalue: bool) -> dict[str, Any]:
+    """Return what is found in a file as data for JSON, from which its lines are made too."""
+    robots = RobotsTxt.parse(body, multivalue=multivalue)
+    findings = sorted((*robots.findings, *malformed_statements(body)), key=lambda found: found.line)
+    rules, idle = rules_of(findings, robots.records)
+    later, idle_later = rules_without_effect(body)
     keys = ("line", "severity", "kind", "clause", "message", "hint", "text")
     found = [
         {key: getattr(finding, key) for key in keys} | {"severity": finding.severity.value}
         for finding in findings
     ]
-    by_rfc = {"rules": len(later[0]), "without_effect": later[1]}
-    yield to_json(
-        {"path": path, "findings": found, "rules": len(rules), "without_effect": idle, "rfc9309": by_rfc}
-    )
+    by_rfc = {"rules": len(later), "without_effect": idle_later}
+    return {"path": path, "findings": found, "rules": len(rules), "without_effect": idle, "rfc9309": by_rfc}
+
+
+def _lines(facts: dict[str, Any]) -> Iterator[str]:
+    where, rules, by_rfc = printable(facts["path"]), facts["rules"], facts["rfc9309"]
+    for finding in facts["findings"]:
+        severity = coloured(finding["severity"], _COLOUR[finding["severity"]])
+        yield f"{where}:{finding['line']}: {severity}: {finding['message']} [{finding['kind']}]"
+        if finding["hint"]:
+            yield f"{where}:{finding['line']}: {coloured('hint', BLUE)}: {finding['hint']}"
+    counts = Counter(finding["severity"] for finding in facts["findings"])
+    found = ", ".join(counted(counts[severity], severity) for severity in _COLOUR if counts[severity])
+    effect = f"{len(facts['without_effect'])} of {counted(rules, 'rule')} without effect"
+    last = f"{where}: {found or 'no findings'}; {effect if rules else 'no rules'}"
+    if idle := by_rfc["without_effect"]:
+        lines = ", ".join(map(str, idle[:_LINES_MAX])) + (", …" if idle[_LINES_MAX:] else "")
+        last += f"; by RFC 9309, {len(idle)} of {by_rfc['rules']} (line {lines})"
+    yield last

@@ -124,12 +124,7 @@ class Answerer:
         self._as_json = as_json
         self._by_rfc9309 = by_rfc9309
         self._is_stored = is_stored
-        self._words: set[str] = set()
-
-    @property
-    def status(self) -> int:
-        """The exit status for all answers so far: the highest."""
-        return max((_STATUS[word] for word in self._words), default=0)
+        self.status = 0  # the exit status for all answers so far: the highest
 
     async def prepare(self, access: Access) -> None:
         """Read the file of an access for the robots, in a thread, as it may be large."""
@@ -165,7 +160,7 @@ class Answerer:
         return self._text([_facts(url, UNKNOWN, decision) for decision in decisions])
 
     def _text(self, answers: list[dict[str, Any]]) -> str:
-        self._words.update([answer["answer"] for answer in answers])
+        self.status = max(self.status, *[_STATUS[answer["answer"]] for answer in answers])
         return "\n".join([to_json(one) if self._as_json else _line(one) for one in answers])
 
 

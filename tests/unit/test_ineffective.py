@@ -143,7 +143,7 @@ def test_a_mistake_does_not_matter_if_another_reading_obeys_the_line() -> None:
     body = b"User-agent: *\nDisallow: /a\n\nDisallow: /b\n"
     assert TYPOS in examined(body).marks
     found = examined(body, also=[ProtegoRobotParser])
-    assert (found.lines, found.marks) == (1, {DIFFER})
+    assert (found.lines, found.marks) == (1, frozenset({DIFFER}))
 
 
 @pytest.mark.parametrize(
