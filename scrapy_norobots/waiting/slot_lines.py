@@ -217,9 +217,9 @@ class Lines:
 
     def look_soon(self, slot: Any | None) -> None:
         """Look at a slot again that sends a request, or has received a response."""
-        line = self._lines.get(slot)
-        if line is not None and line.entry is None:
-            self._reset(line)
+        if line := self._lines.get(slot):
+            if line.stop_timer is not None:
+                line.stop_timer()
             line.stop_timer = compat.call_later(0, partial(self._ring, line))
 
     def clear(self) -> list[Parked]:
@@ -260,8 +260,8 @@ class Lines:
             line.stop_timer = compat.call_later(seconds, partial(self._ring, line))
 
     def _ring(self, line: _Line) -> None:
-        if line.entry is None:
-            self._look_at(line)
+        self._look_at(line)
+        if line.entry is not None:
             self._wake()
 
     @staticmethod

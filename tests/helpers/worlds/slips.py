@@ -42,7 +42,7 @@ def _one_file_for_both_schemes(urls: list[str]) -> None:
         origin, target = split(url)
         return (plain.get(origin.host, origin) if origin else None), target
 
-    question.split = split_carelessly  # type: ignore[attr-defined]
+    question.split = split_carelessly  # type: ignore[assignment]
 
 
 def _each_for_itself(_urls: list[str]) -> None:
@@ -70,8 +70,9 @@ def _another_robot_in_the_evidence(_urls: list[str]) -> None:
 
 def _only_the_first_reading(_urls: list[str]) -> None:
     AllRules.forbids = lambda self, *question: self.readings[0].forbids(*question)  # type: ignore[method-assign]
-    RobotsTxt.forbids = (  # type: ignore[method-assign]
-        lambda self, origin, target, robot: self._rules_of(robot)[0].match(origin, target) is not None
+    RobotsTxt.forbids = lambda self, origin, target, robot: any(  # type: ignore[method-assign]
+        one.strict is not None and one.strict.match(origin, target) is not None
+        for one in self._rules_of(robot)
     )
 
 
