@@ -69,7 +69,7 @@ class RobotsAudit(RobotsCommand):
             action="append",
             default=[],
             type=_head,
-            help="head of a run that was kept elsewhere, which must be there; can be given several times",
+            help="a head that was kept elsewhere; a problem if no run has it; can be given several times",
         )
 
     def work(self, args: list[str], opts: Namespace) -> None:
