@@ -102,7 +102,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "NOROBOTS_CRAWL_DELAY_SHARED": Setting(
             False,
             values.flag,
-            "lets all processes that share a Redis store obey the `Crawl-delay` of a site together",
+            "makes all processes that share a Redis store keep one common delay for each site",
         ),
         "NOROBOTS_META": Setting(
             False,
