@@ -126,6 +126,7 @@ class RedisStore:
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         # Another program may have stored a value that is not a string: GET would raise an error.
         async with self._connections:
+            await find_servers(self._redis)
             (entry,) = await self._redis.mget(self._keys(origin)[1])
         return await self._decode(entry, origin)
 
@@ -145,6 +146,7 @@ class RedisStore:
 
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots. The order is that of SCAN, so they are not sorted."""
+        await find_servers(self._redis)
         # In a cluster, MGET is for keys of one slot.
         get: Any = self._redis.mget_nonatomic if isinstance(self._redis, RedisCluster) else self._redis.mget
         keys: Any = self._redis.scan_iter(match=f"{_SNAPSHOTS}*", count=_PAGE)
@@ -156,6 +158,7 @@ class RedisStore:
                     yield origin, await self._decode(entry, origin)
 
     async def delete(self, origin: Origin) -> bool:
+        await find_servers(self._redis)
         return bool(await self._redis.delete(self._keys(origin)[1]))
 
     async def close(self) -> None:
@@ -164,6 +167,7 @@ class RedisStore:
     async def _run(self, script: str, origin: Origin, *values: bytes | int) -> Any:
         """Run a script with the keys of an origin, whose lock this object owns."""
         async with self._connections:
+            await find_servers(self._redis)
             return await self._redis.eval(script, 2, *self._keys(origin), self._owner, *values)
 
     def _keys(self, origin: Origin) -> tuple[str, str]:
@@ -224,6 +228,7 @@ class RedisTurns:
         """
         values = (round(1000 * seconds) for seconds in (delay, tolerance, least, longest))
         async with self._connections:
+            await find_servers(self._redis)
             milliseconds = await self._redis.eval(_TAKE_SCRIPT, 1, f"{_TURN}{site}", self._owner, *values)
         return None if milliseconds < 0 else float(milliseconds) / 1000
 
@@ -270,6 +275,15 @@ def connections_of(url: str) -> asyncio.Semaphore:
     """Return what limits the calls of a client for a valid URL to one for each connection."""
     limit = parse_qs(urlsplit(url).query).get("max_connections", [CONNECTIONS])[0]
     return asyncio.Semaphore(min(max(int(limit), 1), CONNECTIONS))
+
+
+async def find_servers(client: Redis | RedisCluster) -> None:
+    """Find the servers of a cluster, once, before the first call.
+
+    Else redis-py sends calls to any of them, and closes connections that others use when it learns more.
+    """
+    if isinstance(client, RedisCluster):
+        await client.initialize()
 
 
 async def close_client(client: Redis | RedisCluster) -> None:
