@@ -45,7 +45,7 @@ class WaitingRoom(Protocol):
         """Return whether a request to a closed site waits there; if so, it is returned to Scrapy."""
 
     def waits(self) -> Waits:
-        """Return what waits there."""
+        """Return how many sites and requests wait there."""
 
     def access_of(self, request: Request) -> Access | None:
         """Return the expired access by which a request is judged that has waited for it, if any.

@@ -315,9 +315,9 @@ class LongLine(str):
 async def read_urls(arguments: Sequence[str]) -> AsyncIterator[list[str]]:
     """Yield the URLs of a command in batches, as soon as they can be read; blank lines are skipped.
 
-    They are the arguments, and, for ``-``, the lines of standard input, of which a batch has what can be read
-    at once. So a program can write a URL, read the answer and write the next URL. A line that is too long is
-    yielded as `LongLine`. Raises `InputError` if the input cannot be read.
+    They are the arguments. In place of ``-``, they are the lines of standard input: a batch has those that
+    can be read without waiting. So a program can write a URL, read the answer and write the next URL. A line
+    that is too long is yielded as `LongLine`. Raises `InputError` if the input cannot be read.
     """
     at = arguments.index(STDIN) if STDIN in arguments else len(arguments)
     yield list(arguments[:at])

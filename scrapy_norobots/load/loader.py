@@ -81,7 +81,7 @@ class OriginCache:
         return len(self._entries)
 
     def get(self, origin: Origin) -> Access | None:
-        """Return the access of an origin; None if there is none, or if it has expired."""
+        """Return the access of an origin that has not expired, or None."""
         access = self.peek(origin)
         if access is not None:
             self._entries.move_to_end(origin)
@@ -93,7 +93,7 @@ class OriginCache:
         return None if entry is None or entry.expires <= self._clock() else entry.access
 
     def latest(self, origin: Origin) -> Access | None:
-        """Return the access of an origin, expired or not; None if there is none."""
+        """Return the access of an origin, also if it has expired, or None."""
         entry = self._entries.get(origin)
         return entry.access if entry else None
 

@@ -22,7 +22,7 @@ from scrapy_norobots.standard import Origin
 # The headers that make a later download conditional, and the headers of that download that repeat them.
 _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 
-# The longest time to the next try after failures in a row, each of which doubles that time, in seconds.
+# Each further failure doubles the time to the next try, up to so many seconds.
 LONGEST_BACK_OFF = 3600.0
 
 # The largest difference expected between the clocks of two machines that share a store, in seconds.

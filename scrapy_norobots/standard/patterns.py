@@ -79,8 +79,8 @@ class PatternSet:
     ) -> None:
         """Prepare the rules with these values, of which empty ones have no effect.
 
-        An `index` of all rules of the robot decides whether a rule is overruled. The prefixes of `strict` are
-        those of more rules; if none can be overruled, all that it forbids is forbidden.
+        An `index` of all rules of the robot decides whether a rule is overruled. The prefixes of `strict`
+        are those of more rules; none of them has another form.
         """
         self._index = index
         self.strict = None if index else strict
@@ -143,7 +143,7 @@ class PatternSet:
                 path = self._match_form(origin, form)
                 if path is not None:
                     return path
-        return None if self.strict is None else self.strict.match(origin, target)
+        return None
 
     def _match_form(self, origin: Origin | None, form: str) -> str | None:
         path = find(self._prefixes, form)

@@ -72,7 +72,7 @@ class Origin(NamedTuple):
         return f"{self.scheme}://{self.host}:{self.port}"
 
 
-#: A site and its origin, of which no URL is one.
+#: Stands for a site and its origin if none is known: no URL begins so.
 UNKNOWN_SITE: tuple[str, Origin | None] = ("\n", None)
 
 

@@ -100,7 +100,7 @@ class Sites:
         return len(self._sites[origin].waiting)
 
     def waits(self) -> Waits:
-        """Return what waits."""
+        """Return how many sites and requests wait."""
         now = monotonic()
         sites = [site for site in self._sites.values() if site.is_closed or now - site.load_at > _LONG]
         return Waits(
@@ -295,7 +295,7 @@ class _SlotLoads:
 
 
 class LoadLimits:
-    """The limits of one crawl: at most `most` loads at a time, half of which may be retries.
+    """The limits of one crawl: at most `most` loads run at a time, and half of them may be retries.
 
     In a slot with a delay, downloads of robots.txt and pages take turns. Otherwise, the files of many origins
     in one slot, such as that of a proxy, would all be downloaded before the first page. `has_page` returns

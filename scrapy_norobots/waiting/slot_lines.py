@@ -118,7 +118,7 @@ class _Line:
 
 
 class Lines:
-    """The lines of one crawl, each of which holds at most `most_held` requests (0: any number).
+    """The lines of one crawl. Each holds at most `most_held` requests (0: any number).
 
     `is_repeated` returns whether a request waits until another one with its URL, in its slot, has been
     answered. `wake` is called when a request may go on because time has passed.

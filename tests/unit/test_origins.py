@@ -1,4 +1,4 @@
-"""`OriginCache`: the accesses in memory, until they expire or there is no room."""
+"""`OriginCache`: an access stays in memory until it expires, or until there is no room."""
 
 from __future__ import annotations
 

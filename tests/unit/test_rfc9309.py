@@ -315,7 +315,12 @@ def test_a_part_of_an_escape_allows_nothing(path: str, target: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "rules", ["Disallow: /a", "Disallow: /a\nDisallow: /*b*", "Disallow: /a$\nAllow: /c"]
+    "rules",
+    [
+        *("Disallow: /a", "Disallow: /a\nDisallow: /*b*", "Disallow: /a$\nAllow: /c"),
+        # What only the reading of RFC 9309 reads, also after blanks.
+        *(f"Disallow: /a\n{blank}Dissallow: /c" for blank in ("", " ", "\t", "\v", "\f")),
+    ],
 )
 @pytest.mark.parametrize(
     "target", ["/a", "/ab", "/c", "/%61/../b", "/%61$/../c", "/a$/../c", "/x/%62", "/a$b"]

@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 # How many origins a report lists: each takes about 0.7 kB of memory while the crawl runs.
 _ROWS_MAX = 10_000
 
-# The first line about what waits comes after at most so many seconds.
+# After how many seconds, at most, the log first says what waits.
 _SOON = 10.0
 
 # The user and password of a URL, which may contain anything, and its query, which may have a password too.

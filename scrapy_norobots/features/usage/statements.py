@@ -252,7 +252,7 @@ def malformed_statements(body: bytes) -> list[Finding]:
 
 
 class Found(NamedTuple):
-    """A statement; `group` is the number of its group, None if there is none; `path` is in normal form."""
+    """A statement, the number of its group (None if it has no group), and its path in normal form."""
 
     statement: Statement
     group: int | None
