@@ -100,13 +100,12 @@ class RawGroup(NamedTuple):
         same, and are then not read again.
         """
         text = "".join([self.sections.below[place] for group in self.groups for place in group])
-        if (
-            strict
-            and isinstance(record := strict[0], RawRecord)
-            and record.has_rules_of(text, len(strict[1]))
-        ):
-            return ALLOW.findall(text), strict[1]
-        return ALLOW.findall(text), ANY_DISALLOW.findall(text)
+        allows = ALLOW.findall(text)
+        if strict and isinstance(record := strict[0], RawRecord):
+            known = record.length_in(text, len(strict[1]))
+            if known:
+                return allows, strict[1] + ANY_DISALLOW.findall(text, known)
+        return allows, ANY_DISALLOW.findall(text)
 
     def record(self) -> Group:
         """Return the names and rules of the groups with the numbers of their lines."""

@@ -51,7 +51,7 @@ def _split(values: list[str], *, allows: bool) -> tuple[list[str], list[str], li
     joined = "".join(values)
     paths = values
     whole_urls: list[Pattern] = []
-    if not ({value[0] for value in values} <= {"/", "*"} and has_normal_octets(joined)):
+    if joined and not ({value[0] for value in values} <= {"/", "*"} and has_normal_octets(joined)):
         odd = {value for value in values if value[0] not in "/*" or not has_normal_octets(value)}
         patterns = [pattern for value in odd if (pattern := pattern_of(value, allows=allows))]
         paths = [value for value in values if value not in odd]
@@ -79,11 +79,11 @@ class PatternSet:
     ) -> None:
         """Prepare the rules with these values, of which empty ones have no effect.
 
-        An `index` of all rules of the robot decides whether a rule is overruled. The prefixes of `strict`
-        are those of more rules; none of them has another form.
+        An `index` of all rules of the robot decides whether a rule is overruled. What `strict` forbids is
+        forbidden in any case; none of its prefixes has another form.
         """
         self._index = index
-        self.strict = None if index else strict
+        self.strict = strict
         prefixes = strict.prefixes if strict else ()
         paths, special, self._whole_urls = _split(list(filter(None, values)), allows=allows)
         self._stars: list[tuple[str, str]] = []  # each with its last part
@@ -93,13 +93,16 @@ class PatternSet:
                 self._stars.append(("", path))
             elif _is_special(short):
                 self._stars.append((_last_part(short), short))
+            elif strict and index:  # unlike the prefixes of `strict`, it may be overruled
+                self._stars.append((short, short))
             else:
                 paths = [*paths, short]
         self._prefixes = without_longer(sorted([*paths, *prefixes])) if paths else prefixes
         # Whether a target without escapes and dot segments may be compared as it is: then no path, and no
         # part of one, can match within an escape.
-        within = "%" in "".join(self._prefixes) or any(_IN_ESCAPE.search(path) for _, path in self._stars)
-        self._is_plain = not self._whole_urls and not within
+        starred = "\n".join([path for _, path in self._stars])
+        within = "%" in "".join(self._prefixes) or _IN_ESCAPE.search(starred)
+        self._is_plain = not (self._whole_urls or within)
 
     @property
     def size(self) -> int:
@@ -118,13 +121,17 @@ class PatternSet:
             place = bisect_right(prefixes, target)
             path = prefixes[place - 1] if place and target.startswith(prefixes[place - 1]) else None
             if path is None:
-                for part, starred in self._stars:
-                    if part in target and matches(starred, target):
-                        path = starred
+                for part, path in self._stars:
+                    if part in target and matches(path, target):
                         break
                 else:
                     return None
+            elif self.strict is not None:
+                return None if is_robots_txt(target) else path
         else:
+            path = self.strict and self.strict.match(origin, target)
+            if path is not None:
+                return path
             path = self._match_forms(origin, target)
         if path is None or is_robots_txt(target):
             return None
@@ -162,22 +169,23 @@ class PatternSet:
 
 
 def forbidding(
-    allows: list[str], disallows: list[str], strict: RuleSet | None = None
+    allows: list[str], disallows: list[str], strict: RuleSet | None = None, shared: int = 0
 ) -> tuple[RuleSet | PatternSet, ...]:
     """Return what the rules with these values forbid; the URLs that any of the sets matches.
 
-    `strict` has the same ``Disallow`` lines by the strict reading, and forbids too. Nearly all of both is the
-    same, so it is prepared once; without ``Allow`` lines, one set has it all.
+    `strict`, which forbids too, has the first `shared` of the ``Disallow`` lines by the strict reading. Mostly
+    these are all of them, and their prefixes are the same, so they are prepared once.
     """
     index = Index(allows, disallows) if any(allows) else None
     if strict is None:
         return (PatternSet(disallows, index=index),)
-    joined = "".join(disallows)
-    if not strict.has_one_form or "$" in joined:
+    more = disallows[shared:]
+    if not strict.has_one_form or (index and more):
         return strict, PatternSet(disallows, index=index)
-    special = [value for value in disallows if "*" in value] if "*" in joined else ()
-    patterns = PatternSet(special, index=index, strict=strict)
-    return (strict, patterns) if index else (patterns,)
+    joined = "".join(disallows)
+    if "*" in joined or "$" in joined:
+        more += [value for value in disallows[:shared] if "*" in value or value.endswith("$")]
+    return (PatternSet(more, index=index, strict=strict),)
 
 
 class Index:

@@ -178,15 +178,15 @@ class RawRecord(NamedTuple):
                 for part in to_values(value) if self.multivalue else (value,):
                     yield line, part
 
-    def has_rules_of(self, text: str, count: int) -> bool:
-        """Return whether a text surely has no more rules than this record, which has `count` rules.
+    def length_in(self, text: str, count: int) -> int:
+        """Return how much of the start of a text surely has the `count` rules of this record, and no others.
 
-        So it is if the text begins with that of the record, and its lines that may be a rule are as many.
+        The text may be that of the record, with more below it; then the lines that may be a rule are counted.
         """
         own = "".join([below for _, below in self.texts])
-        if self.multivalue or not text.startswith(own) or any(map(text.__contains__, _ODD_BLANKS)):
-            return False
-        return text.lower().count("\ndi") == count
+        if self.multivalue or not text.startswith(own) or any(map(own.__contains__, _ODD_BLANKS)):
+            return 0
+        return len(own) if own.lower().count("\ndi") == count else 0
 
     def record(self) -> Record:
         """Return the record with the numbers of its lines."""

@@ -91,8 +91,8 @@ def _prepared(found: Iterable[Record | RawRecord | RawGroup | None]) -> _Rules:
     for one in found:
         if isinstance(one, (Group, RawGroup)):
             allows, disallows = one.values_after(strict)
-            if strict and strict[1] == disallows:
-                rules = forbidding(allows, disallows, strict[2])
+            if strict and strict[1] == disallows[: (shared := len(strict[1]))]:
+                rules = forbidding(allows, disallows, strict[2], shared)
             else:
                 rules += forbidding(allows, disallows)
         elif one is not None:
