@@ -173,8 +173,8 @@ def forbidding(
 ) -> tuple[RuleSet | PatternSet, ...]:
     """Return what the rules with these values forbid; the URLs that any of the sets matches.
 
-    `strict`, which forbids too, has the first `shared` of the ``Disallow`` lines by the strict reading. Mostly
-    these are all of them, and their prefixes are the same, so they are prepared once.
+    `strict`, which forbids too, has the first `shared` of the ``Disallow`` lines by the strict reading, and
+    mostly has all. Their prefixes are the same, so they are prepared once.
     """
     index = Index(allows, disallows) if any(allows) else None
     if strict is None:
