@@ -129,7 +129,7 @@ class PatternSet:
             elif self.strict is not None:
                 return None if is_robots_txt(target) else path
         else:
-            path = self.strict and self.strict.match(origin, target)
+            path = None if self.strict is None else self.strict.match(origin, target)
             if path is not None:
                 return path
             path = self._match_forms(origin, target)
