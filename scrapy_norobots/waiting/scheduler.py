@@ -103,7 +103,7 @@ class RobotsScheduler(BaseScheduler):
         """Let requests wait here, and tell who needs to know."""
         downloader = compat.downloader(self._crawler)
         ours = downloader if isinstance(downloader, RobotsDownloader) else None
-        slots = Slots(self._crawler, ours.places_left if ours else None)
+        slots = Slots(self._crawler, ours.has_place if ours else None)
         self._warn(ours, slots.missing)
         loads = middleware.config.concurrent_fetches
         self.parking = parking = Parking(
