@@ -26,7 +26,7 @@ from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.fields import Made
 from scrapy_norobots.features.evidence.writer import Writer
-from scrapy_norobots.rules.access import Judge, StatusPolicy, knows_aiohttp
+from scrapy_norobots.rules.access import Judge, StatusPolicy
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt
@@ -125,7 +125,6 @@ def write(folder: Path) -> None:
     settings = fields.Settings(
         policy=dict(policy.table),
         parsers=[fields.path_of(StrictRobotParser)],
-        aiohttp=knows_aiohttp(),
     )
     writer = Writer(folder, "town-1", settings, queue_max=2**40)
     now = time.time()

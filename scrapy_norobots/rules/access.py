@@ -349,11 +349,6 @@ def _without_dot_segments(target: str) -> str:
     return ("/".join(kept) or "/") + mark + query
 
 
-def knows_aiohttp() -> bool:
-    """Return whether `spellings_of` returns what aiohttp's handler would send."""
-    return _aiohttp_url() is not None
-
-
 @cache
 def _aiohttp_url() -> Any | None:
     try:

@@ -10,6 +10,7 @@ import platform
 import signal
 import time
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,16 @@ import pytest
 
 from scrapy_norobots import __version__
 from tests.crawls.test_refresh import LONGER_THAN_TTL, RULES, SHORT, Changing
-from tests.helpers.judges.evidence import Stored, answers, audit, decisions, files, head_of, verdicts
+from tests.helpers.judges.evidence import (
+    Stored,
+    answers,
+    audit,
+    decisions,
+    files,
+    head_of,
+    lines_of,
+    verdicts,
+)
 from tests.helpers.running.crawling import ADDON, Crawl, crawl, hosts_of, run_crawl, started, with_no_origin
 from tests.helpers.sites import Answer, Hit, Site, page
 
@@ -82,8 +92,7 @@ def test_each_answer_and_each_decision_is_recorded(mode: str, tmp_path: Path) ->
     assert one["robots_time"] < one["time"]
     assert one["robot"].startswith("Scrapy/")
     stored = answers(tmp_path)
-    assert kinds(stored[:1]) == [("warcinfo", "")]
-    assert sorted(kinds(stored[1:])) == [
+    assert sorted(kinds(stored)) == [
         ("metadata", ""),
         ("response", "200"),
         ("response", "200"),
@@ -115,7 +124,7 @@ def test_of_a_download_that_is_retried_the_last_answer_is_recorded(tmp_path: Pat
     with Changing(Answer(status=503), Answer(b"again", status=502), Answer(RULES)) as site:
         settings = with_evidence(tmp_path, RETRY_ENABLED=True, NOROBOTS_RETRY_TIMES=2)
         crawl(f"{site.url}/back/", settings=settings, mode=mode)
-    assert kinds(answers(tmp_path)[1:]) == [("response", "200")]
+    assert kinds(answers(tmp_path)) == [("response", "200")]
     assert agrees(tmp_path)
 
 
@@ -169,7 +178,7 @@ def test_a_copy_from_a_store_is_recorded_with_its_own_date(tmp_path: Path) -> No
         for folder in ("first", "second"):
             crawl(*urls, settings=with_evidence(tmp_path / folder, **store))
     first, second = (
-        {one.headers["WARC-Target-URI"]: one for one in answers(tmp_path / folder)[1:]}
+        {one.headers["WARC-Target-URI"]: one for one in answers(tmp_path / folder)}
         for folder in ("first", "second")
     )
     assert [one.headers.get("Norobots-Source") for one in second.values()] == ["store", "store"]
@@ -187,7 +196,7 @@ def test_a_copy_from_a_store_that_a_304_renews_is_recorded_too(tmp_path: Path) -
         for folder in ("first", "second"):
             settings = with_evidence(tmp_path / folder, NOROBOTS_TTL_MIN=0, **store)
             crawl(f"{site.url}/back/", settings=settings)
-    assert kinds(answers(tmp_path / "second")) == [("warcinfo", ""), ("response", "200"), ("revisit", "304")]
+    assert kinds(answers(tmp_path / "second")) == [("response", "200"), ("revisit", "304")]
     assert agrees(tmp_path / "second")
 
 
@@ -240,7 +249,7 @@ def test_odd_answers_are_recorded_as_they_came(tmp_path: Path, name: str, mode: 
     with Site(answer) as site:
         crawl(f"{site.url}/a", f"{site.url}/back/", settings=with_evidence(tmp_path), mode=mode)
     body = answer.body.encode() if isinstance(answer.body, str) else answer.body
-    stored = answers(tmp_path)[1]
+    stored = answers(tmp_path)[0]
     if stored.kind == "metadata":
         assert name in NO_ANSWER[mode]
     else:
@@ -284,10 +293,6 @@ def test_settings_that_decisions_depend_on_are_recorded(tmp_path: Path, settings
         crawl(*urls, f"{shut.url}/", settings=with_evidence(tmp_path, **settings))
     made = decisions(tmp_path)
     assert len(made) == 6
-    is_dry_run = "NOROBOTS_DRY_RUN" in settings
-    about = answers(tmp_path)[0].body
-    assert (b"robots: ignore\r\n" in about) is is_dry_run
-    assert (b"robots: obey\r\n" in about) is not is_dry_run
     assert agrees(tmp_path)
 
 
@@ -403,7 +408,7 @@ def test_a_killed_process_leaves_files_that_can_be_read(tmp_path: Path) -> None:
             wait_for_decisions(tmp_path, before)  # those of all pages so far come without the crawl's end
             process.kill()
             assert process.wait() == -signal.SIGKILL
-    assert kinds(answers(tmp_path)) == [("warcinfo", ""), ("response", "200")]
+    assert kinds(answers(tmp_path)) == [("response", "200")]
     made = decisions(tmp_path)
     assert before <= len(made) <= len(site.pages()) + 1
     done = audit(tmp_path)
@@ -433,7 +438,7 @@ def test_a_disk_that_takes_no_more(tmp_path: Path, required: bool, mode: str) ->
     assert ("the spider is closed" in line) == required
     assert seen.stats["norobots/evidence/lost"] > 0
     # What was written before is whole.
-    assert all(one.kind in ("warcinfo", "response") for one in answers(tmp_path))
+    assert all(one.kind == "response" for one in answers(tmp_path))
     done = audit("--head", seen.stats["norobots/evidence/head"], tmp_path)
     assert done.stdout.count("problem") == 1  # it has no closing line
 
@@ -584,9 +589,8 @@ def test_a_folder_that_is_removed_during_the_crawl_is_not_claimed_to_be_there(
 def test_the_parsers_and_versions_are_recorded(tmp_path: Path) -> None:
     with Site(RULES) as site:
         crawl(f"{site.url}/a", settings=with_evidence(tmp_path, **PROTEGO))
-    about = answers(tmp_path)[0].body.decode()
-    (line,) = [line for line in about.splitlines() if line.startswith("norobots-settings: ")]
-    settings = json.loads(line.partition(" ")[2])
+    (path,) = files(tmp_path, ".jsonl.gz")
+    settings = lines_of(path)[0]["settings"]
     assert settings["parsers"] == [
         "scrapy_norobots.rules.parser.StrictRobotParser",
         "scrapy_norobots.rules.parser.Rfc9309RobotParser",
@@ -597,6 +601,7 @@ def test_the_parsers_and_versions_are_recorded(tmp_path: Path) -> None:
         "Scrapy": version("scrapy"),
         "scrapy-norobots": __version__,
         "Protego": version("protego"),
+        "yarl": version("yarl") if find_spec("yarl") else None,
     }
     assert settings["dry_run"] is False
 
@@ -661,7 +666,7 @@ def test_a_copy_from_a_store_on_which_a_parser_fails_is_recorded_as_a_failure(tm
         crawl(f"{site.url}/a", settings=with_evidence(tmp_path / "first", **store))
         crawl(f"{site.url}/a", settings=with_evidence(tmp_path / "second", **store, **dict([setting])))
         assert len(site.robots_hits()) == 1
-    [copy] = answers(tmp_path / "second")[1:]
+    [copy] = answers(tmp_path / "second")
     assert (copy.kind, copy.headers["Norobots-Source"]) == ("metadata", "store")
     assert verdicts(decisions(tmp_path / "second")) == {"a": "unreachable"}
     assert ": all agree\n" in audit("-s", "=".join(setting), tmp_path / "second").stdout

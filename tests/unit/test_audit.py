@@ -257,21 +257,17 @@ def test_a_file_that_is_cut_off_anywhere_is_read_up_to_there() -> None:
     assert problems_with(LINES, data[:-1])[0].text == "is cut off after its closing line"
 
 
-@pytest.mark.parametrize(
-    ("url", "aiohttp", "problem"),
-    [("wow%21;", True, "recorded with verdict 'allowed'"), ("wow;", False, ""), ("wow%21;", False, "")],
-)
-def test_a_crawl_is_audited_by_the_spellings_that_it_checked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, aiohttp: bool, problem: str
+def test_what_aiohttp_sends_is_judged_where_it_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by = access(b"User-agent: *\nDisallow: /wow!\n")
     monkeypatch.setattr(access_module, "_aiohttp_url", lambda: lambda _: SimpleNamespace(raw_path_qs="/wow!"))
-    writer = Writer(tmp_path, "town-1", replace(SETTINGS, aiohttp=aiohttp))
+    writer = Writer(tmp_path, "town-1", replace(SETTINGS, versions={"yarl": "0.1"}))
     writer.put(answer(by))
-    writer.put(Made(TIME + 1, f"{TOWN}/{url}", b"FooBot", f"{TOWN}/{url}", by))
+    writer.put(Made(TIME + 1, f"{TOWN}/wow%21;", b"FooBot", f"{TOWN}/wow%21;", by))
     end(writer)
-    found = "".join(one.text for one in problems(tmp_path))
-    assert (problem in found) if problem else not found
-    if problem:
-        monkeypatch.setattr(access_module, "_aiohttp_url", lambda: None)
-        assert "install aiohttp" in problems(tmp_path)[0].text
+    [problem] = problems(tmp_path)
+    assert "verdict 'forbidden'" in problem.text
+    assert "yarl 0.1 in the crawl" in problem.text
+    monkeypatch.setattr(access_module, "_aiohttp_url", lambda: None)
+    assert problems(tmp_path) == []

@@ -68,9 +68,7 @@ def write_run(folder: Path, name: str = "town-1") -> Writer:
         writer.put(made(f"{VILLAGE}/attic/{number}", village))
     writer.put(made(f"{SHUT}/", shut))
     writer.put(Answer.of(Snapshot(SHUT, SHUT.robots_url, TIME + 9, error="TimeoutError: late")))
-    writer.put(
-        answer(renewed)._replace(judged=None, renewed=town.snapshot, response=Response(TOWN.robots_url, 304))
-    )
+    writer.put(answer(renewed)._replace(renewed=town.snapshot, response=Response(TOWN.robots_url, 304)))
     writer.put(made(f"{TOWN}/back/later", renewed))
     writer.put(Made(TIME + 3, "data:,town", b"FooBot", "data:,town", exemption=Reason.NOT_WEB))
     writer.put(Made(TIME + 3, f"{TOWN}/override", b"FooBot", f"{TOWN}/override"))
@@ -98,8 +96,8 @@ def texts(folder: Path, *heads: str) -> list[str]:
     return [f"{problem.place}: {problem.text}" for problem in audit.problems()]
 
 
-LINES = 21  # of the file: 13 decisions, 7 records and the closing line
-RECORDS = 7
+LINES = 21  # of the file: 13 decisions, 6 records, the opening and the closing line
+RECORDS = 6
 ALLOWED = {"verdict": "allowed", "reason": "no_rule_matches", "line": None, "rule": None}
 OVERRIDE = {
     "verdict": "overridden", "reason": "dont_obey_robotstxt", "line": None, "rule": None, "parser": None,
@@ -146,7 +144,7 @@ def closing() -> Iterator[tuple[Change, str]]:
         {"closes": "town-2"}, {"lost": 7}, {"lost": False}, {"lost": 0.0}, {"lost": None}, {"lost": "0"},
         {"note": "x"}, {"sha256": ""}, {"sha256": None},
     ):  # fmt: skip
-        yield with_line("", **changes), "line 21: "
+        yield with_line("closes", **changes), "line 21: "
     yield with_text('"lost": 0', '"lost": 0, "lost": 0'), "line 21: "
 
 
@@ -189,29 +187,28 @@ def of_records() -> Iterator[tuple[Change, str]]:
         ("parsers", 7), ("policy", {"4xx": "maybe"}), ("policy", None),
         ("note", "x"),
     ):  # fmt: skip
-        yield with_setting(**{name: value}), "cannot be judged by the settings in its WARC file"
-    yield with_records(remove(0)), ""
-    for number, words in ((1, "http://town"), (2, "http://shut"), (4, "http://village"), (6, "http://town")):
+        yield with_setting(**{name: value}), "cannot be judged by the settings in its first line"
+    for number, words in ((0, "http://town"), (1, "http://shut"), (3, "http://village"), (5, "http://town")):
         yield with_records(remove(number)), f"no answer for {words}"
-    yield with_record(1, b"/back/", b"/bacc/"), "its body has the digest"
-    yield with_record(1, b"200 OK", b"404 OK"), "judged with verdict 'allowed', reason 'status'"
-    yield with_record(2, b"503 Service", b"404 Service"), "judged with verdict 'allowed'"
+    yield with_record(0, b"/back/", b"/bacc/"), "its body has the digest"
+    yield with_record(0, b"200 OK", b"404 OK"), "judged with verdict 'allowed', reason 'status'"
+    yield with_record(1, b"503 Service", b"404 Service"), "judged with verdict 'allowed'"
     for code in (b"abc", b"+"):
-        yield with_record(2, b"503 ", code + b" "), "cannot be read: invalid literal"
+        yield with_record(1, b"503 ", code + b" "), "cannot be read: invalid literal"
     for number, name, value in (
-        (1, "Norobots-Origin", str(SHUT)), (1, "WARC-Date", OLD), (1, "Norobots-Body-Digest", digest_of(b"")),
-        (4, "Norobots-Origin", str(TOWN)), (6, "Norobots-Body-Digest", digest_of(b"")),
+        (0, "Norobots-Origin", str(SHUT)), (0, "WARC-Date", OLD), (0, "Norobots-Body-Digest", digest_of(b"")),
+        (3, "Norobots-Origin", str(TOWN)), (5, "Norobots-Body-Digest", digest_of(b"")),
     ):  # fmt: skip
         yield with_field(number, name, value), ""
-    yield with_field(0, "WARC-Filename", "town-2.warc.gz"), "was renamed"
-    yield with_record(1, b"(?s).*", b"hello"), "it is not a WARC record"
+    yield with_line("opens", opens="town-2"), "was renamed"
+    yield with_record(0, b"(?s).*", b"hello"), "it is not a WARC record"
 
 
 def with_another_file(folder: Path) -> None:
     """Replace a robots.txt and all decisions by it."""
     body = b"User-agent: *\nDisallow: /bacc/\n"
-    with_record(1, b"/back/", b"/bacc/")(folder)
-    for number in (1, 6):
+    with_record(0, b"/back/", b"/bacc/")(folder)
+    for number in (0, 5):
         with_field(number, "Norobots-Body-Digest", digest_of(body))(folder)
 
     def judge_anew(found: list[dict[str, Any]]) -> None:
@@ -232,9 +229,10 @@ UNNOTICED: dict[str, Change] = {
     ),
     "another robots.txt, and all decisions by it": with_another_file,
     "a decision that is called overridden": with_line(BACK, **OVERRIDE),
-    "settings that are there twice": with_records(repeat(0)),
     "another robot by the same rules": with_line(BACK, robot="OtherBot"),
-    "another requested URL": with_line(BACK, requested=f"{TOWN}/back/secret"),
+    "another requested URL": with_text(
+        f'"url": "{BACK}", ', f'"url": "{BACK}", "requested": "{BACK}/secret", '
+    ),
     "another version of Python": with_setting(versions={"Python": "CPython 2.7"}),
     "a file that is compressed again": lambda _: None,  # as all are, by `seal`
     "a dry run": with_setting(dry_run=True),
@@ -340,7 +338,7 @@ def test_a_run_that_is_renamed_is_noticed(request: pytest.FixtureRequest, tmp_pa
     folder = Path(shutil.copytree(request.getfixturevalue(kind), tmp_path / "renamed"))
     for path in list(folder.iterdir()):
         path.rename(folder / path.name.replace("town-1", "town-2"))
-    assert "the WARC file was renamed" in "\n".join(texts(folder, head_of(folder)))
+    assert "the run was renamed" in "\n".join(texts(folder, head_of(folder)))
 
 
 def test_what_is_known_about_a_wrong_head_is_said(complete: Path) -> None:

@@ -98,7 +98,7 @@ def test_after_an_error_nothing_more_is_written_and_the_files_can_be_read(tmp_pa
     end(writer)
     assert str(writer.error) == "[Errno 28] No space left on device"
     assert (writer.answers, writer.decisions, writer.lost) == (1, 0, 12)
-    assert [one.kind for one in answers(tmp_path)] == ["warcinfo", "response"]
+    assert [one.kind for one in answers(tmp_path)] == ["response"]
     audit = Audit(tmp_path.iterdir(), strict, heads=[writer.head])
     [problem] = audit.problems()
     assert problem.text == f"ended without a closing line (killed?); its head is {writer.head}"
@@ -150,14 +150,14 @@ def test_each_record_has_a_line_with_its_digest_and_the_last_line_has_that_of_al
 def test_without_warcio_the_error_says_what_to_install(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['warcio'] = None\n"
-        "from datetime import datetime\n"
         "from unittest.mock import MagicMock\n"
         "from scrapy.settings import Settings\n"
+        "from scrapy_norobots.events import Events\n"
         "from scrapy_norobots.features.evidence import Evidence, EvidenceConfig\n"
         "from scrapy_norobots.settings import Config\n"
         "settings = Settings({'NOROBOTS_EVIDENCE': 'new'})\n"
         "read = Config.from_settings(settings), EvidenceConfig.from_settings(settings)\n"
-        "Evidence(MagicMock(settings=settings), *read).open(datetime.now())\n"
+        "Evidence(MagicMock(settings=settings), *read, Events())\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False

@@ -27,7 +27,6 @@ from scrapy import signals
 from scrapy_norobots.events import Events
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.fields import Made
-from scrapy_norobots.rules.access import knows_aiohttp
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import CrawlLog
@@ -79,48 +78,42 @@ class EvidenceConfig(Section):
 class Evidence:
     """Records the evidence of one crawl."""
 
-    def __init__(self, crawler: Crawler, config: Config, evidence: EvidenceConfig) -> None:
+    def __init__(self, crawler: Crawler, config: Config, evidence: EvidenceConfig, events: Events) -> None:
+        """Open the files and start the thread.
+
+        Raises `ValueError`, which names the setting, if a placeholder is unknown or the files cannot be
+        opened.
+        """
         assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
         self._stats = crawler.stats
-        self._crawl_config = config
-        self._config = evidence
+        self._is_required = evidence.required
         self._closing: Deferred[None] | None = None
         self._has_logged_loss = False
         self._log = CrawlLog(crawler, logger)
-
-    def subscribe(self, events: Events) -> None:
-        """Record what happens in the crawl. Nothing is opened before the middleware is ready."""
-        events.opened.connect(lambda _: self.open(events.started))
-        events.answered.connect(self._answered)
-        events.downloaded.connect(self._downloaded)
-        events.recalled.connect(self._recalled)
-        events.passed.connect(self._passed)
-        events.exempt.connect(self._exempt)
-        events.dropped.connect(self._dropped)
-
-    def open(self, start: datetime) -> None:
-        """Open the files and start the thread, once nothing else can keep the crawl from starting.
-
-        `start` is the start of the crawl, for the placeholder ``%(time)s``. Raises `ValueError`, which names
-        the setting, if a placeholder is unknown or the files cannot be opened.
-        """
-        self._folder = expand("NOROBOTS_EVIDENCE", self._config.folder, self._crawler.spider, start)
+        self._folder = expand("NOROBOTS_EVIDENCE", evidence.folder, crawler.spider, events.started)
         try:
             from scrapy_norobots.features.evidence import answers  # noqa: PLC0415  # an extra
             from scrapy_norobots.features.evidence.writer import Writer  # noqa: PLC0415  # imports that too
 
-            self._answers = answers
-            settings = _settings(self._crawl_config, self._config)
-            self._writer = Writer(Path(self._folder), _run_name(self._crawler), settings)
+            self._writer = Writer(Path(self._folder), _run_name(crawler), _settings(config, evidence))
         except ImportError as exc:
             problem = f"needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})"
-            raise error("NOROBOTS_EVIDENCE", self._config.folder, problem) from exc
+            raise error("NOROBOTS_EVIDENCE", evidence.folder, problem) from exc
         except (OSError, ValueError) as exc:  # a ValueError for a null character
-            raise error("NOROBOTS_EVIDENCE", self._config.folder, f"cannot be written: {exc}") from exc
-        self._crawler.signals.connect(self._close, signals.spider_closed)
+            raise error("NOROBOTS_EVIDENCE", evidence.folder, f"cannot be written: {exc}") from exc
+        self._answers = answers
+        crawler.signals.connect(self._close, signals.spider_closed)
         # Another component may still keep the crawl from starting, and then no signal says so.
         weakref.finalize(self, self._writer.end, _LONGEST_EXIT)
+        events.answered.connect(self._answered)
+        events.downloaded.connect(self._downloaded)
+        events.recalled.connect(self._recalled)
+        events.dropped.connect(self._dropped)
+        events.exempt.connect(self._exempt)
+        self._has_allowed = evidence.allowed
+        if evidence.allowed:
+            events.passed.connect(self._passed)
 
     def _answered(
         self, origin: Origin, response: Response, snapshot: Snapshot | None, previous: Snapshot | None
@@ -128,9 +121,9 @@ class Evidence:
         if snapshot is None:
             self._put(self._answers.Answer(origin, response, time.time(), is_followed=True))
             return
-        judged = snapshot.body if 200 <= (snapshot.status or 0) < 300 else None
         is_renewal = snapshot.status == 304 and previous is not None and previous.conditions(snapshot.url)
         renewed = previous if is_renewal else None
+        judged = self._answers.judged_of(renewed or snapshot)
         self._put(self._answers.Answer(origin, response, snapshot.time, judged, renewed))
 
     def _downloaded(self, snapshot: Snapshot) -> None:
@@ -145,7 +138,8 @@ class Evidence:
         self._put(Made(time.time(), question.url, question.robot, request.url, access))
 
     def _exempt(self, request: Request, url: str, robot: str | bytes, reason: Reason | None) -> None:
-        self._put(Made(time.time(), url, robot, request.url, exemption=reason))
+        if self._has_allowed or reason is None:
+            self._put(Made(time.time(), url, robot, request.url, exemption=reason))
 
     def _dropped(
         self, request: Request, url: str, robot: str | bytes, error: RobotsForbidden, access: Access | None
@@ -153,10 +147,8 @@ class Evidence:
         self._put(Made(time.time(), url, robot, request.url, access, error.decision))
 
     def _put(self, record: Answer | Made) -> None:
-        """Record an answer, or a decision unless ``NOROBOTS_EVIDENCE_ALLOWED`` leaves it out."""
-        if self._config.allowed or not (isinstance(record, Made) and record.is_allowed):
-            self._writer.put(record)
-            self._check_loss()
+        self._writer.put(record)
+        self._check_loss()
 
     def _check_loss(self) -> None:
         """If evidence is lost, log it once, and close the spider if evidence is required."""
@@ -174,10 +166,10 @@ class Evidence:
                 else "the disk is too slow, and the queue is full"
             ),
             "the spider is closed, since NOROBOTS_EVIDENCE_REQUIRED is True"
-            if self._config.required
+            if self._is_required
             else "the crawl continues, and its evidence is incomplete",
         )
-        if self._config.required and not compat.is_closing(self._crawler):
+        if self._is_required and not compat.is_closing(self._crawler):
             self._closing = compat.close_spider(self._crawler, FINISH_REASON)
 
     async def _close(self) -> None:
@@ -205,10 +197,10 @@ class Evidence:
 
 
 def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
-    """Record the evidence of a crawl if ``NOROBOTS_EVIDENCE`` is set."""
+    """Record the evidence of a crawl if ``NOROBOTS_EVIDENCE`` is set, once the middleware is ready."""
     evidence = EvidenceConfig.from_settings(crawler.settings)
     if evidence.folder and crawler.spider is not None:  # the shell has no crawl to record
-        Evidence(crawler, config, evidence).subscribe(events)
+        events.opened.connect(lambda _: Evidence(crawler, config, evidence, events))
 
 
 def _run_name(crawler: Crawler) -> str:
@@ -228,7 +220,6 @@ def _settings(config: Config, evidence: EvidenceConfig) -> fields.Settings:
         policy=dict(config.status_policy.table),
         parsers=[fields.path_of(one) for one in (config.parser or StrictRobotParser, *config.also_obey)],
         multivalue=config.multivalue,
-        aiohttp=knows_aiohttp(),
         dry_run=config.dry_run,
         also_robots=list(config.also_robots),
         purposes=list(evidence.purposes) if evidence.purposes or evidence.usage else None,

@@ -10,24 +10,19 @@ decisions. Whatever a URL or a header contains, it stays in its own line of the 
 from __future__ import annotations
 
 import gzip
-import json
 import re
-import socket
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from http import HTTPStatus
 from io import BytesIO
 from typing import NamedTuple
 
-import scrapy
 from scrapy.http import Response
 from warcio.archiveiterator import ArchiveIterator
 from warcio.recordloader import ArcWarcRecord
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from scrapy_norobots._version import __version__
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.fields import date_of, digest_of, uri_of
 from scrapy_norobots.load.body import ENCODING_HEADER, decode
@@ -35,9 +30,6 @@ from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
-
-# How Scrapy marks an answer that was cut off, and the word for it in a WARC-Truncated field.
-_CUT_OFF = {"dataloss": "disconnect", "download_stopped": "length"}
 
 # Headers that have another name in a record. Scrapy has already decoded the transfer, so readers must not do
 # so again; and `fetch` has renamed the Content-Encoding.
@@ -66,37 +58,35 @@ class Answer(NamedTuple):
     judged: bytes | None = None
     renewed: Snapshot | None = None
     is_followed: bool = False
-    source: str = ""
+    source: str | None = None
     error: str | None = None
 
     @classmethod
-    def of(cls, snapshot: Snapshot, source: str = "") -> Answer:
+    def of(cls, snapshot: Snapshot, source: str | None = None) -> Answer:
         """Return what is known of a snapshot without its answer: a copy from a store, or an error."""
         headers = {
             name.encode("latin-1", "replace"): value.encode("latin-1", "replace")
             for name, value in snapshot.headers.items()
         }
-        status = snapshot.status or 0
-        response = Response(snapshot.url, status, headers=headers, body=snapshot.body)
-        judged = snapshot.body if 200 <= status < 300 else None
+        response = Response(snapshot.url, snapshot.status or 0, headers=headers, body=snapshot.body)
         error = snapshot.error if snapshot.status is None else None
+        judged = judged_of(snapshot)
         return cls(snapshot.origin, response, snapshot.time, judged, source=source, error=error)
 
     def packed(self) -> bytes:
         """Return the bytes of a record: its kind is one of those above."""
-        response = self.response
-        more = {"WARC-Date": date_of(self.time), fields.ORIGIN: uri_of(str(self.origin))}
-        if self.source:
-            more[fields.SOURCE] = self.source
+        response, renewed = self.response, self.renewed
+        more = {
+            "WARC-Date": date_of(self.time),
+            fields.ORIGIN: uri_of(str(self.origin)),
+            fields.BODY_DIGEST: None if self.judged is None else digest_of(self.judged),
+            fields.SOURCE: self.source,
+            fields.FOLLOWED_BY: "redirect" if self.is_followed else None,
+            "WARC-IP-Address": str(response.ip_address) if response.ip_address else None,
+        }
         if self.error is not None:
             text = f"norobots-error: {' '.join(self.error.split())}\r\n"
             return _packed("metadata", response.url, None, text.encode("utf-8", "backslashreplace"), more)
-        if self.judged is not None:
-            more[fields.BODY_DIGEST] = digest_of(self.judged)
-        if self.is_followed:
-            more[fields.FOLLOWED_BY] = fields.REDIRECT
-        if response.ip_address is not None:
-            more["WARC-IP-Address"] = str(response.ip_address)
         headers = [
             (_OTHER_NAMES.get(name.lower(), name), value)
             for name, values in response.headers.items()
@@ -105,42 +95,33 @@ class Answer(NamedTuple):
         # HTTP/2 has no text form, so its answers have that of HTTP/1.1.
         protocol = "HTTP/1.0" if response.protocol == "HTTP/1.0" else "HTTP/1.1"
         head = _head(protocol, response.status, headers)
-        for flag in _CUT_OFF.keys() & response.flags:
-            more["WARC-Truncated"] = _CUT_OFF[flag]
-        if self.renewed is None:
+        if renewed is None:
             return _packed("response", response.url, head, response.body, more)
-        more[fields.BODY_DIGEST] = digest_of(self.renewed.body)
-        more["WARC-Profile"] = _NOT_MODIFIED
-        # Replay tools look for a response there, not for another revisit.
-        more["WARC-Refers-To-Target-URI"] = uri_of(self.renewed.url)
-        more["WARC-Refers-To-Date"] = date_of(self.renewed.first_time or self.renewed.time)
-        return _packed("revisit", response.url, head, b"", more)
+        revisited = {
+            "WARC-Profile": _NOT_MODIFIED,
+            # Replay tools look for a response there, not for another revisit.
+            "WARC-Refers-To-Target-URI": uri_of(renewed.url),
+            "WARC-Refers-To-Date": date_of(renewed.first_time or renewed.time),
+        }
+        return _packed("revisit", response.url, head, b"", {**more, **revisited})
 
 
-def settings_record(name: str, settings: fields.Settings) -> bytes:
-    """Return the bytes of the `warcinfo` record, with which a WARC file begins."""
-    about = {
-        "software": f"scrapy-norobots {__version__} (Scrapy {scrapy.__version__})",
-        "format": "WARC File Format 1.1",
-        "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
-        "hostname": socket.gethostname(),
-        "isPartOf": name.removesuffix(fields.WARC_SUFFIX),
-        # What readers of WARC files understand.
-        "robots": "ignore" if settings.dry_run else "obey",
-        fields.SETTINGS: json.dumps(asdict(settings)),
-    }
-    body = "".join(f"{key}: {value}\r\n" for key, value in about.items()).encode()
-    return _packed("warcinfo", "", None, body, {"WARC-Filename": name})
+def judged_of(snapshot: Snapshot) -> bytes | None:
+    """Return the body of a snapshot if pages are judged by it."""
+    return snapshot.body if 200 <= (snapshot.status or 0) < 300 else None
 
 
-def _packed(kind: str, url: str, head: StatusAndHeaders | None, body: bytes, more: dict[str, str]) -> bytes:
-    """Return the bytes of a record."""
+def _packed(
+    kind: str, url: str, head: StatusAndHeaders | None, body: bytes, more: Mapping[str, str | None]
+) -> bytes:
+    """Return the bytes of a record, without the fields that are None."""
     file = BytesIO()
     writer = WARCWriter(file, gzip=True, warc_version="1.1")
     # WARC 1.1, 5.9: a record with a payload may have its digest; the block of metadata is none.
     writer.NO_PAYLOAD_DIGEST_TYPES += ("metadata",)
+    headers = {name: value for name, value in more.items() if value is not None}
     record = writer.create_warc_record(
-        uri_of(url), kind, BytesIO(body), len(body), warc_headers_dict=more, http_headers=head
+        uri_of(url), kind, BytesIO(body), len(body), warc_headers_dict=headers, http_headers=head
     )
     writer.write_record(record)
     return file.getvalue()
@@ -159,13 +140,12 @@ def _head(protocol: str, status: int, headers: Iterable[tuple[bytes, bytes]]) ->
 class Stored(NamedTuple):
     """What an audit needs of one WARC record.
 
-    `fields` are its WARC fields, and `about` is what a `warcinfo` record says. `status` is None if it has no
-    answer. `body` is the file by which pages are judged, if the record has it.
+    `fields` are its WARC fields. `status` is None if it has no answer. `body` is the file by which pages are
+    judged, if the record has it.
     """
 
     fields: Mapping[str, str]
-    about: Mapping[str, str]
-    status: int | None = None
+    status: int | None
     body: bytes | None = None
 
 
@@ -192,14 +172,12 @@ def read_record(member: bytes, body_max: int) -> Stored:
 
 def _stored(record: ArcWarcRecord, body: bytes, body_max: int) -> Stored:
     stated, http = dict(record.rec_headers.headers), record.http_headers
-    if record.rec_type == "warcinfo":
-        return Stored(stated, dict(line.partition(": ")[::2] for line in body.decode().splitlines()))
     digest, status = stated.get(fields.BODY_DIGEST), None if http is None else int(http.get_statuscode())
     if digest is None or record.rec_type != "response":
-        return Stored(stated, {}, status)
+        return Stored(stated, status)
     if fields.SOURCE not in stated:  # bodies from a store are decoded already
         encodings = ",".join(value for name, value in http.headers if name.lower() == "content-encoding")
         body = decode(body, encodings, body_max)
     if digest_of(body) != digest:
         raise ValueError(f"its body has the digest {digest_of(body)}, not {digest}")
-    return Stored(stated, {}, status, body)
+    return Stored(stated, status, body)

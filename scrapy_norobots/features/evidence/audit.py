@@ -19,14 +19,15 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from hashlib import sha256
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.answers import DamagedError, Stored, read_record
 from scrapy_norobots.features.evidence.fields import Made, Settings, decision_line
 from scrapy_norobots.load.loader import OriginCache
-from scrapy_norobots.rules.access import Access, Judge, StatusPolicy, forbidden, knows_aiohttp, spellings_of
+from scrapy_norobots.rules.access import Access, Judge, StatusPolicy, forbidden, spellings_of
 from scrapy_norobots.rules.parser import Rules
 from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
@@ -92,7 +93,7 @@ class Audit:
         """`on_read` is called with numbers of bytes read; `heads` are heads of runs kept elsewhere."""
         self._files = files
         self.readings = readings
-        self.on_read = on_read
+        self._on_read = on_read
         self._heads = heads
         self.body_max = body_max
         self.answers = self.not_judged = self.dry_run = 0
@@ -106,14 +107,13 @@ class Audit:
         for run in sorted(
             {str(one).removesuffix(suffixes[0]).removesuffix(suffixes[1]) for one in self._files}
         ):
-            decisions, warc = paths = [Path(run + suffix) for suffix in suffixes]
+            paths = [Path(run + suffix) for suffix in suffixes]
             if missing := [path.name for path in paths if not path.is_file()]:
                 yield from (Problem(name, "is missing, or not a file", is_readable=False) for name in missing)
                 continue
             try:
-                with decisions.open("rb") as file, warc.open("rb") as answers:
-                    lines = _Lines(file, self.on_read)
-                    yield from _Run(self, Path(run).name, lines, answers).problems()
+                with _File(paths[0], self._on_read) as lines, _File(paths[1], self._on_read) as warc:
+                    yield from _Run(self, Path(run).name, lines, warc).problems()
                     found.add(lines.head())
             except OSError as exc:
                 yield Problem(run, f"cannot be read: {exc}", is_readable=False)
@@ -123,35 +123,18 @@ class Audit:
                 yield Problem(f"head {head}", f"is not the head of a run here: {text}")
 
 
-class _Lines:
-    """The lines of a decisions file, in bounded memory. `is_cut_off` says whether it ends inside a member."""
+class _File(FileIO):
+    """A file that is read once."""
 
-    def __init__(self, file: BinaryIO, on_read: Callable[[int], object]) -> None:
-        self.name = Path(file.name).name
-        self._file = file
+    def __init__(self, path: Path, on_read: Callable[[int], object]) -> None:
+        super().__init__(path)
+        self.title = path.name
         self._on_read = on_read
-        self._head = sha256()
-        self.is_cut_off = False
+        self._digest = sha256()
 
-    def __iter__(self) -> Iterator[bytes]:
-        """Yield the lines with their line feeds; raise `DamagedError` for what is not a line."""
-        unpacked = gzip.GzipFile(mode="rb", fileobj=self)  # type: ignore[call-overload]  # it is only read
-        try:
-            while line := unpacked.readline(fields.LINE_MAX):
-                if not line.endswith(b"\n"):
-                    raise DamagedError(
-                        f"has a line without an end, or of more than {fields.LINE_MAX:,} bytes"
-                    )
-                yield line
-        except EOFError:
-            self.is_cut_off = True
-        except (OSError, zlib.error) as exc:
-            raise DamagedError(f"is damaged near byte {self._file.tell():,} ({exc})") from exc
-
-    def read(self, size: int, /) -> bytes:
-        """Read bytes of the file as it is, for `gzip`."""
-        data = self._file.read(size)
-        self._head.update(data)
+    def read(self, size: int | None = -1, /) -> bytes:
+        data = super().read(size)
+        self._digest.update(data)
         self._on_read(len(data))
         return data
 
@@ -159,109 +142,126 @@ class _Lines:
         """Return the SHA-256 of the whole file, read to its end."""
         while self.read(_CHUNK):
             pass
-        return self._head.hexdigest()
+        return self._digest.hexdigest()
 
 
 class _Run:
-    """The audit of one run."""
+    """The audit of one run: its file of lines is read in order, and leads through its WARC file."""
 
-    def __init__(self, audit: Audit, name: str, lines: _Lines, warc: BinaryIO) -> None:
+    def __init__(self, audit: Audit, name: str, file: _File, warc: _File) -> None:
         self._audit = audit
         self._name = name
-        self._lines = lines
-        self._digest = sha256()  # of the lines so far
+        self._file = file
         self._warc = warc
-        self._judging: Judging | None = None
+        self._digest = sha256()  # of the lines so far
+        self._settings: Settings | None = None
         self._is_closed = False
+        self._accesses = OriginCache(memory_max=_PARSED_MAX)
+        self._answers = sqlite3.connect("", isolation_level=None)
+        self._answers.executescript(_SCHEMA)
 
     def problems(self) -> Iterator[Problem]:
         """Read the files of the run, and yield what is wrong."""
         try:
-            for number, line in enumerate(self._lines, 1):
-                yield from self._read_line(line, f"{self._lines.name}: line {number}")
+            for number, line in enumerate(self._lines(), 1):
+                place = f"{self._file.title}: line {number}"
+                yield from (Problem(place, text) for text in self._read_line(line, number))
                 self._digest.update(line)
-            yield from self._ending()
+        except EOFError:
+            if self._is_closed:
+                yield Problem(self._name, "is cut off after its closing line")
         except DamagedError as exc:
-            yield Problem(self._lines.name, str(exc), is_readable=False)
+            yield Problem(self._file.title, str(exc), is_readable=False)
+            return
         finally:
-            if self._judging is not None:
-                self._judging.close()
-
-    def _ending(self) -> Iterator[Problem]:
-        """Yield what is wrong with the end of the run."""
+            self._answers.close()
         if not self._is_closed:
-            text = f"ended without a closing line (killed?); its head is {self._lines.head()}"
+            text = f"ended without a closing line (killed?); its head is {self._file.head()}"
             yield Problem(self._name, text)
-        elif self._lines.is_cut_off:
-            yield Problem(self._name, "is cut off after its closing line")
         if rest := os.fstat(self._warc.fileno()).st_size - self._warc.tell():
-            text = f"{rest:,} bytes are after its last record that has a line"
-            yield Problem(Path(self._warc.name).name, text)
+            yield Problem(self._warc.title, f"{rest:,} bytes are after its last record that has a line")
 
-    def _read_line(self, line: bytes, place: str) -> Iterator[Problem]:
+    def _lines(self) -> Iterator[bytes]:
+        """Yield the lines with their line feeds; raise `EOFError` if the file ends inside a member."""
+        unpacked = gzip.GzipFile(mode="rb", fileobj=self._file)
+        try:
+            while line := unpacked.readline(fields.LINE_MAX):
+                if not line.endswith(b"\n"):
+                    raise DamagedError(
+                        f"has a line without an end, or of more than {fields.LINE_MAX:,} bytes"
+                    )
+                yield line
+        except (OSError, zlib.error) as exc:
+            raise DamagedError(f"is damaged near byte {self._file.tell():,} ({exc})") from exc
+
+    def _read_line(self, line: bytes, number: int) -> Iterator[str]:
         about = ""
         try:
             facts = json.loads(line)
             if self._is_closed:
-                yield Problem(place, "follows the closing line")
-            if "record" in facts:
-                yield from (Problem(place, text) for text in self._record(line, facts))
+                yield "follows the closing line"
+            if "opens" in facts or self._settings is None:
+                yield from self._open(facts, number)
+            elif "record" in facts:
+                yield from self._record(line, facts)
             elif "closes" in facts:
-                yield from (Problem(place, text) for text in self._close(line, facts))
+                yield from self._close(line, facts)
             else:
                 about = f"{facts['url']}: "
-                self._decision(line, facts)
+                self._decision(line, facts, self._settings)
         except MismatchError as exc:
-            yield Problem(place, f"{about}{exc}")
+            yield f"{about}{exc}"
         except (LookupError, ValueError, TypeError, AttributeError, RecursionError, OverflowError) as exc:
-            text = f"{place.removeprefix(self._lines.name + ': ')}: not a line of evidence"
-            raise DamagedError(f"{text} ({type(exc).__name__}: {exc}); the rest was not read") from exc
+            text = f"line {number}: not a line of evidence ({type(exc).__name__}: {exc})"
+            raise DamagedError(f"{text}; the rest was not read") from exc
 
-    def _decision(self, line: bytes, facts: Mapping[str, Any]) -> None:
-        verdict = facts["verdict"]
-        if verdict not in fields.VERDICTS:
-            raise ValueError(f"verdict is {verdict!r}")
-        self._audit.verdicts[verdict] += 1
-        if self._judging is None:
-            raise LookupError("the first line must be that of the crawl's settings")
-        self._audit.dry_run += self._judging.settings.dry_run and verdict in ("forbidden", fields.UNREACHABLE)
-        self._audit.not_judged += self._judging.check(line, facts)
+    def _open(self, facts: Mapping[str, Any], number: int) -> Iterator[str]:
+        """Read the settings of the crawl."""
+        if number != 1 or "opens" not in facts:
+            raise LookupError("the settings of the crawl must be in the first line, and only there")
+        try:
+            self._settings = settings = Settings(**facts["settings"])
+            self._judge = Judge(StatusPolicy.of(settings.policy), _NO_TIMES, self._audit.readings(settings))
+            here, there = fields.VERSIONS, settings.versions
+            self._versions = "; ".join(
+                f"{name} {there.get(name)} in the crawl, {here.get(name)} here"
+                for name in {**here, **there}
+                if there.get(name) != here.get(name)
+            )
+        except (AttributeError, LookupError, TypeError, ValueError) as exc:
+            raise DamagedError(f"cannot be judged by the settings in its first line: {exc}") from exc
+        self._audit.has_allowed &= settings.allowed
+        if facts["opens"] != self._name:
+            yield f"the run was renamed: its name was {facts['opens']!r}"
 
     def _record(self, line: bytes, facts: Mapping[str, Any]) -> Iterator[str]:
         """Read the next record of the WARC file, and yield what is wrong with it."""
-        place, length = f"{Path(self._warc.name).name}: byte {self._warc.tell():,}", facts["length"]
+        place, length = f"{self._warc.title}: byte {self._warc.tell():,}", facts["length"]
         # What cannot be compressed becomes a little larger.
         if type(length) is not int or not 0 < length <= 2 * (self._audit.body_max + fields.HEADERS_MAX):
             raise ValueError(f"length is {length!r}; if that is right, set NOROBOTS_MAXSIZE as in the crawl")
         member = self._warc.read(length)
-        self._audit.on_read(length)
         if fields.record_line(member) != line:
             yield f"{place}: the record was changed or removed, or this line was changed"
         try:
-            stored = read_record(member, self._audit.body_max)
+            self._add(read_record(member, self._audit.body_max))
         except DamagedError as exc:
             yield f"{place}: {exc}"
-            return
-        self._audit.answers += fields.ORIGIN in stored.fields
-        if self._judging is None:
-            yield from self._begin(stored)
-        elif fields.ORIGIN in stored.fields:
-            self._judging.add(stored)
 
-    def _begin(self, stored: Stored) -> Iterator[str]:
-        """Read the settings of the crawl."""
-        try:
-            settings = Settings(**json.loads(stored.about.get(fields.SETTINGS, "")))
-            policy = StatusPolicy.of(settings.policy)
-            versions = dict(settings.versions)
-            read = self._audit.readings(settings)
-        except (AttributeError, LookupError, TypeError, ValueError) as exc:
-            raise DamagedError(f"cannot be judged by the settings in its WARC file: {exc}") from exc
-        self._judging = Judging(settings, Judge(policy, _NO_TIMES, read), versions)
-        self._audit.has_allowed &= settings.allowed
-        name = stored.fields.get("WARC-Filename")
-        if name != Path(self._warc.name).name:
-            yield f"the WARC file was renamed: its name was {name!r}"
+    def _add(self, stored: Stored) -> None:
+        """Add an answer. What a parser of the crawl has failed on comes again, as an error."""
+        origin, date = stored.fields[fields.ORIGIN], stored.fields["WARC-Date"]
+        digest, status = stored.fields.get(fields.BODY_DIGEST), stored.status
+        self._audit.answers += 1
+        if stored.body is not None:
+            self._answers.execute("INSERT OR IGNORE INTO bodies VALUES (?, ?)", (digest, stored.body))
+        # After a file that was not read, such as one that was cut off, an error follows.
+        is_unread = digest is None and status is not None and 200 <= status < 300
+        if not is_unread and fields.FOLLOWED_BY not in stored.fields:
+            # A 304 renews a file. SQLite has no numbers as large as a status may be.
+            number = 200 if stored.fields["WARC-Type"] == "revisit" else status
+            row = origin, date, None if number is None else str(number), digest
+            self._answers.execute("REPLACE INTO answers VALUES (?, ?, ?, ?)", row)
 
     def _close(self, line: bytes, facts: Mapping[str, Any]) -> Iterator[str]:
         """Check the closing line."""
@@ -272,59 +272,24 @@ class _Run:
         if lost:
             yield f"{lost:,} records were lost, because the disk was too slow"
 
-
-class Judging:
-    """Judges the decisions of a run by its settings and its answers."""
-
-    def __init__(self, settings: Settings, judge: Judge, versions: Mapping[str, str]) -> None:
-        self.settings = settings
-        self._judge = judge
-        here = fields.VERSIONS
-        different = [
-            f"{name} {versions.get(name)} in the crawl, {here.get(name)} here"
-            for name in {**here, **versions}
-            if versions.get(name) != here.get(name)
-        ]
-        self._versions = f" ({'; '.join(different)})" if different else ""
-        self._accesses = OriginCache(memory_max=_PARSED_MAX)
-        self._answers = sqlite3.connect("", isolation_level=None)
-        self._answers.executescript(_SCHEMA)
-
-    def close(self) -> None:
-        """Forget the answers."""
-        self._answers.close()
-
-    def add(self, stored: Stored) -> None:
-        """Add an answer. What a parser of the crawl has failed on comes again, as an error."""
-        digest, status = stored.fields.get(fields.BODY_DIGEST), stored.status
-        if stored.body is not None:
-            self._answers.execute("INSERT OR IGNORE INTO bodies VALUES (?, ?)", (digest, stored.body))
-        # After a file that was not read, such as one that was cut off, an error follows.
-        is_unread = digest is None and status is not None and 200 <= status < 300
-        if not is_unread and fields.FOLLOWED_BY not in stored.fields:
-            origin, date = stored.fields[fields.ORIGIN], stored.fields["WARC-Date"]
-            # A 304 renews a file. SQLite has no numbers as large as a status may be.
-            number = 200 if stored.fields["WARC-Type"] == "revisit" else status
-            row = origin, date, None if number is None else str(number), digest
-            self._answers.execute("REPLACE INTO answers VALUES (?, ?, ?, ?)", row)
-
-    def check(self, line: bytes, facts: Mapping[str, Any]) -> bool:
-        """Return whether nothing confirms a decision; raise `MismatchError` if it is not what follows.
-
-        Raises `ValueError`, `TypeError` or `KeyError` if the line has no decision.
-        """
-        if facts["verdict"] == Verdict.ALLOWED.value and not self.settings.allowed:
+    def _decision(self, line: bytes, facts: Mapping[str, Any], settings: Settings) -> None:
+        """Raise `MismatchError` if a decision is not what follows from the answers before it."""
+        audit, verdict = self._audit, facts["verdict"]
+        if verdict not in fields.VERDICTS:
+            raise ValueError(f"verdict is {verdict!r}")
+        audit.verdicts[verdict] += 1
+        audit.dry_run += settings.dry_run and verdict in ("forbidden", fields.UNREACHABLE)
+        if verdict == Verdict.ALLOWED.value and not settings.allowed:
             raise MismatchError("allowed, but the crawl did not store allowed requests")
-        if max(len(facts["url"]), len(facts["robot"])) >= fields.TEXT_MAX:
-            return True
-        again = decision_line(self._made_again(facts))
-        if again != line:
-            raise MismatchError(_difference(facts, json.loads(again)) + self._versions)
-        return bool(facts["verdict"] == fields.OVERRIDDEN)
+        is_cut = max(len(facts["url"]), len(facts["robot"])) >= fields.TEXT_MAX
+        if not is_cut and (again := decision_line(self._made_again(facts, settings))) != line:
+            versions = f" ({self._versions})" if self._versions else ""
+            raise MismatchError(_difference(facts, json.loads(again)) + versions)
+        audit.not_judged += is_cut or verdict == fields.OVERRIDDEN
 
-    def _made_again(self, facts: Mapping[str, Any]) -> Made:
+    def _made_again(self, facts: Mapping[str, Any], settings: Settings) -> Made:
         url, when, robot = facts["url"], facts["robots_time"], facts["robot"]
-        if self.settings.robot is None:  # parsers get the header, in bytes
+        if settings.robot is None:  # parsers get the header, in bytes
             robot = robot.encode("utf-8", "surrogateescape")
         made = Made(fields.time_of(facts["time"]), url, robot, facts.get("requested", url))
         if facts["verdict"] == fields.OVERRIDDEN:
@@ -342,7 +307,7 @@ class Judging:
         access = self._accesses.latest(origin)
         if access is None or access.snapshot.time != fields.time_of(when):
             access = self._access(origin, when, facts["verdict"])
-        decision = forbidden(access, url, origin, target, robot, self._spellings(target))
+        decision = forbidden(access, url, origin, target, robot, spellings_of(target))
         return made._replace(access=access, decision=decision)
 
     def _access(self, origin: Origin, when: str, verdict: str) -> Access:
@@ -353,18 +318,9 @@ class Judging:
             raise MismatchError(f"{verdict}, but no answer for {origin} at {when} is stored")
         status, body = found
         number = None if status is None else int(status)
-        snapshot = Snapshot(origin, origin.robots_url, time, number, body=body or b"")
-        access = self._judge.judge(snapshot)
+        access = self._judge.judge(Snapshot(origin, origin.robots_url, time, number, body=body or b""))
         self._accesses.put(origin, access)
         return access
-
-    def _spellings(self, target: str) -> Iterator[str]:
-        """Yield the spellings of a target that the crawl checked."""
-        yield target
-        others = spellings_of(target)[1:]
-        if others and self.settings.aiohttp and not knows_aiohttp():
-            raise MismatchError("cannot be judged: the crawl checked what aiohttp sends; install aiohttp")
-        yield from others if self.settings.aiohttp else others[:3]
 
 
 def _difference(stated: Mapping[str, Any], judged: Mapping[str, Any]) -> str:

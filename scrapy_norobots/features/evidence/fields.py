@@ -1,10 +1,10 @@
 """What evidence files consist of, for those who write them and those who read them.
 
-A run has two files: a WARC file with the settings of the crawl and all answers, and a file of lines of
-JSON. There are three kinds of lines. A *record line* has the digest of the next record of the WARC file, a
-*decision line* has a decision, and the *closing line*, which ends the run, has the digest of all lines before
-it. The audit makes each line again from what it has read: a line that differs in one byte was changed. The
-*head* of a run is the SHA-256 of the file of lines.
+A run has two files: a WARC file with all answers, and a file of lines of JSON. The *opening line* has the
+settings of the crawl, a *record line* the digest of the next record of the WARC file, a *decision line* a
+decision, and the *closing line*, which ends the run, the digest of all lines before it. The audit makes the
+others again from what it has read: a line that differs in one byte was changed. The *head* of a run is the
+SHA-256 of the file of lines.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import json
 import platform
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from functools import lru_cache
 from hashlib import sha256
-from importlib.metadata import version
+from importlib.metadata import distributions, version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import scrapy
@@ -25,7 +25,7 @@ import scrapy
 from scrapy_norobots._version import __version__
 from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.parser import StrictRobotParser, parser_names, statements_on, strict_reading
-from scrapy_norobots.standard import Decision, Reason
+from scrapy_norobots.standard import Decision, Origin, Reason
 from scrapy_norobots.standard.urls import percent_encode
 
 if TYPE_CHECKING:
@@ -39,10 +39,7 @@ ORIGIN = "Norobots-Origin"
 BODY_DIGEST = "Norobots-Body-Digest"
 SOURCE, STORE = "Norobots-Source", "store"
 # What followed on an answer that decided nothing.
-FOLLOWED_BY, REDIRECT = "Norobots-Followed-By", "redirect"
-
-# The field of the warcinfo record that has the `Settings`.
-SETTINGS = "norobots-settings"
+FOLLOWED_BY = "Norobots-Followed-By"
 
 # Verdicts that `standard.Verdict` does not have, and the reason of the second one.
 UNREACHABLE, OVERRIDDEN = "unreachable", "overridden"
@@ -67,23 +64,24 @@ VERSIONS = {
     "Scrapy": scrapy.__version__,
     "scrapy-norobots": __version__,
     "Protego": version("Protego"),
+    # A dependency of aiohttp; the spelling in which it sends a URL is checked where it is installed.
+    "yarl": next((found.version for found in distributions(name="yarl")), None),
 }
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a crawl that its decisions depend on, and what judged; the warcinfo record has them.
+    """The settings of a crawl that its decisions depend on, and what judged; the opening line has them.
 
-    `aiohttp` is whether the spelling that aiohttp sends is checked, `parsers` the import path of each parser.
-    `purposes` is None if statements about use are not read, `allowed` whether decisions to allow a request
-    are stored. `robot` is ROBOTSTXT_USER_AGENT, or None if decisions are made by the header of each request.
+    `parsers` has the import path of each parser. `purposes` is None if statements about use are not read,
+    `allowed` whether decisions to allow a request are stored. `robot` is ROBOTSTXT_USER_AGENT, or None if
+    decisions are made by the header of each request.
     """
 
     policy: dict[str, str]
     parsers: list[str]
-    versions: dict[str, str] = field(default_factory=VERSIONS.copy)
+    versions: dict[str, str | None] = field(default_factory=VERSIONS.copy)
     multivalue: bool = False
-    aiohttp: bool = False
     dry_run: bool = False
     also_robots: list[str] = field(default_factory=list)
     purposes: list[str] | None = None
@@ -97,8 +95,13 @@ def path_of(parser: type[RobotParser]) -> str:
 
 
 def line_of(facts: Mapping[str, Any]) -> bytes:
-    """Return a line of a decisions file."""
+    """Return a line of the file of lines."""
     return json.dumps(facts).encode() + b"\n"
+
+
+def opening_line(run: str, settings: Settings) -> bytes:
+    """Return the first line of a run."""
+    return line_of({"opens": run, "settings": asdict(settings)})
 
 
 def record_line(member: bytes) -> bytes:
@@ -117,14 +120,9 @@ def digest_of(body: bytes) -> str:
     return f"sha256:{sha256(body).hexdigest()}"
 
 
-def cut(text: str) -> str:
-    """Return a text as a line has it."""
-    return text[:TEXT_MAX]
-
-
 def uri_of(url: str) -> str:
     """Return a URL, or an origin, as the fields of a WARC record have it, even if no host has such a name."""
-    return cut(percent_encode(url))
+    return percent_encode(url)[:TEXT_MAX]
 
 
 @lru_cache(maxsize=1_000)  # one answer decides about many pages
@@ -159,42 +157,53 @@ class Made(NamedTuple):
     decision: Decision | None = None
     exemption: Reason | None = None
 
-    @property
-    def is_allowed(self) -> bool:
-        """Whether the request passes, and not because robots.txt was overridden."""
-        return self.decision is None and (self.access is not None or self.exemption is not None)
-
 
 def decision_line(made: Made) -> bytes:
     """Return the line of a decision."""
-    url, access, decision, file = _without_credentials(made.url), made.access, made.decision, None
+    access, decision, url = made.access, made.decision, _shown(made.url)
     robot = made.robot if isinstance(made.robot, str) else made.robot.decode("utf-8", "surrogateescape")
-    verdict, reason, parser = _judgement(made)
-    line, rule = (None, None) if decision is None or decision.rule is None else decision.rule
-    more: dict[str, Any] = {"requested": cut(_without_credentials(made.requested))}
+    origin, robots_time, digest = None, 0.0, None
     if access is not None:
-        file = access.snapshot
-        more["usage"] = statements_on(access.rules, made.url, made.robot)
-    if decision is not None:
-        more["sent_as"] = cut(_without_credentials(decision.url))
-        more["decided_for"] = decision.decided_for or None
-    facts = {
-        # The clock may have been set back since the download, or that of another process may be ahead.
-        "time": date_of(made.time if file is None else max(made.time, file.time)),
-        "url": cut(url),
-        "verdict": verdict,
-        "robot": cut(robot),
-        "origin": None if file is None else cut(str(file.origin)),
-        "reason": reason,
-        "line": line,
-        "rule": None if rule is None else cut(rule),
-        "robots_digest": None if access is None or access.rules is None else digest_of(access.snapshot.body),
-        "robots_time": None if file is None else date_of(file.time),
-        "parser": parser,
+        origin, robots_time = access.snapshot.origin, access.snapshot.time
+        digest = None if access.rules is None else digest_of(access.snapshot.body)
+    more = {
+        "requested": _shown(made.requested),
+        "sent_as": None if decision is None else _shown(decision.url),
+        "decided_for": None if decision is None else decision.decided_for,
+        "usage": None if access is None else statements_on(access.rules, made.url, made.robot),
     }
-    return line_of(
-        {**facts, **{name: value for name, value in more.items() if value not in (None, facts["url"])}}
+    # The clock may have been set back since the download, or that of another process may be ahead.
+    facts: dict[str, Any] = {"time": date_of(max(made.time, robots_time)), "url": url}
+    facts |= {name: value for name, value in more.items() if value not in (None, "", url)}
+    line, rule = (None, "") if decision is None or decision.rule is None else decision.rule
+    of_rule = line, None if line is None else rule[:TEXT_MAX]
+    return line_of(facts)[:-2] + _basis(
+        robot[:TEXT_MAX], origin, robots_time, digest, of_rule, _judgement(made)
     )
+
+
+@lru_cache(maxsize=1_000)  # one answer decides about many pages
+def _basis(
+    robot: str,
+    origin: Origin | None,
+    robots_time: float,
+    digest: str | None,
+    rule: tuple[int | None, str | None],
+    judgement: tuple[str, str, str | None],
+) -> bytes:
+    """Return the end of a line, which decisions on many pages share."""
+    facts = {
+        "verdict": judgement[0],
+        "robot": robot,
+        "origin": None if origin is None else str(origin)[:TEXT_MAX],
+        "reason": judgement[1],
+        "line": rule[0],
+        "rule": rule[1],
+        "robots_digest": digest,
+        "robots_time": None if origin is None else date_of(robots_time),
+        "parser": judgement[2],
+    }
+    return b", " + line_of(facts)[1:]
 
 
 def _judgement(made: Made) -> tuple[str, str, str | None]:
@@ -215,6 +224,6 @@ def _judgement(made: Made) -> tuple[str, str, str | None]:
     return "allowed", reason.name.lower(), ", ".join(parser_names(access.rules)) or None
 
 
-def _without_credentials(url: str) -> str:
+def _shown(url: str) -> str:
     """Return a URL without user name and password: evidence is made to be shown."""
-    return _CREDENTIALS.sub(r"\1", url) if "@" in url else url
+    return (_CREDENTIALS.sub(r"\1", url) if "@" in url else url)[:TEXT_MAX]

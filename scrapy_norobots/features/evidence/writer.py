@@ -4,8 +4,8 @@
 complete gzip members, so that a killed process leaves files that can be read, and loses at most what is
 younger than a second. A record of the WARC file comes before its line, and its line before the decisions that
 depend on it. The queue is bounded by the memory that its records take. If the disk is too slow for the crawl,
-records that find no room are lost and counted. After the first error nothing more is written. A run that was
-written to its end has a closing line.
+records that find no room are lost and counted. The first error ends the thread. A run that was written to its
+end has a closing line.
 """
 
 from __future__ import annotations
@@ -41,13 +41,10 @@ class _File(FileIO):
 
     complete = 0
 
-    def write_all(self, data: bytes) -> None:
-        """Write bytes."""
+    def append(self, data: bytes) -> None:
+        """Write bytes; raise `FileNotFoundError` if the file is not in its folder any more."""
         while data:  # a disk that gets full takes a part first
             data = data[self.write(data) :]
-
-    def mark_complete(self) -> None:
-        """Call what has been written complete; raise `FileNotFoundError` if no file has it any more."""
         if not os.fstat(self.fileno()).st_nlink:
             raise FileNotFoundError(errno.ENOENT, "the file was removed", str(self.name))
         self.complete = self.tell()
@@ -70,7 +67,9 @@ class Writer:
         # How many bytes were put in and taken out: each is changed by one thread only.
         self._put = self._taken = 0
         self._refused = self._offered = 0
-        self._lines: list[bytes] = []
+        # What is written next: records, and lines.
+        self._members: list[bytes] = []
+        self._lines = [fields.opening_line(run, settings)]
         # Of the file of lines as it is, and of the lines.
         self._digest, self._digest_of_lines = sha256(), sha256()
         folder = folder.absolute()  # the crawl may change the working directory
@@ -80,9 +79,7 @@ class Writer:
         self._json = _File(folder / (run + fields.DECISIONS_SUFFIX), "x")
         self._warc = _File(folder / (run + fields.WARC_SUFFIX), "x")
         self.answers = self.decisions = 0
-        self._add(answers.settings_record(run + fields.WARC_SUFFIX, settings))
         self._flush()
-        self.answers = 0  # without that of the settings
         self._is_closing = threading.Event()
         self._thread = threading.Thread(target=self._work, name="norobots-evidence", daemon=True)
         self._thread.start()
@@ -98,11 +95,12 @@ class Writer:
         """Have a record written; it is lost if there is no room in the queue. Called by one thread only."""
         size = _size_of(record)
         self._offered += 1
-        if self._put - self._taken + size > self._queue_max and self._queue:
+        is_full = self._queue and self._put - self._taken + size > self._queue_max
+        if is_full or self.error is not None:
             self._refused += 1
-            return
-        self._put += size
-        self._queue.append(record)
+        else:
+            self._put += size
+            self._queue.append(record)
 
     def end(self, longest: float) -> None:
         """Have the thread write what is in the queue and close the files; wait for that some seconds."""
@@ -116,67 +114,53 @@ class Writer:
         return not self._thread.is_alive()
 
     def _work(self) -> None:
-        is_last = False
-        while not is_last:
-            is_last = self._is_closing.wait(_PAUSE)
-            try:
+        try:
+            while not self._is_closing.wait(_PAUSE):
                 self._empty_queue()
-                if is_last and self.error is None:
-                    self._close()
-            except Exception as exc:  # a full disk; and a bug must not pass in silence either
-                self._fail(exc)
+            self._empty_queue()
+            digest = self._digest_of_lines.hexdigest()
+            self._lines.append(fields.closing_line(self._run, self._refused, digest))
+            self._flush()
+            self._warc.close()
+            self._json.close()
+        except Exception as exc:  # a full disk; and a bug must not pass in silence either
+            self._fail(exc)
 
     def _empty_queue(self) -> None:
         while self._queue:
             record = self._queue.popleft()
             self._taken += _size_of(record)
-            if self.error is not None:
-                continue
             if isinstance(record, Made):
                 self._lines.append(decision_line(record))
             else:
-                self._add(record.packed())
+                self._members.append(record.packed())
+                self._lines.append(fields.record_line(self._members[-1]))
         self._flush()
 
-    def _add(self, member: bytes) -> None:
-        """Write a record, and have its line written next."""
-        self._warc.write_all(member)
-        self._lines.append(fields.record_line(member))
-
     def _flush(self) -> None:
-        """Write the lines as a gzip member of their own, after the records that they name."""
+        """Write the records, and then the lines, as a gzip member of their own."""
         if not self._lines:
             return
-        self._warc.mark_complete()
+        self._warc.append(b"".join(self._members))
         lines = b"".join(self._lines)
         member = gzip.compress(lines, _LEVEL)
-        self._json.write_all(member)
-        self._json.mark_complete()
+        self._json.append(member)
         self._digest.update(member)
         self._digest_of_lines.update(lines)
         self.head = self._digest.hexdigest()
-        self.answers += sum(line.startswith(b'{"record"') for line in self._lines)
+        self.answers += len(self._members)
         self.decisions += sum(line.startswith(b'{"time"') for line in self._lines)
+        self._members.clear()
         self._lines.clear()
-
-    def _close(self) -> None:
-        """Write the closing line, and close the files."""
-        self._lines.append(fields.closing_line(self._run, self._refused, self._digest_of_lines.hexdigest()))
-        self._flush()
-        self._warc.close()
-        self._json.close()
 
     def _fail(self, exc: Exception) -> None:
-        self.error = self.error or exc
-        self._lines.clear()
+        self.error = exc
+        self._queue.clear()
         for file in (self._warc, self._json):
-            with suppress(OSError, ValueError):  # a ValueError if it is closed, and thus whole
+            with suppress(OSError, ValueError), file:  # a ValueError if it is closed, and thus whole
                 file.truncate(file.complete)
-            with suppress(OSError):
-                file.close()
         if isinstance(exc, FileNotFoundError):  # what was written is gone
             self.answers = self.decisions = 0
-        self._empty_queue()
 
 
 def _size_of(record: answers.Answer | Made) -> int:

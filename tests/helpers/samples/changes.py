@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, SETTINGS, WARC_SUFFIX
+from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, WARC_SUFFIX
 from tests.helpers.judges.evidence import change_records, lines_of, write_lines
-from tests.helpers.samples.made_up import SETTINGS as MADE_UP
 
 Change = Callable[[Path], object]
 
@@ -37,10 +34,10 @@ def with_lines(change: Callable[[list[dict[str, Any]]], object]) -> Change:
 
 
 def with_line(url: str, /, **changes: Any) -> Change:
-    """Change the decision on a URL, or, of no URL, the closing line."""
+    """Change the decision on a URL, or the line that has a key of this name."""
 
     def change(found: list[dict[str, Any]]) -> None:
-        [line] = [one for one in found if one.get("url") == url or (not url and "closes" in one)]
+        [line] = [one for one in found if url in (one.get("url"), *one)]
         line.update(changes)
 
     return with_lines(change)
@@ -80,8 +77,7 @@ def with_field(number: int, name: str, value: str) -> Change:
 
 
 def with_setting(**changes: Any) -> Change:
-    text = json.dumps({**asdict(MADE_UP), **changes})
-    return with_record(0, rb"(?m)^%s: .*\r$" % SETTINGS.encode(), f"{SETTINGS}: {text}\r".encode())
+    return with_lines(lambda found: found[0]["settings"].update(changes))
 
 
 def with_bytes(path: Callable[[Path], Path], change: Callable[[bytes], bytes]) -> Change:

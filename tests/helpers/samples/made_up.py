@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from scrapy.http import Response
-from warcio.recordbuilder import RecordBuilder
 
-from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit, Problem
 from scrapy_norobots.features.evidence.fields import Made, Settings, path_of
 from scrapy_norobots.features.evidence.writer import Writer
-from scrapy_norobots.rules.access import Access, Judge, StatusPolicy, knows_aiohttp
+from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.parser import Rules, StrictRobotParser
 from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt
@@ -23,13 +21,10 @@ from scrapy_norobots.standard import Origin, RobotsTxt
 TOWN = Origin("http", "town.example", 80)
 FILE = b"User-agent: *\nDisallow: /back/\n"
 TIME = 1_700_000_000.0
-# The warcinfo records of made-up crawls are as old as their decisions.
-RecordBuilder.curr_warc_date = lambda _: fields.date_of(TIME)
 BODY_MAX = 2 * 1024 * 1024
 SETTINGS = Settings(
     policy=dict(StatusPolicy.of("koster1996").table),
     parsers=[path_of(StrictRobotParser)],
-    aiohttp=knows_aiohttp(),
 )
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
 

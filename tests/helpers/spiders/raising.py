@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from unittest.mock import MagicMock
 
@@ -58,13 +59,15 @@ class Subscribing(NamedTuple):
 
 def subscriptions() -> list[tuple[str, str]]:
     """Return each feature with each event to which it subscribes."""
-    settings = Settings({**ALL_ON, "NOROBOTS_EVIDENCE": "folder"})
     found = []
-    for feature in features.FEATURES:
-        events: Any = Recording(Events())
-        crawler = MagicMock(settings=settings, spider=Spider("spider"))
-        feature.subscribe(crawler, Config.from_settings(settings), events)
-        found += [(feature.__name__.rpartition(".")[2], name) for name in sorted(events.names)]
+    with TemporaryDirectory() as folder:
+        settings = Settings({**ALL_ON, "NOROBOTS_EVIDENCE": folder})
+        for feature in features.FEATURES:
+            events: Any = Recording(Events())
+            crawler = MagicMock(settings=settings, spider=Spider("spider"))
+            feature.subscribe(crawler, Config.from_settings(settings), events)
+            events.opened.send(MagicMock())
+            found += [(feature.__name__.rpartition(".")[2], name) for name in sorted(events.names)]
     return found
 
 
