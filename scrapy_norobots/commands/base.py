@@ -167,14 +167,13 @@ def display_name(path: str) -> str:
     return "<stdin>" if path == STDIN else path
 
 
-def is_terminal(stream: TextIO) -> bool:
-    """Return whether a stream is a terminal with colours."""
+def _is_terminal(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def coloured(text: str, colour: str) -> str:
     """Return a text in a colour, if standard output is a terminal and `NO_COLOR` is not set."""
-    has_colours = is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
+    has_colours = _is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
     return f"\x1b[{colour}m{text}\x1b[0m" if has_colours else text
 
 
@@ -215,7 +214,7 @@ class Progress:
     """
 
     def __init__(self, *, is_wanted: bool = True) -> None:
-        self._is_shown = is_wanted and is_terminal(sys.stderr)
+        self._is_shown = is_wanted and _is_terminal(sys.stderr)
         self._next = 0.0  # when other words may be shown; 0 if none are
 
     def show(self, words: str) -> None:

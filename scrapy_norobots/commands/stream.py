@@ -263,7 +263,7 @@ class Stream:
             if not isinstance(asked, str):
                 url, sent, access = asked
                 while isinstance(access, asyncio.Task) and not access.done():
-                    await self._write(answers)
+                    await self._write(answers, awaited=url)
                     await asyncio.wait([access], timeout=1)
                 asked = await self._answer(url, sent, access)
             answers.append(asked)
@@ -278,17 +278,14 @@ class Stream:
             return self._answerer.unknown(url, Reason.ERROR, str(exc))
         return self._answerer.answer(url, sent, loaded)
 
-    async def _write(self, answers: list[str]) -> None:
-        """Write answers, and empty the list; show how far the command is."""
+    async def _write(self, answers: list[str], awaited: str = "") -> None:
+        """Write answers, and empty the list; show how many there are, and which URL the next one awaits."""
         if answers:
             self._progress.clear()
             await asyncio.to_thread(write, answers)
             self._written += len(answers)
             answers.clear()
-        left = ""
-        if self._loads:
-            oldest = printable(str(next(iter(self._loads))), 60)
-            left = f", {counted(len(self._loads), 'site')} left: {oldest}"
+        left = f", {counted(len(self._loads), 'site')} left: {printable(awaited, 60)}" if awaited else ""
         self._progress.show(f"{counted(self._written, 'answer')}{left}")
 
 

@@ -8,7 +8,7 @@ from tests.helpers.running.commands import run
 from tests.helpers.running.project import make_project
 
 
-def test_it_knows_the_defaults_in_a_project_that_has_the_add_on(tmp_path: Path) -> None:
+def test_it_knows_the_defaults(tmp_path: Path) -> None:
     project = make_project(tmp_path, "http://town.example")
 
     def shown(*options: str) -> str:
@@ -18,4 +18,3 @@ def test_it_knows_the_defaults_in_a_project_that_has_the_add_on(tmp_path: Path) 
     assert shown("--getint", "NOROBOTS_TTL", "-s", "NOROBOTS_TTL=5") == "5"
     assert shown("--getlist", "NOROBOTS_COPY_META") == "['proxy', 'bindaddress', 'download_slot']"
     assert shown("--get", "BOT_NAME") == "scrapybot"
-    assert shown("--get", "NOROBOTS_TTL", "-s", "ADDONS={}") == "None"
