@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.running.commands import command, errors, run, run_in_shell
+from tests.helpers.running.commands import errors, run
 from tests.helpers.sites import Answer, Site
 
 BAD_FILE = """\
@@ -128,24 +127,6 @@ def test_lint_writes_json(tmp_path: Path) -> None:
         "text": "Dissallow: /x # not for you",
     }
     assert done.returncode == 1
-
-
-def test_lint_does_not_overwrite_the_log_of_a_crawl(project: Path) -> None:
-    (project / "crawl.log").write_text("of yesterday\n")
-    with (project / "town" / "settings.py").open("a") as settings:
-        settings.write("LOG_FILE = 'crawl.log'\nLOG_FILE_APPEND = False\n")
-    (project / "robots.txt").write_text("User-agent: *\nDisallow: /x\n")
-    run(project, "robots-lint", "robots.txt")
-    assert (project / "crawl.log").read_text() == "of yesterday\n"
-
-
-@pytest.mark.parametrize("where", ["> /dev/full", ">&-"])
-def test_an_answer_that_cannot_be_written_is_an_error(tmp_path: Path, where: str) -> None:
-    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /x\n")
-    done = run_in_shell(tmp_path, f"{shlex.join(command('robots-lint', 'robots.txt'))} {where}")
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    assert "standard output" in done.stderr
 
 
 def test_an_unreadable_file_takes_precedence_in_the_exit_status(tmp_path: Path) -> None:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from scrapy_norobots.commands.robots_store import file_name
-from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from tests.helpers.running.commands import Done, command, run, run_in_shell
-from tests.helpers.samples.filled_stores import BODY, HOUR, SLOW, TOWN, fill
+from tests.helpers.running.commands import Done, run
+from tests.helpers.samples.filled_stores import BODY, HOUR, SLOW
 
 
 def of(done: Done) -> dict[str, dict[str, object]]:
@@ -182,13 +180,3 @@ def test_invalid_arguments_are_errors(tmp_path: Path, line: str) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert BAD_INPUT[line] in done.stderr.splitlines()[-1]
     assert list(tmp_path.iterdir()) == []
-
-
-def test_list_ends_when_the_reader_closes_the_pipe(tmp_path: Path) -> None:
-    found = Snapshot(TOWN, TOWN.robots_url, time.time(), 200)
-    many = [(replace(found, origin=Origin("http", f"{n}.example", 80)),) for n in range(2000)]
-    fill(f"sqlite:///{tmp_path}/robots.sqlite", many)
-    list_all = shlex.join(command("robots-store", "sqlite:///robots.sqlite", "list"))
-    done = run_in_shell(tmp_path, f'{list_all} | head -1; echo "${{PIPESTATUS[0]}}"')
-    assert done.stdout.splitlines()[-1] == "2"
-    assert done.stderr == ""

@@ -62,12 +62,3 @@ def test_second_interruption_ends_a_command_that_waits_for_a_site(tmp_path: Path
             assert process.wait() == 2
         release.set()
     assert (out, log.splitlines()[-1]) == ("", "the crawl did not run to its end")
-
-
-def test_asyncio_runs_whatever_reactor_a_project_has(project: Path) -> None:
-    with (project / "town" / "settings.py").open("a") as settings:
-        settings.write("TWISTED_REACTOR = 'twisted.internet.selectreactor.SelectReactor'\n")
-    with Site(ROBOTS) as site:
-        done = run(project, "robots-check", "-L", "DEBUG", f"{site.url}/staff/")
-    assert done.stdout.startswith("allowed ")  # FooBot's record
-    assert "Using reactor: twisted.internet.asyncioreactor.AsyncioSelectorReactor" in done.stderr

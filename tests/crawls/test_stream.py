@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import signal
 import subprocess
 import sys
@@ -21,7 +20,6 @@ from tests.helpers.running.commands import (
     conversation,
     environment,
     run,
-    run_in_shell,
     words,
 )
 from tests.helpers.sites import Answer, Site
@@ -101,6 +99,7 @@ def test_each_robot_has_an_answer(tmp_path: Path, mode: str) -> None:
     assert [(fact["answer"], fact["robot"]) for fact in facts] == answers
     assert [fact["url"] for fact in facts] == [url for url in urls for _ in range(3)]
     assert site.targets() == ["/robots.txt"] * 2
+    assert all(hit.headers["user-agent"].startswith("Scrapy/") for hit in site.hits)  # it does not change
 
 
 def test_a_large_file_is_read_for_each_robot(tmp_path: Path, mode: str) -> None:
@@ -170,16 +169,6 @@ def test_no_more_is_read_than_the_window_holds(tmp_path: Path, mode: str) -> Non
     assert [line.split()[:2] for line in lines] == [["allowed", url] for url in urls]
 
 
-def test_unreadable_standard_input_is_an_error(tmp_path: Path) -> None:
-    with Path(os.devnull).open("w") as write_only:
-        done = subprocess.run(
-            command("robots-check", "--file", os.devnull, "http://town.example/", "-"),
-            stdin=write_only, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False,
-        )  # fmt: skip
-    assert (done.returncode, done.stderr) == (2, "<stdin>: Bad file descriptor\n")
-    assert done.stdout.startswith("allowed   http://town.example/ ")
-
-
 def test_interrupted_check_ends_while_standard_input_is_open(tmp_path: Path, mode: str) -> None:
     with Site(ROBOTS) as site, conversation(tmp_path, mode=mode) as talk:
         assert talk.ask(f"{site.url}/").startswith("allowed ")
@@ -187,15 +176,6 @@ def test_interrupted_check_ends_while_standard_input_is_open(tmp_path: Path, mod
         assert talk.wait() == 2
         assert talk.answers.read() == ""
     assert talk.errors == "the crawl did not run to its end\n"
-
-
-def test_endless_input_is_read_no_further_when_the_answers_are_not(tmp_path: Path) -> None:
-    (tmp_path / "robots.txt").write_text(ROBOTS)
-    check = shlex.join(command("robots-check", "--file", "robots.txt", "-"))
-    line = f'yes http://town.example/staff/ | {check} | head -1; echo "${{PIPESTATUS[1]}}"'
-    answer, status = run_in_shell(tmp_path, line).stdout.splitlines()
-    assert answer.startswith("forbidden http://town.example/staff/ ")
-    assert status == "2"
 
 
 def test_line_that_is_too_long_is_unknown_and_the_next_is_answered(tmp_path: Path, mode: str) -> None:
