@@ -9,10 +9,8 @@ import re
 import shlex
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,6 +20,7 @@ from scrapy_norobots.standard import Origin
 from tests.helpers.running import processes
 from tests.helpers.running.commands import ROBOTS, command, environment, run, run_in_shell
 from tests.helpers.running.processes import ROOT
+from tests.helpers.running.project import make_project
 from tests.helpers.samples.filled_stores import HOUR, TOWN, fill
 from tests.helpers.sites import Answer, Site
 
@@ -200,51 +199,28 @@ def test_broken_standard_files(tmp_path: Path, line: str) -> None:
     assert "Traceback" not in done.stderr
 
 
-def on_terminal(
-    cwd: Path,
-    *arguments: str,
-    urls: str = os.devnull,
-    answers: str = "",
-    awaited: tuple[str, threading.Event] | None = None,
-    **variables: str,
-) -> str:
-    """Run a command on a terminal, and return what it wrote; its answers may go to a file.
-
-    The event of `awaited` is set when the text has appeared.
-    """
+def on_terminal(cwd: Path, *arguments: str, urls: str = os.devnull, answers: str = "", **env: str) -> str:
+    """Run a command on a terminal, and return what it wrote; its answers may go to a file."""
     ours, terminal = pty.openpty()
     with contextlib.ExitStack() as files:
         theirs = files.enter_context(os.fdopen(terminal, "wb", 0))
         stdout = files.enter_context((cwd / answers).open("wb")) if answers else theirs
         stdin = files.enter_context((cwd / urls).open("rb"))
         process = processes.Process(
-            "scrapy",
-            *arguments,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=theirs,
-            cwd=cwd,
-            env=environment(**variables),
+            "scrapy", *arguments, stdin=stdin, stdout=stdout, stderr=theirs, cwd=cwd, env=environment(**env)
         )
-    with process:
-        seen = b""
-        while True:
-            try:
-                data = os.read(ours, 65536)
-            except OSError:  # on Linux: the other end was closed
-                break
-            if not data:
-                break
+    seen = b""
+    with process, contextlib.suppress(OSError):  # on Linux: the other end was closed
+        while data := os.read(ours, 65536):
             seen += data
-            if awaited and awaited[0].encode() in seen:
-                awaited[1].set()
     os.close(ours)
     return seen.decode()
 
 
 def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("hm\n")
-    slow = Answer("User-agent: *\nDisallow: /x", before=partial(time.sleep, 1.5))
+    delays = iter([1.5])  # longer than the progress is not shown again
+    slow = Answer("User-agent: *\nDisallow: /x", before=lambda: time.sleep(next(delays, 0)))
     with Site(slow) as one, Site(Answer(status=503)) as two:
         check = ("robots-check", f"{one.url}/", f"{one.url}/x", f"{two.url}/")
         seen = on_terminal(tmp_path, *check)
@@ -253,12 +229,14 @@ def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
         bulk = on_terminal(tmp_path, "robots-check", *options, urls="urls", answers="answers")
         plain = on_terminal(tmp_path, *check, NO_COLOR="1")
         no_ansi = on_terminal(tmp_path, *check, TERM="dumb")
+        narrow = on_terminal(tmp_path, *check, COLUMNS="8")
     assert re.findall("\x1b\\[(\\d+)m(\\w+) *\x1b\\[0m", seen) == [
         ("32", "allowed"),
         ("31", "forbidden"),
         ("33", "unknown"),
     ]
     assert seen.startswith("\r\x1b[Kstarting")  # before the crawl has
+    assert narrow.startswith("\r\x1b[Kstartin\r")
     assert f"\x1b[K0 answers, 1 site left: {one.url}" in seen
     assert re.search(r"\x1b\[K[\d,]+ answers", bulk)
     assert bulk.endswith("\r\x1b[K")
@@ -268,18 +246,6 @@ def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
     lint = ("robots-lint", "robots.txt")
     assert ": \x1b[31merror\x1b[0m: " in on_terminal(tmp_path, *lint)
     assert "\x1b" not in on_terminal(tmp_path, *lint, NO_COLOR="1")
-
-
-def test_a_terminal_shows_which_site_does_not_respond(tmp_path: Path) -> None:
-    shown = threading.Event()
-    with Site(Answer(ROBOTS, before=lambda: shown.wait(60))) as slow, Site(ROBOTS) as site:
-        awaited = f"1 answer, 1 site left: {slow.url}", shown
-        urls = [f"{site.url}/", f"{slow.url}/staff/"]
-        seen = on_terminal(tmp_path, "robots-check", *urls, COLUMNS="100", awaited=awaited)
-        narrow = on_terminal(tmp_path, "robots-check", *urls, COLUMNS="8")
-    assert shown.is_set()
-    assert "forbidden" in seen
-    assert narrow.startswith("\r\x1b[Kstartin\r")
 
 
 HOSTILE = (
@@ -308,6 +274,18 @@ def test_text_is_written_in_any_encoding(tmp_path: Path) -> None:
     env = environment(PYTHONIOENCODING="ascii")
     done = processes.run("scrapy", "robots-lint", "\u00e9.txt", cwd=tmp_path, env=env)
     assert (done.returncode, done.stdout) == (0, "\\xe9.txt: no findings; no rules\n")
+
+
+def test_scrapy_settings_prints_the_defaults(tmp_path: Path) -> None:
+    project = make_project(tmp_path, "http://town.example")
+
+    def shown(*options: str) -> str:
+        return run(project, "settings", *options).stdout.strip()
+
+    assert shown("--get", "NOROBOTS_TTL") == "86400"
+    assert shown("--getint", "NOROBOTS_TTL", "-s", "NOROBOTS_TTL=5") == "5"
+    assert shown("--getlist", "NOROBOTS_COPY_META") == "['proxy', 'bindaddress', 'download_slot']"
+    assert shown("--get", "BOT_NAME") == "scrapybot"
 
 
 # The page of the docs

@@ -1,4 +1,4 @@
-"""``scrapy robots-check -``: answers while URLs are written, in their order, in limited memory."""
+"""``scrapy robots-check -``: answers while URLs are written, in their order, in limited memory; its crawl."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.running import processes
 from tests.helpers.running.commands import (
     ROBOTS,
     command,
     conversation,
     environment,
+    options_of,
     run,
     words,
 )
+from tests.helpers.running.crawling import CAN_HAVE_NO_LIMIT
 from tests.helpers.sites import Answer, Site
 
 
@@ -146,7 +149,7 @@ def test_no_more_is_read_than_the_window_holds(tmp_path: Path, mode: str) -> Non
     release = threading.Event()
     lines: list[str] = []
     with Site(Answer(ROBOTS, before=release.wait)) as slow:
-        urls = [f"{slow.url}/a/path/of/some/length/{n}" for n in range(40_000)]
+        urls = [f"{slow.url}/a/path/of/some/length/{n}" for n in range(30_000)]
         rest = "\n".join(urls).encode()
         with conversation(tmp_path, "-s", "NOROBOTS_TIMEOUT=300", mode=mode) as talk:
             pipe, refusals = talk.questions.fileno(), 0
@@ -158,7 +161,7 @@ def test_no_more_is_read_than_the_window_holds(tmp_path: Path, mode: str) -> Non
                 except BlockingIOError:
                     refusals += 1
                     time.sleep(0.1)
-            assert rest.count(b"\n") > 20_000
+            assert rest.count(b"\n") > 10_000
             os.set_blocking(pipe, True)
             release.set()
             reader = threading.Thread(target=lambda: lines.extend(talk.answers))
@@ -187,3 +190,54 @@ def test_line_that_is_too_long_is_unknown_and_the_next_is_answered(tmp_path: Pat
         assert answer.startswith("unknown   more than 65,536 bytes: xxx")
         assert talk.ask(f"{site.url}/staff/").startswith("forbidden ")
         assert talk.end() == 2
+
+
+NO_LIMIT = pytest.param(0, 10, marks=CAN_HAVE_NO_LIMIT)
+
+
+@pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
+@pytest.mark.parametrize(("limit", "most"), [(1, 1), (3, 3), (16, 10), NO_LIMIT])
+def test_as_many_files_are_downloaded_at_once_as_requests(
+    tmp_path: Path, name: str, limit: int, most: int, mode: str
+) -> None:
+    under_way, all_there, seen = 0, threading.Event(), []
+    lock = threading.Lock()
+
+    def enter() -> None:
+        nonlocal under_way
+        with lock:
+            under_way += 1
+            seen.append(under_way)
+            if under_way >= most:
+                all_there.set()
+        assert all_there.wait(60)
+        with lock:
+            under_way -= 1
+
+    with Site(Answer(ROBOTS, before=enter), host="0.0.0.0") as site:
+        urls = [f"{site.url_of(f'127.0.0.{n}')}/" for n in range(2, 12)]
+        done = run(tmp_path, name, "-s", f"CONCURRENT_REQUESTS={limit}", *urls, mode=mode)
+    assert done.returncode in (0, 1), done.stderr
+    assert (len(seen), max(seen)) == (10, most)
+    assert [url for url in urls if url not in done.stdout] == []
+
+
+def test_second_interruption_ends_a_command_that_waits_for_a_site(tmp_path: Path, mode: str) -> None:
+    asked, release = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        asked.set()
+        release.wait()
+
+    with Site(Answer(ROBOTS, before=wait)) as site:
+        options = ("-L", "INFO", "-s", "NOROBOTS_TIMEOUT=300", *options_of(mode))
+        arguments = ("scrapy", "robots-check", *options, f"{site.url}/")
+        with processes.Piped(*arguments, cwd=tmp_path, env=environment()) as process:
+            assert asked.wait(60)
+            process.send_signal(signal.SIGINT)
+            assert any("Closing spider" in line for line in process.stderr)
+            process.send_signal(signal.SIGINT)
+            out, log = process.communicate(60)
+            assert process.wait() == 2
+        release.set()
+    assert (out, log.splitlines()[-1]) == ("", "the crawl did not run to its end")
