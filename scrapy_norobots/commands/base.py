@@ -26,7 +26,9 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
 from scrapy_norobots.settings import Config
+from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
+from scrapy_norobots.standard.urls import split
 from scrapy_norobots.stores import error_text, without_password
 
 STDIN = "-"
@@ -87,8 +89,6 @@ class RobotsCommand(ScrapyCommand):
         "RETRY_GIVE_UP_LOG_LEVEL": "DEBUG",
     }
 
-    config: Config
-
     def syntax(self) -> str:
         return f"[options] {self.arguments}"
 
@@ -144,6 +144,17 @@ def _end_with_2(kind: type[BaseException], error: BaseException, trace: Tracebac
     elif error.args:
         print(printable(str(error)), file=sys.stderr)
     sys.exit(2)
+
+
+def split_url(url: str) -> tuple[Origin, str]:
+    """Return the origin and the target of a URL. Raises `CommandError` if no robots.txt applies to it."""
+    try:
+        origin, target = split(url)
+    except ValueError as exc:
+        raise CommandError(url, str(exc)) from None
+    if origin is None or target is None:
+        raise CommandError(url, "only http and https URLs with a host have a robots.txt")
+    return origin, target
 
 
 def read_input(path: str, limit: int) -> bytes:
