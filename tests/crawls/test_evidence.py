@@ -181,7 +181,7 @@ def test_a_copy_from_a_store_is_recorded_with_its_own_date(tmp_path: Path) -> No
         {one.headers["WARC-Target-URI"]: one for one in answers(tmp_path / folder)}
         for folder in ("first", "second")
     )
-    assert [one.headers.get("Norobots-Source") for one in second.values()] == ["store", "store"]
+    assert [one.headers.get("Norobots-Note") for one in second.values()] == ["store", "store"]
     assert len(site.robots_hits()) == 1
     for url, copy in second.items():
         assert (copy.status, copy.body) == (first[url].status, first[url].body)
@@ -667,6 +667,6 @@ def test_a_copy_from_a_store_on_which_a_parser_fails_is_recorded_as_a_failure(tm
         crawl(f"{site.url}/a", settings=with_evidence(tmp_path / "second", **store, **dict([setting])))
         assert len(site.robots_hits()) == 1
     [copy] = answers(tmp_path / "second")
-    assert (copy.kind, copy.headers["Norobots-Source"]) == ("metadata", "store")
+    assert (copy.kind, copy.headers["Norobots-Note"]) == ("metadata", "store")
     assert verdicts(decisions(tmp_path / "second")) == {"a": "unreachable"}
     assert ": all agree\n" in audit("-s", "=".join(setting), tmp_path / "second").stdout

@@ -34,9 +34,8 @@ from scrapy_norobots.scrapy_api.internals import (
     set_crawl_delay,
 )
 from scrapy_norobots.scrapy_api.log import CrawlLog, Named
-from scrapy_norobots.settings import error, read
+from scrapy_norobots.settings import Config, error, read
 from scrapy_norobots.standard.decision import printable
-from scrapy_norobots.stores import without_password
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
 
     from scrapy_norobots.question import Question
     from scrapy_norobots.rules.access import Access
-    from scrapy_norobots.settings import Config
     from scrapy_norobots.standard import Origin
 
 logger = logging.getLogger(__name__)
@@ -72,16 +70,8 @@ def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
     if is_shared and not config.crawl_delay_max:
         raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, "needs NOROBOTS_CRAWL_DELAY_MAX, which is 0")
     if config.crawl_delay_max:
-        turns = _turns(crawler, config) if is_shared else None
-        SlotDelays(crawler, events, config.crawl_delay_max, turns)
-
-
-def _turns(crawler: Crawler, config: Config) -> FleetTurns:
-    try:
-        return FleetTurns(crawler, config.store)
-    except (ImportError, ValueError) as exc:
-        problem = f"NOROBOTS_STORE = {without_password(config.store)!r} {exc}"
-        raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, problem) from None
+        fleet = FleetTurns(crawler, config.store) if is_shared else None
+        SlotDelays(crawler, events, config.crawl_delay_max, fleet)
 
 
 class SlotDelays:

@@ -18,6 +18,7 @@ from scrapy import signals
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import crawl_delay_of, now
 from scrapy_norobots.scrapy_api.log import CrawlLog
+from scrapy_norobots.settings import error
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.stores import error_text, without_password
 from scrapy_norobots.stores.opening import open_turns
@@ -57,11 +58,15 @@ class FleetTurns:
 
     def __init__(self, crawler: Crawler, store: str) -> None:
         self.crawler = crawler
-        self.redis = open_turns(store)
+        self._name = without_password(store)
+        try:
+            self.redis = open_turns(store)
+        except (ImportError, ValueError) as exc:
+            problem = f"NOROBOTS_STORE = {self._name!r} {exc}"
+            raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, problem) from None
         self.turns: WeakSet[Turn] = WeakSet()
         self.round_trip = self.off_until = 0.0
         self._log = CrawlLog(crawler, logger)
-        self._name = without_password(store)
         self.has_failed = False
         crawler.signals.connect(self._close, signals.spider_closed)
 

@@ -26,7 +26,6 @@ from scrapy import signals
 
 from scrapy_norobots.events import Events
 from scrapy_norobots.features.evidence import fields
-from scrapy_norobots.features.evidence.fields import Made
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import CrawlLog
@@ -43,10 +42,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.internet.defer import Deferred
 
-    from scrapy_norobots.exceptions import RobotsForbidden
     from scrapy_norobots.features.evidence.answers import Answer
-    from scrapy_norobots.question import Question
-    from scrapy_norobots.rules.access import Access
     from scrapy_norobots.rules.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
@@ -109,17 +105,25 @@ class Evidence:
         events.answered.connect(self._answered)
         events.downloaded.connect(self._downloaded)
         events.recalled.connect(self._recalled)
-        events.dropped.connect(self._dropped)
+        events.dropped.connect(
+            lambda request, url, robot, error, access: self._put(
+                fields.Made(time.time(), url, robot, request.url, access, error.decision)
+            )
+        )
         events.exempt.connect(self._exempt)
         self._has_allowed = evidence.allowed
         if evidence.allowed:
-            events.passed.connect(self._passed)
+            events.passed.connect(
+                lambda request, question, access: self._put(
+                    fields.Made(time.time(), question.url, question.robot, request.url, access)
+                )
+            )
 
     def _answered(
         self, origin: Origin, response: Response, snapshot: Snapshot | None, previous: Snapshot | None
     ) -> None:
         if snapshot is None:
-            self._put(self._answers.Answer(origin, response, time.time(), is_followed=True))
+            self._put(self._answers.Answer(origin, response, time.time(), note=fields.REDIRECT))
             return
         is_renewal = snapshot.status == 304 and previous is not None and previous.conditions(snapshot.url)
         renewed = previous if is_renewal else None
@@ -134,19 +138,11 @@ class Evidence:
         for snapshot in snapshots:
             self._put(self._answers.Answer.of(snapshot, fields.STORE))
 
-    def _passed(self, request: Request, question: Question, access: Access) -> None:
-        self._put(Made(time.time(), question.url, question.robot, request.url, access))
-
     def _exempt(self, request: Request, url: str, robot: str | bytes, reason: Reason | None) -> None:
         if self._has_allowed or reason is None:
-            self._put(Made(time.time(), url, robot, request.url, exemption=reason))
+            self._put(fields.Made(time.time(), url, robot, request.url, exemption=reason))
 
-    def _dropped(
-        self, request: Request, url: str, robot: str | bytes, error: RobotsForbidden, access: Access | None
-    ) -> None:
-        self._put(Made(time.time(), url, robot, request.url, access, error.decision))
-
-    def _put(self, record: Answer | Made) -> None:
+    def _put(self, record: Answer | fields.Made) -> None:
         self._writer.put(record)
         self._check_loss()
 

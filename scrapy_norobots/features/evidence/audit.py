@@ -257,7 +257,7 @@ class _Run:
             self._answers.execute("INSERT OR IGNORE INTO bodies VALUES (?, ?)", (digest, stored.body))
         # After a file that was not read, such as one that was cut off, an error follows.
         is_unread = digest is None and status is not None and 200 <= status < 300
-        if not is_unread and fields.FOLLOWED_BY not in stored.fields:
+        if not is_unread and stored.fields.get(fields.NOTE) != fields.REDIRECT:
             # A 304 renews a file. SQLite has no numbers as large as a status may be.
             number = 200 if stored.fields["WARC-Type"] == "revisit" else status
             row = origin, date, None if number is None else str(number), digest
