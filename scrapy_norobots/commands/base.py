@@ -1,4 +1,4 @@
-"""Common parts of the commands: settings, options, input, output, progress, stores, and their crawl.
+"""Common parts of the commands: settings, options, input, output, progress, and their crawl.
 
 Standard output has answers only. Text from sites and users is escaped, in JSON too. Exit status 2 means that
 something could not be read or downloaded, or that the command crashed; it takes precedence over 0 and 1.
@@ -14,8 +14,8 @@ import shutil
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, TextIO
@@ -24,12 +24,10 @@ from scrapy import Request, Spider
 from scrapy.commands import ScrapyCommand
 from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
-from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_norobots.settings import Config
 from scrapy_norobots.standard.decision import printable
-from scrapy_norobots.stores import MEMORY, BrowsableStore, error_text, with_home, without_password
-from scrapy_norobots.stores.opening import URLS, open_store
+from scrapy_norobots.stores import error_text, without_password
 
 STDIN = "-"
 
@@ -45,8 +43,6 @@ _CLEAR = "\r\x1b[K"
 # but the answers goes to standard output; no file of a crawl is overwritten; and asyncio runs, with its
 # reactor or, if TWISTED_REACTOR_ENABLED is false, without a reactor.
 _FORCED: dict[str, Any] = {
-    "CLOSESPIDER_ERRORCOUNT": 0,
-    "CLOSESPIDER_ITEMCOUNT": 0,
     "CLOSESPIDER_PAGECOUNT": 0,
     "CLOSESPIDER_PAGECOUNT_NO_ITEM": 0,
     "CLOSESPIDER_TIMEOUT": 0,
@@ -73,19 +69,18 @@ _FORCED: dict[str, Any] = {
     "TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor",
 }
 
-
-# The work of a command: takes the crawler, and runs during the crawl.
-Work = Callable[[Crawler], Coroutine[Any, Any, None]]
+# The work of a command during its crawl.
+Work = Callable[[Crawler], Awaitable[None]]
 
 
 class RobotsCommand(ScrapyCommand):
-    """Base class of the commands. They need no project, and use its settings if there is one."""
+    """Base class of the commands. They need no project, and use its settings if there is one.
+
+    The docstring of a command is its help.
+    """
 
     requires_project = False
     arguments: ClassVar[str]
-    summary: ClassVar[str]
-    description: ClassVar[str]  # with the exit status
-    reads_stdin: ClassVar[bool] = True
     default_settings: ClassVar[dict[str, Any]] = {
         # The answers name failures.
         "LOG_LEVEL": "ERROR",
@@ -98,10 +93,10 @@ class RobotsCommand(ScrapyCommand):
         return f"[options] {self.arguments}"
 
     def short_desc(self) -> str:
-        return self.summary
+        return self.long_desc().partition(". ")[0]
 
     def long_desc(self) -> str:
-        return self.description
+        return " ".join((self.__doc__ or "").split())
 
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
@@ -112,47 +107,29 @@ class RobotsCommand(ScrapyCommand):
         sys.excepthook = _end_with_2
         if sys.stderr is None:  # closed by the parent process; Scrapy logs to it
             sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # until the end
-        super().process_options(args, opts)
-        self._check_arguments(args)
-        if sys.stdout is None:
-            raise UsageError("standard output is closed")
         assert self.settings is not None  # Scrapy has set them
-        for name, value in _FORCED.items():
-            self.settings.set(name, value, priority="cmdline")
-        # The log file of the project is for its crawls.
-        if (self.settings.getpriority("LOG_FILE") or 0) < SETTINGS_PRIORITIES["cmdline"]:
-            self.settings.set("LOG_FILE", None, priority="cmdline")
-        self.config = Config.from_settings(self.settings)
-
-    def _check_arguments(self, args: list[str]) -> None:
-        """Raise `UsageError` if arguments are missing, or one cannot be a path or a URL."""
+        self.settings.set("LOG_FILE", None, priority="cmdline")  # the file of the project is for its crawls
+        super().process_options(args, opts)
         for arg in args:
             if not arg and self.arguments != "URL...":  # any text that stands for a URL gets an answer
                 raise UsageError("an argument is empty: expected a path or a URL")
-            if arg.startswith("-") and not (arg == STDIN and self.reads_stdin):
+            if arg.startswith("-") and arg != STDIN:
                 raise UsageError(f"no such option: {printable(arg)}")
         if not args:
-            stdin = " ('-' reads standard input)" if self.reads_stdin else ""
-            raise UsageError(f"nothing to do: expected {self.arguments}{stdin}")
-        if args.count(STDIN) > 1:
-            raise UsageError("'-' (standard input) can be given only once")
+            raise UsageError(f"nothing to do: expected {self.arguments}")
+        if sys.stdout is None:
+            raise UsageError("standard output is closed")
+        if sys.stdin is None and STDIN in (*args, *vars(opts).values()):
+            raise UsageError("standard input is closed")
+        self.settings.setdict(_FORCED, priority="cmdline")
+        self.config = Config.from_settings(self.settings)
 
-    def run(self, args: list[str], opts: Namespace) -> None:
-        """Do the work of the command, and report its `CommandError`."""
-        try:
-            self.work(args, opts)
-        except CommandError as exc:
-            self.fail(str(exc))
 
-    def work(self, args: list[str], opts: Namespace) -> None:
-        """Do the work of the command, and set `exitcode`."""
-        raise NotImplementedError
+class CommandError(Exception):
+    """A command failed. The arguments are what failed and why; none if the user need not know."""
 
-    def fail(self, message: str) -> None:
-        """Write a message, if there is one, to standard error; set the exit status of the command to 2."""
-        if message:
-            print(printable(message), file=sys.stderr)
-        self.exitcode = 2
+    def __str__(self) -> str:
+        return ": ".join(self.args)
 
 
 def _end_with_2(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -160,43 +137,28 @@ def _end_with_2(kind: type[BaseException], error: BaseException, trace: Tracebac
 
     This is an exception hook, because Scrapy runs code before and around a command that may raise.
     """
-    sys.__excepthook__(kind, error, trace)
-    if isinstance(error, Exception):
-        sys.exit(2)
-
-
-class CommandError(Exception):
-    """A command failed; the text is a message for the user."""
-
-
-class InputError(CommandError):
-    """A file or URL could not be read: `path` names it, and `problem` says why."""
-
-    def __init__(self, path: str, problem: object) -> None:
-        super().__init__(f"{path}: {problem}")
-        self.path = path
-        self.problem = str(problem)
+    if isinstance(error, KeyboardInterrupt):
+        error = CommandError("stopped before the end")
+    if not isinstance(error, CommandError):
+        sys.__excepthook__(kind, error, trace)
+    elif error.args:
+        print(printable(str(error)), file=sys.stderr)
+    sys.exit(2)
 
 
 def read_input(path: str, limit: int) -> bytes:
     """Return the bytes of a file, or of standard input for ``-``.
 
-    Raises `InputError` if it cannot be read, or has more than `limit` bytes.
+    Raises `CommandError` if it cannot be read, or has more than `limit` bytes.
     """
     try:
-        if path != STDIN:
-            with Path(path).open("rb") as file:
-                data = file.read(limit + 1)
-        elif sys.stdin is None:  # closed by the parent process
-            raise InputError(display_name(path), "is closed")
-        else:
-            data = sys.stdin.buffer.read(limit + 1)
+        with nullcontext(sys.stdin.buffer) if path == STDIN else Path(path).open("rb") as file:
+            data = file.read(limit + 1)
     except OSError as exc:
-        raise InputError(display_name(path), exc.strerror or exc) from exc
+        raise CommandError(display_name(path), exc.strerror or str(exc)) from exc
     if len(data) > limit:
-        raise InputError(
-            display_name(path), f"has more than {limit} bytes, the limit set by NOROBOTS_MAXSIZE"
-        )
+        problem = f"has more than {limit} bytes, the limit set by NOROBOTS_MAXSIZE"
+        raise CommandError(display_name(path), problem)
     return data
 
 
@@ -241,8 +203,9 @@ def write(lines: Iterable[str]) -> None:
     except OSError as exc:
         # Discard the rest of the buffer, or the interpreter would report an error when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        is_closed = isinstance(exc, BrokenPipeError)
-        raise CommandError("" if is_closed else f"standard output: {exc.strerror or exc}") from exc
+        if isinstance(exc, BrokenPipeError):
+            raise CommandError from exc
+        raise CommandError("standard output", exc.strerror or str(exc)) from exc
 
 
 class Progress:
@@ -252,11 +215,10 @@ class Progress:
     """
 
     def __init__(self, *, is_wanted: bool = True) -> None:
-        self._is_shown = is_wanted and sys.stderr is not None and is_terminal(sys.stderr)
+        self._is_shown = is_wanted and is_terminal(sys.stderr)
         self._next = 0.0  # when other words may be shown; 0 if none are
 
     def show(self, words: str) -> None:
-        """Show some words."""
         if self._is_shown and time.monotonic() >= self._next:
             columns = shutil.get_terminal_size().columns - 1  # a line that is wrapped could not be cleared
             print(_CLEAR + words[:columns], end="", file=sys.stderr, flush=True)
@@ -268,19 +230,6 @@ class Progress:
             self._next = 0.0
 
 
-def open_existing(value: str, max_bytes: int) -> BrowsableStore:
-    """Return the store for a value of `NOROBOTS_STORE`.
-
-    Raises `CommandError` if the value is invalid, or if the store cannot be used.
-    """
-    if value == MEMORY:
-        raise CommandError(f"memory: cannot be read by a command; expected {URLS}")
-    try:
-        return open_store(with_home(value), max_bytes, must_exist=True)
-    except (ImportError, ValueError) as exc:
-        raise CommandError(f"{without_password(value)}: {exc}") from None
-
-
 @contextmanager
 def failures_of(value: str) -> Iterator[None]:
     """Raise `CommandError`, which names the store, for an exception of the store inside the ``with``."""
@@ -290,37 +239,34 @@ def failures_of(value: str) -> Iterator[None]:
         raise
     except Exception as exc:  # each library has its own errors
         problem = getattr(exc, "strerror", None) or error_text(exc) or type(exc).__name__
-        raise CommandError(f"{without_password(value)}: {problem}") from exc
+        raise CommandError(without_password(value), problem) from exc
 
 
 class CommandSpider(Spider):
-    """Runs one coroutine in place of start requests, so it stays open until that has finished.
+    """Does the work of a command in place of start requests, so it stays open until that has finished.
 
     The engine, the downloader, the downloader middlewares and the extensions are those of the project.
+    `error` says why the work has not finished.
     """
 
     name = "robots"
-
-    def __init__(self, work: Work) -> None:
-        super().__init__()
-        self.running: asyncio.Task[None] | None = None
-        self._work = work
+    work: Work
+    error: Exception | None = CommandError("the crawl did not run to its end")
 
     async def start(self) -> AsyncIterator[Any]:
-        """Run the coroutine, and yield no request. Scrapy cancels this after Ctrl-C."""
-        self.running = asyncio.ensure_future(self._work(self.crawler))
+        """Do the work, and yield no request. Scrapy cancels this after Ctrl-C."""
         try:
-            await asyncio.wait([self.running])  # which raises nothing: `run_spider` does
-        finally:
-            self.running.cancel()
+            await self.work(self.crawler)
+            self.error = None
+        except Exception as exc:  # which Scrapy would only log
+            self.error = exc
         for request in list[Request]():
             yield request
 
 
 def places(crawler: Crawler) -> asyncio.Semaphore:
-    """Return what lets `CONCURRENT_REQUESTS` downloads run at once."""
-    limit = crawler.settings.getint("CONCURRENT_REQUESTS")
-    return asyncio.Semaphore(limit if limit > 0 else sys.maxsize)
+    """Return what lets `CONCURRENT_REQUESTS` downloads run at once; 0 is no limit."""
+    return asyncio.Semaphore(crawler.settings.getint("CONCURRENT_REQUESTS") or sys.maxsize)
 
 
 def run_spider(process: Any, work: Work) -> None:
@@ -331,9 +277,5 @@ def run_spider(process: Any, work: Work) -> None:
     crawler = process.create_crawler(CommandSpider)
     process.crawl(crawler, work=work)
     process.start()
-    running = crawler.spider and crawler.spider.running
-    if running is None:
-        raise CommandError("the crawl did not start; see the log")
-    if not running.done() or running.cancelled():
-        raise CommandError("the crawl was stopped before its end")
-    running.result()
+    if error := (crawler.spider or CommandSpider).error:
+        raise error

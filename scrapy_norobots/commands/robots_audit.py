@@ -2,29 +2,25 @@
 
 It reads the files that `NOROBOTS_EVIDENCE` writes, and makes each decision again from the stored robots.txt
 files. Nothing is downloaded. The output has a line for each problem, and a last line with the numbers of
-answers and decisions. The exit status is 2 if something cannot be read or judged, or after Ctrl-C, else 1 if
-something does not agree or is missing, else 0.
+answers and decisions.
 """
 
 from __future__ import annotations
 
 import os
-import re
-from argparse import ArgumentTypeError
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import scrapy.robotstxt
 from scrapy import Spider
-from scrapy.robotstxt import RobotParser
+from scrapy.robotstxt import ProtegoRobotParser, PythonRobotParser, RerpRobotParser, RobotParser
 
 from scrapy_norobots.commands.base import (
     GREEN,
     RED,
     YELLOW,
     CommandError,
-    InputError,
     Progress,
     RobotsCommand,
     coloured,
@@ -32,9 +28,9 @@ from scrapy_norobots.commands.base import (
     write,
 )
 from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, WARC_SUFFIX, Settings, path_of
+from scrapy_norobots.features.report.counters import counted
 from scrapy_norobots.features.usage import UsageConfig
-from scrapy_norobots.rules import parser as own_parsers
-from scrapy_norobots.rules.parser import Reader, Rules
+from scrapy_norobots.rules.parser import Reader, Rfc9309RobotParser, Rules, StrictRobotParser
 from scrapy_norobots.standard.decision import printable
 
 if TYPE_CHECKING:
@@ -42,69 +38,65 @@ if TYPE_CHECKING:
 
     from scrapy_norobots.features.evidence.audit import Audit
 
-# How many problems are printed as text. JSON has all.
-_SHOWN = 100
-
-_HEAD = re.compile("[0-9a-fA-F]{64}")
+# Those that evidence may name, beside those of the settings.
+_PARSERS: tuple[type[RobotParser], ...] = (
+    StrictRobotParser, Rfc9309RobotParser, ProtegoRobotParser, PythonRobotParser, RerpRobotParser,
+)  # fmt: skip
 
 
 class RobotsAudit(RobotsCommand):
-    """``scrapy robots-audit``."""
+    """Check every decision of a crawl by its evidence.
+
+    Reads the evidence of crawls with NOROBOTS_EVIDENCE from folders, makes every decision again from the
+    stored robots.txt files, and prints what does not agree or is missing. The exit status is 2 if something
+    cannot be read or judged, else 1 if something does not agree or is missing, else 0.
+    """
 
     arguments = "FOLDER..."
-    summary = "Check every decision of a crawl by its evidence"
-    description = (
-        "Read the evidence of crawls with NOROBOTS_EVIDENCE from folders, make every decision again from the "
-        "stored robots.txt files, and print what does not agree or is missing. The exit status is 2 if "
-        "something cannot be read or judged, else 1 if something does not agree or is missing, else 0."
-    )
-    reads_stdin = False
 
     def add_options(self, parser: ArgumentParser) -> None:
-        """Add the options of the command."""
         super().add_options(parser)
         parser.add_argument(
             "--head",
             metavar="HEX",
             action="append",
             default=[],
-            type=_head,
+            type=str.lower,
             help="a head that was kept elsewhere; a problem if no run has it; can be given several times",
         )
 
-    def work(self, args: list[str], opts: Namespace) -> None:
-        """Audit the files of all folders together."""
+    def run(self, args: list[str], opts: Namespace) -> None:
         try:
             from scrapy_norobots.features.evidence.audit import Audit  # noqa: PLC0415  # an extra
         except ImportError as exc:
-            self.fail(f"robots-audit needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})")
-            return
+            problem = f"needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})"
+            raise CommandError(f"robots-audit {problem}") from exc
         files = files_in(args)
         size = max(sum(file.stat().st_size for file in files if file.is_file()), 1)
-        progress, read = Progress(), 0
+        progress, read = Progress(), Counter[str]()
 
         def show(more: int) -> None:
-            nonlocal read
-            read += more
-            progress.show(f"{min(read / size, 1.0):.0%} read")
+            read["bytes"] += more
+            progress.show(f"{min(read['bytes'] / size, 1.0):.0%} read")
 
         audit = Audit(files, self._reading, show, heads=opts.head, body_max=self.config.maxsize)
         try:
-            write(_beside(progress, self._lines(audit, as_json=opts.json)))
-        except KeyboardInterrupt:
-            raise CommandError("stopped: the rest was not checked") from None
+            write(self._lines(audit, progress, as_json=opts.json))
         finally:
             progress.clear()
 
-    def _lines(self, audit: Audit, *, as_json: bool) -> Iterator[str]:
+    def _lines(self, audit: Audit, progress: Progress, *, as_json: bool) -> Iterator[str]:
         """Yield the lines of the output."""
         count = 0
-        for count, (place, text, is_readable) in enumerate(audit.problems(), 1):
+        for place, text, is_readable in audit.problems():
+            count += 1
+            progress.clear()
             self.exitcode = max(self.exitcode, 1 if is_readable else 2)
             if as_json:
                 yield to_json({"place": place, "problem": text, "readable": is_readable})
-            elif count <= _SHOWN:
+            else:
                 yield f"{coloured(printable(place), RED if is_readable else YELLOW)}: {printable(text)}"
+        progress.clear()
         if as_json:
             yield to_json(
                 {
@@ -117,13 +109,11 @@ class RobotsAudit(RobotsCommand):
                 }
             )
             return
-        if count > _SHOWN:
-            yield f"… and {count - _SHOWN:,} more; --json prints all"
         verdicts = ", ".join(f"{number:,} {name}" for name, number in audit.verdicts.most_common())
         yield (
-            f"{_number(audit.answers, 'answer')}, {_number(audit.verdicts.total(), 'decision')}"
+            f"{counted(audit.answers, 'answer')}, {counted(audit.verdicts.total(), 'decision')}"
             f"{f' ({verdicts})' if verdicts else ''}: "
-            f"{coloured(_number(count, 'problem'), RED) if count else coloured('all agree', GREEN)}"
+            f"{coloured(counted(count, 'problem'), RED) if count else coloured('all agree', GREEN)}"
             f"{f', {audit.not_judged:,} not judged' if audit.not_judged else ''}"
             f"{'' if audit.has_allowed else ', allowed requests were not stored'}"
             f"{f', {audit.dry_run:,} sent in a dry run although not allowed' if audit.dry_run else ''}"
@@ -134,9 +124,8 @@ class RobotsAudit(RobotsCommand):
 
         A parser that only the evidence names is not imported: the evidence may come from somebody else.
         """
-        named = [*self.config.also_obey, *filter(None, [self.config.parser])]
-        others = (*vars(scrapy.robotstxt).values(), *vars(own_parsers).values())
-        known = {path_of(one): one for one in (*filter(_is_parser, others), *named)}
+        named = (*self.config.also_obey, *filter(None, [self.config.parser]))
+        known = {path_of(parser): parser for parser in (*_PARSERS, *named)}
         for path in settings.parsers:
             if path not in known:
                 raise LookupError(f"unknown parser {path!r}; set NOROBOTS_ALSO_OBEY to it")
@@ -153,49 +142,25 @@ class RobotsAudit(RobotsCommand):
         ).read
 
 
-def _head(text: str) -> str:
-    if not _HEAD.fullmatch(text):
-        raise ArgumentTypeError(f"{printable(text)}: expected 64 hexadecimal digits")
-    return text.lower()
-
-
-def _beside(progress: Progress, lines: Iterator[str]) -> Iterator[str]:
-    """Yield lines, and hide the progress before each."""
-    for line in lines:
-        progress.clear()
-        yield line
-
-
-def _number(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def _is_parser(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, RobotParser) and value is not RobotParser
-
-
 def files_in(names: Iterable[str]) -> set[Path]:
     """Return the evidence files in folders and their subfolders, each once.
 
-    Raises `InputError` for what is not a folder with evidence, for a folder that cannot be read, and for a
+    Raises `CommandError` for what is not a folder with evidence, for a folder that cannot be read, and for a
     link to a folder, which may lead anywhere.
     """
     found: set[Path] = set()
 
     def fail(exc: OSError) -> None:
-        raise InputError(str(exc.filename), exc.strerror or exc)
+        raise CommandError(str(exc.filename), exc.strerror or str(exc))
 
     for name in names:
-        count = 0
+        ours: set[Path] = set()
         for folder, subfolders, files in os.walk(name, onerror=fail):
-            for one in subfolders:
-                if (link := Path(folder, one)).is_symlink():
-                    raise InputError(
-                        str(link), "is a link to a folder, which is not followed; name that folder"
-                    )
-            ours = [one for one in files if one.endswith((WARC_SUFFIX, DECISIONS_SUFFIX))]
-            found.update(Path(os.path.realpath(folder), one) for one in ours)
-            count += len(ours)
-        if not count:
-            raise InputError(name, f"has no evidence: no file ends in {WARC_SUFFIX} or {DECISIONS_SUFFIX}")
+            for link in filter(Path.is_symlink, (Path(folder, one) for one in subfolders)):
+                raise CommandError(str(link), "is a link to a folder, which is not followed")
+            there = Path(os.path.realpath(folder))
+            ours.update(there / one for one in files if one.endswith((WARC_SUFFIX, DECISIONS_SUFFIX)))
+        if not ours:
+            raise CommandError(name, f"has no evidence: no file ends in {WARC_SUFFIX} or {DECISIONS_SUFFIX}")
+        found |= ours
     return found

@@ -2,18 +2,17 @@
 
 The output has a line for each finding, in the form of compilers (``path:line: severity: text [kind]``), then
 a hint if the intention of the author is clear. The last line of each file has the numbers of findings and of
-rules without effect, and those that have none by RFC 9309. The exit status is 2 if a file could not be read
-or downloaded, else 1 if a file has an error, else 0.
+rules without effect, and of those that have none by RFC 9309.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
+import sys
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from itertools import starmap
 from typing import Any
 
 from scrapy import Request
@@ -23,7 +22,7 @@ from scrapy_norobots.commands.base import (
     BLUE,
     RED,
     YELLOW,
-    InputError,
+    CommandError,
     Progress,
     RobotsCommand,
     coloured,
@@ -40,41 +39,37 @@ from scrapy_norobots.features.usage.statements import malformed_statements
 from scrapy_norobots.load.fetch import Fetcher
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.settings import Config
-from scrapy_norobots.standard import RobotsTxt, Severity
+from scrapy_norobots.standard import Origin, RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.findings import rules_of
 from scrapy_norobots.standard.groups import rules_without_effect
 from scrapy_norobots.standard.urls import split
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
-
-# How many lines are named that have no effect by RFC 9309.
-_LINES_MAX = 10
-
 _COLOUR = {Severity.ERROR.value: RED, Severity.WARNING.value: YELLOW, Severity.INFO.value: BLUE}
 
 
 class RobotsLint(RobotsCommand):
-    """``scrapy robots-lint``."""
+    """Find lines without effect in a robots.txt, and suggest corrections.
+
+    Reports lines that have no effect by the 1994 standard or do not follow it, and suggests what was probably
+    meant. A URL is downloaded as in a crawl; the URL of a site means its /robots.txt. '-' reads standard
+    input. The exit status is 2 if a file could not be read or downloaded, else 1 if a file has an error, else
+    0.
+    """
 
     arguments = "FILE|URL..."
-    summary = "Find lines without effect in a robots.txt, and suggest corrections"
-    description = (
-        "Check robots.txt files against the 1994 standard: report lines that have no effect or do not follow "
-        "it, and suggest what was probably meant. A URL is downloaded as in a crawl; the URL of a site means "
-        "its /robots.txt. '-' reads standard input. The exit status is 2 if a file could not be read or "
-        "downloaded, else 1 if a file has an error, else 0."
-    )
 
-    def work(self, args: list[str], opts: Namespace) -> None:
-        snapshots = self._download(args)
+    def run(self, args: list[str], opts: Namespace) -> None:
+        urls = {arg: _robots_url(arg) for arg in args if "://" in arg}
+        snapshots = self._download(urls.values()) if urls else {}
         lines: list[str] = []
         for arg in args:
             try:
-                path, body = self._read(arg, snapshots)
-            except InputError as exc:
-                self.fail(str(exc))
-                lines += [to_json({"path": exc.path, "problem": exc.problem})] if opts.json else []
+                path, body = self._read(arg, snapshots.get(urls.get(arg)))
+            except CommandError as exc:
+                print(printable(str(exc)), file=sys.stderr)
+                self.exitcode = 2
+                lines += [to_json(dict(zip(("path", "problem"), exc.args, strict=True)))] if opts.json else []
                 continue
             facts = _facts(path, body, multivalue=self.config.multivalue)
             if any(finding["severity"] == Severity.ERROR.value for finding in facts["findings"]):
@@ -82,60 +77,50 @@ class RobotsLint(RobotsCommand):
             lines += [to_json(facts)] if opts.json else _lines(facts)
         write(lines)
 
-    def _read(self, arg: str, snapshots: dict[str, Snapshot]) -> tuple[str, bytes]:
-        """Return the path or URL of an argument's file, and its bytes; raise `InputError` if that fails."""
-        if not _URL.match(arg):
-            return display_name(arg), read_input(arg, self.config.maxsize)
-        try:
-            url = _robots_url(arg)
-        except ValueError as exc:
-            raise InputError(arg, exc) from None
-        snapshot = snapshots[url]
+    def _read(self, path: str, snapshot: Snapshot | None) -> tuple[str, bytes]:
+        """Return the name and the bytes of a file or of a download. Raises `CommandError` if it has none."""
+        if snapshot is None:
+            return display_name(path), read_input(path, self.config.maxsize)
         if snapshot.status is None:
-            raise InputError(snapshot.url, f"could not be downloaded ({snapshot.error})")
+            raise CommandError(snapshot.url, f"could not be downloaded ({snapshot.error})")
         if not 200 <= snapshot.status < 300:
-            raise InputError(snapshot.url, f"answered {snapshot.status}")
+            raise CommandError(snapshot.url, f"answered {snapshot.status}")
         return snapshot.url, snapshot.body
 
-    def _download(self, args: list[str]) -> dict[str, Snapshot]:
-        """Download the URLs among the arguments, each once."""
-        urls: dict[str, None] = {}
-        for arg in filter(_URL.match, args):
-            with suppress(ValueError):  # `_read` reports it
-                urls[_robots_url(arg)] = None
-        snapshots: dict[str, Snapshot] = {}
-        progress = Progress(is_wanted=len(urls) > 1)
+    def _download(self, urls: Iterable[tuple[Origin, str]]) -> dict[tuple[Origin, str] | None, Snapshot]:
+        """Download each URL once."""
+        wanted = set(urls)
+        snapshots: dict[tuple[Origin, str] | None, Snapshot] = {}
+        progress = Progress(is_wanted=len(wanted) > 1)
 
         async def fetch_all(crawler: Crawler) -> None:
             fetcher = Fetcher(crawler, Config.from_settings(crawler.settings), Events())
             free = places(crawler)
 
-            async def fetch(url: str) -> None:
-                origin = split(url)[0]
-                assert origin is not None  # `_robots_url` has checked that
+            async def fetch(origin: Origin, url: str) -> None:
                 async with free:
-                    snapshots[url] = await fetcher.fetch(origin, Request(url), url=url)
-                progress.show(f"{len(snapshots):,} of {len(urls):,} files downloaded")
+                    snapshots[origin, url] = await fetcher.fetch(origin, Request(url), url=url)
+                progress.show(f"{len(snapshots):,} of {len(wanted):,} files downloaded")
 
-            await asyncio.gather(*map(fetch, urls))
+            await asyncio.gather(*starmap(fetch, wanted))
 
-        if urls:
-            run_spider(self.crawler_process, fetch_all)
-            progress.clear()
+        run_spider(self.crawler_process, fetch_all)
+        progress.clear()
         return snapshots
 
 
-def _robots_url(url: str) -> str:
-    """Return the URL to download, without credentials and fragment; for a site, that of its robots.txt.
+def _robots_url(url: str) -> tuple[Origin, str]:
+    """Return the origin of a URL, and what to download: for a site, its robots.txt.
 
-    Raises `ValueError`, with a message for the user, if the URL is invalid or cannot be downloaded.
+    Raises `CommandError` if the URL is invalid or cannot be downloaded.
     """
-    origin, target = split(url)
+    try:
+        origin, target = split(url)
+    except ValueError as exc:
+        raise CommandError(url, str(exc)) from None
     if origin is None:
-        raise ValueError("only http and https URLs with a host can be downloaded")
-    if target == "/":
-        return origin.robots_url
-    return Request(f"{origin}{target}").url
+        raise CommandError(url, "only http and https URLs with a host can be downloaded")
+    return origin, origin.robots_url if target == "/" else Request(f"{origin}{target}").url
 
 
 def _facts(path: str, body: bytes, *, multivalue: bool) -> dict[str, Any]:
@@ -165,6 +150,5 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
     effect = f"{len(facts['without_effect'])} of {counted(rules, 'rule')} without effect"
     last = f"{where}: {found or 'no findings'}; {effect if rules else 'no rules'}"
     if idle := by_rfc["without_effect"]:
-        lines = ", ".join(map(str, idle[:_LINES_MAX])) + (", …" if idle[_LINES_MAX:] else "")
-        last += f"; by RFC 9309, {len(idle)} of {by_rfc['rules']} (line {lines})"
+        last += f"; by RFC 9309, {len(idle)} of {by_rfc['rules']}"
     yield last

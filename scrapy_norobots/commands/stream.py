@@ -1,11 +1,11 @@
 """The answers of ``robots-check``: in the order of the URLs, while more are read.
 
 `Answerer` says for each URL and robot whether the robot may fetch the URL, and why, as text or as JSON.
-`Stream` answers a URL whose robots.txt is in memory at once. For another one, a task waits for the load of
-its origin; at most `CONCURRENT_REQUESTS` loads run at once. A queue has the answers and tasks in the order of
-the URLs, and what it has is limited, so memory does not grow with the number of URLs. A slow site delays the
-answers after it, but the origins of all URLs in the queue are loaded meanwhile. The event loop never waits
-for input or output.
+`Stream` starts the load of an origin that is not in memory when it reads the first of its URLs; at most
+`CONCURRENT_REQUESTS` loads run at once. A queue has the URLs in their order, each with the access to its
+origin, or the load of it. It is limited, so memory does not grow with the number of URLs. A slow site delays
+the answers after it, but the origins of all URLs in the queue are loaded meanwhile. The event loop never
+waits for input or output.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import os
 import re
 import sys
 import time
-from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from itertools import product
 from threading import Thread
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -30,7 +30,7 @@ from scrapy_norobots.commands.base import (
     RED,
     STDIN,
     YELLOW,
-    InputError,
+    CommandError,
     Progress,
     coloured,
     display_name,
@@ -39,6 +39,7 @@ from scrapy_norobots.commands.base import (
     to_json,
     write,
 )
+from scrapy_norobots.features.report.counters import counted
 from scrapy_norobots.rules.access import Access, forbidden, spellings_of
 from scrapy_norobots.rules.parser import statements_on
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
@@ -61,13 +62,21 @@ _PLAIN = re.compile(
 _NAMES_MAX = 50
 _NAME_LENGTH_MAX = 200
 
-# How many answers may be in the queue.
+# How many URLs may be in the queue, and how many answers are written at once.
 _WINDOW = 10_000
+_BATCH = 500
 
 # How many bytes a line can have, how many of a longer one are shown, and how many are read at a time.
 LINE_MAX = 64 * 1024
 _SHOWN = 200
 _READ_SIZE = 64 * 1024
+# What stands before the beginning of a line that is too long.
+TOO_LONG = f"more than {LINE_MAX:,} bytes: "
+
+Get: TypeAlias = Callable[[Origin], Access | None]
+Load: TypeAlias = Callable[[Origin, Request], Awaitable[Access]]
+# A URL, the URL that a request for it would have, and the access to its origin or the load of it.
+_Asked: TypeAlias = tuple[str, str, Access | asyncio.Task[Access]]
 
 
 def _facts(url: str, word: str, decision: Decision) -> dict[str, Any]:
@@ -105,31 +114,24 @@ def _line(facts: dict[str, Any]) -> str:
     return line
 
 
+@dataclass
 class Answerer:
     """Answers questions for a list of robots.
 
     `by_rfc9309` returns the access by RFC 9309 for the same download, if answers are to be compared. If the
-    accesses come from a store, answers have their age.
+    accesses come from a store, answers have their age. `status` is the exit status for all answers so far:
+    the highest.
     """
 
-    def __init__(
-        self,
-        robots: Sequence[str | bytes],
-        *,
-        as_json: bool,
-        by_rfc9309: Callable[[Access], Access] | None = None,
-        is_stored: bool = False,
-    ) -> None:
-        self.robots = robots
-        self._as_json = as_json
-        self._by_rfc9309 = by_rfc9309
-        self._is_stored = is_stored
-        self.status = 0  # the exit status for all answers so far: the highest
+    robots: Sequence[str | bytes]
+    as_json: bool
+    by_rfc9309: Callable[[Access], Access] | None = None
+    is_stored: bool = False
+    status: int = 0
 
     async def prepare(self, access: Access) -> None:
         """Read the file of an access for the robots, in a thread, as it may be large."""
-        both = [access] if self._by_rfc9309 is None else [access, self._by_rfc9309(access)]
-
+        both = [access] if self.by_rfc9309 is None else [access, self.by_rfc9309(access)]
         for each, robot in product(both, self.robots):
             await asyncio.to_thread(each.prepare, robot)
 
@@ -141,11 +143,11 @@ class Answerer:
         decision = _decide(access, sent, robot)
         answer = _facts(url, _word(decision, access), decision)
         answer["usage"] = statements_on(access.rules, sent, robot)
-        if self._is_stored:
+        if self.is_stored:
             answer["age"] = round(max(time.time() - access.snapshot.time, 0.0), 1)
             answer["fresh"] = access.lifetime > 0
-        if self._by_rfc9309 is not None:
-            access = self._by_rfc9309(access)
+        if self.by_rfc9309 is not None:
+            access = self.by_rfc9309(access)
             decision = _decide(access, sent, robot)
             answer["rfc9309"] = _word(decision, access)
             answer["rfc9309_rule"] = decision.rule and decision.rule._asdict()
@@ -161,7 +163,7 @@ class Answerer:
 
     def _text(self, answers: list[dict[str, Any]]) -> str:
         self.status = max(self.status, *[_STATUS[answer["answer"]] for answer in answers])
-        return "\n".join([to_json(one) if self._as_json else _line(one) for one in answers])
+        return "\n".join([to_json(one) if self.as_json else _line(one) for one in answers])
 
 
 def address(url: str) -> tuple[Origin | None, str]:
@@ -189,35 +191,30 @@ def _word(decision: Decision, access: Access) -> str:
     return ALLOWED if decision else FORBIDDEN
 
 
-class Lookup(NamedTuple):
-    """Where robots.txt files come from. Only the thread of the event loop calls it.
+class Stream:
+    """Answers URLs with `answerer`.
 
-    `get` returns the access that is in memory, or None. `load` loads that of an origin for a request; it
-    raises `LookupError` if there is none, and `CommandError` if the look-up fails for all origins.
+    `get` returns the access of an origin that is in memory, or None. `load` loads one for a request; it
+    raises `LookupError` if there is none, and `CommandError` if it fails for all origins.
     """
 
-    get: Callable[[Origin], Access | None]
-    load: Callable[[Origin, Request], Awaitable[Access]]
-
-
-class Stream:
-    """Answers URLs with `answerer`, by the robots.txt files of `lookup`."""
-
-    def __init__(self, crawler: Crawler, lookup: Lookup, answerer: Answerer, progress: Progress) -> None:
-        self._lookup = lookup
+    def __init__(
+        self, crawler: Crawler, get: Get, load: Load, answerer: Answerer, progress: Progress
+    ) -> None:
+        self._get = get
+        self._load_access = load
         self._answerer = answerer
         self._progress = progress
         self._places = places(crawler)
-        # The answers, and tasks that return them; None is the end.
-        self._queue: asyncio.Queue[str | asyncio.Task[str] | None] = asyncio.Queue()
-        self._room = asyncio.Semaphore(max(1, _WINDOW // len(answerer.robots)))
+        self._queue: asyncio.Queue[str | _Asked | None] = asyncio.Queue()  # None is the end
+        self._room = asyncio.Semaphore(_WINDOW)
         self._loads: dict[Origin, asyncio.Task[Access]] = {}
         self._written = 0
 
     async def run(self, arguments: Sequence[str]) -> None:
         """Answer all URLs: the arguments, and, for ``-``, the lines of standard input.
 
-        Raises `CommandError` if they cannot be read, or if the look-up or the output fails.
+        Raises `CommandError` if they cannot be read, or if a load or the output fails.
         """
         reading = asyncio.ensure_future(self._read_all(arguments))
         reading.add_done_callback(lambda _: self._queue.put_nowait(None))
@@ -234,110 +231,92 @@ class Stream:
                 await self._room.acquire()
                 self._queue.put_nowait(self._ask(url))
 
-    def _ask(self, url: str) -> str | asyncio.Task[str]:
-        """Return the answer for a URL, or a task that returns it."""
-        if isinstance(url, LongLine):
-            problem = f"the line has more than {LINE_MAX:,} bytes, too many for a URL"
-            return self._answerer.unknown(url, Reason.BAD_URL, problem)
+    def _ask(self, url: str) -> str | _Asked:
+        """Start the load of an origin, if need be. Return the answer if no robots.txt applies to a URL."""
         try:
             origin, sent = address(url)
         except ValueError as exc:
             return self._answerer.unknown(url, Reason.BAD_URL, f"the URL is invalid ({exc})")
         if origin is None:
             return self._answerer.unknown(url, Reason.NOT_WEB)
-        access = self._lookup.get(origin)
-        if access is not None:
-            return self._answerer.answer(url, sent, access)
-        task = asyncio.create_task(self._answer(url, sent, origin), name=printable(str(origin), 60))
-        # The first exception ends the command, and asyncio need not log the others.
-        task.add_done_callback(lambda task: task.cancelled() or task.exception())
-        return task
-
-    async def _answer(self, url: str, sent: str, origin: Origin) -> str:
-        if origin not in self._loads:
-            self._loads[origin] = asyncio.create_task(self._load(origin, Request(url)))
-            self._loads[origin].add_done_callback(lambda _: self._loads.pop(origin))
-        try:
-            access = await asyncio.shield(self._loads[origin])
-        except LookupError as exc:
-            return self._answerer.unknown(url, Reason.ERROR, str(exc))
-        return self._answerer.answer(url, sent, access)
+        access = self._get(origin) or self._loads.get(origin)
+        if access is None:
+            access = self._loads[origin] = asyncio.create_task(self._load(origin, Request(url)))
+            # The first exception ends the command, and asyncio need not log the others.
+            access.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return url, sent, access
 
     async def _load(self, origin: Origin, request: Request) -> Access:
-        async with self._places:
-            access = await self._lookup.load(origin, request)
-        await self._answerer.prepare(access)
-        return access
+        try:
+            async with self._places:
+                access = await self._load_access(origin, request)
+            await self._answerer.prepare(access)
+            return access
+        finally:
+            del self._loads[origin]
 
     async def _write_all(self) -> None:
         """Write the answers in order, as many as there are at a time."""
         answers: list[str] = []
-        while (answer := await self._queue.get()) is not None:
+        while (asked := await self._queue.get()) is not None:
             self._room.release()
-            if not isinstance(answer, str):
-                if not answer.done():
+            if not isinstance(asked, str):
+                url, sent, access = asked
+                while isinstance(access, asyncio.Task) and not access.done():
                     await self._write(answers)
-                answer = await self._wait_for(answer)
-            answers.append(answer)
-            if self._queue.empty():
+                    await asyncio.wait([access], timeout=1)
+                asked = await self._answer(url, sent, access)
+            answers.append(asked)
+            if self._queue.empty() or len(answers) >= _BATCH:
                 await self._write(answers)
         await self._write(answers)
 
-    async def _wait_for(self, task: asyncio.Task[str]) -> str:
-        """Return the result of a task, and show what it waits for. Exceptions of the load propagate."""
-        started = time.monotonic()
-        while not task.done():
-            self._show_progress(f", waiting {time.monotonic() - started:.0f} s for {task.get_name()}")
-            await asyncio.wait([task], timeout=1)
-        return task.result()
+    async def _answer(self, url: str, sent: str, access: Access | asyncio.Task[Access]) -> str:
+        try:
+            loaded = access if isinstance(access, Access) else await access
+        except LookupError as exc:
+            return self._answerer.unknown(url, Reason.ERROR, str(exc))
+        return self._answerer.answer(url, sent, loaded)
 
     async def _write(self, answers: list[str]) -> None:
-        """Write answers, and empty the list."""
+        """Write answers, and empty the list; show how far the command is."""
         if answers:
             self._progress.clear()
             await asyncio.to_thread(write, answers)
             self._written += len(answers)
             answers.clear()
-            self._show_progress()
-
-    def _show_progress(self, wait: str = "") -> None:
-        loads = len(self._loads)
-        sites = f", {loads:,} site{'s' * (loads != 1)} left" if loads else ""
-        self._progress.show(f"{self._written:,} answer{'s' * (self._written != 1)}{wait}{sites}")
-
-
-class LongLine(str):
-    """The beginning of a line that has more than `LINE_MAX` bytes. It is not a URL."""
-
-    __slots__ = ()
+        left = ""
+        if self._loads:
+            oldest = printable(str(next(iter(self._loads))), 60)
+            left = f", {counted(len(self._loads), 'site')} left: {oldest}"
+        self._progress.show(f"{counted(self._written, 'answer')}{left}")
 
 
 async def read_urls(arguments: Sequence[str]) -> AsyncIterator[list[str]]:
     """Yield the URLs of a command in batches, as soon as they can be read; blank lines are skipped.
 
     They are the arguments. In place of ``-``, they are the lines of standard input: a batch has those that
-    can be read without waiting. So a program can write a URL, read the answer and write the next URL. A line
-    that is too long is yielded as `LongLine`. Raises `InputError` if the input cannot be read.
+    can be read without waiting. So a program can write a URL, read the answer and write the next URL. Raises
+    `CommandError` if the input cannot be read.
     """
-    at = arguments.index(STDIN) if STDIN in arguments else len(arguments)
-    yield list(arguments[:at])
-    data, rest, mark = b"-", b"", BOM_UTF8
-    while at < len(arguments) and data:
-        data = await _read_stdin()
-        *lines, rest = (rest + data).split(b"\n") if data else (rest, b"")
-        rest = rest[: len(mark) + LINE_MAX + 1]  # which is enough to see that the line is too long
-        if lines:
-            lines[0] = lines[0].removeprefix(mark)
-            mark = b""  # only the first line can have one
-        yield list(filter(None, map(_url, lines)))
-    yield list(arguments[at + 1 :])
+    for argument in arguments:
+        if argument != STDIN:
+            yield [argument]
+            continue
+        data, rest = b"-", b""
+        while data:
+            data = await _read_stdin()
+            *lines, rest = (rest + data).split(b"\n") if data else (rest, b"")
+            rest = rest[: LINE_MAX + 1]  # which is enough to see that the line is too long
+            yield list(filter(None, map(_url, lines)))
 
 
 def _url(line: bytes) -> str:
-    """Return the URL in a line; empty if it is blank."""
+    """Return the URL in a line, without a byte-order mark; empty if it is blank."""
     if len(line) > LINE_MAX:
-        return LongLine(line[:_SHOWN].decode("utf-8", "surrogateescape"))
-    return line.decode("utf-8", "surrogateescape").strip()
+        # Not a URL, so its answer is unknown.
+        return TOO_LONG + line[:_SHOWN].decode("utf-8", "surrogateescape")
+    return line.decode("utf-8", "surrogateescape").removeprefix("\ufeff").strip()
 
 
 async def _read_stdin() -> bytes:
@@ -350,9 +329,7 @@ async def _read_stdin() -> bytes:
             # Not with `sys.stdin.buffer`, which cannot be closed while a thread waits for it.
             future.set_result(os.read(sys.stdin.fileno(), _READ_SIZE))
         except OSError as exc:
-            future.set_exception(InputError(display_name(STDIN), exc.strerror or exc))
+            future.set_exception(CommandError(display_name(STDIN), exc.strerror or str(exc)))
 
-    if sys.stdin is None:  # closed by the parent process
-        raise InputError(display_name(STDIN), "is closed")
     Thread(target=read, name="norobots-input", daemon=True).start()
     return await asyncio.wrap_future(future)

@@ -20,12 +20,10 @@ from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from scrapy import signals
 from scrapy.exceptions import StopDownload
 
 if TYPE_CHECKING:
     from scrapy import Request
-    from scrapy.crawler import Crawler
 
 # The header to which the Content-Encoding of a robots.txt is renamed until `decode` reads it. Under its own
 # name, Scrapy would decode whatever was received, and remove the header.
@@ -65,12 +63,11 @@ class BodiesInFlight:
     all of Scrapy's own HTTP handlers send.
     """
 
-    def __init__(self, crawler: Crawler, bytes_max: int) -> None:
+    def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         # By download: its last request (each retry and redirect has its own), and the bytes received for it.
         self._bodies: dict[int, tuple[Request | None, int]] = {}
         self._numbers = count()
-        crawler.signals.connect(self._received, signals.bytes_received)
 
     @contextmanager
     def counted(self) -> Iterator[dict[str, object]]:
@@ -82,7 +79,8 @@ class BodiesInFlight:
         finally:
             del self._bodies[download]
 
-    def _received(self, data: bytes, request: Request) -> None:
+    def received(self, data: bytes, request: Request) -> None:
+        """Stop a body that has no room. This is the handler of `bytes_received`."""
         counter, download = request.meta.get(_DOWNLOAD, (None, None))
         if counter != id(self):
             return

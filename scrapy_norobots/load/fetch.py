@@ -86,10 +86,14 @@ class Fetcher:
         self._config = config
         self._names = HostNames(crawler)
         # A file of the size that NOROBOTS_MAXSIZE allows must fit, even if NOROBOTS_MEMORY_MAX is too small.
-        self._bodies = BodiesInFlight(crawler, max(config.memory_max, 2 * config.maxsize))
+        self._bodies = BodiesInFlight(max(config.memory_max, 2 * config.maxsize))
         self._ends = ConnectionEnds(crawler, lambda request: ROBOTS_DOWNLOAD in request.meta)
         # Pages should not pay for these, so they are connected while a robots.txt is being downloaded.
-        self._handlers = (*self._ends.handlers, (_keep_from_scrapy, signals.response_downloaded))
+        self._handlers = (
+            *self._ends.handlers,
+            (self._bodies.received, signals.bytes_received),
+            (_keep_from_scrapy, signals.response_downloaded),
+        )
         self._under_way = 0
 
     async def fetch(
@@ -211,6 +215,7 @@ class Fetcher:
         try:
             return await compat.unless(is_late, limit, compat.download(self._crawler, request))
         except compat.LateError:
+            self._under_way += 1  # for ever: the handlers stop what is received all the same
             raise TimeoutError(f"the download handler did not end the download within {limit:g} s") from None
 
     def _request(self, origin: Origin, url: str, page: Request, previous: Snapshot | None) -> Request:

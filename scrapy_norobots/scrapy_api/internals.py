@@ -37,6 +37,7 @@ INTERNALS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "handlers._get_handler",
             "slots",
             "_get_slot",
+            "get_slot_key",
         ),
         "slot": (
             "active",  # requests that DownloaderAwarePriorityQueue counts as in progress
@@ -100,7 +101,8 @@ def _any_slot() -> Any:
 
 def slot_of(downloader: Downloader, request: Request, spider: Spider | None) -> Any:
     """Return the download slot of a request."""
-    return named_slot_of(downloader, request, spider)[1]
+    slot = downloader.slots.get(downloader.get_slot_key(request))
+    return named_slot_of(downloader, request, spider)[1] if slot is None else slot
 
 
 def named_slot_of(downloader: Downloader, request: Request, spider: Spider | None) -> tuple[str, Any]:

@@ -129,7 +129,7 @@ class PatternSet:
             elif self.strict is not None:
                 return None if is_robots_txt(target) else path
         else:
-            path = self.strict and self.strict.match(origin, target)
+            path = None if self.strict is None else self.strict.match(origin, target)
             if path is not None:
                 return path
             path = self._match_forms(origin, target)
@@ -173,8 +173,8 @@ def forbidding(
 ) -> tuple[RuleSet | PatternSet, ...]:
     """Return what the rules with these values forbid; the URLs that any of the sets matches.
 
-    `strict`, which forbids too, has the first `shared` of the ``Disallow`` lines by the strict reading. Mostly
-    these are all of them, and their prefixes are the same, so they are prepared once.
+    `strict`, which forbids too, has the first `shared` of the ``Disallow`` lines by the strict reading, and
+    mostly has all. Their prefixes are the same, so they are prepared once.
     """
     index = Index(allows, disallows) if any(allows) else None
     if strict is None:

@@ -64,15 +64,14 @@ class RobotsDownloader(Downloader):
         """
         if self.parking is None or not self._can_count:
             return super().needs_backout()
-        return self.parking.has_nothing_to_do(self.places_left())
+        return self.parking.has_nothing_to_do(self.has_place())
 
-    def places_left(self) -> int | None:
-        """Return how many more requests may be sent; None if there is no limit, or none is known."""
+    def has_place(self) -> bool:
+        """Return whether one more request may be sent; true if there is no limit, or none is known."""
         if not self._can_count or self.total_concurrency <= 0:
-            return None
-        under_way = len(self.active) - min(self._robots_downloads, self.free_max)
-        under_way -= len(self.parking.held) if self.parking is not None else 0
-        return max(0, self.total_concurrency - under_way)
+            return True
+        held = len(self.parking.held) if self.parking is not None else 0
+        return len(self.active) - min(self._robots_downloads, self.free_max) - held < self.total_concurrency
 
     def fetch(self, request: Request, *args: Any) -> Deferred[Any]:
         """Download a request like Scrapy's downloader. Until Scrapy 2.13, `args` has the spider."""

@@ -70,7 +70,7 @@ class Parking:
         self._slots = slots
         self._waits_for = waits_for
         self._forbids = forbids
-        self._places_left = slots.places_left
+        self._has_place = slots.has_place
         places = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._keeps_order = places == 1
         self._sent = SentRequests(loader.events, do_leave=slots.are_watched)
@@ -105,7 +105,7 @@ class Parking:
         """Return the next request to be sent; None if there is none for now."""
         ready = self._first()
         if ready is None or ready.priority < self._source.highest_priority:
-            pulled = self._pull(self._places_left())
+            pulled = self._pull(has_place=self._has_place())
             ready = self._first()
             if pulled is not None:
                 if ready is None or pulled.priority > ready.priority:
@@ -140,7 +140,7 @@ class Parking:
 
     def add(self, request: Request) -> bool:
         """Give a new request to the source; return whether it was accepted."""
-        if self._places_left() != 0:
+        if self._paused_until and self._has_place():
             self._resume()  # its slot may be able to send
         return self._source.add(request)
 
@@ -161,13 +161,11 @@ class Parking:
 
     # For the downloader
 
-    def has_nothing_to_do(self, places: int | None) -> bool:
-        """Return whether the engine need not ask for a request; it has so many places left (None: any)."""
-        if places != 0 and self._lines.first() is not None:
+    def has_nothing_to_do(self, has_place: bool) -> bool:
+        """Return whether the engine need not ask for a request. Without a place, it can send none."""
+        if has_place and self._lines.of_slots and self._lines.first() is not None:
             return False
-        if not self._may_pull(places):
-            return True
-        return places == 0 and not self._source.may_have_more
+        return not self._may_pull(has_place) or not (has_place or self._source.may_have_more)
 
     def hold(self, request: Request) -> Deferred[None] | None:
         """Let a request wait that has passed the middlewares, without a place; None if it can be sent.
@@ -251,10 +249,10 @@ class Parking:
 
     # Requests that wait
 
-    def _pull(self, places: int | None) -> Parked | None:
+    def _pull(self, *, has_place: bool) -> Parked | None:
         """Return the first request of the source that need not wait; park those before it."""
         for _ in range(_AT_ONCE):
-            if not self._may_pull(places):
+            if not self._may_pull(has_place):
                 return None
             was_aside = self._source.take_aside()
             request = was_aside or self._source.take()
@@ -263,52 +261,50 @@ class Parking:
             if self._sent.get(request) is not None or request in self._parked:
                 request = request.copy()  # a spider may yield the same object twice
             pulled = self._new(request, self._waits_for(request), State.SCHEDULED)
-            if not self._must_wait(pulled, places, was_aside=was_aside is not None):
+            if not self._must_wait(pulled, has_place, was_aside=was_aside is not None):
                 return pulled
         self._wake()
         return None
 
-    def _must_wait(self, pulled: Parked, places: int | None, *, was_aside: bool) -> bool:
+    def _must_wait(self, pulled: Parked, has_place: bool, *, was_aside: bool) -> bool:
         """Let a request of the source wait, and return True, if it must."""
-        must_join, question = places == 0, pulled.question
+        must_join, question = not has_place, pulled.question
         if question is not None:
             is_beyond = not was_aside and self._is_beyond_share(question.origin)
             if is_beyond and self._source.put_aside(question.origin, pulled.slot, pulled.request):
-                if places == 0:
+                if not has_place:
                     self._paused_until = math.inf
                 return True
             if self._sites.must_wait(pulled.request, question):
                 self._enter(pulled, State.LOADING)
-                self._park(pulled, question.origin, places, is_beyond=is_beyond)
+                self._park(pulled, question.origin, has_place, is_beyond=is_beyond)
                 return True
             must_join = must_join or pulled.slot in self._lines or not self._lines.can_send(pulled.slot)
         if must_join:
             self._join(pulled)
-            if places == 0:
+            if not has_place:
                 self._paused_until = math.inf
         return must_join
 
-    def _may_pull(self, places: int | None) -> bool:
-        if self._paused_until > monotonic() or (self._keeps_order and places == 0):
+    def _may_pull(self, has_place: bool) -> bool:
+        if self._paused_until and self._paused_until > monotonic():
             return False
-        return self._room > 0
-
-    @property
-    def _room(self) -> int:
-        """How many more requests may wait, beside those of closed sites."""
-        return _WAITING_MAX - len(self._parked) + self._sites.closed_count
+        if self._keeps_order and not has_place:
+            return False
+        return len(self._parked) - self._sites.closed_count < _WAITING_MAX
 
     def _is_beyond_share(self, origin: Origin) -> bool:
         """Return whether a site has all requests waiting that may wait until its robots.txt is loaded."""
         if self._source.has_aside(origin):
             return True
-        return self._sites.is_loading(origin) and self._sites.count(origin) > self._room // 2
+        left = _WAITING_MAX - len(self._parked) + self._sites.closed_count
+        return self._sites.is_loading(origin) and self._sites.count(origin) > left // 2
 
-    def _park(self, parked: Parked, origin: Origin, places: int | None, *, is_beyond: bool) -> None:
+    def _park(self, parked: Parked, origin: Origin, has_place: bool, *, is_beyond: bool) -> None:
         self._sites.wait(parked)
         if not self._sites.is_loading(origin):
             return
-        if is_beyond or (places == 0 and self._sites.count(origin) > 1):  # the file is on its way already
+        if is_beyond or (not has_place and self._sites.count(origin) > 1):  # the file is on its way already
             self._paused_until = math.inf
         elif self._keeps_order:
             self._paused_until = monotonic() + _ORDER_PATIENCE
@@ -357,7 +353,7 @@ class Parking:
 
         Those before it that the downloader holds are sent, unless newer rules forbid them.
         """
-        while self._lines and self._places_left() != 0 and (parked := self._lines.first()) is not None:
+        while self._lines.of_slots and self._has_place() and (parked := self._lines.first()) is not None:
             question = parked.question
             may_go = (
                 question is None

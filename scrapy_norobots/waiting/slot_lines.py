@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrapy_norobots.scrapy_api import compat
@@ -45,24 +46,24 @@ _ON_THE_WAY = 1.0
 class Slots:
     """The download slots of one crawl, whose engine exists.
 
-    `places_left` returns how many more requests the downloader may send; None if there is no limit, or none
-    is known. Without it, the downloader does not say when a request has moved.
+    `has_place` returns whether the downloader may send one more request. Without it, the downloader does not
+    say when a request has moved.
     """
 
-    def __init__(self, crawler: Crawler, places_left: Callable[[], int | None] | None = None) -> None:
+    def __init__(self, crawler: Crawler, has_place: Callable[[], bool] | None = None) -> None:
         self._crawler = crawler
-        self.are_watched = places_left is not None
-        self.places_left = places_left or (lambda: None)
+        self.are_watched = has_place is not None
+        self.has_place = has_place or (lambda: True)
         self.missing = missing_internals(crawler)
-        self._waiting: Counter[Any] = Counter()
+        self._downloader = compat.downloader(crawler)
+        self._waiting: dict[Any, int] = defaultdict(int)
 
     def of(self, request: Request) -> Any | None:
         """Return the slot in which a request will be sent, unless a middleware changes that."""
         if self.missing or not self.are_watched:
             return None
-        assert self._crawler.engine is not None  # it has made the scheduler
         try:
-            return slot_of(self._crawler.engine.downloader, request, self._crawler.spider)
+            return slot_of(self._downloader, request, self._crawler.spider)
         except Exception:  # the URL or the slot in the meta is invalid, so Scrapy cannot send it
             return None
 
@@ -94,7 +95,7 @@ class Slots:
         if slot is None:
             return 0.0
         delay = least_delay(slot)
-        under_way = len(slot.active) - self._waiting[slot] + coming
+        under_way = len(slot.active) - self._waiting.get(slot, 0) + coming
         if not delay:
             return 0.0 if under_way < slot.concurrency else None
         sent = len(slot.transferring)
@@ -136,21 +137,19 @@ class Lines:
         self._is_repeated = is_repeated
         self._wake = wake
         self._most_held = most_held if most_held > 0 else math.inf
-        self._lines: dict[Any, _Line] = {}
+        self.of_slots: dict[Any, _Line] = {}
         self._turn = 0
         # Lines whose slot can send, by negative priority and turn. An entry that is not the `entry` of its
         # line is out of date.
         self._sendable: list[tuple[int, int, _Line]] = []
-        # Requests that have gone on, and not yet reached a slot, with the slot whose line they were in.
-        self._coming: dict[Request, Any] = {}
-        self._coming_to: Counter[Any] = Counter()
-
-    def __bool__(self) -> bool:
-        """Return whether a request is in line."""
-        return bool(self._lines)
+        # Requests that have gone on, and not yet reached a slot, with the slot whose line they were in,
+        # and with the time when they are late.
+        self._coming: dict[Request, tuple[Any, float]] = {}
+        self._coming_to: dict[Any, int] = defaultdict(int)
+        self._stop_waiting: Callable[[], object] | None = None
 
     def __contains__(self, slot: Any | None) -> bool:
-        return slot is not None and slot in self._lines
+        return slot is not None and slot in self.of_slots
 
     def can_send(self, slot: Any | None) -> bool:
         """Return whether a slot can send a request now."""
@@ -158,14 +157,14 @@ class Lines:
 
     def is_long(self, slot: Any | None) -> bool:
         """Return whether so many requests wait in a line that no more need be taken."""
-        line = self._lines.get(slot)
+        line = self.of_slots.get(slot)
         return line is not None and len(line.waiting) + len(line.held) >= _LONG
 
     def add(self, parked: Parked) -> None:
         """Add a request to the line of its slot."""
-        line = self._lines.get(parked.slot)
+        line = self.of_slots.get(parked.slot)
         if line is None:
-            line = self._lines[parked.slot] = _Line(parked.slot)
+            line = self.of_slots[parked.slot] = _Line(parked.slot)
         heap = line.waiting if parked.gate is None else line.held
         heapq.heappush(heap, (-parked.priority, parked.number, parked))
         if line.entry is None or heap[0][2] is parked:
@@ -191,18 +190,19 @@ class Lines:
     def expect(self, request: Request, slot: Any | None) -> None:
         """Count a request that is on its way to its slot."""
         if slot is not None:
-            self._coming[request] = slot
+            self._coming[request] = slot, monotonic() + _ON_THE_WAY
             self._coming_to[slot] += 1
-            compat.call_later(_ON_THE_WAY, partial(self._is_late, request))
+            if self._stop_waiting is None:
+                self._stop_waiting = compat.call_later(_ON_THE_WAY, self._forget_late)
 
     def remove(self, parked: Parked) -> None:
         """Remove the request that `first` has returned."""
-        line = self._lines[parked.slot]
+        line = self.of_slots[parked.slot]
         heapq.heappop(line.waiting if parked.gate is None else line.held)
         if line.waiting or line.held:
             self._look_at(line)
         else:
-            del self._lines[parked.slot]
+            del self.of_slots[parked.slot]
             self._reset(line)
 
     def moved(self, request: Request, slot: Any | None) -> None:
@@ -216,34 +216,44 @@ class Lines:
         return not self._slots.has_delay(slot) or self.can_send(slot)
 
     def look_soon(self, slot: Any | None) -> None:
-        """Look at a slot again that sends a request, or has received a response."""
-        if line := self._lines.get(slot):
+        """Look again at a slot with a delay that sends a request, or has received a response."""
+        line = self.of_slots.get(slot)
+        if line is not None and self._slots.has_delay(slot):
             if line.stop_timer is not None:
                 line.stop_timer()
             line.stop_timer = compat.call_later(0, partial(self._ring, line))
 
     def clear(self) -> list[Parked]:
         """Remove and return all requests."""
-        lines, self._lines = list(self._lines.values()), {}
+        if self._stop_waiting is not None:
+            self._stop_waiting()
+        lines, self.of_slots = list(self.of_slots.values()), {}
         for line in lines:
             self._reset(line)
         return [one for line in lines for _, _, one in line.waiting + line.held]
 
     def _has_come(self, request: Request) -> None:
-        before = self._coming.pop(request, None)
+        before, _ = self._coming.pop(request, (None, 0))
         if before is not None:
             self._coming_to[before] -= 1
             if not self._coming_to[before]:
                 del self._coming_to[before]
             self._look_again(before)
 
-    def _is_late(self, request: Request) -> None:
-        if request in self._coming:
+    def _forget_late(self) -> None:
+        """No longer count requests that are late, and look again when the next one will be."""
+        self._stop_waiting = None
+        while self._coming:
+            request, (_, late_at) = next(iter(self._coming.items()))  # it has gone on before the others
+            seconds = late_at - monotonic()
+            if seconds > 0:
+                self._stop_waiting = compat.call_later(seconds, self._forget_late)
+                return
             self._has_come(request)
             self._wake()
 
     def _look_again(self, slot: Any | None) -> None:
-        line = self._lines.get(slot)
+        line = self.of_slots.get(slot)
         if line is not None and line.entry is None:
             self._look_at(line)
 
@@ -272,7 +282,7 @@ class Lines:
             line.stop_timer = None
 
     def _seconds(self, slot: Any | None) -> float | None:
-        return self._slots.seconds(slot, self._coming_to[slot])
+        return self._slots.seconds(slot, self._coming_to.get(slot, 0))
 
     def _first_of(self, line: _Line, seconds: float | None) -> Parked | None:
         """Return the request of a line that goes on, if its slot can send one in so many seconds."""
@@ -292,6 +302,6 @@ class Lines:
         Not if its URL is under way: whatever answers it then may answer this one, too.
         """
         slot: Any = line.slot
-        if not line.waiting or self._coming_to[slot] or not self._slots.has_delay(slot) or slot.queue:
+        if not line.waiting or slot in self._coming_to or not self._slots.has_delay(slot) or slot.queue:
             return False
         return len(line.held) < self._most_held and not self._repeats(line)

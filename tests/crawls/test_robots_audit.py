@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from scrapy.http import Response
 
-from scrapy_norobots.commands.base import InputError
+from scrapy_norobots.commands.base import CommandError
 from scrapy_norobots.commands.robots_audit import files_in
 from scrapy_norobots.features.evidence.audit import Audit
 from scrapy_norobots.features.evidence.fields import TEXT_MAX, VERSIONS
@@ -174,7 +174,6 @@ def test_a_file_is_read_once_however_its_folder_is_named(evidence: Path, tmp_pat
     ("arguments", "words"),
     [
         ([], "nothing to do: expected FOLDER...\n"),
-        (["-"], "no such option: -"),
         (["none"], "none: No such file or directory"),
         (["n" * 300], f"{'n' * 300}: File name too long"),
         (["."], ".: has no evidence: no file ends in .warc.gz or .decisions.jsonl.gz"),
@@ -184,17 +183,6 @@ def test_bad_arguments(tmp_path: Path, arguments: list[str], words: str) -> None
     done = run(tmp_path, "robots-audit", *arguments)
     assert words in done.stdout + done.stderr
     assert done.returncode == 2
-
-
-def test_only_a_hundred_problems_are_printed_as_text(evidence: Path) -> None:
-    (path,) = files(evidence, ".jsonl.gz")
-    *made, last = lines_of(path)
-    write_lines(path, [*made, *149 * [line for line in made if line.get("url", "").endswith("/a")], last])
-    of_one("/a", verdict="forbidden")(evidence)
-    done = audit(evidence)
-    assert len(done.stdout.splitlines()) == 102
-    assert "… and 50 more; --json prints all\n" in done.stdout.replace("\\u2026", "…")
-    assert len(audit("--json", evidence).stdout.splitlines()) == 151
 
 
 def test_text_of_a_forger_is_escaped(evidence: Path) -> None:
@@ -289,7 +277,7 @@ def test_a_folder_that_cannot_be_read_is_an_error(evidence: Path, monkeypatch: p
         return real(path)
 
     monkeypatch.setattr(os, "scandir", scandir)
-    with pytest.raises(InputError, match=f"{evidence / 'closed'}: Permission denied"):
+    with pytest.raises(CommandError, match=f"{evidence / 'closed'}: Permission denied"):
         files_in([str(evidence)])
 
 
@@ -343,7 +331,7 @@ def test_ctrl_c_ends_at_once(tmp_path: Path) -> None:
         assert process.stdout.readline() == "asleep\n"
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=60)
-    assert (process.returncode, output, errors) == (2, "", "stopped: the rest was not checked\n")
+    assert (process.returncode, output, errors) == (2, "", "stopped before the end\n")
 
 
 def test_a_data_url_of_5_mb_is_cut_and_not_judged(tmp_path: Path) -> None:
@@ -380,13 +368,6 @@ def test_a_bomb_takes_little_memory(tmp_path: Path, kind: str) -> None:
 def test_an_empty_folder_name_is_named(tmp_path: Path) -> None:
     done = run(tmp_path, "robots-audit", "")
     assert "an argument is empty: expected a path" in done.stdout + done.stderr
-    assert done.returncode == 2
-
-
-@pytest.mark.parametrize("head", ["", "x", 63 * "a"])
-def test_a_head_that_is_none_is_a_usage_error(tmp_path: Path, head: str) -> None:
-    done = run(tmp_path, "robots-audit", "--head", head, ".")
-    assert f"argument --head: {head}: expected 64 hexadecimal digits" in done.stdout + done.stderr
     assert done.returncode == 2
 
 

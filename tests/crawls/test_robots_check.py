@@ -214,6 +214,16 @@ def test_check_writes_json(tmp_path: Path) -> None:
     assert list(bad) == list(allowed) == list(forbidden)
 
 
+def test_json_has_the_first_names_of_a_long_record(tmp_path: Path) -> None:
+    """Otherwise each answer for such a site would be as long as its file."""
+    names = [f"bot{n}x{'y' * 1000}" for n in range(1000)]
+    (tmp_path / "robots.txt").write_text("".join(f"User-agent: {name}\n" for name in names) + "Disallow: /")
+    options = ("--json", "--file", "robots.txt", "--robot", names[7])
+    answer = run(tmp_path, "robots-check", *options, "http://town.example/").stdout
+    assert answer.count("bot") < 60
+    assert len(answer) < 20_000
+
+
 def test_check_uses_a_project_without_changing_it(project: Path) -> None:
     before = sorted(path for path in project.rglob("*") if "__pycache__" not in path.parts)
     with Site(ROBOTS) as site:
@@ -249,7 +259,7 @@ def test_check_reports_a_crawl_that_does_not_start(project: Path) -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert "town.parts" in done.stderr  # a message of Scrapy
-    assert "the crawl did not start; see the log" in done.stderr
+    assert "the crawl did not run to its end" in done.stderr
 
 
 def test_an_interrupted_check_has_printed_the_answers_so_far(tmp_path: Path) -> None:
@@ -273,7 +283,7 @@ def test_an_interrupted_check_has_printed_the_answers_so_far(tmp_path: Path) -> 
             assert process.wait() == 2
     assert "SIGINT" in log
     assert [line.split()[:2] for line in out.splitlines()] == [["allowed", urls[0]]]
-    assert rest.splitlines()[-1] == "the crawl was stopped before its end"
+    assert rest.splitlines()[-1] == "the crawl did not run to its end"
     assert other.hits == []
 
 

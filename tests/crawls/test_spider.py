@@ -61,7 +61,7 @@ def test_second_interruption_ends_a_command_that_waits_for_a_site(tmp_path: Path
             out, log = process.communicate(60)
             assert process.wait() == 2
         release.set()
-    assert (out, log.splitlines()[-1]) == ("", "the crawl was stopped before its end")
+    assert (out, log.splitlines()[-1]) == ("", "the crawl did not run to its end")
 
 
 def test_asyncio_runs_whatever_reactor_a_project_has(project: Path) -> None:

@@ -18,7 +18,8 @@ class Downloads:
 
     def __init__(self, bytes_max: int) -> None:
         self.crawler = Crawler(Spider)
-        self.bodies = BodiesInFlight(self.crawler, bytes_max)
+        self.bodies = BodiesInFlight(bytes_max)
+        self.crawler.signals.connect(self.bodies.received, signals.bytes_received)
         self._ends = ExitStack()
         self.requests: list[Request] = []
 
@@ -71,7 +72,8 @@ def test_a_download_without_a_waiter_is_stopped() -> None:
 def test_two_counters_of_one_crawler_are_independent() -> None:
     """A command has one, and the add-on of its project another."""
     downloads = Downloads(1000)
-    other = BodiesInFlight(downloads.crawler, 1000)
+    other = BodiesInFlight(1000)
+    downloads.crawler.signals.connect(other.received, signals.bytes_received)
     with other.counted() as meta:
         request = Request("http://town.example/robots.txt", meta=meta)
         results = downloads.crawler.signals.send_catch_log(

@@ -13,8 +13,8 @@ from scrapy.core.downloader import Downloader
 from scrapy_norobots.scrapy_api.internals import (
     INTERNALS,
     missing_internals,
+    named_slot_of,
     open_files_max,
-    slot_of,
     widen_pool,
 )
 
@@ -45,7 +45,8 @@ class New:
 
 def test_the_slot_of_a_request_is_found_in_old_and_new_versions() -> None:
     for downloader, spider in ((Old(), "spider"), (New(), None)):
-        assert slot_of(downloader, "request", "spider") == ("request", spider)  # type: ignore[arg-type]
+        found = named_slot_of(downloader, "request", "spider")  # type: ignore[arg-type]
+        assert found == ("a key", ("request", spider))
 
 
 def test_a_pool_of_connections_is_widened_if_it_has_a_limit() -> None:

@@ -93,7 +93,7 @@ class SlotDelays:
         crawler.signals.connect(self._reach, signals.request_reached_downloader)
         crawler.signals.connect(self._respond, signals.response_downloaded)
         # `RobotsScheduler` needs the slot of a request before the middleware has received it.
-        crawler.signals.connect(self.use_slot_of_host, signals.request_scheduled)
+        events.scheduled.connect(self.use_slot_of_host)
         events.received.connect(self.use_slot_of_host)
         events.loaded.connect(self.loaded)
         events.ruled.connect(self.ruled)
