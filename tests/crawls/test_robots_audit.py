@@ -156,17 +156,13 @@ def test_what_a_dry_run_has_sent_is_counted(evidence: Path) -> None:
     assert json.loads(audit("--json", evidence).stdout)["dry_run"] == 4
 
 
-def test_several_folders_are_audited_together(evidence: Path, tmp_path: Path) -> None:
+def test_several_folders_are_audited_together_and_each_file_once(evidence: Path, tmp_path: Path) -> None:
     other = shutil.copytree(evidence, tmp_path / "other")
-    assert audit(evidence, other).stdout.startswith("6 answers, 16 decisions ")
-
-
-def test_a_file_is_read_once_however_its_folder_is_named(evidence: Path, tmp_path: Path) -> None:
     link = tmp_path / "links" / "link"
     link.parent.mkdir()
     link.symlink_to(evidence)
-    done = audit(evidence, evidence, link)
-    assert done.stdout.startswith("3 answers, 8 decisions ")
+    done = audit(evidence, evidence, other, link)
+    assert done.stdout.startswith("6 answers, 16 decisions ")
     assert done.returncode == 0
 
 
@@ -177,6 +173,7 @@ def test_a_file_is_read_once_however_its_folder_is_named(evidence: Path, tmp_pat
         (["none"], "none: No such file or directory"),
         (["n" * 300], f"{'n' * 300}: File name too long"),
         (["."], ".: has no evidence: no file ends in .warc.gz or .decisions.jsonl.gz"),
+        ([""], "an argument is empty: expected a path"),
     ],
 )
 def test_bad_arguments(tmp_path: Path, arguments: list[str], words: str) -> None:
@@ -363,12 +360,6 @@ def test_a_bomb_takes_little_memory(tmp_path: Path, kind: str) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 70_000_000
-
-
-def test_an_empty_folder_name_is_named(tmp_path: Path) -> None:
-    done = run(tmp_path, "robots-audit", "")
-    assert "an argument is empty: expected a path" in done.stdout + done.stderr
-    assert done.returncode == 2
 
 
 def test_another_version_of_a_parser_is_named_beside_each_mismatch(evidence: Path) -> None:

@@ -52,9 +52,6 @@ _CREDENTIALS = re.compile(r"^([^/?#]*://)[^/?#]*@")
 # More bytes than the headers of a record have, those of WARC and of HTTP.
 HEADERS_MAX = 2 * 1024 * 1024
 
-# The last time that can be a date, in seconds since the epoch.
-_LAST_TIME = 253_402_300_799.0
-
 # What decisions depend on besides the settings.
 VERSIONS = {
     "Python": f"{platform.python_implementation()} {platform.python_version()}",
@@ -123,7 +120,7 @@ def date_of(time: float) -> str:
 
     Times before 1970 or after 9999, which only a damaged store has, become the nearest valid date.
     """
-    date = datetime.fromtimestamp(min(max(time, 0.0), _LAST_TIME), timezone.utc)
+    date = datetime.fromtimestamp(min(max(time, 0.0), 253_402_300_799.0), timezone.utc)
     return f"{date.isoformat(timespec='microseconds')[:-6]}Z"
 
 

@@ -33,8 +33,6 @@ QUEUE_MAX = 64 * 1024 * 1024
 DECISION_SIZE = 500
 _ANSWER_SIZE = 2_000
 
-_LEVEL = 1  # of compression; a higher one takes longer, and saves little
-
 
 class _File(FileIO):
     """A file that is being written. If a write fails, `complete` bytes stay."""
@@ -145,7 +143,7 @@ class Writer:
             return
         self._warc.append(b"".join(self._members))
         lines = b"".join(self._lines)
-        member = gzip.compress(lines, _LEVEL)
+        member = gzip.compress(lines, 1)  # a higher level takes longer, and saves little
         self._json.append(member)
         self._digest.update(member)
         self._digest_of_lines.update(lines)
