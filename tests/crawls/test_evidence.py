@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import platform
-import signal
 import time
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -28,7 +27,7 @@ from tests.helpers.judges.evidence import (
     lines_of,
     verdicts,
 )
-from tests.helpers.running.crawling import ADDON, Crawl, crawl, hosts_of, run_crawl, started, with_no_origin
+from tests.helpers.running.crawling import ADDON, Crawl, crawl, hosts_of, run_crawl, with_no_origin
 from tests.helpers.sites import Answer, Hit, Site, page
 
 BOTH = {"NOROBOTS_ALSO_OBEY": ["rfc9309"]}
@@ -391,24 +390,6 @@ def wait_for_decisions(folder: Path, count: int) -> None:
     while not (folder.exists() and files(folder, ".jsonl.gz") and len(decisions(folder)) >= count):
         assert time.monotonic() < limit
         time.sleep(0.05)  # the log does not say when decisions are written
-
-
-def test_a_killed_process_leaves_files_that_can_be_read(tmp_path: Path) -> None:
-    with Endless() as site:
-        settings = with_evidence(tmp_path, DEPTH_LIMIT=0)
-        with started(f"{site.url}/", settings=settings, arguments={"follow": True}) as process:
-            wait_for_decisions(tmp_path, 1)
-            before = len(site.pages())
-            wait_for_decisions(tmp_path, before)  # those of all pages so far come without the crawl's end
-            process.kill()
-            assert process.wait() == -signal.SIGKILL
-    assert kinds(answers(tmp_path)) == [("response", "200")]
-    made = decisions(tmp_path)
-    assert before <= len(made) <= len(site.pages()) + 1
-    done = audit(tmp_path)
-    assert f": ended without a closing line (killed?); its head is {head_of(tmp_path)}\n" in done.stdout
-    assert ": 1 problem\n" in done.stdout
-    assert done.returncode == 1
 
 
 LARGE = b"# " + hashlib.shake_256(b"town").hexdigest(200_000).encode() + b"\n"

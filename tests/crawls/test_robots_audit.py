@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,6 @@ from tests.helpers.judges.evidence import (
     seal,
     write_lines,
 )
-from tests.helpers.running import processes
 from tests.helpers.running.commands import command, environment, run
 from tests.helpers.running.crawling import ADDON, crawl
 from tests.helpers.running.processes import ROOT
@@ -189,35 +189,6 @@ def test_text_of_a_forger_is_escaped(evidence: Path) -> None:
     assert "\u202e" not in done.stdout
 
 
-def evidence_of_a_parser(folder: Path) -> tuple[Path, str]:
-    """Crawl with the parser of a module in a folder; return the evidence, and the setting with the parser."""
-    setting = "NOROBOTS_ALSO_OBEY=town.TownParser"
-    spider = "import scrapy\nclass S(scrapy.Spider):\n    name = 's'\n    start_urls = ['URL/', 'URL/x']\n"
-    with Site(RULES) as site:
-        (folder / "s.py").write_text(spider.replace("URL", site.url))
-        settings = (setting, f"ADDONS={json.dumps(ADDON['ADDONS'])}", "NOROBOTS_EVIDENCE=here")
-        options = [f"--set={one}" for one in settings]
-        crawled = processes.run("scrapy", "runspider", "s.py", *options, cwd=folder, env=environment())
-    assert crawled.returncode == 0, crawled.stderr
-    return folder / "here", setting
-
-
-def test_a_parser_of_the_settings_is_known(tmp_path: Path) -> None:
-    """A parser that only the evidence names is never imported."""
-    (tmp_path / "town.py").write_text(
-        "from scrapy.robotstxt import RobotParser\n"
-        "class TownParser(RobotParser):\n"
-        "    @classmethod\n"
-        "    def from_crawler(cls, crawler, robotstxt_body): return cls()\n"
-        "    def allowed(self, url, user_agent): return not url.endswith('x')\n"
-    )
-    folder, setting = evidence_of_a_parser(tmp_path)
-    assert [one["verdict"] for one in decisions(folder)].count("forbidden") == 1
-    for arguments, status in (([], 2), (["-s", setting], 0)):
-        done = run(tmp_path, "robots-audit", *arguments, "here")
-        assert done.returncode == status, done.stdout
-
-
 def test_the_docs_show_the_real_output(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "commands.md").read_text()
     (robots,) = re.findall(r"^```robots.txt\n(.*?)```", page, re.DOTALL | re.MULTILINE)
@@ -303,23 +274,15 @@ def test_names_of_files_are_escaped(evidence: Path) -> None:
 
 def test_ctrl_c_ends_at_once(tmp_path: Path) -> None:
     """Whatever the parser of a crawl does."""
-    (tmp_path / "town.py").write_text(
-        "import os, time\n"
-        "from scrapy.robotstxt import RobotParser\n"
-        "class TownParser(RobotParser):\n"
-        "    @classmethod\n"
-        "    def from_crawler(cls, crawler, robotstxt_body): return cls()\n"
-        "    def allowed(self, url, user_agent):\n"
-        "        if os.environ.get('TOWN_SLEEPS'):\n"
-        "            print('asleep', flush=True)\n"
-        "            time.sleep(1000)\n"
-        "        return True\n"
-    )
-    folder, setting = evidence_of_a_parser(tmp_path)
+    parser = "tests.helpers.components.parsers.SleepingParser"
+    writer = Writer(tmp_path, "town-1", replace(SETTINGS, parsers=[parser]))
+    writer.put(answer(access()))
+    writer.put(made(f"{TOWN}/a", access()))
+    end(writer)
     with subprocess.Popen(
-        command("robots-audit", "-s", setting, str(folder)),
-        cwd=tmp_path,
-        env=environment(TOWN_SLEEPS="1"),
+        command("robots-audit", f"--set=ROBOTSTXT_PARSER={parser}", str(tmp_path)),
+        cwd=ROOT,
+        env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
