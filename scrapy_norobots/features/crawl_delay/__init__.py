@@ -131,11 +131,7 @@ class SlotDelays:
         self._brought[request] = question.origin, min(asked, self._longest)
 
     def use_slot_of_host(self, request: Request) -> None:
-        """Let a request be sent in the slot of its host, unless the user has chosen another slot.
-
-        Scrapy sends a redirected request in the slot of the first host, which does not keep the delay of the
-        second.
-        """
+        """Let a redirected request be sent in the slot of its new host, unless the user has chosen a slot."""
         if "redirect_urls" in request.meta and has_slot_of_host(request):
             del request.meta["download_slot"]
 

@@ -71,7 +71,6 @@ class FleetTurns:
         crawler.signals.connect(self._close, signals.spider_closed)
 
     def fail(self, exc: Exception) -> None:
-        """Leave Redis alone for a while."""
         self.off_until = now() + _PAUSE
         if not self.has_failed:
             self._log(

@@ -24,7 +24,7 @@ import scrapy
 
 from scrapy_norobots._version import __version__
 from scrapy_norobots.rules.access import Access
-from scrapy_norobots.rules.parser import StrictRobotParser, parser_names, statements_on, strict_reading
+from scrapy_norobots.rules.parser import StrictRobotParser, parser_names, statements_on
 from scrapy_norobots.standard import Decision, Origin, Reason
 from scrapy_norobots.standard.urls import percent_encode
 
@@ -196,22 +196,20 @@ def _basis(
 
 
 def _judgement(made: Made) -> tuple[str, str, str | None]:
-    """Return the verdict, the reason and the parsers.
-
-    Users' parsers are not asked why a request passes: they belong to the crawl's thread.
-    """
+    """Return the verdict, the reason and the parsers."""
     access, decision, reason = made.access, made.decision, made.exemption
+    verdict, parser = "allowed", None
     if decision is not None:
-        if decision.reason in (Reason.RULE, Reason.PARSER, Reason.STATEMENT):
-            parser = decision.parser or StrictRobotParser.__name__
-            return decision.verdict.value, decision.reason.name.lower(), parser
-        return UNREACHABLE, decision.reason.name.lower(), None
-    if access is None:
-        name = "dont_obey_robotstxt" if reason is None else reason.name.lower()
-        return OVERRIDDEN if reason is None else "allowed", name, None
-    robots = access if access.rules is None else strict_reading(access.rules)
-    reason = Reason.PARSER if robots is None else robots.decide(made.url, made.robot).reason
-    return "allowed", reason.name.lower(), ", ".join(parser_names(access.rules)) or None
+        verdict, reason = UNREACHABLE, decision.reason
+        if reason in (Reason.RULE, Reason.PARSER, Reason.STATEMENT):
+            verdict, parser = decision.verdict.value, decision.parser or StrictRobotParser.__name__
+    elif access is not None and access.rules is not None:
+        reason, parser = Reason.NO_RULE_MATCHES, ", ".join(parser_names(access.rules))
+    elif access is not None:
+        reason = Reason.ERROR if access.snapshot.status is None else Reason.STATUS
+    elif reason is None:
+        return OVERRIDDEN, "dont_obey_robotstxt", None
+    return verdict, reason.name.lower(), parser
 
 
 def _shown(url: str) -> str:

@@ -27,12 +27,6 @@ from scrapy_norobots.features.evidence import answers, fields
 # How often the queue is emptied, in seconds.
 _PAUSE = 0.5
 
-# How many bytes the records that wait may take; and about how many a decision takes without its URLs, or an
-# answer without its body.
-QUEUE_MAX = 64 * 1024 * 1024
-DECISION_SIZE = 500
-_ANSWER_SIZE = 2_000
-
 
 class _File(FileIO):
     """A file that is being written. If a write fails, `complete` bytes stay."""
@@ -56,9 +50,12 @@ class Writer:
     """
 
     def __init__(
-        self, folder: Path, run: str, settings: fields.Settings, *, queue_max: int = QUEUE_MAX
+        self, folder: Path, run: str, settings: fields.Settings, queue_max: int = 64 * 1024 * 1024
     ) -> None:
-        """Open the files and start the thread; raise `OSError` if that cannot be done."""
+        """Open the files and start the thread; raise `OSError` if that cannot be done.
+
+        `queue_max` is how many bytes the records that wait may take.
+        """
         self.error: Exception | None = None
         self._queue: deque[answers.Answer | fields.Made] = deque()
         self._queue_max = queue_max
@@ -108,7 +105,6 @@ class Writer:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the thread has ended."""
         return not self._thread.is_alive()
 
     def _work(self) -> None:
@@ -166,6 +162,6 @@ class Writer:
 def _size_of(record: answers.Answer | fields.Made) -> int:
     """Return about how much memory a record takes until it is written, in bytes."""
     if isinstance(record, fields.Made):
-        return DECISION_SIZE + sys.getsizeof(record.url) + sys.getsizeof(record.requested)
+        return 500 + sys.getsizeof(record.url) + sys.getsizeof(record.requested)
     response = record.response
-    return _ANSWER_SIZE + 2 * len(response.url) + len(response.body) + len(record.judged or b"")
+    return 2_000 + 2 * len(response.url) + len(response.body) + len(record.judged or b"")
