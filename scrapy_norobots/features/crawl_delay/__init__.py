@@ -204,10 +204,7 @@ class SlotDelays:
 
 
 def _count_from_now(slot: Any) -> None:
-    """Start the `Crawl-delay` of a slot again now.
-
-    The slot's own delay is still counted from the last request. It decides if it is longer than the
-    `Crawl-delay`, even if Scrapy chooses the shortest possible one.
-    """
+    """Start the `Crawl-delay` of a slot again now."""
+    # The slot's own delay is still counted from the last request, even if Scrapy chooses the shortest one.
     longer = max(0.0, least_own_delay(slot) - crawl_delay_of(slot))
     slot.lastseen = max(slot.lastseen, now() - longer)

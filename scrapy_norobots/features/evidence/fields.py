@@ -46,11 +46,10 @@ VERDICTS = ("allowed", "forbidden", UNREACHABLE, OVERRIDDEN)
 # Longer texts are cut in a line, so that no line has more than LINE_MAX bytes.
 TEXT_MAX = 16 * 1024
 LINE_MAX = 4 * 1024 * 1024
-
-_CREDENTIALS = re.compile(r"^([^/?#]*://)[^/?#]*@")
-
 # More bytes than the headers of a record have, those of WARC and of HTTP.
 HEADERS_MAX = 2 * 1024 * 1024
+
+_CREDENTIALS = re.compile(r"^([^/?#]*://)[^/?#]*@")
 
 # What decisions depend on besides the settings.
 VERSIONS = {
@@ -116,10 +115,8 @@ def uri_of(url: str) -> str:
 
 @lru_cache(maxsize=1_000)  # one answer decides about many pages
 def date_of(time: float) -> str:
-    """Return seconds since the epoch as a date in UTC, to the microsecond (WARC 1.1, WARC-Date).
-
-    Times before 1970 or after 9999, which only a damaged store has, become the nearest valid date.
-    """
+    """Return seconds since the epoch as a date in UTC, to the microsecond (WARC 1.1, WARC-Date)."""
+    # Times before 1970 or after 9999, which only a damaged store has, become the nearest valid date.
     date = datetime.fromtimestamp(min(max(time, 0.0), 253_402_300_799.0), timezone.utc)
     return f"{date.isoformat(timespec='microseconds')[:-6]}Z"
 
@@ -130,12 +127,10 @@ def time_of(date: str) -> float:
 
 
 class Made(NamedTuple):
-    """A decision, as it is made.
+    """A decision, as it is made: `url` is checked, by the name or whole User-Agent header `robot`.
 
-    `url` is checked, and `requested` is sent; they differ if the request has `norobots_url`. `robot` is the
-    name or whole User-Agent header by which it was made. If the request is dropped, there is a `decision`,
-    and an `access` unless the URL has no origin. There is neither if the request needs no robots.txt, which
-    `exemption` explains, or if robots.txt was overridden.
+    If the request is dropped, there is a `decision`, and an `access` unless the URL has no origin. There is
+    neither if the request needs no robots.txt, which `exemption` explains, or if robots.txt was overridden.
     """
 
     time: float

@@ -1,11 +1,10 @@
 """`Writer`: a thread that writes evidence, so that the crawl never waits for a disk.
 
-`put` appends to a queue. The thread empties it every half a second and flushes what it has written as
-complete gzip members, so that a killed process leaves files that can be read, and loses at most what is
-younger than a second. A record of the WARC file comes before its line, and its line before the decisions that
-depend on it. The queue is bounded by the memory that its records take. If the disk is too slow for the crawl,
-records that find no room are lost and counted. The first error ends the thread. A run that was written to its
-end has a closing line.
+`put` appends to a queue. The thread empties it every half a second and writes complete gzip members, so that
+a killed process leaves files that can be read, and loses at most what is younger than a second. A record of
+the WARC file comes before its line, and its line before the decisions that depend on it. If the disk is too
+slow for the crawl, records that find no room in the queue are lost and counted. The first error ends the
+thread. A run that was written to its end has a closing line.
 """
 
 from __future__ import annotations
@@ -52,10 +51,7 @@ class Writer:
     def __init__(
         self, folder: Path, run: str, settings: fields.Settings, queue_max: int = 64 * 1024 * 1024
     ) -> None:
-        """Open the files and start the thread; raise `OSError` if that cannot be done.
-
-        `queue_max` is how many bytes the records that wait may take.
-        """
+        """Open the files and start the thread; records that wait may take `queue_max` bytes."""
         self.error: Exception | None = None
         self._queue: deque[answers.Answer | fields.Made] = deque()
         self._queue_max = queue_max
