@@ -270,9 +270,9 @@ def test_a_long_delay_is_limited_and_reported(tmp_path: Path) -> None:
     assert "origins with a Crawl-delay: 1; longest: 0.2 s" in (tmp_path / "robots.html").read_text()
 
 
-@pytest.mark.parametrize("invalid", ["soon", "-3", "nan", "inf"])
-def test_an_invalid_delay_is_ignored(invalid: str) -> None:
-    with Site(SLOW.replace(str(DELAY), invalid)) as site:
+def test_an_invalid_delay_is_ignored() -> None:
+    lines = "".join(f"Crawl-delay: {invalid}\n" for invalid in ("soon", "-3", "nan", "inf"))
+    with Site(f"User-agent: *\n{lines}") as site:
         seen = crawl(f"{site.url}/", f"{site.url}/1", settings=OBEY)
     assert len(seen.pages) == 2
     assert not seen.log_lines("Crawl-delay")
