@@ -157,15 +157,14 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
     end.
     """
     headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
-    if not isinstance(response, HtmlResponse) or not _may_have_tags(response.body):
-        return RobotsMeta.read(robot, (), headers)
-    root = root_of(response)
-    if _is_cut_off(root):
-        return RobotsMeta(noindex_by=_CUT_OFF, nofollow_by=_CUT_OFF)
-    tags = list(islice(meta_tags(root), _TAGS_MAX + 1))
-    if len(tags) <= _TAGS_MAX:
-        return RobotsMeta.read(robot, tags, headers)
-    return RobotsMeta(noindex_by=_TOO_MANY, nofollow_by=_TOO_MANY)
+    tags: list[tuple[str, str]] = []
+    if isinstance(response, HtmlResponse) and _may_have_tags(response.body):
+        root = root_of(response)
+        tags = list(islice(meta_tags(root), _TAGS_MAX + 1))
+        problem = _CUT_OFF if _is_cut_off(root) else _TOO_MANY if len(tags) > _TAGS_MAX else None
+        if problem:
+            return RobotsMeta(noindex_by=problem, nofollow_by=problem)
+    return RobotsMeta.read(robot, tags, headers)
 
 
 def _may_have_tags(body: bytes) -> bool:

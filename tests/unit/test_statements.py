@@ -15,7 +15,7 @@ from scrapy_norobots.features.usage.statements import (
     NEEDS_LIBRARY,
     PURPOSES,
     REFUSALS,
-    TOO_LONG,
+    UNREAD,
     USES,
     WORDS,
     Statement,
@@ -192,7 +192,7 @@ def test_a_path_starts_with_a_slash_and_ends_at_a_blank(value: str, path: str, r
 
 def test_a_statement_that_is_too_long_is_a_no_to_every_use() -> None:
     statement = said("content-signal", "search=yes, " * LONGEST)
-    assert (statement.value, statement.problem) == (None, TOO_LONG)
+    assert (statement.value, statement.problem) == (None, UNREAD)
     assert len(statement.text) == LONGEST
     assert [statement.says(purpose) for purpose in PURPOSES] == [False, False, False]
 

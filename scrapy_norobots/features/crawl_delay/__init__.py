@@ -113,7 +113,7 @@ class SlotDelays:
         access = event.access
         asked = crawl_delay(access.rules, event.robot) or 0.0
         kept = min(asked, self._longest)
-        self._events.crawl_delay_kept.send(access.snapshot.origin, kept, event.is_new)
+        self._events.crawl_delay_kept.send(access.snapshot.origin, kept)
         self._report(access, asked, kept)
         if self._downloader is not None:
             name, slot = named_slot_of(self._downloader, event.request, self._crawler.spider)

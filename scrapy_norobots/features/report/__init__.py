@@ -81,7 +81,6 @@ class CrawlReport:
         self._stats = crawler.stats
         self._config = config
         self._retries_closed = config.retry_closed > 0 and compat.is_own_crawl(crawler)
-        self._purposes = read(crawler.settings, "NOROBOTS_PURPOSES")
         self._log = CrawlLog(crawler, logger)
         self._started = events.started
         # Each file with its renderer. The shell has no spider at this point, and no crawl to report.
@@ -92,8 +91,9 @@ class CrawlReport:
         ]
         # What the log names: sites without fresh rules; files with lines without effect that were meant for
         # the robots of this crawl, and others; dropped start requests.
-        self._without_rules, self._with_ineffective, self._with_harmless = Named(), Named(), Named()
-        self._start_drops = Named()
+        self._without_rules, self._with_typos, self._with_harmless, self._start_drops = (
+            Named() for _ in range(4)
+        )
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
         self._stop_saying: Callable[[], object] | None = None
         self._thread = ThreadPoolExecutor(1, "norobots-report")  # starts when it is used
@@ -106,7 +106,7 @@ class CrawlReport:
         events.dropped.connect(self._drop)
         events.exempt.connect(self._exempt)
         events.crawl_delay_kept.connect(counters.add_crawl_delay)
-        events.usage_stated.connect(lambda origin, stated: counters.add_usage(origin, stated, self._purposes))
+        events.usage_refused.connect(counters.add_refusal)
         events.wait.connect(self._wait)
         events.site_waits.connect(self._site_waits)
         events.closing.connect(self._close)
@@ -125,7 +125,15 @@ class CrawlReport:
         if access.stale:
             self._stats.inc_value("norobots/stale")
         if examined.lines and event.is_new:
-            self._log_ineffective(access, examined)
+            # A decision of this crawl may differ from what the site meant, or not.
+            level, named = (
+                (logging.WARNING, self._with_typos)
+                if TYPOS in examined.marks
+                else (logging.INFO, self._with_harmless)
+            )
+            level = named.level(access.snapshot.origin, level)
+            url = printable(access.snapshot.url)
+            self._log(level, "%s has lines without effect: %s.", url, examined.text)
         self._counters.load(event, examined)
         if previous is None or (previous.outcome, previous.stale) != (access.outcome, access.stale):
             self._log_outcome(access, is_first=previous is None)
@@ -133,9 +141,16 @@ class CrawlReport:
     def _drop(
         self, request: Request, _url: str, _robot: str | bytes, error: RobotsForbidden, access: Access | None
     ) -> None:
-        self._counters.drop(error.decision, access)
-        has_no_rules = isinstance(error, RobotsUnreachable)
-        self._log_drop(request, error, is_news=access is None or not has_no_rules)
+        decision, has_no_rules = error.decision, isinstance(error, RobotsUnreachable)
+        self._counters.drop(decision, access)
+        level = logging.DEBUG
+        # The user asked for a start request, and the crawl may do nothing else. The log already has a line
+        # about a site without rules.
+        if request.meta.get("is_start_request") and (access is None or not has_no_rules):
+            level = self._start_drops.level(request.url, logging.WARNING)
+        verdict = "dropped" if has_no_rules else "forbidden by robots.txt"
+        said = f"Would be {verdict}" if self._config.dry_run else verdict.capitalize()
+        self._log(level, "%s: %s (%s)", said, without_userinfo(str(request)), decision.why)
         if self._config.dry_run:
             self._stats.inc_value("norobots/would_drop")
             return
@@ -143,22 +158,19 @@ class CrawlReport:
         if has_no_rules:
             self._stats.inc_value("norobots/unreachable")
             return
-        parser = error.decision.parser or StrictRobotParser.__name__
+        parser = decision.parser or StrictRobotParser.__name__
         self._stats.inc_value(f"norobots/forbidden_by/{parser}")
-        if error.decision.decided_for:
-            self._stats.inc_value(f"norobots/forbidden_for/{error.decision.decided_for}")
-
-    def _count(self, stat: str) -> None:
-        """Count a request in the stats, and under the last part of the stat's name in the summary."""
-        self._counters.requests[stat.rpartition("/")[2]] += 1
-        self._stats.inc_value(stat)
+        if decision.decided_for:
+            self._stats.inc_value(f"norobots/forbidden_for/{decision.decided_for}")
 
     def _exempt(self, _request: Request, _url: str, _robot: str | bytes, reason: Reason | None) -> None:
         if reason is None:
-            self._count("norobots/overridden")
+            self._counters.requests["overridden"] += 1
+            self._stats.inc_value("norobots/overridden")
 
     def _wait(self, request: Request, what: str) -> None:
-        self._count(f"norobots/retry/{what}")
+        self._counters.requests[what] += 1
+        self._stats.inc_value(f"norobots/retry/{what}")
         if what == "waited":
             self._log(logging.DEBUG, "Waits for a closed site: %s", without_userinfo(str(request)))
         elif what == "no_room" and self._counters.requests[what] == 1:
@@ -184,19 +196,19 @@ class CrawlReport:
         self._stop_saying = compat.call_later(min(self._interval, _SOON), self._say_what_waits)
 
     def _say_what_waits(self) -> None:
-        """Log now and then, as often as Scrapy logs its own numbers, what waits for how long."""
+        """Log what waits for how long, as often as Scrapy logs its own numbers."""
+        self._stop_saying = compat.call_later(self._interval, self._say_what_waits)
         waits = self._waits()
         if waits is not None and waits.requests:
-            sites = []
-            if closed := waits.closed_sites:
-                sites.append("1 site is closed" if closed == 1 else f"{closed} sites are closed")
-            if loading := waits.loading_sites:
-                several = "1 site" if loading == 1 else f"{loading} sites"
-                sites.append(f"robots.txt of {several} is being downloaded")
-            what = "1 request waits" if waits.requests == 1 else f"{waits.requests} requests wait"
-            when = "" if waits.next_try is None else f", next try in {math.ceil(waits.next_try)} s"
-            self._log(logging.INFO, "%s, %s%s", ", ".join(sites), what, when)
-        self._stop_saying = compat.call_later(self._interval, self._say_what_waits)
+            when = "" if waits.next_try is None else f" (next try in {math.ceil(waits.next_try)} s)"
+            self._log(
+                logging.INFO,
+                "Requests that wait: %d; closed sites: %d%s; robots.txt files being downloaded: %d",
+                waits.requests,
+                waits.closed_sites,
+                when,
+                waits.loading_sites,
+            )
 
     async def _close(self, reason: str, all_origins: Origins, robot: str | bytes) -> None:
         """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""
@@ -255,25 +267,6 @@ class CrawlReport:
         if level > logging.DEBUG:
             level = self._without_rules.level(origin, level)
         self._log(level, "%s: requests to %s %s%s%s", access.detail, printable(str(origin)), what, why, again)
-
-    def _log_drop(self, request: Request, error: RobotsForbidden, *, is_news: bool) -> None:
-        """Log a drop. `is_news` is false for a site without rules, of which the log has a line."""
-        level = logging.DEBUG
-        if is_news and request.meta.get("is_start_request"):
-            # The user asked for this URL, and the crawl may do nothing else.
-            level = self._start_drops.level(request.url, logging.WARNING)
-        verdict = "dropped" if isinstance(error, RobotsUnreachable) else "forbidden by robots.txt"
-        said = f"Would be {verdict}" if self._config.dry_run else verdict.capitalize()
-        self._log(level, "%s: %s (%s)", said, without_userinfo(str(request)), error.decision.why)
-
-    def _log_ineffective(self, access: Access, examined: Examined) -> None:
-        """Log lines without effect: a WARNING if a decision of this crawl may differ from what is meant."""
-        origin, url = access.snapshot.origin, printable(access.snapshot.url)
-        if TYPOS in examined.marks:
-            level = self._with_ineffective.level(origin, logging.WARNING)
-        else:
-            level = self._with_harmless.level(origin, logging.INFO)
-        self._log(level, "%s has lines without effect: %s.", url, examined.text)
 
 
 def _setup_of(settings: BaseSettings, config: Config, robot: str | bytes) -> dict[str, Any]:
@@ -352,9 +345,5 @@ def _temporary_file(path: Path, data: bytes) -> Iterator[Path]:
     try:
         temporary.write_bytes(data)
         yield temporary
-    except OSError as exc:
-        if exc.filename == str(temporary):
-            exc.filename = str(path)  # the user knows no other
-        raise
     finally:
         temporary.unlink(missing_ok=True)

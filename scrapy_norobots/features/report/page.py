@@ -20,7 +20,7 @@ from string import Template
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
-from scrapy_norobots.features.report.counters import DOCS, Facts, counted
+from scrapy_norobots.features.report.counters import DOCS, counted
 from scrapy_norobots.standard.decision import quoted
 
 _LINES_MAX = 15
@@ -64,35 +64,17 @@ def log_text(facts: dict[str, Any]) -> str:
         f"to do: {counted(entry['sites'], 'site')} {entry['what']}: {entry['do']}" for entry in facts["to_do"]
     ]
     lines += to_do or ["to do: nothing"]
-    lines += _details(facts)
+    if facts["faulty_files"]:
+        lines.append(f"files with lines without effect: {facts['faulty_files']}")
     return "\n  ".join([f"robots.txt in this crawl ({facts['crawl']['spider']})", *lines][:_LINES_MAX])
 
 
-def _details(facts: dict[str, Any]) -> list[str]:
-    """Return what else is known of the robots.txt files, in lines."""
-    lines = []
-    if slowest := facts["slowest"]:
-        sources = ", ".join(f"{count} from {source}" for source, count in facts["sources"].items())
-        slow = f"{slowest['origin']} in {slowest['seconds']:.2f} s"
-        lines.append(f"robots.txt loaded: {sources}; slowest: {slow}")
-    if facts["faulty_files"]:
-        lines.append(f"files with lines without effect: {facts['faulty_files']}")
-    delays = facts["crawl_delays"]
-    if longest := delays["longest"]:
-        long = f"{longest['seconds']:g} s at {longest['origin']}"
-        lines.append(f"origins with a Crawl-delay: {delays['files']}; longest: {long}")
-    if facts["usage"]:
-        said = ", ".join(f"{count} {said}" for said, count in facts["usage"].items())
-        lines.append(f"sites that state the use of their pages: {said}")
-    return lines
-
-
-def to_json(facts: Facts) -> str:
+def to_json(facts: dict[str, Any]) -> str:
     """Return a report as JSON, in ASCII."""
     return json.dumps(facts, indent=1) + "\n"
 
 
-def to_html(facts: Facts) -> str:
+def to_html(facts: dict[str, Any]) -> str:
     """Return a report as an HTML page."""
     style, script = _resource("page.css"), _resource("page.js")
     policy = (
@@ -163,7 +145,7 @@ def to_html(facts: Facts) -> str:
 
 
 # The renderers, by the extension of the file name.
-Renderer: TypeAlias = Callable[[Facts], str]
+Renderer: TypeAlias = Callable[[dict[str, Any]], str]
 RENDERERS: dict[str, Renderer] = {".html": to_html, ".htm": to_html, ".json": to_json}
 
 
@@ -181,7 +163,7 @@ def _json_block(data: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _groups(facts: Facts) -> list[tuple[str, str, list[int]]]:
+def _groups(facts: dict[str, Any]) -> list[tuple[str, str, list[int]]]:
     """Return the groups of rows that the page can show: key for links, label, and numbers of the rows."""
     places: dict[str, int] = {}
     outcomes: dict[str, list[str]] = {}
@@ -206,7 +188,7 @@ def _link(key: str, text: str) -> str:
     return f'<a href="#{escape(urlencode({"show": key}))}">{escape(text)}</a>'
 
 
-def _causes(facts: Facts) -> str:
+def _causes(facts: dict[str, Any]) -> str:
     if not facts["rules"]:
         return "<p>None were.</p>"
     rows = [
@@ -230,7 +212,7 @@ def _folded(tag: str, parts: Sequence[str], count: int, is_open: str = "") -> st
     return f"<{tag}>{first}</{tag}>{rest}"
 
 
-def _setup(facts: Facts) -> str:
+def _setup(facts: dict[str, Any]) -> str:
     crawl = facts["crawl"]
     lines = {
         "Robot": f"{crawl['robot']}; rules are chosen for {crawl['token'] or 'a robot without a name'}",
@@ -243,7 +225,6 @@ def _setup(facts: Facts) -> str:
         f'<tr><th scope="row">{name}</th><td class="site">{escape(text)}</td></tr>'
         for name, text in lines.items()
     ]
-    rows += [f'<tr><td colspan="2" class="site">{escape(text)}</td></tr>' for text in _details(facts)]
     return "".join(rows)
 
 
