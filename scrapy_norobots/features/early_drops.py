@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from scrapy import signals
+from scrapy import Request, signals
 
 from scrapy_norobots.events import Core, Events
 from scrapy_norobots.question import is_overridden
@@ -18,7 +18,6 @@ from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard import Decision
 
 if TYPE_CHECKING:
-    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.dupefilters import BaseDupeFilter
 

@@ -27,15 +27,15 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy
 import twisted
-from scrapy import signals
+from scrapy import Request, Spider, signals
 
 from scrapy_norobots._version import __version__
-from scrapy_norobots.events import Core, Events, Load
-from scrapy_norobots.exceptions import RobotsUnreachable
+from scrapy_norobots.events import Core, Events, Load, Origins
+from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.features.report.counters import Counters, facts_of
 from scrapy_norobots.features.report.listing import TYPOS, Examined, Listing, list_files
 from scrapy_norobots.features.report.page import RENDERERS, Renderer, log_text
-from scrapy_norobots.rules.access import AccessKind
+from scrapy_norobots.rules.access import Access, AccessKind
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import CrawlLog, Named, spider_name
@@ -45,13 +45,9 @@ from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.values import expand
 
 if TYPE_CHECKING:
-    from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from scrapy_norobots.events import Origins
-    from scrapy_norobots.exceptions import RobotsForbidden
-    from scrapy_norobots.rules.access import Access
     from scrapy_norobots.settings import Config
     from scrapy_norobots.standard import Reason
 
@@ -59,9 +55,6 @@ logger = logging.getLogger(__name__)
 
 # How many origins a report lists: each takes about 0.7 kB of memory while the crawl runs.
 _ROWS_MAX = 10_000
-
-# After how many seconds, at most, the log first says what waits.
-_SOON = 10.0
 
 # The user and password of a URL, which may contain anything, and its query, which may have a password too.
 _SECRET = re.compile(r"(?<=//).*(?=@)|(?<=\?).*", re.DOTALL)
@@ -100,7 +93,7 @@ class CrawlReport:
         self._counters = counters = Counters(_ROWS_MAX if self._files else 0)
         events.opened.connect(self._open)
         if self._interval > 0:
-            crawler.signals.connect(self._say_soon, signals.spider_opened)
+            crawler.signals.connect(self._say_what_waits, signals.spider_opened)
         events.loaded.connect(self._load)
         events.passed.connect(lambda _request, _question, access: counters.add_pass(access.snapshot.origin))
         events.dropped.connect(self._drop)
@@ -192,9 +185,6 @@ class CrawlReport:
         level = logging.INFO if origin in self._without_rules else logging.DEBUG
         self._log(level, "%s: requests to %s %s", access.detail, printable(str(origin)), what)
 
-    def _say_soon(self) -> None:
-        self._stop_saying = compat.call_later(min(self._interval, _SOON), self._say_what_waits)
-
     def _say_what_waits(self) -> None:
         """Log what waits for how long, as often as Scrapy logs its own numbers."""
         self._stop_saying = compat.call_later(self._interval, self._say_what_waits)
@@ -270,7 +260,7 @@ class CrawlReport:
 
 
 def _setup_of(settings: BaseSettings, config: Config, robot: str | bytes) -> dict[str, Any]:
-    """Return how a crawl was set, without secrets; `robot` is that of requests without one of their own."""
+    # Without secrets; `robot` is that of requests without one of their own.
     given = {name: settings.get(name, DEFAULTS[name]) for name in DEFAULTS}
     changed = {name: value for name, value in given.items() if value not in (DEFAULTS[name], None, "")}
     return {
@@ -288,7 +278,6 @@ def _setup_of(settings: BaseSettings, config: Config, robot: str | bytes) -> dic
 
 
 def _shown(value: object) -> str:
-    """Return a value as text, with what may be a secret in a URL replaced."""
     text = str(value)
     return printable(_SECRET.sub("***", text) if "://" in text else text)
 
@@ -330,7 +319,6 @@ def _write(path: Path, data: bytes, started: datetime) -> Path:
 
 
 def _reserve(path: Path, started: datetime) -> bool:
-    """Create a file to reserve the path; return False if a report of another crawl is there."""
     try:
         path.touch(exist_ok=False)
     except FileExistsError:

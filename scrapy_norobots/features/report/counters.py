@@ -11,17 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from scrapy_norobots.features.report.listing import DIFFER, PATTERNS, TYPOS, Examined
-from scrapy_norobots.rules.access import NOT_NOW
+from scrapy_norobots.events import Load
+from scrapy_norobots.features.report.listing import DIFFER, PATTERNS, TYPOS, Examined, Listing
+from scrapy_norobots.rules.access import NOT_NOW, Access
 from scrapy_norobots.standard import Decision, Origin, Reason
 from scrapy_norobots.standard.decision import printable
-
-if TYPE_CHECKING:
-    from scrapy_norobots.events import Load
-    from scrapy_norobots.features.report.listing import Listing
-    from scrapy_norobots.rules.access import Access
 
 # How many causes of drops are counted separately, and how many rules are in the data.
 _CAUSES_MAX = 5_000
@@ -274,7 +270,7 @@ def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing]
 
 
 def _to_do(counters: Counters, rows: Sequence[dict[str, Any]], dropped: str) -> list[dict[str, Any]]:
-    """Return what to do after a crawl, with the sites behind each entry, as far as they have a row."""
+    # The origins are those that have a row.
     sites, requests = counters.marks.copy(), counters.dropped
     for outcome, count in counters.outcomes.items():
         sites[outcome.mark] += count

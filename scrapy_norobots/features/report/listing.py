@@ -63,9 +63,6 @@ _PATH_LINE = re.compile(r"[ \t]*(?:dis)?allow[ \t]*:[ \t]*(/[^#\s]*)", re.IGNORE
 
 MISPLACED_MEANING = "Does not apply to the robots it was meant for, because of a User-agent line above it."
 
-# Severity, kind, message and hint.
-Note: TypeAlias = tuple[str, str, str, str]
-
 # Of an origin, how many requests each line has dropped: line 0 is that of a parser that gives no line.
 Drops = Mapping[tuple[int, str], int]
 
@@ -143,8 +140,7 @@ NOTHING = Examined()
 
 
 def _record_for(robots: RobotsTxt, robot: str | bytes) -> Record | None:
-    """Return the record of a robot in the strict reading, which is the first."""
-    return robots.decisions("/", robot)[0].record
+    return robots.decisions("/", robot)[0].record  # of the strict reading
 
 
 def _may_be_fetched(access: Access, line: str, robot: str | bytes) -> bool:
@@ -252,9 +248,9 @@ def _drops_of(lines: list[str], applying: list[Record], drops: Drops) -> dict[st
     return {str(line): count for line, count in sorted(counts.items())}
 
 
-def _notes_of(robots: RobotsTxt, obeyed: Container[str]) -> dict[str, list[Note]]:
-    """Return the notes on lines; lines that another reading obeys have an effect."""
-    notes: dict[str, list[Note]] = {}
+def _notes_of(robots: RobotsTxt, obeyed: Container[str]) -> dict[str, list[tuple[str, str, str, str]]]:
+    # Each is severity, kind, message and hint. Lines that another reading obeys have an effect.
+    notes: dict[str, list[tuple[str, str, str, str]]] = {}
     errors = errors_of(robots.findings)
     _, idle = rules_of(errors, robots.records)
     faulty = {finding.line for finding in errors}

@@ -82,6 +82,8 @@ def to_html(facts: dict[str, Any]) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     crawl, requests = facts["crawl"], facts["requests"]
+    started, finished = (datetime.fromisoformat(crawl[name]) for name in ("started", "finished"))
+    about = f"{started:%Y-%m-%d %H:%M:%S} UTC, took {finished - started}, ended: {crawl['reason']}"
     dropped = "would be dropped" if crawl["dry_run"] else "dropped"
     figures = {
         "sites": facts["origins"],
@@ -115,7 +117,7 @@ def to_html(facts: dict[str, Any]) -> str:
         data=_json_block(data),
         spider=escape(crawl["spider"]),
         generator=escape(crawl["generator"]),
-        about=escape(_about(crawl)),
+        about=escape(about),
         dry_run='<p class="note">A dry run: nothing was dropped.</p>' if crawl["dry_run"] else "",
         waiting=f'<p class="muted">{_waiting(requests).capitalize()}.</p>' if requests["waited"] else "",
         outcomes=" ".join(
@@ -178,13 +180,7 @@ def _groups(facts: dict[str, Any]) -> list[tuple[str, str, list[int]]]:
     ]
 
 
-def _about(crawl: dict[str, Any]) -> str:
-    started, finished = (datetime.fromisoformat(crawl[name]) for name in ("started", "finished"))
-    return f"{started:%Y-%m-%d %H:%M:%S} UTC, took {finished - started}, ended: {crawl['reason']}"
-
-
 def _link(key: str, text: str) -> str:
-    """Return a link that shows the rows of a group."""
     return f'<a href="#{escape(urlencode({"show": key}))}">{escape(text)}</a>'
 
 
@@ -229,7 +225,6 @@ def _setup(facts: dict[str, Any]) -> str:
 
 
 def _waiting(requests: dict[str, int]) -> str:
-    """Return the numbers of the requests that waited, in words."""
     return (
         f"requests that waited for closed sites: {requests['waited']}; came back: {requests['came_back']}, "
         f"given up: {requests['given_up']}, left at the end: {requests['left']}"
@@ -237,5 +232,4 @@ def _waiting(requests: dict[str, int]) -> str:
 
 
 def _for_robot(cause: dict[str, Any]) -> str:
-    """Return the robot of a cause in words; empty if it is the crawl's own."""
     return f", for {quoted(cause['robot'])}" if cause["robot"] else ""

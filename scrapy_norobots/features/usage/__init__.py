@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.http import HtmlResponse, Response
 
 from scrapy_norobots.events import Core, Events, Load
@@ -45,7 +45,6 @@ from scrapy_norobots.standard.decision import without_userinfo
 from scrapy_norobots.standard.meta import terms_of
 
 if TYPE_CHECKING:
-    from scrapy import Request
     from scrapy.crawler import Crawler
 
     from scrapy_norobots.rules.access import Access
@@ -180,11 +179,10 @@ class PageUsage:
 
 def read_page(response: Response, robot: str | bytes) -> tuple[Statement, ...]:
     """Return what the headers and the META tags of a response state; of at most 1,000 tags."""
-    found = tuple(_of_headers(response, robot))
+    tags: list[tuple[str, str]] = []
     if isinstance(response, HtmlResponse) and _TAG.search(response.body.replace(b"\0", b"")):
-        tags = islice(meta_tags(root_of(response)), _TAGS_MAX)
-        found += tuple(_of_tags(list(tags), robot))
-    return found
+        tags = list(islice(meta_tags(root_of(response)), _TAGS_MAX))
+    return (*_of_headers(response, robot), *_of_tags(tags, robot))
 
 
 def _of_headers(response: Response, robot: str | bytes) -> Iterator[Statement]:

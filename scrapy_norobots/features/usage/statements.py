@@ -15,20 +15,16 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from scrapy_norobots.standard import Decision, Finding, Reason, Rule, Verdict
+from scrapy_norobots.standard import Decision, Finding, Origin, Reason, Rule, Verdict
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.groups import groups_of
 from scrapy_norobots.standard.lines import BLANK_LINE, BLANKS, Sections, is_html, sections_of, to_text
 from scrapy_norobots.standard.names import Robot, is_for_all, to_name, token_of
 from scrapy_norobots.standard.patterns import matches
 from scrapy_norobots.standard.urls import is_robots_txt, normal, split
-
-if TYPE_CHECKING:
-    from scrapy_norobots.standard import Origin
 
 SEARCH, AI_INPUT, AI_TRAIN = "search", "ai-input", "ai-train"
 PURPOSES = (SEARCH, AI_INPUT, AI_TRAIN)
@@ -39,23 +35,21 @@ TDM_RESERVATION, TDM_POLICY = "tdm-reservation", "tdm-policy"
 NOAI, NOIMAGEAI = "noai", "noimageai"
 
 # What the words of each kind are about.
-WORDS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        CONTENT_SIGNAL: {purpose: (purpose,) for purpose in PURPOSES},
-        CONTENT_USAGE: {
-            "search": (SEARCH,),
-            "ai-use": (AI_INPUT,),
-            "train-ai": (AI_TRAIN,),
-            # Words of earlier drafts
-            "train-genai": (AI_TRAIN,),
-            "ai": (AI_INPUT, AI_TRAIN),
-            "bots": PURPOSES,
-        },
-    }
-)
+WORDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    CONTENT_SIGNAL: {purpose: (purpose,) for purpose in PURPOSES},
+    CONTENT_USAGE: {
+        "search": (SEARCH,),
+        "ai-use": (AI_INPUT,),
+        "train-ai": (AI_TRAIN,),
+        # Words of earlier drafts
+        "train-genai": (AI_TRAIN,),
+        "ai": (AI_INPUT, AI_TRAIN),
+        "bots": PURPOSES,
+    },
+}
 
 # Kinds whose value says by itself, when it is true, that a page must not be used for this.
-REFUSALS: Mapping[str, str] = MappingProxyType(dict.fromkeys((TDM_RESERVATION, NOAI, NOIMAGEAI), AI_TRAIN))
+REFUSALS: Mapping[str, str] = dict.fromkeys((TDM_RESERVATION, NOAI, NOIMAGEAI), AI_TRAIN)
 
 
 def check_purpose(purpose: object) -> None:
@@ -80,7 +74,9 @@ UNREAD = (
 
 NEEDS_LIBRARY = "needs http-sf: pip install 'scrapy-norobots[usage]'"
 
-_BLANK = re.compile(r"[ \t]")
+# The value of a Content-Usage line: a path, which ends at the first blank, and the rest (draft-ietf-aipref-
+# attach, 3.2).
+_PATH = re.compile(r"(/[^ \t]*)?[ \t]*(.*)", re.DOTALL)
 
 # contentsignals.org: words with "yes" or "no", with commas between them, and the word "use".
 _SIGNAL = re.compile(rf"use=(?:{'|'.join(USES)})|(?!use=)[a-z][a-z0-9-]*=(?:yes|no)", re.IGNORECASE)
@@ -88,8 +84,6 @@ _SIGNAL = re.compile(rf"use=(?:{'|'.join(USES)})|(?!use=)[a-z][a-z0-9-]*=(?:yes|
 _CLEAR = re.compile(
     rf"(?<![\w-])([a-z][a-z0-9-]*)[ \t]*=[ \t]*(yes|no|{'|'.join(USES)})(?![\w-])", re.IGNORECASE
 )
-
-_PREFERENCES = MappingProxyType({"y": True, "n": False})
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,17 +143,6 @@ def read(kind: str, source: str, text: str, value: str, *, path: str = "", **whe
     return Statement(kind, source, text[:LONGEST], parsed, problem, path=path[:200], **where)
 
 
-def split_path(value: str) -> tuple[str, str]:
-    """Split the value of a ``Content-Usage`` line into its path and the rest (draft-ietf-aipref-attach, 3.2).
-
-    A path starts with ``/`` and ends at the first blank; without one, it is empty.
-    """
-    if not value.startswith("/"):
-        return "", value
-    path, *rest = _BLANK.split(value, maxsplit=1)
-    return path, rest[0].strip() if rest else ""
-
-
 def _usage(value: str) -> tuple[dict[str, bool | None] | None, str]:
     """Read a dictionary of RFC 9651 whose values are the tokens ``y`` and ``n`` (draft-ietf-aipref-vocab)."""
     try:
@@ -171,7 +154,7 @@ def _usage(value: str) -> tuple[dict[str, bool | None] | None, str]:
     except ValueError as exc:
         return None, f"not a dictionary of RFC 9651: {exc}"
     words = {
-        key: _PREFERENCES.get(str(member[0])) if isinstance(member[0], Token) else None
+        key: {"y": True, "n": False}.get(str(member[0])) if isinstance(member[0], Token) else None
         for key, member in members.items()
     }
     unknown = next((key for key, said in words.items() if said is None), "")
@@ -203,19 +186,15 @@ def _url(value: str) -> tuple[str | None, str]:
     return (value, "") if is_absolute else (None, "not an absolute URL")
 
 
-_READERS: Mapping[str, Callable[[str], tuple[Any, str]]] = MappingProxyType(
-    {
-        CONTENT_USAGE: _usage,
-        CONTENT_SIGNAL: _signal,
-        LICENSE: _url,
-        TDM_RESERVATION: lambda value: (
-            (value == "1", "") if value in ("0", "1") else (None, "neither 0 nor 1")
-        ),
-        TDM_POLICY: _url,
-        NOAI: lambda _: (True, ""),
-        NOIMAGEAI: lambda _: (True, ""),
-    }
-)
+_READERS: Mapping[str, Callable[[str], tuple[Any, str]]] = {
+    CONTENT_USAGE: _usage,
+    CONTENT_SIGNAL: _signal,
+    LICENSE: _url,
+    TDM_RESERVATION: lambda value: (value == "1", "") if value in ("0", "1") else (None, "neither 0 nor 1"),
+    TDM_POLICY: _url,
+    NOAI: lambda _: (True, ""),
+    NOIMAGEAI: lambda _: (True, ""),
+}
 
 
 def stated(statements: Iterable[Statement]) -> set[str]:
@@ -361,7 +340,7 @@ def _statement(match: re.Match[str], line: int, place: str, group: int | None) -
     text, kind, value = match[0][1:].strip(BLANKS), match[1].lower(), match[2].rstrip(BLANKS)
     if kind == LICENSE:
         return Found(read(kind, ROBOTS_TXT, text, value, line=line), None, "")
-    path, value = split_path(value) if kind == CONTENT_USAGE else ("", value)
+    path, value = _PATH.findall(value)[0] if kind == CONTENT_USAGE else ("", value)
     statement = read(kind, ROBOTS_TXT, text, value, line=line, place=place, path=path)
     is_read = statement.problem != UNREAD
     return Found(statement, group, normal(path, is_prefix=True) if path and is_read else "")
