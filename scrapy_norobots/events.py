@@ -49,8 +49,11 @@ class Event(Generic[P]):
 
     def ask(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Return the first result that is not None."""
-        results = (function(*args, **kwargs) for function in self._functions)
-        return next((result for result in results if result is not None), None)
+        for function in self._functions:
+            result = function(*args, **kwargs)
+            if result is not None:
+                return result
+        return None
 
 
 class Origins(Protocol):
@@ -119,6 +122,8 @@ class Events:
         # The crawl has ended: the reason, and the robot of requests without a User-Agent of their own.
         self.closing: Event[[str, Origins, str | bytes]] = Event()
 
+        # A request has come to `RobotsScheduler`; `IgnoreRequest` drops it.
+        self.scheduled: Event[[Request]] = Event()
         # A request has come to the middleware; the access by which it is judged is known; it passes.
         self.received: Event[[Request]] = Event()
         self.ruled: Event[[Request, Question, Access]] = Event()

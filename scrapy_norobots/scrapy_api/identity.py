@@ -28,6 +28,7 @@ class Identity:
         """Use `robot` (the setting `ROBOTSTXT_USER_AGENT`) for all requests, unless it is None."""
         self._crawler = crawler
         self._robot = robot
+        self._last: tuple[object, bytes] = object(), b""  # the last `user_agent`, and its header
 
     def robot(self, request: Request) -> str | bytes:
         """Return the name, or the whole User-Agent header, by which the rules for a request are chosen.
@@ -56,9 +57,13 @@ class Identity:
         # asked each time, because another handler of `spider_opened` may schedule requests before that.
         source = self._scrapys if type(self._scrapys) is UserAgentMiddleware else self._crawler.spider
         value = getattr(source, "user_agent", ...)
-        if not isinstance(value, (str, bytes, type(None))):  # a mock has every attribute
-            value = self._crawler.settings.get("USER_AGENT")
-        return value if isinstance(value, bytes) else str(value or "").encode("utf-8", "replace")
+        if value is not self._last[0]:
+            agent = value
+            if not isinstance(value, (str, bytes, type(None))):  # a mock has every attribute
+                agent = self._crawler.settings.get("USER_AGENT")
+            encoded = agent if isinstance(agent, bytes) else str(agent or "").encode("utf-8", "replace")
+            self._last = value, encoded
+        return self._last[1]
 
     @cached_property
     def _default_header(self) -> bytes | None:

@@ -163,7 +163,7 @@ class Parking:
 
     def has_nothing_to_do(self, has_place: bool) -> bool:
         """Return whether the engine need not ask for a request. Without a place, it can send none."""
-        if has_place and self._lines and self._lines.first() is not None:
+        if has_place and self._lines.of_slots and self._lines.first() is not None:
             return False
         return not self._may_pull(has_place) or not (has_place or self._source.may_have_more)
 
@@ -291,18 +291,14 @@ class Parking:
             return False
         if self._keeps_order and not has_place:
             return False
-        return self._room > 0
-
-    @property
-    def _room(self) -> int:
-        """How many more requests may wait, beside those of closed sites."""
-        return _WAITING_MAX - len(self._parked) + self._sites.closed_count
+        return len(self._parked) - self._sites.closed_count < _WAITING_MAX
 
     def _is_beyond_share(self, origin: Origin) -> bool:
         """Return whether a site has all requests waiting that may wait until its robots.txt is loaded."""
         if self._source.has_aside(origin):
             return True
-        return self._sites.is_loading(origin) and self._sites.count(origin) > self._room // 2
+        left = _WAITING_MAX - len(self._parked) + self._sites.closed_count
+        return self._sites.is_loading(origin) and self._sites.count(origin) > left // 2
 
     def _park(self, parked: Parked, origin: Origin, has_place: bool, *, is_beyond: bool) -> None:
         self._sites.wait(parked)
@@ -357,7 +353,7 @@ class Parking:
 
         Those before it that the downloader holds are sent, unless newer rules forbid them.
         """
-        while self._lines and self._has_place() and (parked := self._lines.first()) is not None:
+        while self._lines.of_slots and self._has_place() and (parked := self._lines.first()) is not None:
             question = parked.question
             may_go = (
                 question is None

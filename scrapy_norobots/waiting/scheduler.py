@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import scrapy
 from scrapy import signals
 from scrapy.core.scheduler import BaseScheduler
-from scrapy.exceptions import CloseSpider, DontCloseSpider
+from scrapy.exceptions import CloseSpider, DontCloseSpider, IgnoreRequest
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
@@ -105,6 +105,7 @@ class RobotsScheduler(BaseScheduler):
         ours = downloader if isinstance(downloader, RobotsDownloader) else None
         slots = Slots(self._crawler, ours.has_place if ours else None)
         self._warn(ours, slots.missing)
+        self._events = middleware.events
         loads = middleware.config.concurrent_fetches
         self.parking = parking = Parking(
             self._crawler,
@@ -146,7 +147,13 @@ class RobotsScheduler(BaseScheduler):
         """Give a request to the wrapped scheduler; park one that the middleware has given back."""
         if self.parking is None:
             return self._source.add(request)
-        return self.parking.take_back(request) or self.parking.add(request)
+        if self.parking.take_back(request):
+            return True
+        try:
+            self._events.scheduled.send(request)
+        except IgnoreRequest:
+            return True  # as if a handler of `request_scheduled` had dropped it
+        return self.parking.add(request)
 
     def next_request(self) -> Request | None:
         """Return a request whose robots.txt is known and whose site is not closed; None if there is none."""

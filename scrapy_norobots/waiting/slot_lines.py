@@ -55,6 +55,7 @@ class Slots:
         self.are_watched = has_place is not None
         self.has_place = has_place or (lambda: True)
         self.missing = missing_internals(crawler)
+        self._downloader = compat.downloader(crawler)
         self._waiting: dict[Any, int] = defaultdict(int)
 
     def of(self, request: Request) -> Any | None:
@@ -62,7 +63,7 @@ class Slots:
         if self.missing or not self.are_watched:
             return None
         try:
-            return slot_of(compat.downloader(self._crawler), request, self._crawler.spider)
+            return slot_of(self._downloader, request, self._crawler.spider)
         except Exception:  # the URL or the slot in the meta is invalid, so Scrapy cannot send it
             return None
 
@@ -136,7 +137,7 @@ class Lines:
         self._is_repeated = is_repeated
         self._wake = wake
         self._most_held = most_held if most_held > 0 else math.inf
-        self._lines: dict[Any, _Line] = {}
+        self.of_slots: dict[Any, _Line] = {}
         self._turn = 0
         # Lines whose slot can send, by negative priority and turn. An entry that is not the `entry` of its
         # line is out of date.
@@ -147,12 +148,8 @@ class Lines:
         self._coming_to: dict[Any, int] = defaultdict(int)
         self._stop_waiting: Callable[[], object] | None = None
 
-    def __bool__(self) -> bool:
-        """Return whether a request is in line."""
-        return bool(self._lines)
-
     def __contains__(self, slot: Any | None) -> bool:
-        return slot is not None and slot in self._lines
+        return slot is not None and slot in self.of_slots
 
     def can_send(self, slot: Any | None) -> bool:
         """Return whether a slot can send a request now."""
@@ -160,14 +157,14 @@ class Lines:
 
     def is_long(self, slot: Any | None) -> bool:
         """Return whether so many requests wait in a line that no more need be taken."""
-        line = self._lines.get(slot)
+        line = self.of_slots.get(slot)
         return line is not None and len(line.waiting) + len(line.held) >= _LONG
 
     def add(self, parked: Parked) -> None:
         """Add a request to the line of its slot."""
-        line = self._lines.get(parked.slot)
+        line = self.of_slots.get(parked.slot)
         if line is None:
-            line = self._lines[parked.slot] = _Line(parked.slot)
+            line = self.of_slots[parked.slot] = _Line(parked.slot)
         heap = line.waiting if parked.gate is None else line.held
         heapq.heappush(heap, (-parked.priority, parked.number, parked))
         if line.entry is None or heap[0][2] is parked:
@@ -200,12 +197,12 @@ class Lines:
 
     def remove(self, parked: Parked) -> None:
         """Remove the request that `first` has returned."""
-        line = self._lines[parked.slot]
+        line = self.of_slots[parked.slot]
         heapq.heappop(line.waiting if parked.gate is None else line.held)
         if line.waiting or line.held:
             self._look_at(line)
         else:
-            del self._lines[parked.slot]
+            del self.of_slots[parked.slot]
             self._reset(line)
 
     def moved(self, request: Request, slot: Any | None) -> None:
@@ -220,7 +217,7 @@ class Lines:
 
     def look_soon(self, slot: Any | None) -> None:
         """Look again at a slot with a delay that sends a request, or has received a response."""
-        line = self._lines.get(slot)
+        line = self.of_slots.get(slot)
         if line is not None and self._slots.has_delay(slot):
             if line.stop_timer is not None:
                 line.stop_timer()
@@ -230,7 +227,7 @@ class Lines:
         """Remove and return all requests."""
         if self._stop_waiting is not None:
             self._stop_waiting()
-        lines, self._lines = list(self._lines.values()), {}
+        lines, self.of_slots = list(self.of_slots.values()), {}
         for line in lines:
             self._reset(line)
         return [one for line in lines for _, _, one in line.waiting + line.held]
@@ -256,7 +253,7 @@ class Lines:
             self._wake()
 
     def _look_again(self, slot: Any | None) -> None:
-        line = self._lines.get(slot)
+        line = self.of_slots.get(slot)
         if line is not None and line.entry is None:
             self._look_at(line)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import shutil
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import chain
 from operator import itemgetter
@@ -62,7 +62,7 @@ class Source:
             is_start: _gives_last_first(crawler.settings, scheduler, is_start) for is_start in (True, False)
         }
         # How many of the requests that it got from here it has, by priority. It may have others, too.
-        self._priorities: Counter[int] = Counter()
+        self._priorities: dict[int, int] = defaultdict(int)
         self.may_have_more = True
 
     @property
@@ -121,7 +121,7 @@ class Source:
 
     def take_aside(self) -> Request | None:
         """Take the next request of those that are aside, if it comes before those of the scheduler."""
-        ready = max(self._ready(), key=itemgetter(0), default=None)
+        ready = max(self._ready(), key=itemgetter(0), default=None) if self._aside else None
         if ready is None or ready[0] < max(self._priorities, default=-math.inf):
             return None
         _, queue = self._aside[ready[1]]

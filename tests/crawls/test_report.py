@@ -75,14 +75,6 @@ def test_a_crawl_logs_and_reports_what_it_met(mode: str, tmp_path: Path) -> None
     assert page.read_text("utf-8").startswith("<!doctype html>")
 
 
-def test_a_crawl_without_a_report_logs_a_summary(mode: str) -> None:
-    with Site(RULES) as site:
-        seen = crawl(f"{site.url}/", f"{site.url}/back/", mode=mode)
-    summary = seen.log.partition("INFO: robots.txt in this crawl (pages)\n")[2]
-    assert summary.startswith("  requests: 1 passed, 1 dropped, 0 not checked (dont_obey_robotstxt)\n")
-    assert "\n  origins: 1 (rules: 1)\n  to do: nothing\n" in summary
-
-
 def test_the_path_of_a_report_is_escaped_in_the_log(tmp_path: Path) -> None:
     data = tmp_path / "rep\x1b[31mort.json"
     seen = crawl("data:,", settings=with_report(data))

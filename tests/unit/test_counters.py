@@ -14,7 +14,7 @@ from scrapy_norobots.features.report.listing import DIFFER, NOTHING, PATTERNS, T
 from scrapy_norobots.features.report.page import log_text
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.snapshot import Freshness, Snapshot
-from scrapy_norobots.standard import Decision, Origin, Reason, RobotsTxt, Rule, Verdict
+from scrapy_norobots.standard import Origin, RobotsTxt
 
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
 RULES = "User-agent: *\nDisallow: /back/\n"
@@ -77,23 +77,6 @@ def test_rules_are_counted_over_sites() -> None:
         {**closed, "requests": 5, "origins": [sites[3]]},
         {**rule, "text": "Disallow: /a/", "requests": 3, "origins": sites[:3]},
     ]
-
-
-@pytest.mark.parametrize(
-    ("reason", "parser", "value", "shown"),
-    [
-        (Reason.RULE, "Rfc9309RobotParser", "/*.gif$", "Disallow: /*.gif$"),
-        (Reason.STATEMENT, "UsageStatements", "Content-Signal: search=no", "Content-Signal: search=no"),
-    ],
-)
-def test_each_decision_with_a_line_counts_there(reason: Reason, parser: str, value: str, shown: str) -> None:
-    counters = Counters(10)
-    rule = Rule(7, value)
-    decision = Decision(Verdict.FORBIDDEN, "http://x/", "FooBot", reason, rule, detail="why", parser=parser)
-    counters.drop(decision, access())
-    (cause,) = facts_of(counters, CRAWL)["rules"]
-    assert (cause["text"], cause["line"], cause["is_line"]) == (shown, 7, True)
-    assert counters.drops() == {"http://town0.example": {rule: 1}}
 
 
 def test_causes_beyond_the_first_5000_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:

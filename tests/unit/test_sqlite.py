@@ -1,4 +1,4 @@
-"""The file of the SQLite store: killed writers, damage, newer versions, other programs, a full disk."""
+"""The file of the SQLite store: killed writers, damage, other programs, a full disk."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from hypothesis import strategies as st
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import NotAStoreError, Store, entries, sqlite
-from scrapy_norobots.stores.sqlite import SqliteStore, UnusableFileError
+from scrapy_norobots.stores import NotAStoreError, Store, entries
+from scrapy_norobots.stores.sqlite import SqliteStore
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.snapshots import FOUND, LOST, MAX_BYTES, ORIGIN, later, noise
 
@@ -119,32 +119,15 @@ def test_a_damaged_file_is_renamed(tmp_path: Path, caplog: pytest.LogCaptureFixt
     )
 
 
-def test_a_file_of_a_newer_version_is_renamed_and_not_changed(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    path = tmp_path / "robots.sqlite"
-    use(path)
-    with sqlite3.connect(path) as db:
-        db.execute("PRAGMA user_version = 7")
-        db.execute("CREATE TABLE news (text)")
-    db.close()
-    use(path)
-    [moved] = aside(path)
-    with sqlite3.connect(moved) as db:
-        assert db.execute("SELECT count(*) FROM entries").fetchone() == (50,)
-        assert db.execute("SELECT count(*) FROM news").fetchone() == (0,)
-    db.close()
-    assert "was written by a newer version (format 7, not 1)" in caplog.text
-
-
-def test_the_database_of_another_program_is_not_changed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("must_exist", [False, True])
+def test_the_database_of_another_program_is_not_changed(tmp_path: Path, must_exist: bool) -> None:
     path = tmp_path / "theirs.sqlite"
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE theirs (text)")
     db.close()
     before = path.read_bytes()
     with pytest.raises(NotAStoreError, match=r"theirs\.sqlite is the database of another program"):
-        use(path)
+        using(path, origins_in, must_exist=must_exist)
     assert path.read_bytes() == before
     assert not aside(path)
 
@@ -203,15 +186,6 @@ def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
         assert using(tmp_path / "robots.sqlite", work) == [0o600]
     finally:
         os.umask(before)
-
-
-def test_a_path_that_cannot_be_used_fails(tmp_path: Path) -> None:
-    with pytest.raises(IsADirectoryError):
-        use(tmp_path)
-    file = tmp_path / "file"
-    file.touch()
-    with pytest.raises((FileExistsError, NotADirectoryError)):
-        use(file / "robots.sqlite")
 
 
 def test_the_store_does_not_wait_for_ever_for_another_writer(
@@ -282,34 +256,6 @@ def test_an_entry_larger_than_half_the_limit_is_not_saved(tmp_path: Path) -> Non
     using(tmp_path / "robots.sqlite", work)
 
 
-def test_a_limit_smaller_than_any_entry_saves_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "robots.sqlite"
-    using(path, lambda store: store.save((LOST,), later()), 4000)
-    assert using(path, lambda store: store.load(ORIGIN)) == ()
-
-
-def test_a_file_far_over_its_limit_becomes_smaller_bit_by_bit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After the limit was lowered, one save must not lock the file for long."""
-    path = tmp_path / "robots.sqlite"
-    use(path, 50)
-    monkeypatch.setattr(sqlite, "_DELETED_MAX", 20)
-
-    async def work(store: Store) -> list[int]:
-        left: list[int] = []
-        for _ in range(4):
-            await store.save((LOST,), later())
-            with sqlite3.connect(path) as db:
-                left += db.execute("SELECT count(*) FROM entries").fetchone()
-            db.close()
-        return left
-
-    first, second, third, fourth = using(path, work, 50_000)
-    assert (first, second) == (31, 11)
-    assert 0 < third == fourth <= 11
-
-
 def test_a_cancelled_close_still_closes_the_file(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
     use(path)
@@ -345,33 +291,10 @@ def test_a_file_that_is_not_a_store_is_not_changed(tmp_path: Path, content: byte
     path = tmp_path / "robots.sqlite"
     path.write_bytes(content)
     problem = r"is damaged|is not a SQLite database|is not a store: it is empty"
-    with pytest.raises((NotAStoreError, UnusableFileError), match=problem):
+    with pytest.raises(NotAStoreError, match=problem):
         look(path)
     assert path.read_bytes() == content
     assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.parametrize(
-    ("statement", "problem"),
-    [
-        ("PRAGMA user_version = 7", "was written by a newer version"),
-        (
-            "PRAGMA application_id = 7; ALTER TABLE entries ADD COLUMN text",
-            "is the database of another program",
-        ),
-    ],
-)
-def test_a_file_of_a_newer_version_or_another_program_is_not_read(
-    tmp_path: Path, statement: str, problem: str
-) -> None:
-    path = tmp_path / "robots.sqlite"
-    use(path)
-    with sqlite3.connect(path) as db:
-        db.executescript(statement)
-    db.close()
-    with pytest.raises((NotAStoreError, UnusableFileError), match=problem):
-        look(path)
-    assert not aside(path)
 
 
 def test_a_file_that_another_process_writes_can_be_read(tmp_path: Path) -> None:
@@ -391,7 +314,7 @@ def test_listing_a_page_that_is_damaged_is_an_error(tmp_path: Path) -> None:
     for place in range(4096 * 4, len(content) - 64, 64):
         content[place : place + 48] = os.urandom(48)
     path.write_bytes(content)
-    with pytest.raises(UnusableFileError, match="is damaged"):
+    with pytest.raises(NotAStoreError, match="is damaged"):
         look(path)
     assert path.read_bytes() == bytes(content)
 
@@ -518,11 +441,11 @@ def test_a_file_with_a_damaged_schema_is_replaced(
     path = tmp_path / "robots.sqlite"
     assert saved().count(old)
     path.write_bytes(saved().replace(old, new, 1))
-    with pytest.raises(UnusableFileError, match="is damaged"):
+    with pytest.raises(NotAStoreError, match="is damaged"):
         look(path)
     use(path)
     assert len(aside(path)) == 1
-    assert "is damaged (its schema is not that of a store): it was renamed to" in caplog.text
+    assert "is damaged (its schema is not that of this version): it was renamed to" in caplog.text
 
 
 def test_a_damaged_key_does_not_make_a_list_endless(tmp_path: Path) -> None:
@@ -532,7 +455,7 @@ def test_a_damaged_key_does_not_make_a_list_endless(tmp_path: Path) -> None:
     content = saved()[:end] + b"!" + saved()[end + 1 :]
     path.write_bytes(content)
 
-    with suppress(UnusableFileError):
+    with suppress(NotAStoreError):
         assert len(look(path)) <= 5
     assert len(using(path, origins_in)) <= 5
 

@@ -19,8 +19,8 @@ from scrapy_norobots.features.usage.statements import (
     USES,
     WORDS,
     Statement,
+    UsageStatements,
     read,
-    split_path,
     stated,
 )
 from tests.helpers.running.processes import ROOT
@@ -174,20 +174,21 @@ def test_each_vocabulary_has_words_for_the_purposes(kind: str, value: str, purpo
 
 
 @pytest.mark.parametrize(
-    ("value", "path", "rest"),
+    ("value", "path", "is_read"),
     [
-        ("train-ai=n", "", "train-ai=n"),
-        ("/a train-ai=n", "/a", "train-ai=n"),
-        ("/a\ttrain-ai=n", "/a", "train-ai=n"),
-        ("/a   train-ai=n, search=y", "/a", "train-ai=n, search=y"),
-        ("/a", "/a", ""),
-        ("/ train-ai=n", "/", "train-ai=n"),
-        ("*/a train-ai=n", "", "*/a train-ai=n"),
-        ("", "", ""),
+        ("train-ai=n", "", True),
+        ("/a train-ai=n", "/a", True),
+        ("/a\ttrain-ai=n", "/a", True),
+        ("/a   train-ai=n, search=y", "/a", True),
+        ("/a", "/a", False),
+        ("/ train-ai=n", "/", True),
+        ("*/a train-ai=n", "", False),
+        ("", "", False),
     ],
 )
-def test_a_path_starts_with_a_slash_and_ends_at_a_blank(value: str, path: str, rest: str) -> None:
-    assert split_path(value) == (path, rest)
+def test_a_path_starts_with_a_slash_and_ends_at_a_blank(value: str, path: str, is_read: bool) -> None:
+    (statement,) = UsageStatements(f"Content-Usage: {value}".encode()).all
+    assert (statement.path, not statement.problem) == (path, is_read)
 
 
 def test_a_statement_that_is_too_long_is_a_no_to_every_use() -> None:
