@@ -160,16 +160,6 @@ def test_the_delay_changes_when_the_file_changes() -> None:
     assert min(later - earlier for earlier, later in pairwise(times)) >= DELAY
 
 
-def test_other_hosts_are_crawled_while_a_site_keeps_its_delay() -> None:
-    # With a delay of an hour, two pages of the first host would stall the crawl if they took places.
-    settings = {**ADDON, "NOROBOTS_CRAWL_DELAY_MAX": 3600, "CONCURRENT_REQUESTS": 2}
-    with Site("User-agent: *\nCrawl-delay: 3600\n") as slow, Site(host="127.0.0.2") as other:
-        urls = [f"{slow.url}/{i}" for i in range(5)] + [f"{other.url}/{i}" for i in range(20)]
-        with started(*urls, settings=settings):
-            wait_for_pages(other, 20)
-        assert slow.targets() == ["/robots.txt"]
-
-
 def test_a_forbidden_request_does_not_wait_for_the_delay() -> None:
     settings = {**ADDON, "NOROBOTS_CRAWL_DELAY_MAX": 3600, "CLOSESPIDER_TIMEOUT": 10}
     with Site(SLOW.replace(str(DELAY), "3600")) as site:

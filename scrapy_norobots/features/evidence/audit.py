@@ -33,14 +33,8 @@ from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.urls import split
 
-# More bytes than the largest robots.txt has, if the settings do not say otherwise (NOROBOTS_MAXSIZE).
-_BODY_MAX = 2 * 1024 * 1024
-
-# How much memory parsed files may take, and how many bytes are read at a time.
+# How much memory parsed files may take, in bytes.
 _PARSED_MAX = 64 * 1024 * 1024
-_CHUNK = 64 * 1024
-
-_NO_TIMES = Freshness(0, 0, 0, 0)  # freshness is not checked
 
 # The answers of a run are in a temporary file, however many there are.
 _SCHEMA = """
@@ -88,9 +82,9 @@ class Audit:
         on_read: Callable[[int], object] = bool,
         *,
         heads: Collection[str] = (),
-        body_max: int = _BODY_MAX,
+        body_max: int = 2 * 1024 * 1024,
     ) -> None:
-        """`on_read` is called with numbers of bytes read; `heads` are heads of runs kept elsewhere."""
+        """`on_read` is called with numbers of bytes read; `heads` were kept elsewhere."""
         self._files = files
         self.readings = readings
         self._on_read = on_read
@@ -140,7 +134,7 @@ class _File(FileIO):
 
     def head(self) -> str:
         """Return the SHA-256 of the whole file, read to its end."""
-        while self.read(_CHUNK):
+        while self.read(64 * 1024):
             pass
         return self._digest.hexdigest()
 
@@ -221,7 +215,9 @@ class _Run:
             raise LookupError("the settings of the crawl must be in the first line, and only there")
         try:
             self._settings = settings = Settings(**facts["settings"])
-            self._judge = Judge(StatusPolicy.of(settings.policy), _NO_TIMES, self._audit.readings(settings))
+            self._judge = Judge(
+                StatusPolicy.of(settings.policy), Freshness(0, 0, 0, 0), self._audit.readings(settings)
+            )
             here, there = fields.VERSIONS, settings.versions
             self._versions = "; ".join(
                 f"{name} {there.get(name)} in the crawl, {here.get(name)} here"
@@ -257,7 +253,7 @@ class _Run:
             self._answers.execute("INSERT OR IGNORE INTO bodies VALUES (?, ?)", (digest, stored.body))
         # After a file that was not read, such as one that was cut off, an error follows.
         is_unread = digest is None and status is not None and 200 <= status < 300
-        if not is_unread and fields.FOLLOWED_BY not in stored.fields:
+        if not is_unread and stored.fields.get(fields.NOTE) != fields.REDIRECT:
             # A 304 renews a file. SQLite has no numbers as large as a status may be.
             number = 200 if stored.fields["WARC-Type"] == "revisit" else status
             row = origin, date, None if number is None else str(number), digest

@@ -13,7 +13,7 @@ import json
 import platform
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import lru_cache
 from hashlib import sha256
@@ -34,16 +34,13 @@ if TYPE_CHECKING:
 WARC_SUFFIX, DECISIONS_SUFFIX = ".warc.gz", ".decisions.jsonl.gz"
 
 # Fields of WARC records beside the standard's: the origin whose robots.txt was requested, the digest of the
-# body that was judged, and where a record came from if not from the network.
+# body that was judged, and whether it is a copy from a store or a redirect that was followed.
 ORIGIN = "Norobots-Origin"
 BODY_DIGEST = "Norobots-Body-Digest"
-SOURCE, STORE = "Norobots-Source", "store"
-# What followed on an answer that decided nothing.
-FOLLOWED_BY = "Norobots-Followed-By"
+NOTE, STORE, REDIRECT = "Norobots-Note", "store", "redirect"
 
-# Verdicts that `standard.Verdict` does not have, and the reason of the second one.
+# Verdicts that `standard.Verdict` does not have.
 UNREACHABLE, OVERRIDDEN = "unreachable", "overridden"
-OVERRIDE = "dont_obey_robotstxt"
 VERDICTS = ("allowed", "forbidden", UNREACHABLE, OVERRIDDEN)
 
 # Longer texts are cut in a line, so that no line has more than LINE_MAX bytes.
@@ -54,9 +51,6 @@ _CREDENTIALS = re.compile(r"^([^/?#]*://)[^/?#]*@")
 
 # More bytes than the headers of a record have, those of WARC and of HTTP.
 HEADERS_MAX = 2 * 1024 * 1024
-
-# The last time that can be a date, in seconds since the epoch.
-_LAST_TIME = 253_402_300_799.0
 
 # What decisions depend on besides the settings.
 VERSIONS = {
@@ -99,11 +93,6 @@ def line_of(facts: Mapping[str, Any]) -> bytes:
     return json.dumps(facts).encode() + b"\n"
 
 
-def opening_line(run: str, settings: Settings) -> bytes:
-    """Return the first line of a run."""
-    return line_of({"opens": run, "settings": asdict(settings)})
-
-
 def record_line(member: bytes) -> bytes:
     """Return the line of a record that is one gzip member of the WARC file."""
     return line_of({"record": f"sha256:{sha256(member).hexdigest()}", "length": len(member)})
@@ -131,7 +120,7 @@ def date_of(time: float) -> str:
 
     Times before 1970 or after 9999, which only a damaged store has, become the nearest valid date.
     """
-    date = datetime.fromtimestamp(min(max(time, 0.0), _LAST_TIME), timezone.utc)
+    date = datetime.fromtimestamp(min(max(time, 0.0), 253_402_300_799.0), timezone.utc)
     return f"{date.isoformat(timespec='microseconds')[:-6]}Z"
 
 
@@ -218,7 +207,8 @@ def _judgement(made: Made) -> tuple[str, str, str | None]:
             return decision.verdict.value, decision.reason.name.lower(), parser
         return UNREACHABLE, decision.reason.name.lower(), None
     if access is None:
-        return (OVERRIDDEN, OVERRIDE, None) if reason is None else ("allowed", reason.name.lower(), None)
+        name = "dont_obey_robotstxt" if reason is None else reason.name.lower()
+        return OVERRIDDEN if reason is None else "allowed", name, None
     robots = access if access.rules is None else strict_reading(access.rules)
     reason = Reason.PARSER if robots is None else robots.decide(made.url, made.robot).reason
     return "allowed", reason.name.lower(), ", ".join(parser_names(access.rules)) or None

@@ -60,6 +60,9 @@ logger = logging.getLogger(__name__)
 # How many origins a report lists: each takes about 0.7 kB of memory while the crawl runs.
 _ROWS_MAX = 10_000
 
+# A body of at most this many bytes is examined within about 2 ms, and needs no thread.
+_SMALL = 1024
+
 # After how many seconds, at most, the log first says what waits.
 _SOON = 10.0
 
@@ -115,10 +118,11 @@ class CrawlReport:
         self._waits = core.waits
 
     async def _load(self, event: Load) -> None:
-        examine = partial(Examined.of, event.access, event.robot, self._config.also_robots)
-        # To search 32 KiB for lines without effect can take 0.1 s, as can a hundred questions to readings.
-        examined = await compat.in_thread(self._thread, examine)
         access, previous = event.access, event.previous
+        examine = partial(Examined.of, access, event.robot, self._config.also_robots)
+        # To search 32 KiB for lines without effect can take 0.1 s, as can a hundred questions to readings.
+        is_small = len(access.snapshot.body) <= _SMALL
+        examined = examine() if is_small else await compat.in_thread(self._thread, examine)
         if previous is not None:  # each origin counts once, by what was found last
             self._stats.inc_value(f"norobots/origins/{previous.kind.value}", -1)
         self._stats.inc_value(f"norobots/origins/{access.kind.value}")
