@@ -104,7 +104,7 @@ class SlotDelays:
         assert stats is not None  # made before any middleware
         asked = crawl_delay(event.access.rules, event.robot) or 0.0
         kept = min(asked, self._longest)
-        self._events.crawl_delay_kept.send(snapshot.origin, kept, event.is_new)
+        self._events.crawl_delay_kept.send(snapshot.origin, kept)
         if kept:
             stats.inc_value("norobots/crawl_delay/kept")
             stats.max_value("norobots/crawl_delay/longest", kept)
