@@ -59,7 +59,7 @@ class Event(Generic[P]):
 class Origins(Protocol):
     """The accesses of the origins that are in memory."""
 
-    def peek(self, origin: Origin) -> Access | None:
+    def get(self, origin: Origin) -> Access | None:
         """Return an access that has not expired."""
 
     def latest(self, origin: Origin) -> Access | None:

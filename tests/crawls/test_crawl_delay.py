@@ -267,9 +267,9 @@ def test_a_long_delay_is_limited_and_reported(tmp_path: Path) -> None:
     assert {row["origin"]: row["crawl_delay"] for row in facts["rows"]} == {slow.url: 0.2, other.url: 0.0}
 
 
-@pytest.mark.parametrize("invalid", ["soon", "-3", "nan", "inf"])
-def test_an_invalid_delay_is_ignored(invalid: str) -> None:
-    with Site(SLOW.replace(str(DELAY), invalid)) as site:
+def test_an_invalid_delay_is_ignored() -> None:
+    lines = "".join(f"Crawl-delay: {invalid}\n" for invalid in ("soon", "-3", "nan", "inf"))
+    with Site(f"User-agent: *\n{lines}") as site:
         seen = crawl(f"{site.url}/", f"{site.url}/1", settings=OBEY)
     assert len(seen.pages) == 2
     assert not seen.log_lines("Crawl-delay")
