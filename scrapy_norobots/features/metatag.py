@@ -152,18 +152,16 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
     """
     headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
     tags: list[tuple[str, str]] = []
-    if isinstance(response, HtmlResponse) and _may_have_tags(response.body):
+    # Without the NULs of UTF-16; a page without "<" may be in an encoding that does not extend ASCII.
+    if isinstance(response, HtmlResponse) and (
+        b"<" not in response.body or b"<meta" in response.body.replace(b"\0", b"").lower()
+    ):
         root = root_of(response)
         tags = list(islice(meta_tags(root), _TAGS_MAX + 1))
         problem = _CUT_OFF if _is_cut_off(root) else _TOO_MANY if len(tags) > _TAGS_MAX else None
         if problem:
             return RobotsMeta(noindex_by=problem, nofollow_by=problem)
     return RobotsMeta.read(robot, tags, headers)
-
-
-def _may_have_tags(body: bytes) -> bool:
-    # Without the NULs of UTF-16; a page without "<" may be in an encoding that does not extend ASCII.
-    return b"<" not in body or b"<meta" in body.replace(b"\0", b"").lower()
 
 
 def _is_cut_off(root: etree._Element) -> bool:

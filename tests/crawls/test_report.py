@@ -144,6 +144,7 @@ def test_a_file_that_is_downloaded_again_is_counted_once() -> None:
         seen = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings)
     assert len(site.robots_hits()) > 1
     assert seen.log_lines("to do: 1 site had * or $ in rules")
+    assert seen.log_lines("origins: 1 (rules: 1)")
 
 
 def test_a_crawl_without_downloads_has_a_summary() -> None:

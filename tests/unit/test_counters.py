@@ -119,17 +119,6 @@ def test_20000_origins_keep_at_most_rows_max_rows() -> None:
     assert {origin(number) for number in range(0, 20_000, 2_000)} <= counters.rows.keys()
 
 
-def test_a_refresh_moves_an_origin_from_one_outcome_to_another() -> None:
-    for rows_max in (0, 10):
-        counters = Counters(rows_max)
-        first = access(1)
-        load(counters, first, examined=Examined(marks=frozenset({TYPOS})))
-        load(counters, access(1, 503, first), first, examined=Examined(marks=frozenset({TYPOS})))
-        load(counters, access(2, 404))
-        assert +counters.outcomes == {Outcome("rules", "rules", True): 1, Outcome("open", "4xx", False): 1}
-        assert counters.marks == {TYPOS: 1}
-
-
 def test_the_log_says_first_what_was_dropped_and_what_to_do() -> None:
     counters = busy()
     counters.requests |= Counter(waited=4, came_back=2, given_up=1, left=1)

@@ -9,7 +9,7 @@ from scrapy import Spider
 from scrapy.robotstxt import ProtegoRobotParser, RobotParser
 from scrapy.utils.test import get_crawler
 
-from scrapy_norobots.features.report.listing import DIFFER, NOTHING, PATTERNS, TYPOS, Examined
+from scrapy_norobots.features.report.listing import NOTHING, PATTERNS, TYPOS, Examined
 from scrapy_norobots.rules.access import Judge, StatusPolicy
 from scrapy_norobots.rules.parser import Reader
 from scrapy_norobots.rules.snapshot import Freshness, Snapshot
@@ -133,13 +133,6 @@ def test_a_rule_that_a_line_above_takes_from_its_robots_has_no_effect_either() -
 def test_a_mistake_matters_if_it_may_change_a_decision_for_the_robot(body: str, is_meant: bool) -> None:
     found = examined(body.encode())
     assert (TYPOS in found.marks) is is_meant
-
-
-def test_a_mistake_does_not_matter_if_another_reading_obeys_the_line() -> None:
-    body = b"User-agent: *\nDisallow: /a\n\nDisallow: /b\n"
-    assert TYPOS in examined(body).marks
-    found = examined(body, also=[ProtegoRobotParser])
-    assert (found.lines, found.marks) == (1, frozenset({DIFFER}))
 
 
 @pytest.mark.parametrize(

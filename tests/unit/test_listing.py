@@ -62,11 +62,6 @@ def test_a_line_that_a_misspelt_name_takes_from_its_robot_has_a_note() -> None:
     assert notes["3"] == [("error", "misplaced-rule", listing.MISPLACED_MEANING, "")]
 
 
-def test_a_line_that_changes_nothing_for_any_robot_is_not_one_without_effect() -> None:
-    notes = listed(b"User-agent: *\nDisallow: /robots.txt\n")["notes"]
-    assert [severity for severity, *_ in notes["2"]] == ["info"]
-
-
 def test_counts_of_lines_that_a_newer_file_does_not_have_are_left_out() -> None:
     """And lines of other records have their counts where they belong, whichever reading obeys them."""
     made = listed(FILE, {(3, "/old/"): 7, (8, "/"): 4, (99, "/"): 1, (12, "/dungeon/"): 2})

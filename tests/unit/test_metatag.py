@@ -253,16 +253,13 @@ def test_a_tag_is_found_in_any_text(before: bytes, after: bytes) -> None:
     "tag",
     [
         b'<meta data-name="title" name="robots" content="nofollow">',
-        b'<meta title="a>b" name="robots" content="nofollow">',
         b"<meta title='it is \"so\" > that' name=robots content=nofollow>",
         b'<meta content="nofollow, name=x" name="robots">',
-        b'<meta name="&#114;obots" content="nofollow">',
         b'<meta x=a" y=">" name="robots" content="nofollow">',
         b'<!-- <meta content=" --><meta content="nofollow > x" name="robots">',
         b'<script>s=\'<meta content=it"s\'</script><meta content="nofollow > x" name="robots">',
         b'<meta name="Tamarin/2.0" content="nofollow">',
         b'<meta title=it\'s name=robots content="nofollow">',
-        b"<META NAME = 'ROBOTS' CONTENT=\"nofollow\">",
     ],
 )
 def test_a_tag_is_found_in_any_spelling(tag: bytes) -> None:

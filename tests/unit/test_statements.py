@@ -204,12 +204,6 @@ def test_facts_leave_out_what_is_empty() -> None:
     assert said("tdm-reservation", "0").facts()["value"] is False
 
 
-def test_what_is_stated_is_summed_up_in_few_words() -> None:
-    statements = [said("content-signal", "ai-train=no, x"), said("license", "https://town.example/")]
-    assert stated(statements) == {"content-signal", "license", "no to ai-train", "malformed"}
-    assert stated([]) == set()
-
-
 def test_without_the_library_a_dictionary_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "http_sf", None)
     statement = said("content-usage", "train-ai=n")

@@ -91,7 +91,7 @@ class CrawlReport:
             Named() for _ in range(4)
         )
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
-        self._stop_saying: Callable[[], object] | None = None
+        self._stop_saying: Callable[[], object] = lambda: None
         self._thread = ThreadPoolExecutor(1, "norobots-report")  # starts when it is used
         self._counters = counters = Counters(_ROWS_MAX if self._files else 0)
         events.opened.connect(self._open)
@@ -206,18 +206,15 @@ class CrawlReport:
 
     async def _close(self, reason: str, all_origins: Origins, robot: str | bytes) -> None:
         """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""
-        if self._stop_saying is not None:
-            self._stop_saying()
+        self._stop_saying()
         listings: list[Listing] = []
-        try:
-            if self._files:
-                # The files of most interest, while they are in memory.
-                origins = self._counters.of_most_interest()
-                accesses = list(filter(None, map(all_origins.latest, origins)))
-                work = partial(list_files, accesses, robot, self._counters.drops())
-                listings = await compat.in_thread(self._thread, work)
-        finally:
-            self._thread.shutdown(wait=False)
+        if self._files:
+            # The files of most interest, while they are in memory.
+            origins = self._counters.of_most_interest()
+            accesses = list(filter(None, map(all_origins.latest, origins)))
+            work = partial(list_files, accesses, robot, self._counters.drops())
+            listings = await compat.in_thread(self._thread, work)
+        self._thread.shutdown(wait=False)
         self._stats.set_value("norobots/passed", self._counters.requests["passed"])
         crawl = {
             "generator": f"scrapy-norobots {__version__}",

@@ -245,11 +245,27 @@ def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing]
 
     `crawl` describes the crawl: generator, spider, times, and so on.
     """
+    lost = "would have been dropped" if crawl.get("dry_run") else "dropped"
     rows = [_row(origin, row) for origin, row in counters.rows.items()]
     origins = counters.outcomes.total()
+    sites, requests = counters.marks.copy(), counters.dropped  # by mark
+    for outcome, count in counters.outcomes.items():
+        sites[outcome.mark] += count
     return {
         "crawl": crawl,
-        "to_do": _to_do(counters, rows, "would have been dropped" if crawl.get("dry_run") else "dropped"),
+        "to_do": [
+            {
+                "kind": mark,
+                "sites": sites[mark],
+                "requests": requests[mark] or None,
+                "what": f"{what} ({counted(requests[mark], 'request')} {lost})" if requests[mark] else what,
+                "do": do,
+                "docs": DOCS + page,
+                "origins": [row["origin"] for row in rows if mark in row["marks"]],
+            }
+            for mark, (what, do, page) in _ADVICE.items()
+            if sites[mark]
+        ],
         "requests": {
             name: counters.requests[name]
             for name in ("passed", "dropped", "overridden", "waited", "came_back", "given_up", "left")
@@ -267,26 +283,6 @@ def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing]
         "rows_left_out": max(0, origins - len(rows)),
         "files": list(files),
     }
-
-
-def _to_do(counters: Counters, rows: Sequence[dict[str, Any]], dropped: str) -> list[dict[str, Any]]:
-    # The origins are those that have a row.
-    sites, requests = counters.marks.copy(), counters.dropped
-    for outcome, count in counters.outcomes.items():
-        sites[outcome.mark] += count
-    return [
-        {
-            "kind": mark,
-            "sites": sites[mark],
-            "requests": requests[mark] or None,
-            "what": f"{what} ({counted(requests[mark], 'request')} {dropped})" if requests[mark] else what,
-            "do": do,
-            "docs": DOCS + page,
-            "origins": [row["origin"] for row in rows if mark in row["marks"]],
-        }
-        for mark, (what, do, page) in _ADVICE.items()
-        if sites[mark]
-    ]
 
 
 def counted(number: int, noun: str) -> str:

@@ -229,23 +229,16 @@ def _list_file(access: Access, rules: Rules, robot: str | bytes, drops: Drops) -
         listing["applies"] = [
             [one.line, max(line for line, _ in (*one.user_agents, *one.rules))] for one in records
         ]
-        listing["drops"] = _drops_of(lines, records, drops)
+        counts = {line: 0 for record in records for line, value in record.rules if value}
+        for (line, text), count in drops.items():
+            # The file may have changed during the crawl: lines that it does not have any more are left out.
+            if 0 < line <= len(lines) and text in lines[line - 1]:
+                counts[line] = counts.get(line, 0) + count
+        listing["drops"] = {str(line): count for line, count in sorted(counts.items())}
         listing["differs"] = {str(line): said for line, said in _differences(access, robot, lines)}
         obeyed = {line for line, count in listing["drops"].items() if count} | listing["differs"].keys()
         listing["notes"] = _notes_of(shown, obeyed)
     return listing
-
-
-def _drops_of(lines: list[str], applying: list[Record], drops: Drops) -> dict[str, int]:
-    """Return the counts of the rules of the records that apply, and of other lines that dropped something.
-
-    A file may have changed during the crawl: counts of lines that do not stand in it any more are left out.
-    """
-    counts = {line: 0 for record in applying for line, value in record.rules if value}
-    for (line, text), count in drops.items():
-        if line and line <= len(lines) and text in lines[line - 1]:
-            counts[line] = counts.get(line, 0) + count
-    return {str(line): count for line, count in sorted(counts.items())}
 
 
 def _notes_of(robots: RobotsTxt, obeyed: Container[str]) -> dict[str, list[tuple[str, str, str, str]]]:
