@@ -150,9 +150,8 @@ def paths(value: Any) -> tuple[str, ...]:
 def folder(value: Any) -> str:
     if _is_off(value):
         return ""
-    if not isinstance(value, (str, os.PathLike)) or isinstance(path := os.fspath(value), bytes):
-        raise ValueError("must be the path of a folder")  # noqa: TRY004
-    if "://" in path:
+    path = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    if not isinstance(path, str) or "://" in path:
         raise ValueError("must be the path of a folder, not a URL")
     return path
 

@@ -2,9 +2,7 @@
 
 `Store` is the contract. For each origin, a store keeps the snapshots that the access was judged from, and a
 lock: of all processes that share the store, one downloads a robots.txt and the others wait for it. A store
-knows nothing of rules or freshness, and is used only for origins that are not in memory. `BrowsableStore`
-adds what ``scrapy robots-store`` needs. `opening` opens the store that `NOROBOTS_STORE` names; `HeldLock`
-holds a lock during a download.
+knows nothing of rules or freshness, and is used only for origins that are not in memory.
 """
 
 from __future__ import annotations
@@ -53,9 +51,8 @@ class Store(Protocol):
     """Keeps snapshots and locks of origins.
 
     Each call is one round trip, if the store is a server. No call blocks the event loop: slow work runs in a
-    thread, with `compat.in_thread` if the store does not need asyncio, which may not run. A call that takes
-    longer than `circuit_breaker.TIMEOUT` is cancelled. All methods may raise any exception of the store's
-    library. An entry that cannot be read is a miss, not an error.
+    thread. A call that takes longer than `circuit_breaker.TIMEOUT` is cancelled. All methods may raise any
+    exception of the store's library. An entry that cannot be read is a miss, not an error.
     """
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
@@ -87,9 +84,8 @@ class BrowsableStore(Store, Protocol):
     def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots, oldest first; no snapshots if the entry cannot be read.
 
-        Reads a few entries at a time, so memory does not grow with the store. Entries that are saved or
-        deleted meanwhile may be missing or may come twice. Each kind of store documents whether the origins
-        are sorted. Keys that are not origins are skipped.
+        Reads a few entries at a time. Entries that are saved or deleted meanwhile may be missing or may come
+        twice. Keys that are not origins are skipped.
         """
 
     async def delete(self, origin: Origin) -> bool:
