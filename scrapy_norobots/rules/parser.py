@@ -190,14 +190,9 @@ def as_parser(rules: Rules) -> RobotParser:
     return rules.parser if isinstance(rules, ForeignRules) else cast("AllRules", rules)
 
 
-def _readings_of(rules: Rules | None) -> Sequence[Rules]:
-    if isinstance(rules, AllRules):
-        return rules.readings
-    return () if rules is None else (rules,)
-
-
 def _parsers_of(rules: Rules | None) -> list[RobotsTxt | ForeignRules]:
-    return [each for each in _readings_of(rules) if isinstance(each, (RobotsTxt, ForeignRules))]
+    readings = rules.readings if isinstance(rules, AllRules) else [rules]
+    return [each for each in readings if isinstance(each, (RobotsTxt, ForeignRules))]
 
 
 def parser_names(rules: Rules | None) -> list[str]:
@@ -347,7 +342,7 @@ class AllRules(RobotParser):
             for rules in self._asked:
                 if not rules.is_ready(name):
                     return False
-        return self._prepared is None or self._prepared.is_ready(robot)
+        return self._prepared is None or self._prepared.is_ready
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
         for name, rules in self._questions(robot):

@@ -231,27 +231,21 @@ def _of_lines(
             for kind, *values in look(value):
                 yield kind, number, tuple(values)
     for number, line in enumerate(lines):
-        if number not in read:
-            for kind, *values in _of_other_field(line):
-                yield kind, number, tuple(values)
+        if number not in read and (found := _of_other_field(line)):
+            yield found[0], number, found[1:]
 
 
-def _of_other_field(line: str) -> Iterator[tuple[str, ...]]:
+def _of_other_field(line: str) -> tuple[str, ...] | None:
     field, colon, _ = line.partition("#")[0].partition(":")
-    if "\0" in field:
-        yield ("nul",)
-        return
     name = field.strip(" \t").lower()
+    if "\0" in field:
+        return ("nul",)
     if not colon:
-        if name:
-            yield ("no-colon",)
-        return
+        return ("no-colon",) if name else None
     if name in _LATER_FIELDS:
-        yield ("later-field",)
-    elif resembled := meant_field(name):
-        yield "misspelt-field", resembled
-    else:
-        yield ("unknown-field",)
+        return ("later-field",)
+    resembled = meant_field(name)
+    return ("misspelt-field", resembled) if resembled else ("unknown-field",)
 
 
 def _of_name(value: str) -> Iterator[tuple[str, ...]]:

@@ -118,7 +118,7 @@ def test_a_failed_refresh_keeps_the_rules_until_they_are_too_old() -> None:
         stale = judge(replace(LOST, time=now), known)
         assert stale.stale
         assert stale.temporary
-        assert stale.lifetime == TIMES.back_off(failures)
+        assert stale.lifetime == 60 * 2 ** (failures - 1)
         assert stale.snapshots == (ANSWER, replace(LOST, time=now, failures=failures))
         assert stale.forbids(ORIGIN, "/back/", "FooBot")
         assert not stale.forbids(ORIGIN, "/", "FooBot")
@@ -141,7 +141,8 @@ def test_the_time_to_the_next_try_doubles_with_each_failure() -> None:
 
 def test_an_error_ttl_over_an_hour_is_kept() -> None:
     patient = replace(TIMES, error_ttl=7200)
-    assert [patient.back_off(failures) for failures in (1, 2, 3)] == [7200, 7200, 7200]
+    snapshots = [replace(LOST, failures=failures) for failures in (1, 2, 3)]
+    assert [patient.until_next_try(snapshot) for snapshot in snapshots] == [7200, 7200, 7200]
 
 
 @pytest.mark.parametrize(
