@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 MEMORY = "memory"
-# The schemes of store URLs: those of a file, whose path follows, and those of Redis.
-FILE_SCHEMES = ("sqlite",)
 REDIS_SCHEMES = (
     "redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel",
 )  # fmt: skip
@@ -120,7 +118,7 @@ def with_home(value: str) -> str:
     """Return a value of `NOROBOTS_STORE` with the home directory in place of ``~``."""
     scheme, slashes, path = value.partition(":///")
     # Unlike pathlib's function, this one accepts "~name" without such a user
-    return scheme + slashes + os.path.expanduser(path) if scheme in FILE_SCHEMES else value  # noqa: PTH111
+    return scheme + slashes + os.path.expanduser(path) if scheme == "sqlite" else value  # noqa: PTH111
 
 
 def without_password(value: str) -> str:
@@ -131,7 +129,7 @@ def without_password(value: str) -> str:
     if _PLAIN.fullmatch(value):
         return value
     scheme, slashes, _ = value.partition("://")
-    return f"{scheme}{slashes}***" if scheme in (*FILE_SCHEMES, *REDIS_SCHEMES) else "***"
+    return f"{scheme}{slashes}***" if scheme in ("sqlite", *REDIS_SCHEMES) else "***"
 
 
 def error_text(exc: Exception) -> str:
