@@ -39,9 +39,6 @@ PREFIX = "NOROBOTS_"
 # The start of a name that is probably a misspelt setting of this package.
 _SIMILAR_PREFIX = re.compile("NO_?ROBOTS?(?:TXT)?_")
 
-# The file of the store in JOBDIR, the directory of a job that can be paused and resumed.
-_JOB_FILE = "robots.sqlite"
-
 # How many redirects of a robots.txt are followed: RFC 9309 (2.3.1.2) asks for at least five.
 REDIRECT_MAX = 5
 
@@ -230,7 +227,7 @@ def _store(settings: BaseSettings) -> str:
         return store or MEMORY
     if not isinstance(job, (str, os.PathLike)):
         raise error("JOBDIR", job, "must be a path")
-    return f"sqlite:///{Path(job) / _JOB_FILE}"
+    return f"sqlite:///{Path(job) / 'robots.sqlite'}"
 
 
 def _freshness(settings: BaseSettings) -> Freshness:
@@ -240,15 +237,6 @@ def _freshness(settings: BaseSettings) -> Freshness:
         problem = f"must be at most NOROBOTS_TTL, which is {freshness.ttl!r}"
         raise error("NOROBOTS_TTL_MIN", freshness.ttl_min, problem)
     return freshness
-
-
-def _warn_about_unknown(settings: BaseSettings) -> None:
-    for name in settings:
-        if isinstance(name, str) and _SIMILAR_PREFIX.match(name) and name not in SETTINGS:
-            names = [setting.removeprefix(PREFIX) for setting in SETTINGS]
-            nearest = get_close_matches(_SIMILAR_PREFIX.sub("", name), names, n=1)
-            hint = f"; did you mean {PREFIX}{nearest[0]}?" if nearest else ""
-            logger.warning("Unknown setting %s is ignored%s", name, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,5 +272,10 @@ class Config(Section):
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
         """Read and check the settings of a crawler, and warn about unknown ones. Raises `SettingError`."""
-        _warn_about_unknown(settings)
+        names = [name.removeprefix(PREFIX) for name in SETTINGS]
+        for name in settings:
+            if isinstance(name, str) and _SIMILAR_PREFIX.match(name) and name not in SETTINGS:
+                nearest = get_close_matches(_SIMILAR_PREFIX.sub("", name), names, n=1)
+                hint = f"; did you mean {PREFIX}{nearest[0]}?" if nearest else ""
+                logger.warning("Unknown setting %s is ignored%s", name, hint)
         return super(Config, cls).from_settings(settings)

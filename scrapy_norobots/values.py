@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -33,9 +34,6 @@ _META_WORDS = ("nofollow", "noindex")
 
 # The parsers that NOROBOTS_ALSO_OBEY accepts by the name of their standard.
 _PARSERS: Mapping[str, type[RobotParser]] = MappingProxyType({"rfc9309": Rfc9309RobotParser})
-
-# What is in a list of meta keys only by mistake.
-_NO_META_KEY = re.compile(r"[\s;]|^$")
 
 _MOST_ROBOTS = 32  # a file keeps the rules of twice as many (see `standard.robotstxt`)
 
@@ -71,8 +69,7 @@ def number(unit: str, least: float, most: int, value: Any, kind: type = float) -
     return read
 
 
-def whole(unit: str, least: int, most: int, value: Any) -> Any:
-    return number(unit, least, most, value, int)
+whole = partial(number, kind=int)
 
 
 def _decoded(value: Any, bracket: str) -> Any:
@@ -101,8 +98,8 @@ def listed(
     return tuple(value)
 
 
-def meta_keys(value: Any) -> tuple[str, ...]:
-    return listed("a list of meta keys", str, value, _NO_META_KEY.search)
+# Blanks and semicolons are in a meta key only by mistake.
+meta_keys = partial(listed, "a list of meta keys", str, is_wrong=re.compile(r"[\s;]|^$").search)
 
 
 def robots(value: Any) -> tuple[str, ...]:
@@ -150,9 +147,8 @@ def paths(value: Any) -> tuple[str, ...]:
 def folder(value: Any) -> str:
     if _is_off(value):
         return ""
-    if not isinstance(value, (str, os.PathLike)) or isinstance(path := os.fspath(value), bytes):
-        raise ValueError("must be the path of a folder")  # noqa: TRY004
-    if "://" in path:
+    path = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    if not isinstance(path, str) or "://" in path:
         raise ValueError("must be the path of a folder, not a URL")
     return path
 

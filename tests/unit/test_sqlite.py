@@ -358,10 +358,11 @@ def test_any_values_in_the_rows_are_entries_or_misses(
     path = Path(shelf().name) / "rows.sqlite"
     if not path.exists():
         use(path, 1)
-    execute(path, "DELETE FROM entries")
-    for key, is_text_key, entry, is_text, until in rows:
-        values = ["CAST(? AS TEXT)" if cast else "?" for cast in (is_text_key, is_text)]
-        execute(path, f"REPLACE INTO entries VALUES ({', '.join(values)}, 0, ?)", key, entry, until)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("DELETE FROM entries")
+        for key, is_text_key, entry, is_text, until in rows:
+            values = ["CAST(? AS TEXT)" if cast else "?" for cast in (is_text_key, is_text)]
+            db.execute(f"REPLACE INTO entries VALUES ({', '.join(values)}, 0, ?)", (key, entry, until))
     loaded, listed = read_all(path)
     assert loaded in ((), (FOUND, LOST))
     for origin, found in listed.items():
