@@ -212,11 +212,6 @@ def strict_reading(rules: Rules | None) -> RobotsTxt | None:
     return next((each for each in own if each.reading != "rfc9309"), None)
 
 
-def is_only_strict(rules: Rules | None) -> bool:
-    """Return whether the strict reading alone decides."""
-    return parser_names(rules) == [StrictRobotParser.__name__]
-
-
 def crawl_delay(rules: Rules | None, robot: str | bytes) -> float | None:
     """Return the largest `Crawl-delay` of the readings of a file, in seconds; None if there is none.
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from scrapy_norobots.rules.parser import Rules, is_only_strict, parser_names, strict_reading, verdicts
+from scrapy_norobots.rules.parser import Rules, StrictRobotParser, parser_names, strict_reading, verdicts
 from scrapy_norobots.standard import KINDS, Finding, RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.findings import find_all, rules_of
@@ -112,7 +112,7 @@ class Examined:
         errors = errors_of(findings)
         record = _record_for(robots, robot) if findings else None
         marks = {DIFFER} if any(_differences(access, robot, lines)) else set()
-        if record is not None and is_only_strict(access.rules):
+        if record is not None and parser_names(access.rules) == [StrictRobotParser.__name__]:
             patterns = {one.line for one in findings if one.kind == "wildcard"}
             marks |= {PATTERNS} if any(line in patterns for line, _ in record.rules) else set()
         if not errors:
