@@ -173,26 +173,18 @@ def expand(setting: str, template: str, spider: Spider | None, start: datetime) 
     processes that run at the same time can each have a path of their own.
     Raises `ValueError`, with the setting and its value, if a placeholder is unknown.
     """
-    values = _Values(time=start.isoformat(timespec="seconds").replace(":", "-"))
-    values.spider = spider
+    time = start.isoformat(timespec="seconds").replace(":", "-")
+    values: dict[str, object] = {}
     try:
+        for name in re.findall(r"%\((.*?)\)", template):
+            value = time if name == "time" else getattr(spider, name)
+            # A number is for %(number)03d; other values must not add a directory.
+            is_number = isinstance(value, (int, float))
+            values[name] = value if is_number else str(value).replace("/", "-").replace(os.sep, "-")
         path = template % values
-    except (KeyError, TypeError, ValueError) as exc:
+    except (AttributeError, KeyError, TypeError, ValueError) as exc:
         raise SettingError(
             f"{setting} = {template!r}: unknown placeholder ({exc}); use %(time)s, an attribute of "
             "the spider such as %(name)s, or '%%' for a '%'"
         ) from exc
     return os.path.expanduser(path)  # noqa: PTH111  # pathlib's function raises for "~name" without such a user
-
-
-class _Values(dict[str, object]):
-    """The values of placeholders: the time, and the attributes of a spider, which include its arguments."""
-
-    spider: Spider | None
-
-    def __missing__(self, name: str) -> object:
-        if not hasattr(self.spider, name):
-            raise KeyError(name)
-        value = getattr(self.spider, name)
-        is_number = isinstance(value, (int, float))  # for %(number)03d; others must not add a directory
-        return value if is_number else str(value).replace("/", "-").replace(os.sep, "-")

@@ -26,7 +26,9 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
 from scrapy_norobots.settings import Config
+from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
+from scrapy_norobots.standard.urls import split
 from scrapy_norobots.stores import error_text, without_password
 
 STDIN = "-"
@@ -87,8 +89,6 @@ class RobotsCommand(ScrapyCommand):
         "RETRY_GIVE_UP_LOG_LEVEL": "DEBUG",
     }
 
-    config: Config
-
     def syntax(self) -> str:
         return f"[options] {self.arguments}"
 
@@ -146,6 +146,17 @@ def _end_with_2(kind: type[BaseException], error: BaseException, trace: Tracebac
     sys.exit(2)
 
 
+def split_url(url: str) -> tuple[Origin, str]:
+    """Return the origin and the target of a URL. Raises `CommandError` if no robots.txt applies to it."""
+    try:
+        origin, target = split(url)
+    except ValueError as exc:
+        raise CommandError(url, str(exc)) from None
+    if origin is None or target is None:
+        raise CommandError(url, "only http and https URLs with a host have a robots.txt")
+    return origin, target
+
+
 def read_input(path: str, limit: int) -> bytes:
     """Return the bytes of a file, or of standard input for ``-``.
 
@@ -167,14 +178,13 @@ def display_name(path: str) -> str:
     return "<stdin>" if path == STDIN else path
 
 
-def is_terminal(stream: TextIO) -> bool:
-    """Return whether a stream is a terminal with colours."""
+def _is_terminal(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def coloured(text: str, colour: str) -> str:
     """Return a text in a colour, if standard output is a terminal and `NO_COLOR` is not set."""
-    has_colours = is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
+    has_colours = _is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
     return f"\x1b[{colour}m{text}\x1b[0m" if has_colours else text
 
 
@@ -215,7 +225,7 @@ class Progress:
     """
 
     def __init__(self, *, is_wanted: bool = True) -> None:
-        self._is_shown = is_wanted and is_terminal(sys.stderr)
+        self._is_shown = is_wanted and _is_terminal(sys.stderr)
         self._next = 0.0  # when other words may be shown; 0 if none are
 
     def show(self, words: str) -> None:

@@ -86,7 +86,6 @@ class RobotsAudit(RobotsCommand):
             progress.clear()
 
     def _lines(self, audit: Audit, progress: Progress, *, as_json: bool) -> Iterator[str]:
-        """Yield the lines of the output."""
         count = 0
         for place, text, is_readable in audit.problems():
             count += 1

@@ -116,7 +116,6 @@ class RobotsCheck(RobotsCommand):
 
 
 def _from_store(crawler: Crawler, loader: RobotsLoader, value: str) -> Load:
-    """Return what looks up origins in a store."""
     with failures_of(value):
         store = open_store(with_home(value), loader.config.store_max, must_exist=True)
     crawler.signals.connect(store.close, signals.spider_closed, weak=False)

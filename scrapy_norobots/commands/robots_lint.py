@@ -30,6 +30,7 @@ from scrapy_norobots.commands.base import (
     places,
     read_input,
     run_spider,
+    split_url,
     to_json,
     write,
 )
@@ -43,7 +44,6 @@ from scrapy_norobots.standard import Origin, RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.findings import rules_of
 from scrapy_norobots.standard.groups import rules_without_effect
-from scrapy_norobots.standard.urls import split
 
 _COLOUR = {Severity.ERROR.value: RED, Severity.WARNING.value: YELLOW, Severity.INFO.value: BLUE}
 
@@ -110,16 +110,8 @@ class RobotsLint(RobotsCommand):
 
 
 def _robots_url(url: str) -> tuple[Origin, str]:
-    """Return the origin of a URL, and what to download: for a site, its robots.txt.
-
-    Raises `CommandError` if the URL is invalid or cannot be downloaded.
-    """
-    try:
-        origin, target = split(url)
-    except ValueError as exc:
-        raise CommandError(url, str(exc)) from None
-    if origin is None:
-        raise CommandError(url, "only http and https URLs with a host can be downloaded")
+    """Return the origin of a URL, and what to download: for a site, its robots.txt."""
+    origin, target = split_url(url)
     return origin, origin.robots_url if target == "/" else Request(f"{origin}{target}").url
 
 

@@ -10,7 +10,6 @@ import asyncio
 import time
 from argparse import Namespace
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime, timezone
 from hashlib import blake2b
 from pathlib import Path
@@ -18,7 +17,15 @@ from urllib.parse import quote as percent_quote
 
 from scrapy.exceptions import UsageError
 
-from scrapy_norobots.commands.base import CommandError, RobotsCommand, failures_of, span, to_json, write
+from scrapy_norobots.commands.base import (
+    CommandError,
+    RobotsCommand,
+    failures_of,
+    span,
+    split_url,
+    to_json,
+    write,
+)
 from scrapy_norobots.features.report.counters import Outcome
 from scrapy_norobots.rules.access import Access, Judge
 from scrapy_norobots.rules.snapshot import Snapshot
@@ -103,7 +110,7 @@ class RobotsStore(RobotsCommand):
             write([to_json(facts) if self._as_json else line])
 
     async def _show(self, url: str) -> None:
-        origin = _origin(url)
+        origin, _ = split_url(url)
         access = self._recall(await self._store.load(origin))
         if access is None:
             self._tell(origin, "not in the store", 1)
@@ -142,7 +149,7 @@ class RobotsStore(RobotsCommand):
             raise CommandError(str(exc.filename or folder), exc.strerror or str(exc)) from exc
 
     async def _forget(self, url: str) -> None:
-        origin = _origin(url)
+        origin, _ = split_url(url)
         was_there = await self._store.delete(origin)
         self._tell(origin, "forgotten" if was_there else "not in the store", 0 if was_there else 1)
 
@@ -161,10 +168,3 @@ def file_name(origin: Origin) -> str:
     if len(host) > _LONGEST_HOST:
         host = f"{host[:_LONGEST_HOST]}%{blake2b(host.encode(), digest_size=16).hexdigest()}"
     return f"{origin.scheme}_{host}_{origin.port}.txt"
-
-
-def _origin(url: str) -> Origin:
-    with suppress(ValueError):
-        if origin := Origin.of(url):
-            return origin
-    raise CommandError(url, "not an origin; expected a scheme and a host, such as http://town.example")

@@ -40,7 +40,8 @@ from scrapy_norobots.commands.base import (
     write,
 )
 from scrapy_norobots.features.report.counters import counted
-from scrapy_norobots.rules.access import Access, forbidden, spellings_of
+from scrapy_norobots.question import Question
+from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.parser import statements_on
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.decision import printable, quoted
@@ -75,8 +76,10 @@ TOO_LONG = f"more than {LINE_MAX:,} bytes: "
 
 Get: TypeAlias = Callable[[Origin], Access | None]
 Load: TypeAlias = Callable[[Origin, Request], Awaitable[Access]]
-# A URL, the URL that a request for it would have, and the access to its origin or the load of it.
-_Asked: TypeAlias = tuple[str, str, Access | asyncio.Task[Access]]
+# The URL that a request for a URL would have, its origin and its target.
+_Address: TypeAlias = tuple[str, Origin, str]
+# A URL, its address, and the access to its origin or the load of it.
+_Asked: TypeAlias = tuple[str, _Address, Access | asyncio.Task[Access]]
 
 
 def _facts(url: str, word: str, decision: Decision) -> dict[str, Any]:
@@ -135,20 +138,20 @@ class Answerer:
         for each, robot in product(both, self.robots):
             await asyncio.to_thread(each.prepare, robot)
 
-    def answer(self, url: str, sent: str, access: Access) -> str:
-        """Return the answers for a URL; `sent` is the URL that a request for it would have."""
-        return self._text([self._answer(url, sent, access, robot) for robot in self.robots])
+    def answer(self, url: str, sent: _Address, access: Access) -> str:
+        """Return the answers for a URL and its address."""
+        return self._text([self._answer(url, Question(*sent, robot), access) for robot in self.robots])
 
-    def _answer(self, url: str, sent: str, access: Access, robot: str | bytes) -> dict[str, Any]:
-        decision = _decide(access, sent, robot)
+    def _answer(self, url: str, question: Question, access: Access) -> dict[str, Any]:
+        decision = _decide(question, access)
         answer = _facts(url, _word(decision, access), decision)
-        answer["usage"] = statements_on(access.rules, sent, robot)
+        answer["usage"] = statements_on(access.rules, question.url, question.robot)
         if self.is_stored:
             answer["age"] = round(max(time.time() - access.snapshot.time, 0.0), 1)
             answer["fresh"] = access.lifetime > 0
         if self.by_rfc9309 is not None:
             access = self.by_rfc9309(access)
-            decision = _decide(access, sent, robot)
+            decision = _decide(question, access)
             answer["rfc9309"] = _word(decision, access)
             answer["rfc9309_rule"] = decision.rule and decision.rule._asdict()
             answer["differs"] = answer["rfc9309"] != answer["answer"]
@@ -166,22 +169,16 @@ class Answerer:
         return "\n".join([to_json(one) if self.as_json else _line(one) for one in answers])
 
 
-def address(url: str) -> tuple[Origin | None, str]:
-    """Return the origin of a URL, and the URL that a request for it would have.
-
-    The origin is None if no robots.txt applies to such a URL. Raises `ValueError` if the URL is invalid.
-    """
+def address(url: str) -> _Address | None:
+    """Return the address of a URL; None if no robots.txt applies to it. Raises `ValueError` if invalid."""
     sent = url if _PLAIN.fullmatch(url) else Request(url).url
-    return Origin.of(sent), sent
+    origin, target = split(sent)
+    return None if origin is None or target is None else (sent, origin, target)
 
 
-def _decide(access: Access, url: str, robot: str | bytes) -> Decision:
-    """Decide as the middleware does: a URL is forbidden if any spelling is that may be sent."""
-    origin, target = split(url)
-    assert origin is not None  # `address` has checked that
-    assert target is not None
-    decision = forbidden(access, url, origin, target, robot, spellings_of(target))
-    return access.decide(url, robot) if decision is None else decision
+def _decide(question: Question, access: Access) -> Decision:
+    decision = question.forbidden_by(access)
+    return access.decide(question.url, question.robot) if decision is None else decision
 
 
 def _word(decision: Decision, access: Access) -> str:
@@ -234,11 +231,12 @@ class Stream:
     def _ask(self, url: str) -> str | _Asked:
         """Start the load of an origin, if need be. Return the answer if no robots.txt applies to a URL."""
         try:
-            origin, sent = address(url)
+            sent = address(url)
         except ValueError as exc:
             return self._answerer.unknown(url, Reason.BAD_URL, f"the URL is invalid ({exc})")
-        if origin is None:
+        if sent is None:
             return self._answerer.unknown(url, Reason.NOT_WEB)
+        origin = sent[1]
         access = self._get(origin) or self._loads.get(origin)
         if access is None:
             access = self._loads[origin] = asyncio.create_task(self._load(origin, Request(url)))
@@ -263,32 +261,29 @@ class Stream:
             if not isinstance(asked, str):
                 url, sent, access = asked
                 while isinstance(access, asyncio.Task) and not access.done():
-                    await self._write(answers)
+                    await self._write(answers, awaited=url)
                     await asyncio.wait([access], timeout=1)
                 asked = await self._answer(url, sent, access)
             answers.append(asked)
-            if self._queue.empty() or len(answers) >= _BATCH:
+            if self._queue.empty() or len(answers) * len(self._answerer.robots) >= _BATCH:
                 await self._write(answers)
         await self._write(answers)
 
-    async def _answer(self, url: str, sent: str, access: Access | asyncio.Task[Access]) -> str:
+    async def _answer(self, url: str, sent: _Address, access: Access | asyncio.Task[Access]) -> str:
         try:
             loaded = access if isinstance(access, Access) else await access
         except LookupError as exc:
             return self._answerer.unknown(url, Reason.ERROR, str(exc))
         return self._answerer.answer(url, sent, loaded)
 
-    async def _write(self, answers: list[str]) -> None:
-        """Write answers, and empty the list; show how far the command is."""
+    async def _write(self, answers: list[str], awaited: str = "") -> None:
+        """Write answers, and empty the list; show how many there are, and which URL the next one awaits."""
         if answers:
             self._progress.clear()
             await asyncio.to_thread(write, answers)
             self._written += len(answers)
             answers.clear()
-        left = ""
-        if self._loads:
-            oldest = printable(str(next(iter(self._loads))), 60)
-            left = f", {counted(len(self._loads), 'site')} left: {oldest}"
+        left = f", {counted(len(self._loads), 'site')} left: {printable(awaited, 60)}" if awaited else ""
         self._progress.show(f"{counted(self._written, 'answer')}{left}")
 
 

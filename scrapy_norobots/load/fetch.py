@@ -45,10 +45,10 @@ ROBOTS_DOWNLOAD = "norobots_download"
 DOWNLOAD_PRIORITY = 1000
 
 # The headers that a snapshot keeps: for freshness, revalidation, and the type of the body.
-_KEPT_HEADERS = (
-    "age", "cache-control", "content-type", "date", "etag", "expires", "last-modified", "retry-after",
-    "x-robots-tag",
-)  # fmt: skip
+_KEPT_HEADERS = frozenset({
+    b"Age", b"Cache-Control", b"Content-Type", b"Date", b"Etag", b"Expires", b"Last-Modified", b"Retry-After",
+    b"X-Robots-Tag",
+})  # fmt: skip
 
 # The parameters for Zyte API that say from where it downloads. Others say what it returns or extracts.
 _ZYTE_API_KEPT = ("device", "geolocation", "ipType")
@@ -339,8 +339,12 @@ def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
 
 
 def _kept_headers(response: Response) -> dict[str, str]:
-    found = {name: response.headers.getlist(name) for name in _KEPT_HEADERS}
-    return {name: b", ".join(values).decode("latin-1") for name, values in found.items() if values}
+    headers = response.headers
+    return {
+        name.decode().lower(): b", ".join(headers.getlist(name)).decode("latin-1")
+        for name in headers
+        if name in _KEPT_HEADERS
+    }
 
 
 def _plain_body(response: Response, maxsize: int) -> bytes:
@@ -360,5 +364,7 @@ def _keep_from_scrapy(response: Response, request: Request) -> None:
         return
     response.headers.setlist(ENCODING_HEADER, response.headers.getlist("Content-Encoding"))
     response.headers.pop("Content-Encoding", None)
-    if stated_wait(response.status, _kept_headers(response), time.time()):
+    if "Retry-After" in response.headers and stated_wait(
+        response.status, _kept_headers(response), time.time()
+    ):
         request.meta["dont_retry"] = True

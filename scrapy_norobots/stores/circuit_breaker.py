@@ -73,30 +73,23 @@ class CircuitBreaker:
             logger.info("%s could not be closed: %s", self._name, _describe(exc))
 
     async def _try(self, method: str, call: Callable[[], Coroutine[Any, Any, _T]], fallback: _T) -> _T:
-        if self._is_open():
+        if self._is_closed or self._clock() < self._open_until:
             return fallback
-        try:
-            if not self._failing:
-                return await compat.within(TIMEOUT, call())
-            # This call tests the store; the others do not wait for its result.
+        if is_test := bool(self._failing):  # the others do not wait for its result
             self._open_until = self._clock() + TIMEOUT + PAUSE
+        try:
             result = await compat.within(TIMEOUT, call())
-            self._succeeded(method)
         except CancelledError:  # of Twisted: the caller no longer needs the result
             raise
         except Exception as exc:  # each library has its own errors
             self._failed(method, exc)
             return fallback
+        if is_test:
+            self._open_until = 0.0
+            self._failing.discard(method)
+            if not self._failing:
+                logger.warning("%s works again and is in use", self._name)
         return result
-
-    def _is_open(self) -> bool:
-        return self._is_closed or self._clock() < self._open_until
-
-    def _succeeded(self, method: str) -> None:
-        self._open_until = 0.0
-        self._failing.discard(method)
-        if not self._failing:
-            logger.warning("%s works again and is in use", self._name)
 
     def _failed(self, method: str, exc: Exception) -> None:
         self._open_until = self._clock() + PAUSE

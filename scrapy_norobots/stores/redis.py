@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
-from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
+from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.connection import SSLConnection, parse_url
 from redis.asyncio.retry import Retry
@@ -42,18 +42,18 @@ _PATHS = {
     kind: re.compile(path, re.ASCII)
     for kind, path in (("", r"\d*"), ("cluster", "0?"), ("sentinel", r"[^/]+(?:/\d*)?"))
 }
-# An option whose value may contain an "@".
-_PASSWORD_OPTION = re.compile(r"(?:^|(?<=&))(?:sentinel_)?(?:username|password)=[^&]*")
-
 # A Sentinel that does not answer must leave time to ask the next one.
 _SENTINEL_TIMEOUT = TIMEOUT / 5
 
-# Of one process to one server: if the server is 0.2 s away, each connection makes five calls a second.
-CONNECTIONS = 100
-# The pools of several servers raise an exception when they have no connection left, instead of waiting.
-_CONNECTIONS_MAX = 1_000
+# Of one process to one server: if the server is 0.2 s away, each connection makes five calls a second. As
+# many calls run at once, because a pool raises an exception when it has no connection left.
+_CONNECTIONS = 100
 
-_TIMEOUTS: dict[str, Any] = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT}
+_OPTIONS: dict[str, Any] = {
+    "socket_timeout": TIMEOUT,
+    "socket_connect_timeout": TIMEOUT,
+    "max_connections": 10 * _CONNECTIONS,  # of all servers
+}
 
 _SNAPSHOTS = "norobots:snapshots:"
 _LOCK = "norobots:lock:"
@@ -62,6 +62,7 @@ _TURN = "norobots:turn:"
 # Scripts, because each of them is one round trip. The keys are those of the lock and of the entry; the values
 # begin with the owner of the lock. MGET returns nothing for a value of another type. A lock that never
 # expires belongs to nobody, and is acquired.
+_LOAD_SCRIPT = "return redis.call('MGET', KEYS[2])[1]"
 _LOCK_SCRIPT = """
 local is_held = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
 local found = redis.call('MGET', KEYS[1], KEYS[2])
@@ -110,43 +111,61 @@ _SMALL_ENTRY = 4096
 _PAGE = 100
 
 
-class RedisStore:
-    """Snapshots in the Redis database or cluster at `url`, in one of the forms of `open_client`.
+class _Client:
+    """Runs scripts in the Redis database or cluster at `url`, in one of the forms of `open_client`.
 
-    Raises `ValueError` if the URL is invalid.
+    Raises `ValueError` if the URL is invalid. All methods may raise any exception of redis-py.
     """
 
-    def __init__(self, url: str, maxsize: int = LARGEST_FILE) -> None:
+    def __init__(self, url: str) -> None:
         self._redis = open_client(url)
-        self._connections = connections_of(url)
+        limit = parse_qs(urlsplit(url).query).get("max_connections", [_CONNECTIONS])[0]
+        self._connections = asyncio.Semaphore(min(max(int(limit), 1), _CONNECTIONS))
+        self._owner = uuid4().hex
+
+    async def _run(self, script: str, keys: Sequence[str], *values: bytes | int) -> Any:
+        async with self._connections:
+            # Find the servers of a cluster before the first call. Else redis-py sends calls to any of them,
+            # and closes connections that others use when it learns more.
+            await self._redis.initialize()
+            return await self._redis.eval(script, len(keys), *keys, self._owner, *values)
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+        pool = getattr(self._redis, "connection_pool", None)
+        if isinstance(pool, SentinelConnectionPool):
+            for sentinel in pool.sentinel_manager.sentinels:
+                await sentinel.aclose()
+
+
+class RedisStore(_Client):
+    """Snapshots in Redis."""
+
+    def __init__(self, url: str, maxsize: int = LARGEST_FILE) -> None:
+        super().__init__(url)
         self._is_cluster = isinstance(self._redis, RedisCluster)
         self._maxsize = maxsize
-        self._owner = uuid4().hex.encode()
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
-        # Another program may have stored a value that is not a string: GET would raise an error.
-        async with self._connections:
-            await find_servers(self._redis)
-            (entry,) = await self._redis.mget(self._keys(origin)[1])
-        return await self._decode(entry, origin)
+        return await self._decode(await self._run(_LOAD_SCRIPT, self._keys(origin)), origin)
 
     async def lock(self, origin: Origin, seconds: float) -> Locked:
-        is_held, entry = await self._run(_LOCK_SCRIPT, origin, int(seconds * 1000))
+        is_held, entry = await self._run(_LOCK_SCRIPT, self._keys(origin), int(seconds * 1000))
         return Locked(bool(is_held), await self._decode(entry, origin))
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        milliseconds = int((until - time.time()) * 1000)
+        origin, milliseconds = snapshots[0].origin, int((until - time.time()) * 1000)
         if milliseconds <= 0:
-            await self.unlock(snapshots[0].origin)
+            await self.unlock(origin)
         else:
-            await self._run(_SAVE_SCRIPT, snapshots[0].origin, await _encode(snapshots), milliseconds)
+            await self._run(_SAVE_SCRIPT, self._keys(origin), await _encode(snapshots), milliseconds)
 
     async def unlock(self, origin: Origin) -> None:
-        await self._run(_UNLOCK_SCRIPT, origin)
+        await self._run(_UNLOCK_SCRIPT, self._keys(origin))
 
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots. The order is that of SCAN, so they are not sorted."""
-        await find_servers(self._redis)
+        await self._redis.initialize()
         # In a cluster, MGET is for keys of one slot.
         get: Any = self._redis.mget_nonatomic if isinstance(self._redis, RedisCluster) else self._redis.mget
         keys: Any = self._redis.scan_iter(match=f"{_SNAPSHOTS}*", count=_PAGE)
@@ -158,17 +177,8 @@ class RedisStore:
                     yield origin, await self._decode(entry, origin)
 
     async def delete(self, origin: Origin) -> bool:
-        await find_servers(self._redis)
+        await self._redis.initialize()
         return bool(await self._redis.delete(self._keys(origin)[1]))
-
-    async def close(self) -> None:
-        await close_client(self._redis)
-
-    async def _run(self, script: str, origin: Origin, *values: bytes | int) -> Any:
-        """Run a script with the keys of an origin, whose lock this object owns."""
-        async with self._connections:
-            await find_servers(self._redis)
-            return await self._redis.eval(script, 2, *self._keys(origin), self._owner, *values)
 
     def _keys(self, origin: Origin) -> tuple[str, str]:
         """Return the keys of the lock and of the entry of an origin. In a cluster, they share a slot."""
@@ -200,20 +210,13 @@ async def _encode(snapshots: Sequence[Snapshot]) -> bytes:
     return await asyncio.to_thread(entries.encode, snapshots)
 
 
-class RedisTurns:
-    """The turns of one process, in the Redis database or cluster at `url`.
+class RedisTurns(_Client):
+    """The turns of one process.
 
     For each site, Redis keeps the turn that was taken last. It expires after one delay, so a process that is
     killed delays the others by one delay at most. A turn beyond a limit is not taken, and one that is found
     there (a clock was wrong, or another program has written it) is ignored.
-
-    Raises `ValueError` if the URL is invalid. All methods may raise any exception of redis-py.
     """
-
-    def __init__(self, url: str) -> None:
-        self._redis = open_client(url)
-        self._connections = connections_of(url)
-        self._owner = uuid4().hex
 
     async def take(
         self, site: str, delay: float, tolerance: float, least: float, longest: float
@@ -227,13 +230,8 @@ class RedisTurns:
         beginning.
         """
         values = (round(1000 * seconds) for seconds in (delay, tolerance, least, longest))
-        async with self._connections:
-            await find_servers(self._redis)
-            milliseconds = await self._redis.eval(_TAKE_SCRIPT, 1, f"{_TURN}{site}", self._owner, *values)
+        milliseconds = await self._run(_TAKE_SCRIPT, (f"{_TURN}{site}",), *values)
         return None if milliseconds < 0 else float(milliseconds) / 1000
-
-    async def close(self) -> None:
-        await close_client(self._redis)
 
 
 def open_client(url: str) -> Redis | RedisCluster:
@@ -256,85 +254,35 @@ def _client(url: str) -> Redis | RedisCluster:
     user, at, hosts = parts.netloc.rpartition("@")
     one = f"{scheme}://{user}{at}localhost?{parts.query}" if kind else url
     options: dict[str, Any] = dict(parse_url(one))
-    is_end_of_password = "@" in _PASSWORD_OPTION.sub("", parts.query) + parts.fragment
+    path = parts.path.strip("/")
+    is_end_of_password = "@" in parts.query + parts.fragment
     if is_end_of_password or options.get("decode_responses"):
         raise ValueError
-    path = parts.path.strip("/")
     if scheme != "unix" and not _PATHS[kind].fullmatch(path):
         raise ValueError
+    # After a restart of the server, or a failover, all open connections are dead: each is opened once again.
+    more: dict[str, Any] = {**_OPTIONS, "retry_on_error": [ConnectionError]}
+    if not kind:
+        return Redis.from_url(url, **more)
+    del options["host"]
+    options["ssl"] = options.pop("connection_class", None) is SSLConnection
+    port = _SENTINEL_PORT if kind == "sentinel" else _PORT
+    servers = [urlsplit(f"//{one}") for one in hosts.split(",")]
+    addresses = [(server.hostname or "", server.port or port) for server in servers]
+    if not all(host for host, _ in addresses):
+        raise ValueError
     if kind == "cluster":
-        nodes = [ClusterNode(*address) for address in _addresses(hosts, _PORT)]
-        return RedisCluster(startup_nodes=nodes, **_of_several(options))
-    if kind == "sentinel":
-        service, _, database = path.partition("/")
-        return _master(_addresses(hosts, _SENTINEL_PORT), service, int(database or 0), _of_several(options))
-    return Redis.from_pool(_pool(url))
-
-
-def connections_of(url: str) -> asyncio.Semaphore:
-    """Return what limits the calls of a client for a valid URL to one for each connection."""
-    limit = parse_qs(urlsplit(url).query).get("max_connections", [CONNECTIONS])[0]
-    return asyncio.Semaphore(min(max(int(limit), 1), CONNECTIONS))
-
-
-async def find_servers(client: Redis | RedisCluster) -> None:
-    """Find the servers of a cluster, once, before the first call.
-
-    Else redis-py sends calls to any of them, and closes connections that others use when it learns more.
-    """
-    if isinstance(client, RedisCluster):
-        await client.initialize()
-
-
-async def close_client(client: Redis | RedisCluster) -> None:
-    """Close all connections of a client, also those to Sentinels."""
-    await client.aclose()
-    pool = getattr(client, "connection_pool", None)
-    if isinstance(pool, SentinelConnectionPool):
-        for sentinel in pool.sentinel_manager.sentinels:
-            await sentinel.aclose()
-
-
-def _of_several(options: dict[str, Any]) -> dict[str, Any]:
-    is_tls = options.get("connection_class") is SSLConnection
-    others = {name: value for name, value in options.items() if name not in ("host", "connection_class")}
-    return {**_TIMEOUTS, "max_connections": _CONNECTIONS_MAX, "ssl": is_tls, **others}
-
-
-def _master(addresses: list[tuple[str, int]], service: str, database: int, options: dict[str, Any]) -> Redis:
-    """Return a client for the master of a service. Options of the Sentinels begin with ``sentinel_``."""
+        return RedisCluster(startup_nodes=[ClusterNode(*one) for one in addresses], **_OPTIONS | options)
+    # Options of the Sentinels begin with "sentinel_"; those of TLS are for them too.
     own = {name: value for name, value in options.items() if not name.startswith("sentinel_")}
     of_sentinels = {
+        **_OPTIONS,
         **dict.fromkeys(("socket_timeout", "socket_connect_timeout"), _SENTINEL_TIMEOUT),
-        "max_connections": _CONNECTIONS_MAX,
         "retry": Retry(NoBackoff(), 0),  # the next Sentinel is asked at once
         **{name: value for name, value in options.items() if name.startswith("ssl")},
         **{name[9:]: value for name, value in options.items() if name.startswith("sentinel_")},
     }
+    service, _, database = path.partition("/")
     sentinel = Sentinel(addresses, sentinel_kwargs=of_sentinels)  # type: ignore[no-untyped-call]
-    # After a failover, all open connections are dead, or lead to a server that is read-only.
-    client: Redis = sentinel.master_for(service, db=database, retry_on_error=[ConnectionError], **own)
+    client: Redis = sentinel.master_for(service, db=int(database or 0), **more | own)
     return client
-
-
-def _pool(url: str) -> BlockingConnectionPool:
-    return BlockingConnectionPool.from_url(
-        url,
-        # One for each call, so that none waits for a connection: the pool does not serve calls in order,
-        # and one that waits for too long fails.
-        max_connections=CONNECTIONS,
-        timeout=TIMEOUT,
-        # After a restart of the server all open connections are dead, although the server works.
-        retry_on_error=[ConnectionError],  # once
-        **_TIMEOUTS,
-    )
-
-
-def _addresses(hosts: str, default_port: int) -> list[tuple[str, int]]:
-    found = []
-    for one in hosts.split(","):
-        parts = urlsplit(f"//{one}")
-        if not parts.hostname:
-            raise ValueError
-        found.append((parts.hostname, parts.port or default_port))
-    return found

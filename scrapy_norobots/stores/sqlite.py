@@ -2,9 +2,9 @@
 
 All work runs in a thread, so that the event loop never waits for the disk. A process that is killed loses
 nothing that was committed; after a power failure, the file may be damaged. Only its owner can read the file.
-Its size is limited; the entries that were saved first are deleted first. A file that is damaged, or of a
-newer version, is renamed and never deleted. A file that is not a database, or that of another program, is not
-used and not changed. With `must_exist`, no file is created, renamed or repaired.
+Its size is limited; the entries that were saved first are deleted first. A file that is damaged, or of
+another version, is renamed and never deleted. A file that is not a database, or that of another program, is
+not used and not changed. With `must_exist`, no file is created, renamed or repaired.
 """
 
 from __future__ import annotations
@@ -29,17 +29,22 @@ from scrapy_norobots.stores import LARGEST_FILE, Locked, NotAStoreError, entries
 logger = logging.getLogger(__name__)
 
 _APPLICATION_ID = 0x6E6F726F  # "noro"
-_VERSION = 1
 
-# As SQLite keeps their texts; as bytes, because a damaged one may not be UTF-8.
+_ENTRIES = "entries (origin TEXT PRIMARY KEY, entry BLOB NOT NULL, saved REAL NOT NULL, until REAL NOT NULL)"
 _SCHEMA = (
-    (
-        b"CREATE TABLE entries "
-        b"(origin TEXT PRIMARY KEY, entry BLOB NOT NULL, saved REAL NOT NULL, until REAL NOT NULL)"
-    ),
-    b"CREATE INDEX entries_by_age ON entries (saved)",
-    b"CREATE TABLE locks (origin TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL)",
+    ("TABLE", _ENTRIES),
+    ("INDEX", "entries_by_age ON entries (saved)"),
+    ("TABLE", "locks (origin TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL)"),
 )
+# As SQLite keeps them; as bytes, because a damaged text may not be UTF-8.
+_KEPT_SCHEMA = {f"CREATE {kind} {what}".encode() for kind, what in _SCHEMA}
+# Several processes may be creating the same file.
+_CREATE = f"""
+    BEGIN IMMEDIATE;
+    {"".join(f"CREATE {kind} IF NOT EXISTS {what};" for kind, what in _SCHEMA)}
+    PRAGMA application_id = {_APPLICATION_ID};
+    COMMIT;
+"""
 
 _USED_BYTES = """
     SELECT (page_count - freelist_count) * page_size
@@ -52,8 +57,8 @@ _BUSY_TIMEOUT = 4.0
 # How many entries are listed at a time.
 _PAGE = 100
 
-# How many entries are deleted at a time, if the file is far over a limit that was lowered.
-_DELETED_MAX = 10_000
+# How many entries a save deletes at most, if the file is far over a limit that was lowered.
+_DELETED_MAX = 1000
 
 # How every SQLite database begins.
 _MAGIC = b"SQLite format 3\x00"
@@ -63,17 +68,13 @@ _OPENING = threading.Lock()
 _T = TypeVar("_T")
 
 
-class UnusableFileError(Exception):
-    """The file is damaged or of a newer version; the text says why. It is renamed, unless it must exist."""
-
-
 class SqliteStore:
     """Snapshots in the file at `path`, of about `max_bytes` at most. Missing directories are created.
 
     An entry with a robots.txt of more than `maxsize` bytes is a miss.
 
-    With `must_exist`, the methods raise `OSError`, `NotAStoreError` or `UnusableFileError` if `path` is not
-    a store that can be read. Nothing is created, renamed or repaired.
+    With `must_exist`, the methods raise `OSError` or `NotAStoreError` if `path` is not a store that can be
+    read.
     """
 
     def __init__(
@@ -92,17 +93,16 @@ class SqliteStore:
         return await self._run(lambda db: self._load(db, origin))
 
     async def lock(self, origin: Origin, seconds: float) -> Locked:
+        # A lock that expires more than a day ahead was acquired with a wrong clock.
+        statement = """
+            INSERT INTO locks VALUES (:origin, :owner, :now + :seconds) ON CONFLICT (origin)
+            DO UPDATE SET owner = :owner, until = :now + :seconds
+            WHERE until <= :now OR until > :now + 86400 OR owner = :owner
+        """
 
         def lock(db: sqlite3.Connection) -> Locked:
-            # A lock that expires more than a day ahead was acquired with a wrong clock.
-            statement = """
-                INSERT INTO locks VALUES (:origin, :owner, :now + :seconds) ON CONFLICT (origin)
-                DO UPDATE SET owner = :owner, until = :now + :seconds
-                WHERE until <= :now OR until > :now + 86400 OR owner = :owner
-            """
             values = {"origin": str(origin), "owner": self._owner, "now": time.time(), "seconds": seconds}
-            is_held = bool(db.execute(statement, values).rowcount)
-            return Locked(is_held, self._load(db, origin))
+            return Locked(db.execute(statement, values).rowcount > 0, self._load(db, origin))
 
         return await self._run(lock)
 
@@ -136,7 +136,7 @@ class SqliteStore:
         def read(db: sqlite3.Connection) -> list[tuple[bytes, bytes]]:
             page = db.execute(statement, (last, time.time(), _PAGE)).fetchall()
             if page and page[-1][0] <= last:  # it would never end
-                raise UnusableFileError("is damaged (its entries are not in order)")
+                raise sqlite3.DatabaseError("its entries are not in order")
             return page
 
         while page := await self._run(read):
@@ -179,22 +179,13 @@ class SqliteStore:
                 if self._connection is None:
                     self._connection = self._open()
                 return work(self._connection)
-            except UnusableFileError as exc:
-                self._move_aside(str(exc))
-            except sqlite3.OperationalError as exc:
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as exc:
                 if not self._is_in_place():
                     self._close_file()  # it was moved just now
-                elif self._has_damaged_format(exc):
-                    self._move_aside(f"is damaged ({exc})")
+                elif self._is_of_damage(exc):
+                    self._move_aside(exc)
                 else:
                     raise
-            except (sqlite3.DatabaseError, UnicodeDecodeError) as exc:
-                # The subclasses report errors of the call; this class itself reports errors of the file. Its
-                # message cannot be decoded if a name in the file is damaged.
-                if type(exc) not in (sqlite3.DatabaseError, UnicodeDecodeError):
-                    raise
-                self._check_is_database()
-                self._move_aside(f"is damaged ({exc})")
         raise NotAStoreError(f"{self._path} cannot be used")
 
     def _open(self) -> sqlite3.Connection:
@@ -226,56 +217,42 @@ class SqliteStore:
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         db.execute("PRAGMA synchronous = OFF")  # what a power failure damages is downloaded again
-        if not self._must_exist:  # else without a lock, so that it need not wait for a writer
-            db.execute("BEGIN IMMEDIATE")  # several processes may be creating the same file
-        [application_id] = db.execute("PRAGMA application_id").fetchone()
-        [version] = db.execute("PRAGMA user_version").fetchone()
         schema = {sql for (sql,) in db.execute("SELECT CAST(sql AS BLOB) FROM sqlite_master")}
-        is_own = schema.issuperset(_SCHEMA)
-        if application_id != _APPLICATION_ID and schema and not is_own:
-            raise NotAStoreError(f"{self._path} is the database of another program")
-        if self._must_exist and not schema:
-            raise NotAStoreError(f"{self._path} is not a store: it is empty")
-        if version > _VERSION:
-            raise UnusableFileError(f"was written by a newer version (format {version}, not {_VERSION})")
-        if schema and not is_own:  # SQLite accepts most changes of a schema
-            raise UnusableFileError("is damaged (its schema is not that of a store)")
-        if self._must_exist:
+        if schema.issuperset(_KEPT_SCHEMA):
             return
-        if not schema:
-            for statement in _SCHEMA:
-                db.execute(statement.decode())
-            db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            db.execute(f"PRAGMA user_version = {_VERSION}")
-        db.execute("COMMIT")
+        if schema and db.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
+            raise NotAStoreError(f"{self._path} is the database of another program")
+        if schema:  # SQLite accepts most changes of a schema
+            raise sqlite3.DatabaseError("its schema is not that of this version")
+        if self._must_exist:
+            raise NotAStoreError(f"{self._path} is not a store: it is empty")
+        db.executescript(_CREATE)
 
-    def _has_damaged_format(self, exc: sqlite3.OperationalError) -> bool:
-        """Return whether SQLite cannot read, or not write, the format that the header of the file names."""
-        return "file format" in str(exc) or ("readonly" in str(exc) and os.access(self._path, os.W_OK))
+    def _is_of_damage(self, exc: Exception) -> bool:
+        """Return whether an error is that of a damaged file, and not that of the call, the disk or a lock."""
+        if isinstance(exc, sqlite3.OperationalError):  # here, of a format that the header names
+            text = str(exc)
+            return "file format" in text or ("readonly" in text and os.access(self._path, os.W_OK))
+        # Other subclasses are errors of the call. A name in a damaged file may be one that cannot be decoded.
+        return type(exc) in (sqlite3.DatabaseError, UnicodeDecodeError)
 
-    def _check_is_database(self) -> None:
-        """Raise `NotAStoreError` if the file does not begin like a database: it may belong to the user."""
-        # Reading the file ends the locks that this process has on it, so this is only for a file that SQLite
-        # cannot use.
+    def _move_aside(self, exc: Exception) -> None:
+        """Rename the file, which is damaged; raise `NotAStoreError` if it may belong to the user."""
+        self._close_file()
+        # Reading ends the locks that this process has on it, so only a file that SQLite cannot use is read.
         with suppress(FileNotFoundError), self._path.open("rb") as file:
             if file.read(len(_MAGIC)) not in (_MAGIC, b""):
-                self._close_file()
                 raise NotAStoreError(f"{self._path} is not a SQLite database")
-
-    def _move_aside(self, why: str) -> None:
-        """Rename the file, unless another process has already done so."""
-        self._close_file()
         if self._must_exist:
-            raise UnusableFileError(f"{self._path} {why}")
-        if not self._is_in_place():
-            return
-        stamp = f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:6]}"
-        aside = self._path.with_name(f"{self._path.name}.{stamp}")
+            raise NotAStoreError(f"{self._path} is damaged ({exc})")
+        aside = self._path.with_name(f"{self._path.name}.{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:6]}")
         # Rename the journal first: it must not be applied to a new database.
         for suffix in ("-journal", ""):
             with suppress(FileNotFoundError):
                 Path(f"{self._path}{suffix}").rename(f"{aside}{suffix}")
-        logger.warning("%s %s: it was renamed to %s, and a new file replaces it", self._path, why, aside)
+        logger.warning(
+            "%s is damaged (%s): it was renamed to %s, and a new file replaces it", self._path, exc, aside
+        )
 
     def _is_in_place(self) -> bool:
         try:
@@ -289,11 +266,8 @@ class SqliteStore:
             self._connection = None
 
     def _make_room(self, db: sqlite3.Connection) -> None:
+        oldest = "DELETE FROM entries WHERE origin = (SELECT origin FROM entries ORDER BY saved LIMIT 1)"
         for _ in range(_DELETED_MAX):
             if db.execute(_USED_BYTES).fetchone()[0] <= self._max_bytes:
                 return
-            gone = db.execute(
-                "DELETE FROM entries WHERE origin = (SELECT origin FROM entries ORDER BY saved LIMIT 1)"
-            )
-            if not gone.rowcount:
-                return  # nothing is left
+            db.execute(oldest)

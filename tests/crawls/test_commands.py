@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import pty
@@ -10,79 +9,71 @@ import re
 import shlex
 import subprocess
 import sys
-import threading
 import time
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores.opening import open_store
 from tests.helpers.running import processes
-from tests.helpers.running.commands import ROBOTS, command, environment, run
+from tests.helpers.running.commands import ROBOTS, command, environment, run, run_in_shell
 from tests.helpers.running.processes import ROOT
+from tests.helpers.running.project import make_project
+from tests.helpers.samples.filled_stores import HOUR, TOWN, fill
 from tests.helpers.sites import Answer, Site
 
 NAMES = ["robots-audit", "robots-check", "robots-lint", "robots-store"]
 
-
-@pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
-def test_settings_of_a_crawl_overwrite_no_files(tmp_path: Path, name: str) -> None:
-    """For example, if a user adds the options of a paused crawl to the command."""
-    queue = tmp_path / "job" / "requests.queue"
-    queue.mkdir(parents=True)
-    (queue / "active.json").write_text('{"0": "what is left to do"}')
-    options = {
-        "JOBDIR": "job",
-        "DUPEFILTER_CLASS": "no.such.Filter",
-        "FEEDS": '{"items.json": {"format": "json"}}',
-        "FEED_URI": "items.json",
-        "ITEM_PIPELINES": '{"no.such.Pipeline": 1}',
-        "SPIDER_MIDDLEWARES": '{"no.such.Middleware": 1}',
-        "SCHEDULER": "no.such.Scheduler",
-        "ROBOTSTXT_OBEY": "False",
-        "NOROBOTS_DRY_RUN": "True",
-        "NOROBOTS_EVIDENCE": "evidence",
-        "NOROBOTS_REPORT": "report.json",
-        "NOROBOTS_STORE": "sqlite:///robots.sqlite",
-    }
-    with Site(ROBOTS) as site:
-        done = run(
-            tmp_path,
-            name,
-            *(f"--set={key}={value}" for key, value in options.items()),
-            f"{site.url}/robots.txt",
-        )
-    assert done.returncode in (0, 1), done.stderr
-    assert site.targets() == ["/robots.txt"]
-    assert [path.name for path in tmp_path.iterdir()] == ["job"]
-    assert [path.name for path in (tmp_path / "job").iterdir()] == ["requests.queue"]
-    assert (queue / "active.json").read_text() == '{"0": "what is left to do"}'
+# Settings of a crawl, which do no harm: for example, if a user adds the options of a paused crawl.
+HARMFUL = {
+    "ADDONS": '{"scrapy_norobots.Addon": 500}',
+    "CLOSESPIDER_PAGECOUNT": "1",
+    "CONCURRENT_REQUESTS": "1",
+    "DUPEFILTER_CLASS": "no.such.Filter",
+    "FEEDS": '{"items.json": {"format": "json"}}',
+    "FEED_URI": "items.json",
+    "ITEM_PIPELINES": '{"no.such.Pipeline": 1}',
+    "JOBDIR": "job",
+    "NOROBOTS_CRAWL_DELAY_MAX": "30",
+    "NOROBOTS_CRAWL_DELAY_SHARED": "True",
+    "NOROBOTS_DRY_RUN": "True",
+    "NOROBOTS_EVIDENCE": "evidence",
+    "NOROBOTS_REPORT": "report.json",
+    "NOROBOTS_STORE": "redis://127.0.0.1:1/0",
+    "ROBOTSTXT_OBEY": "False",
+    "SCHEDULER": "no.such.Scheduler",
+    "SPIDER_LOADER_CLASS": "no.such",
+    "SPIDER_MIDDLEWARES": '{"no.such.Middleware": 1}',
+    "SPIDER_MODULES": "no.such",
+    "TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor",
+}
 
 
 @pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
-def test_the_settings_of_a_fleet_do_no_harm(project: Path, name: str) -> None:
+def test_settings_of_a_crawl_do_no_harm(project: Path, name: str) -> None:
     with (project / "town" / "settings.py").open("a") as settings:
-        settings.write(
-            "ADDONS = {'scrapy_norobots.Addon': 500}\n"
-            "NOROBOTS_STORE = 'redis://127.0.0.1:1/0'\n"
-            "NOROBOTS_CRAWL_DELAY_MAX = 30\n"
-            "NOROBOTS_CRAWL_DELAY_SHARED = True\n"
-        )
-    with Site(ROBOTS) as site:
-        done = run(project, name, f"{site.url}/")
+        settings.write("LOG_FILE = 'crawl.log'\nLOG_FILE_APPEND = False\n")
+    (project / "job" / "requests.queue").mkdir(parents=True)
+    for path in ("job/requests.queue/active.json", "crawl.log", "items.json"):
+        (project / path).write_text("of yesterday")
+    before = files_of(project)
+    options = ["-L", "DEBUG", *(f"--set={key}={value}" for key, value in HARMFUL.items())]
+    with Site(ROBOTS, host="0.0.0.0") as site:
+        done = run(project, name, *options, *(f"{site.url_of(f'127.0.0.{n}')}/" for n in range(2, 6)))
     assert done.returncode == 0, done.stderr
-    assert site.targets() == ["/robots.txt"]
-
-
-def test_a_command_is_not_controlled_from_outside(tmp_path: Path) -> None:
-    with Site(ROBOTS) as site:
-        done = run(tmp_path, "robots-check", "-L", "INFO", f"{site.url}/")
+    assert site.targets() == 4 * ["/robots.txt"]
+    assert files_of(project) == before
+    assert "Using reactor: twisted.internet.asyncioreactor.AsyncioSelectorReactor" in done.stderr
     assert "Enabled extensions" in done.stderr
     assert "RemoteControl" not in done.stderr
     assert "TelnetConsole" not in done.stderr
+
+
+def files_of(folder: Path) -> dict[Path, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {path: path.read_bytes() for path in files}
 
 
 def test_scrapy_lists_them_inside_and_outside_a_project(
@@ -152,20 +143,6 @@ def test_a_crawl_that_cannot_be_set_up_exits_with_2(project: Path, fault: str) -
     assert done.stderr
 
 
-@pytest.mark.parametrize(
-    "broken",
-    ["SPIDER_MODULES = ['no.such']", "SPIDER_MODULES = ['town.bad']", "SPIDER_LOADER_CLASS = 'no.such'"],
-)
-def test_a_broken_spider_module_does_not_stop_the_commands(project: Path, broken: str) -> None:
-    with (project / "town" / "settings.py").open("a") as settings:
-        settings.write(f"{broken}\n")
-    (project / "town" / "bad.py").write_text("this is no Python\n")
-    with Site("User-agent: *\nDisallow: /x\n") as site:
-        done = run(project, "robots-check", f"{site.url}/")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout
-
-
 @pytest.mark.parametrize("options", [[], ["--json"], ["--compare"], ["--file", "/dev/null"]])
 def test_empty_standard_input_is_not_an_error(tmp_path: Path, options: list[str]) -> None:
     done = run(tmp_path, "robots-check", *options, "-", stdin="\n \n")
@@ -186,86 +163,64 @@ def test_an_unknown_setting_is_reported(tmp_path: Path) -> None:
     assert done.stderr == "Unknown setting NOROBOTS_MAXSIZ is ignored; did you mean NOROBOTS_MAXSIZE?\n"
 
 
-def test_a_closed_standard_input(tmp_path: Path) -> None:
-    for name in ("robots-check", "robots-lint"):
-        done = subprocess.run(
-            ["sh", "-c", f"exec {shlex.join(command(name, '-'))} <&-"],
-            cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 2
-        assert done.stderr.endswith("error: standard input is closed\n")
+# What is wrong with the standard files, and what the command then writes.
+STREAMS = {
+    "robots-lint robots.txt > /dev/full": "standard output: No space left on device",
+    "robots-lint robots.txt >&-": "standard output is closed",
+    "robots-check - <&-": "standard input is closed",
+    "robots-lint - <&-": "standard input is closed",
+    "robots-check --file robots.txt http://town.example/staff/ - 0> here": "<stdin>: Bad file descriptor",
+    "robots-check --file robots.txt http://town.example/staff/ 2>&-": "",
+    "robots-check --file none.txt http://town.example/ 2>&-": "",
+    # The reader closes the pipe.
+    "yes http://town.example/staff/ | robots-check --file robots.txt - | head -1": "",
+    "robots-lint - < long.txt | head -1": "",
+    "robots-store sqlite:///robots.sqlite list | head -1": "",
+}
 
 
-@pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
-def test_a_command_ends_without_a_word_when_the_reader_closes_the_pipe(tmp_path: Path, name: str) -> None:
-    # More than the buffer of a pipe.
-    text = "".join(f"http://a.example/{number}\n" for number in range(20_000))
-    (tmp_path / "robots.txt").write_text(text)
-    args = ["--file", os.devnull, "-"] if name == "robots-check" else ["-"]
-    with (
-        (tmp_path / "robots.txt").open() as file,
-        (tmp_path / "err").open("w") as err,
-        subprocess.Popen(
-            command(name, *args),
-            cwd=tmp_path,
-            env=environment(),
-            stdin=file,
-            stdout=subprocess.PIPE,
-            stderr=err,
-        ) as process,
-    ):
-        assert process.stdout is not None
-        assert process.stdout.readline()
-        process.stdout.close()
-        assert process.wait(60) == 2
-    assert (tmp_path / "err").read_text() == ""
+@pytest.mark.parametrize("line", STREAMS)
+def test_broken_standard_files(tmp_path: Path, line: str) -> None:
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    (tmp_path / "long.txt").write_text("a\n" * 20_000)
+    found = Snapshot(TOWN, TOWN.robots_url, time.time(), 200)
+    hosts = [f"{n}.example" for n in range(2000 if "sqlite" in line else 0)]
+    fill(
+        f"sqlite:///{tmp_path}/robots.sqlite",
+        [(replace(found, origin=Origin("http", host, 80)),) for host in hosts],
+    )
+    functions = [f'{name}() {{ {shlex.join(command(name))} "$@"; }}' for name in NAMES]
+    done = run_in_shell(tmp_path, "\n".join(["set -o pipefail", *functions, line]))
+    is_answered = "staff" in line or "head" in line
+    assert done.returncode == (1 if line.endswith("staff/ 2>&-") else 2)
+    assert len(done.stdout.splitlines()) == is_answered
+    assert done.stderr.rstrip().endswith(STREAMS[line])
+    assert bool(done.stderr) == bool(STREAMS[line])
+    assert "Traceback" not in done.stderr
 
 
-def on_terminal(
-    cwd: Path,
-    *arguments: str,
-    urls: str = os.devnull,
-    answers: str = "",
-    awaited: tuple[str, threading.Event] | None = None,
-    **variables: str,
-) -> str:
-    """Run a command on a terminal, and return what it wrote; its answers may go to a file.
-
-    The event of `awaited` is set when the text has appeared.
-    """
+def on_terminal(cwd: Path, *arguments: str, urls: str = os.devnull, answers: str = "", **env: str) -> str:
+    """Run a command on a terminal, and return what it wrote; its answers may go to a file."""
     ours, terminal = pty.openpty()
     with contextlib.ExitStack() as files:
         theirs = files.enter_context(os.fdopen(terminal, "wb", 0))
         stdout = files.enter_context((cwd / answers).open("wb")) if answers else theirs
         stdin = files.enter_context((cwd / urls).open("rb"))
         process = processes.Process(
-            "scrapy",
-            *arguments,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=theirs,
-            cwd=cwd,
-            env=environment(**variables),
+            "scrapy", *arguments, stdin=stdin, stdout=stdout, stderr=theirs, cwd=cwd, env=environment(**env)
         )
-    with process:
-        seen = b""
-        while True:
-            try:
-                data = os.read(ours, 65536)
-            except OSError:  # on Linux: the other end was closed
-                break
-            if not data:
-                break
+    seen = b""
+    with process, contextlib.suppress(OSError):  # on Linux: the other end was closed
+        while data := os.read(ours, 65536):
             seen += data
-            if awaited and awaited[0].encode() in seen:
-                awaited[1].set()
     os.close(ours)
     return seen.decode()
 
 
 def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("hm\n")
-    slow = Answer("User-agent: *\nDisallow: /x", before=partial(time.sleep, 1.5))
+    delays = iter([1.5])  # longer than the progress is not shown again
+    slow = Answer("User-agent: *\nDisallow: /x", before=lambda: time.sleep(next(delays, 0)))
     with Site(slow) as one, Site(Answer(status=503)) as two:
         check = ("robots-check", f"{one.url}/", f"{one.url}/x", f"{two.url}/")
         seen = on_terminal(tmp_path, *check)
@@ -274,12 +229,14 @@ def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
         bulk = on_terminal(tmp_path, "robots-check", *options, urls="urls", answers="answers")
         plain = on_terminal(tmp_path, *check, NO_COLOR="1")
         no_ansi = on_terminal(tmp_path, *check, TERM="dumb")
+        narrow = on_terminal(tmp_path, *check, COLUMNS="8")
     assert re.findall("\x1b\\[(\\d+)m(\\w+) *\x1b\\[0m", seen) == [
         ("32", "allowed"),
         ("31", "forbidden"),
         ("33", "unknown"),
     ]
     assert seen.startswith("\r\x1b[Kstarting")  # before the crawl has
+    assert narrow.startswith("\r\x1b[Kstartin\r")
     assert f"\x1b[K0 answers, 1 site left: {one.url}" in seen
     assert re.search(r"\x1b\[K[\d,]+ answers", bulk)
     assert bulk.endswith("\r\x1b[K")
@@ -289,18 +246,6 @@ def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
     lint = ("robots-lint", "robots.txt")
     assert ": \x1b[31merror\x1b[0m: " in on_terminal(tmp_path, *lint)
     assert "\x1b" not in on_terminal(tmp_path, *lint, NO_COLOR="1")
-
-
-def test_a_terminal_shows_which_site_does_not_respond(tmp_path: Path) -> None:
-    shown = threading.Event()
-    with Site(Answer(ROBOTS, before=lambda: shown.wait(60))) as slow, Site(ROBOTS) as site:
-        awaited = f"1 answer, 1 site left: {slow.url}", shown
-        urls = [f"{site.url}/", f"{slow.url}/staff/"]
-        seen = on_terminal(tmp_path, "robots-check", *urls, COLUMNS="100", awaited=awaited)
-        narrow = on_terminal(tmp_path, "robots-check", *urls, COLUMNS="8")
-    assert shown.is_set()
-    assert "forbidden" in seen
-    assert narrow.startswith("\r\x1b[Kstartin\r")
 
 
 HOSTILE = (
@@ -331,24 +276,21 @@ def test_text_is_written_in_any_encoding(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "\\xe9.txt: no findings; no rules\n")
 
 
+def test_scrapy_settings_prints_the_defaults(tmp_path: Path) -> None:
+    project = make_project(tmp_path, "http://town.example")
+
+    def shown(*options: str) -> str:
+        return run(project, "settings", *options).stdout.strip()
+
+    assert shown("--get", "NOROBOTS_TTL") == "86400"
+    assert shown("--getint", "NOROBOTS_TTL", "-s", "NOROBOTS_TTL=5") == "5"
+    assert shown("--getlist", "NOROBOTS_COPY_META") == "['proxy', 'bindaddress', 'download_slot']"
+    assert shown("--get", "BOT_NAME") == "scrapybot"
+
+
 # The page of the docs
 
 PAGE = (ROOT / "docs" / "commands.md").read_text("utf-8")
-
-
-def fill_store(path: Path, url: str, robots: str) -> None:
-    """Save the robots.txt of a site as if it had been downloaded three hours ago."""
-
-    async def work() -> None:
-        store = open_store(f"sqlite:///{path}", 2**20)
-        origin = Origin.of(url)
-        assert origin is not None
-        now = time.time()
-        snapshot = Snapshot(origin, origin.robots_url, now - 3 * 3600, 200, body=robots.encode())
-        await store.save((snapshot,), now + 3600)
-        await store.close()
-
-    asyncio.run(work())
 
 
 # That of robots-audit is tested with its other tests.
@@ -365,7 +307,10 @@ def test_the_docs_show_the_real_output(tmp_path: Path, shown: str) -> None:
     (tmp_path / "robots.txt").write_text(robots)
     line, _, expected = shown.partition("\n")
     with Site(robots) as site:
-        fill_store(tmp_path / "robots.sqlite", site.url, robots)
+        origin = Origin.of(site.url)
+        assert origin is not None
+        known = Snapshot(origin, origin.robots_url, time.time() - 3 * HOUR, 200, body=robots.encode())
+        fill(f"sqlite:///{tmp_path}/robots.sqlite", [(known,)])
         done = run(tmp_path, *shlex.split(line.replace("http://town.example", site.url))[1:])
     assert done.stdout.replace(site.url, "http://town.example") == expected
 
@@ -380,20 +325,3 @@ def test_the_program_in_the_docs_asks_one_url_after_another(tmp_path: Path) -> N
             cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True,
         )  # fmt: skip
     assert (done.stdout.split(), done.stderr) == (["allowed", "forbidden"], "")
-
-
-@pytest.mark.parametrize("path", ["robots.txt", "none.txt"])
-def test_a_closed_standard_error_is_no_failure(tmp_path: Path, path: str) -> None:
-    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /back/\n")
-    words = [*command("robots-check", "--file", path, "http://town.example/back/")]
-    done = subprocess.run(
-        ["/bin/sh", "-c", '"$@" 2>&-', "sh", *words],
-        cwd=tmp_path,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == (1 if path == "robots.txt" else 2)
-    assert done.stdout.startswith("forbidden" if path == "robots.txt" else "")
-    assert bool(done.stdout) == (path == "robots.txt")

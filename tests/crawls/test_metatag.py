@@ -13,18 +13,6 @@ from tests.helpers.sites import Answer, Site
 META = {**ADDON, "NOROBOTS_META": True}
 
 
-# --- where a tag is found
-
-
-# --- what is not parsed
-
-
-# --- what is read
-
-
-# --- in crawls
-
-
 def page(head: str, *links: str, **headers: str) -> Answer:
     anchors = "".join(f'<a href="{link}">x</a>' for link in links)
     fields = {name.replace("_", "-"): value for name, value in headers.items()}

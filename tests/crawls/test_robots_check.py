@@ -5,32 +5,18 @@ from __future__ import annotations
 import json
 import signal
 import threading
+import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from scrapy_norobots.standard import Origin
 from tests.helpers.running import processes
-from tests.helpers.running.commands import ROBOTS, environment, errors, run, words
+from tests.helpers.running.commands import ROBOTS, conversation, environment, errors, run, words
 from tests.helpers.running.crawling import crawl
+from tests.helpers.samples.filled_stores import CITY, HOUR, SLOW, SOCKET, TOWN, VILLAGE, fill, snapshots
 from tests.helpers.sites import Answer, Site
-
-
-def test_check_names_the_line_and_the_record(tmp_path: Path, mode: str) -> None:
-    with Site(ROBOTS) as site:
-        urls = [f"{site.url}{path}" for path in ("/", "/staff/rota?day=1", "/%73taff/#top", "/robots.txt")]
-        done = run(tmp_path, "robots-check", *urls, mode=mode)
-    source = f"{site.url}/robots.txt"
-    record = "in the record of line 4 for '*'"
-    rule = f"line 5 of {source}, 'Disallow: /staff/', {record}"
-    assert done.stdout.splitlines() == [
-        f"allowed   {urls[0]} for 'Scrapy': no line of {source} forbids it, {record}",
-        f"forbidden {urls[1]} for 'Scrapy': {rule}",
-        f"forbidden {urls[2]} for 'Scrapy': {rule}",
-        f"allowed   {urls[3]} for 'Scrapy': robots.txt itself may always be fetched",
-    ]
-    assert done.stderr == ""
-    assert done.returncode == 1
-    assert site.targets() == ["/robots.txt"]
 
 
 def test_check_decides_as_a_crawl_does(tmp_path: Path, mode: str) -> None:
@@ -47,26 +33,23 @@ def test_check_decides_as_a_crawl_does(tmp_path: Path, mode: str) -> None:
     assert set(answers.values()) == {"allowed", "forbidden"}
 
 
-STATUSES = {
-    "rules": (Answer("User-agent: *\nDisallow: /x"), 0, "allowed", "no line of "),
-    "no record": (Answer("User-agent: FooBot\nDisallow: /"), 0, "allowed", "no record for this robot"),
-    "missing": (Answer(status=404), 0, "allowed", "answered 404, and NOROBOTS_STATUS_POLICY allows '4xx'"),
-    "locked": (Answer(status=403), 1, "forbidden", "answered 403, and NOROBOTS_STATUS_POLICY denies '403'"),
-    "busy": (Answer(status=429), 2, "unknown", "answered 429, and NOROBOTS_STATUS_POLICY denies '429'"),
-    "broken": (Answer(status=503), 2, "unknown", "answered 503, and NOROBOTS_STATUS_POLICY denies '5xx'"),
-}
-
-
-@pytest.mark.parametrize("name", STATUSES)
-def test_check_explains_a_missing_rule(tmp_path: Path, name: str) -> None:
-    answer, status, word, why = STATUSES[name]
-    with Site(answer) as site:
-        done = run(tmp_path, "robots-check", f"{site.url}/")
-    assert done.stdout.startswith(f"{word:<9} {site.url}/ for 'Scrapy': ")
-    assert why in done.stdout
-    assert done.returncode == status
-    assert errors(done) == []
-    assert site.pages() == []
+def test_check_explains_a_missing_rule(tmp_path: Path, mode: str) -> None:
+    cases = [
+        (Answer("User-agent: *\nDisallow: /x"), "allowed", "no line of "),
+        (Answer("User-agent: FooBot\nDisallow: /"), "allowed", "no record for this robot"),
+        (Answer(status=404), "allowed", "answered 404, and NOROBOTS_STATUS_POLICY allows '4xx'"),
+        (Answer(status=403), "forbidden", "answered 403, and NOROBOTS_STATUS_POLICY denies '403'"),
+        (Answer(status=429), "unknown", "answered 429, and NOROBOTS_STATUS_POLICY denies '429'"),
+        (Answer(status=503), "unknown", "answered 503, and NOROBOTS_STATUS_POLICY denies '5xx'"),
+    ]
+    with ExitStack() as stack:
+        sites = [stack.enter_context(Site(answer)) for answer, _, _ in cases]
+        done = run(tmp_path, "robots-check", *(f"{site.url}/" for site in sites), mode=mode)
+    for line, site, (_, word, why) in zip(done.stdout.splitlines(), sites, cases, strict=True):
+        assert line.startswith(f"{word:<9} {site.url}/ for 'Scrapy': ")
+        assert why in line
+        assert site.pages() == []
+    assert (done.returncode, errors(done)) == (2, [])
 
 
 def test_check_uses_the_settings_of_a_crawl(tmp_path: Path) -> None:
@@ -134,16 +117,6 @@ def test_check_of_many_urls_downloads_each_robots_txt_once(tmp_path: Path, mode:
     ]
     assert sorted(hit.host for hit in site.hits) == sorted(f"127.0.1.{n + 1}" for n in range(40))
     assert site.pages() == []
-
-
-@pytest.mark.parametrize("robot", ["FooBot", "Mozilla/5.0 (compatible; foobot/1.2; +http://foo.example/)"])
-def test_check_can_answer_for_another_robot(tmp_path: Path, robot: str) -> None:
-    with Site(ROBOTS) as site:
-        done = run(tmp_path, "robots-check", "--robot", robot, f"{site.url}/staff/", f"{site.url}/foo/")
-    assert words(done) == ["allowed", "forbidden"]
-    assert "in the record of line 1 for 'FooBot'" in done.stdout
-    (hit,) = site.hits
-    assert hit.headers["user-agent"].startswith("Scrapy/")  # the User-Agent that is sent does not change
 
 
 @pytest.mark.parametrize("path", ["my robots.txt", "-"])
@@ -287,14 +260,66 @@ def test_an_interrupted_check_has_printed_the_answers_so_far(tmp_path: Path) -> 
     assert other.hits == []
 
 
-def test_a_page_limit_of_the_project_does_not_end_a_check(tmp_path: Path) -> None:
-    options = [
-        "--set=CLOSESPIDER_PAGECOUNT=1",
-        "--set=CLOSESPIDER_ITEMCOUNT=1",
-        "--set=CONCURRENT_REQUESTS=1",
+# With a store
+
+
+def test_urls_are_checked_with_a_store(tmp_path: Path, store: str, mode: str) -> None:
+    urls = [
+        f"{origin}/staff/" for origin in (TOWN, CITY, VILLAGE, SOCKET, Origin("http", "other.example", 80))
     ]
-    with Site(ROBOTS, host="0.0.0.0") as site:
+    done = run(tmp_path, "robots-check", *SLOW, "--store", store, "-", stdin="\n".join(2 * urls), mode=mode)
+    assert words(done) == 2 * ["forbidden", "allowed", "forbidden", "unknown", "unknown"]
+    ends = [line.partition(" [")[2] for line in done.stdout.splitlines()[:3]]
+    assert ends == ["3 h old]", "30 h old, no longer fresh]", "2 days old]"]
+    assert "http://other.example is not in the store" in done.stdout
+    assert (done.returncode, done.stderr) == (2, "")
+
+
+def test_answers_in_json_have_the_age_of_an_entry(tmp_path: Path, store: str) -> None:
+    urls = [f"{TOWN}/", f"{CITY}/", "http://other.example/"]
+    done = run(tmp_path, "robots-check", "--json", "--compare", "--store", store, *urls, mode="asyncio")
+    town, city, other = map(json.loads, done.stdout.splitlines())
+    assert 3 * HOUR <= town["age"] < 4 * HOUR
+    assert (town["fresh"], city["fresh"], other["fresh"]) == (True, False, None)
+    assert (town["rfc9309"], city["rfc9309"], other["rfc9309"]) == ("allowed", "allowed", None)
+    assert (other["answer"], other["reason"], other["age"]) == ("unknown", "error", None)
+
+
+def test_nothing_is_downloaded_for_origins_that_are_not_in_the_store(tmp_path: Path) -> None:
+    fill(f"sqlite:///{tmp_path}/robots.sqlite", snapshots(time.time()))
+    with Site("User-agent: *\nDisallow: /") as site:
+        done = run(tmp_path, "robots-check", "--store", "sqlite:///robots.sqlite", f"{site.url}/")
+    assert (words(done), site.hits) == (["unknown"], [])
+
+
+def test_entries_of_a_crawl_are_found(tmp_path: Path, mode: str) -> None:
+    value = f"sqlite:///{tmp_path}/robots.sqlite"
+    with Site("User-agent: *\nDisallow: /staff/") as site:
+        settings = {"ADDONS": {"scrapy_norobots.Addon": 500}, "NOROBOTS_STORE": value}
+        crawl(f"{site.url}/", mode=mode, settings=settings)
         done = run(
-            tmp_path, "robots-check", *options, *(f"{site.url_of(f'127.0.0.{n}')}/" for n in range(2, 6))
+            tmp_path, "robots-check", "--store", value, f"{site.url}/staff/", f"{site.url}/", mode=mode
         )
-    assert words(done) == ["allowed"] * 4
+        listed = run(tmp_path, "robots-store", value, "list")
+    assert words(done) == ["forbidden", "allowed"]
+    assert listed.stdout.startswith(f"{site.url}: rules, 31 bytes, ")
+    assert site.targets() == ["/robots.txt", "/"]
+
+
+def test_closed_site_is_not_waited_for(tmp_path: Path, mode: str) -> None:
+    """A crawl would hold its requests and retry them after ten minutes."""
+    settings = [
+        'ADDONS={"scrapy_norobots.Addon": 500}', "NOROBOTS_ERROR_TTL=600", "NOROBOTS_RETRY_CLOSED=2",
+        "RETRY_ENABLED=False",
+    ]  # fmt: skip
+    options = [option for setting in settings for option in ("-s", setting)]
+    with (
+        Site(Answer(status=503)) as closed,
+        Site("User-agent: *\nDisallow: /staff/") as site,
+        conversation(tmp_path, *options, mode=mode) as talk,
+    ):
+        assert talk.ask(f"{closed.url}/").startswith("unknown ")
+        assert talk.ask(f"{site.url}/").startswith("allowed ")
+        assert talk.ask(f"{closed.url}/a").startswith("unknown ")
+        assert talk.end() == 2
+    assert (closed.targets(), site.targets()) == (["/robots.txt"], ["/robots.txt"])

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import shlex
+import sqlite3
 import time
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from scrapy_norobots.commands.robots_store import file_name
-from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from tests.helpers.running.commands import Done, command, run, run_in_shell
-from tests.helpers.samples.filled_stores import BODY, HOUR, SLOW, TOWN, fill
+from tests.helpers.running.commands import Done, conversation, run
+from tests.helpers.running.redisserver import RedisServer
+from tests.helpers.samples.filled_stores import BODY, HOUR, SLOW, TOWN, fill, snapshots
 
 
 def of(done: Done) -> dict[str, dict[str, object]]:
@@ -166,8 +167,8 @@ BAD_INPUT = {
     "robots-store sqlite:///x empty": "expected URL list",
     "robots-store sqlite:///x list all": "expected URL list",
     "robots-store sqlite:///x show": "expected URL list",
-    "robots-store sqlite:///x show town.example": "town.example: not an origin; expected a scheme and a host",
-    "robots-store sqlite:///x forget http://a:b": "http://a:b: not an origin",
+    "robots-store sqlite:///x show town.example": "town.example: 'town.example' is neither a URL nor",
+    "robots-store sqlite:///x forget http://a:b": "http://a:b: port 'b' in 'a:b' is not a number up to 65535",
     "robots-store memory list": "memory: unsupported store URL; expected sqlite:///path",
     "robots-store mysql://x list": "mysql://x: ",
     "robots-store --nonsense sqlite:///x list": "no such option: --nonsense",
@@ -184,11 +185,77 @@ def test_invalid_arguments_are_errors(tmp_path: Path, line: str) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_list_ends_when_the_reader_closes_the_pipe(tmp_path: Path) -> None:
-    found = Snapshot(TOWN, TOWN.robots_url, time.time(), 200)
-    many = [(replace(found, origin=Origin("http", f"{n}.example", 80)),) for n in range(2000)]
-    fill(f"sqlite:///{tmp_path}/robots.sqlite", many)
-    list_all = shlex.join(command("robots-store", "sqlite:///robots.sqlite", "list"))
-    done = run_in_shell(tmp_path, f'{list_all} | head -1; echo "${{PIPESTATUS[0]}}"')
-    assert done.stdout.splitlines()[-1] == "2"
-    assert done.stderr == ""
+# Stores that are missing, damaged, of another program, or fail
+
+
+def damaged(path: Path) -> None:
+    path.write_bytes(b"SQLite format 3\x00" + b"\xff" * 5000)
+
+
+def text(path: Path) -> None:
+    path.write_text("[settings]\ndefault = town.settings\n")
+
+
+def foreign(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE theirs (text)")
+    db.close()
+
+
+BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
+    "missing": (lambda _: None, "No such file or directory"),
+    "a folder": (Path.mkdir, "{} is a directory"),
+    "empty": (Path.touch, "{} is not a store: it is empty"),
+    "text": (text, "{} is not a SQLite database"),
+    "damaged": (damaged, "{} is damaged (file is not a database)"),
+    "foreign": (foreign, "{} is the database of another program"),
+}
+USES = {
+    "robots-store {} list": "",
+    "robots-store {} show http://a.example": "",
+    "robots-store {} forget http://a.example": "",
+    "robots-store {} export out": "out",
+    "robots-check --store {} http://a.example/": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("fault", "line"),
+    [*((fault, next(iter(USES))) for fault in BROKEN), *(("damaged", line) for line in USES)],
+)
+def test_unusable_store_is_an_error_and_is_not_changed(tmp_path: Path, fault: str, line: str) -> None:
+    make, problem = BROKEN[fault]
+    path = tmp_path / "robots.sqlite"
+    make(path)
+    before = path.read_bytes() if path.is_file() else None
+    done = run(tmp_path, *shlex.split(line.format("sqlite:///robots.sqlite")))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"sqlite:///robots.sqlite: {problem.format(path)}\n"
+    assert (path.read_bytes() if path.is_file() else None) == before
+    left = {one.name for one in tmp_path.iterdir()} - {USES[line]}
+    assert left == set() if fault == "missing" else {"robots.sqlite"}
+
+
+@pytest.mark.parametrize("line", USES)
+def test_unreachable_redis_is_an_error(tmp_path: Path, line: str) -> None:
+    pytest.importorskip("redis")
+    url, shown = "redis://:secret@127.0.0.1:1/0", "redis://***"
+    done = run(tmp_path, *shlex.split(line.format(url)), mode="asyncio")
+    assert (done.returncode, done.stdout) == (2, "")
+    (error,) = done.stderr.splitlines()
+    assert error.startswith(f"{shown}: Error ")
+    assert "secret" not in done.stderr
+
+
+def test_store_that_fails_ends_a_check_while_standard_input_is_open(
+    tmp_path: Path, redis_server: RedisServer, mode: str
+) -> None:
+    pytest.importorskip("redis")
+    fill(redis_server.url, snapshots(time.time()))
+    with conversation(tmp_path, "--store", redis_server.url, mode=mode) as talk:
+        assert talk.ask(f"{TOWN}/").startswith("allowed ")
+        redis_server.stop()
+        talk.write("http://other.example/\n")
+        assert talk.wait() == 2
+    redis_server.start()
+    assert talk.errors.startswith(f"{redis_server.url}: Error ")

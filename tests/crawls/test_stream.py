@@ -1,11 +1,10 @@
-"""``scrapy robots-check -``: answers while URLs are written, in their order, in limited memory."""
+"""``scrapy robots-check -``: answers while URLs are written, in their order, in limited memory; its crawl."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import shlex
 import signal
 import subprocess
 import sys
@@ -15,15 +14,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.running import processes
 from tests.helpers.running.commands import (
     ROBOTS,
     command,
     conversation,
     environment,
+    options_of,
     run,
-    run_in_shell,
     words,
 )
+from tests.helpers.running.crawling import CAN_HAVE_NO_LIMIT
 from tests.helpers.sites import Answer, Site
 
 
@@ -101,6 +102,7 @@ def test_each_robot_has_an_answer(tmp_path: Path, mode: str) -> None:
     assert [(fact["answer"], fact["robot"]) for fact in facts] == answers
     assert [fact["url"] for fact in facts] == [url for url in urls for _ in range(3)]
     assert site.targets() == ["/robots.txt"] * 2
+    assert all(hit.headers["user-agent"].startswith("Scrapy/") for hit in site.hits)  # it does not change
 
 
 def test_a_large_file_is_read_for_each_robot(tmp_path: Path, mode: str) -> None:
@@ -147,7 +149,7 @@ def test_no_more_is_read_than_the_window_holds(tmp_path: Path, mode: str) -> Non
     release = threading.Event()
     lines: list[str] = []
     with Site(Answer(ROBOTS, before=release.wait)) as slow:
-        urls = [f"{slow.url}/a/path/of/some/length/{n}" for n in range(40_000)]
+        urls = [f"{slow.url}/a/path/of/some/length/{n}" for n in range(30_000)]
         rest = "\n".join(urls).encode()
         with conversation(tmp_path, "-s", "NOROBOTS_TIMEOUT=300", mode=mode) as talk:
             pipe, refusals = talk.questions.fileno(), 0
@@ -159,7 +161,7 @@ def test_no_more_is_read_than_the_window_holds(tmp_path: Path, mode: str) -> Non
                 except BlockingIOError:
                     refusals += 1
                     time.sleep(0.1)
-            assert rest.count(b"\n") > 20_000
+            assert rest.count(b"\n") > 10_000
             os.set_blocking(pipe, True)
             release.set()
             reader = threading.Thread(target=lambda: lines.extend(talk.answers))
@@ -168,16 +170,6 @@ def test_no_more_is_read_than_the_window_holds(tmp_path: Path, mode: str) -> Non
             assert talk.end() == 0
             reader.join()
     assert [line.split()[:2] for line in lines] == [["allowed", url] for url in urls]
-
-
-def test_unreadable_standard_input_is_an_error(tmp_path: Path) -> None:
-    with Path(os.devnull).open("w") as write_only:
-        done = subprocess.run(
-            command("robots-check", "--file", os.devnull, "http://town.example/", "-"),
-            stdin=write_only, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False,
-        )  # fmt: skip
-    assert (done.returncode, done.stderr) == (2, "<stdin>: Bad file descriptor\n")
-    assert done.stdout.startswith("allowed   http://town.example/ ")
 
 
 def test_interrupted_check_ends_while_standard_input_is_open(tmp_path: Path, mode: str) -> None:
@@ -189,15 +181,6 @@ def test_interrupted_check_ends_while_standard_input_is_open(tmp_path: Path, mod
     assert talk.errors == "the crawl did not run to its end\n"
 
 
-def test_endless_input_is_read_no_further_when_the_answers_are_not(tmp_path: Path) -> None:
-    (tmp_path / "robots.txt").write_text(ROBOTS)
-    check = shlex.join(command("robots-check", "--file", "robots.txt", "-"))
-    line = f'yes http://town.example/staff/ | {check} | head -1; echo "${{PIPESTATUS[1]}}"'
-    answer, status = run_in_shell(tmp_path, line).stdout.splitlines()
-    assert answer.startswith("forbidden http://town.example/staff/ ")
-    assert status == "2"
-
-
 def test_line_that_is_too_long_is_unknown_and_the_next_is_answered(tmp_path: Path, mode: str) -> None:
     with Site(ROBOTS) as site, conversation(tmp_path, mode=mode) as talk:
         for _ in range(50):
@@ -207,3 +190,54 @@ def test_line_that_is_too_long_is_unknown_and_the_next_is_answered(tmp_path: Pat
         assert answer.startswith("unknown   more than 65,536 bytes: xxx")
         assert talk.ask(f"{site.url}/staff/").startswith("forbidden ")
         assert talk.end() == 2
+
+
+NO_LIMIT = pytest.param(0, 10, marks=CAN_HAVE_NO_LIMIT)
+
+
+@pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
+@pytest.mark.parametrize(("limit", "most"), [(1, 1), (3, 3), (16, 10), NO_LIMIT])
+def test_as_many_files_are_downloaded_at_once_as_requests(
+    tmp_path: Path, name: str, limit: int, most: int, mode: str
+) -> None:
+    under_way, all_there, seen = 0, threading.Event(), []
+    lock = threading.Lock()
+
+    def enter() -> None:
+        nonlocal under_way
+        with lock:
+            under_way += 1
+            seen.append(under_way)
+            if under_way >= most:
+                all_there.set()
+        assert all_there.wait(60)
+        with lock:
+            under_way -= 1
+
+    with Site(Answer(ROBOTS, before=enter), host="0.0.0.0") as site:
+        urls = [f"{site.url_of(f'127.0.0.{n}')}/" for n in range(2, 12)]
+        done = run(tmp_path, name, "-s", f"CONCURRENT_REQUESTS={limit}", *urls, mode=mode)
+    assert done.returncode in (0, 1), done.stderr
+    assert (len(seen), max(seen)) == (10, most)
+    assert [url for url in urls if url not in done.stdout] == []
+
+
+def test_second_interruption_ends_a_command_that_waits_for_a_site(tmp_path: Path, mode: str) -> None:
+    asked, release = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        asked.set()
+        release.wait()
+
+    with Site(Answer(ROBOTS, before=wait)) as site:
+        options = ("-L", "INFO", "-s", "NOROBOTS_TIMEOUT=300", *options_of(mode))
+        arguments = ("scrapy", "robots-check", *options, f"{site.url}/")
+        with processes.Piped(*arguments, cwd=tmp_path, env=environment()) as process:
+            assert asked.wait(60)
+            process.send_signal(signal.SIGINT)
+            assert any("Closing spider" in line for line in process.stderr)
+            process.send_signal(signal.SIGINT)
+            out, log = process.communicate(60)
+            assert process.wait() == 2
+        release.set()
+    assert (out, log.splitlines()[-1]) == ("", "the crawl did not run to its end")

@@ -96,31 +96,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=5,
 )
-FIELDS = (
-    "url",
-    "verdict",
-    "robot",
-    "origin",
-    "reason",
-    "line",
-    "rule",
-    "robots_digest",
-    "robots_time",
-    "parser",
-)
-
-
 FUZZ = settings(max_examples=100)
-
-
-@given(field=st.sampled_from([*FIELDS, "sent_as"]), value=JSON)
-@FUZZ
-def test_any_value_in_a_decision_is_a_problem_or_none(field: str, value: object) -> None:
-    line = decided()[2]
-    found = problems_of(2, {field: value})
-    assert len(found) <= 1
-    if field in ("line", "rule", "robots_digest") and value != line[field]:
-        assert found
 
 
 REASONS = [reason.name.lower() for reason in Reason]

@@ -7,7 +7,7 @@ import random
 import time
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from scrapy import Request
@@ -18,7 +18,6 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy_norobots.events import Events, Load
 from scrapy_norobots.features import crawl_delay
 from scrapy_norobots.features.crawl_delay import SlotDelays, turns
-from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.delay_values import CrawlDelay
 from scrapy_norobots.rules.parser import AllRules
 from scrapy_norobots.scrapy_api.internals import (
@@ -80,27 +79,15 @@ def page(url: str = "http://town.example/", **meta: Any) -> Request:
 def test_a_slot_keeps_at_least_its_crawl_delay_and_at_least_its_own_delay() -> None:
     slot = Slot(8, 4.0, 0.5)
     set_crawl_delay(slot, 5.0)
-    assert isinstance(slot, Slot)
     random.seed(1994)
     drawn = [slot.download_delay() for _ in range(1000)]
     assert min(drawn) == 5.0
     assert 5.5 < max(drawn) <= 6.0
-    assert least_delay(slot) == crawl_delay_of(slot) == 5.0
+    assert least_delay(slot) == 5.0
     slot.delay = 60.0
     assert slot.download_delay() >= 30.0 == least_delay(slot)
-    set_crawl_delay(slot, 7.0)
-    assert crawl_delay_of(slot) == 7.0
     set_crawl_delay(slot, 0.0)
     assert type(slot) is Slot
-    assert crawl_delay_of(slot) == 0.0
-
-
-class SharedTurns:
-    def __init__(self) -> None:
-        self.waits: list[float] = []
-
-    def keep(self, slot: Any, site: str, delay: float, not_before: float = 0.0) -> None:
-        self.waits.append(not_before - now())
 
 
 class SlowTurns:
@@ -123,9 +110,10 @@ def test_a_turn_can_be_used_if_redis_takes_longer_than_the_delay(
     crawler: Any = SimpleNamespace(engine=None, signals=SimpleNamespace(connect=lambda *_: None))
 
     async def work() -> None:
-        fleet, slot = turns.FleetTurns(crawler, "redis://town.example"), Slot(8, 0.0, 0)
-        fleet.keep(slot, "town.example", delay)
-        while slow.taken < 20 and fleet.seconds(slot):
+        turn = turns.Turn(turns.FleetTurns(crawler, "redis://town.example"), "town.example")
+        slot = Slot(8, 0.0, 0)
+        set_crawl_delay(slot, delay, turn)
+        while slow.taken < 20 and turn.seconds(slot):
             await asyncio.sleep(0.001)
 
     asyncio.run(work())
@@ -167,17 +155,7 @@ def test_the_first_request_need_not_wait_on_a_machine_that_has_just_started(dela
     assert slot.lastseen + slot.download_delay() <= now()
 
 
-def test_a_delay_that_becomes_longer_starts_again(delays: SlotDelays, downloader: SlotsOnly) -> None:
-    slot = downloader._get_slot(page())[1]
-    slot.lastseen = started = now() - 1
-    keep(delays, page(), PLAIN, 2.0)
-    assert slot.lastseen > started + 0.5
-
-
-def test_collected_slots_are_forgotten(
-    delays: SlotDelays, downloader: SlotsOnly, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(crawl_delay, "_SLOTS_BETWEEN", 10)
+def test_collected_slots_are_forgotten(delays: SlotDelays, downloader: SlotsOnly) -> None:
     for number in range(1000):
         keep(delays, page(f"http://town{number}.example/"), OTHER, 2.0)
         downloader.slots.clear()
@@ -199,20 +177,18 @@ def test_the_number_of_origins_of_one_slot_is_limited(
     assert crawl_delay_of(downloader.slots["all"]) == 7.0
 
 
-# What is logged and counted of each file
-
-
-def load(delays: SlotDelays, now: Access) -> None:
-    delays.loaded(Load(now, None, "network", 0.1, page(), "FooBot"))
-
-
-def test_the_first_turn_does_not_wait_for_the_clock_of_another_machine(delays: SlotDelays) -> None:
+def test_the_first_turn_does_not_wait_for_the_clock_of_another_machine(
+    delays: SlotDelays, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The machine that has downloaded the file is four minutes ahead."""
-    shared = SharedTurns()
-    delays._turns = cast("turns.FleetTurns", shared)
+    monkeypatch.setattr(turns, "open_turns", lambda _: None)
+    delays._fleet = turns.FleetTurns(delays._crawler, "redis://town.example")
     body = b"User-agent: *\nCrawl-delay: 2\n"
     found = access(body=body)
     assert isinstance(found.rules, RobotsTxt)
     ahead = replace(found.snapshot, time=time.time() + 240)
-    load(delays, replace(found, snapshot=ahead, rules=AllRules([found.rules], CrawlDelay(body))))
-    assert 0 < max(shared.waits) <= 2
+    of_fleet = replace(found, snapshot=ahead, rules=AllRules([found.rules], CrawlDelay(body)))
+    delays.loaded(Load(of_fleet, None, "network", 0.1, page(), "FooBot"))
+    turn = delays._slots["town.example"].turn
+    assert turn is not None
+    assert now() < turn.not_before <= now() + 2

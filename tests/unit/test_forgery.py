@@ -60,7 +60,7 @@ def write_run(folder: Path, name: str = "town-1") -> Writer:
     renewed = JUDGE.judge(Snapshot(TOWN, TOWN.robots_url, TIME + 60, 200, body=town.snapshot.body))
     writer.put(answer(town))
     writer.put(Answer(SHUT, Response(SHUT.robots_url, 503), TIME))
-    writer.put(Answer(VILLAGE, moved, TIME + 1, is_followed=True))
+    writer.put(Answer(VILLAGE, moved, TIME + 1, note="redirect"))
     writer.put(Answer(VILLAGE, there, TIME + 2, village.snapshot.body))
     for number in range(3):
         writer.put(made(f"{TOWN}/page/{number}", town))

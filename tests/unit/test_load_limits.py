@@ -29,7 +29,7 @@ class Crawl:
     """Loads files, notes them in order with the pages that are sent, and how many were loaded at once."""
 
     def __init__(self, most: int = MANY) -> None:
-        crawler: Any = SimpleNamespace(engine=None)
+        crawler: Any = SimpleNamespace(engine=SimpleNamespace(downloader=None))
         self.pages = 0  # these wait for a slot
         self.log: list[str] = []
         self.now = self.most = 0

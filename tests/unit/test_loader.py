@@ -107,7 +107,7 @@ def is_shut(access: Access) -> bool:
     return access.forbids(ORIGIN, "/a", "FooBot")
 
 
-def test_a_file_is_examined_in_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_is_examined_in_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bool] = []
     original = Examined.of
 
@@ -119,7 +119,7 @@ def test_a_file_is_examined_in_a_thread(tmp_path: Path, monkeypatch: pytest.Monk
 
     async def work() -> None:
         async with crawls(tmp_path, 1) as (crawl,):
-            crawl.fetcher.snapshot = found(SHUT)
+            crawl.fetcher.snapshot = found(SHUT.ljust(2_000, b"#"))
             await crawl.loader._load(ORIGIN, REQUEST, "FooBot")
 
     asyncio.run(work())

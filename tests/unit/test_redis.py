@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -13,17 +14,17 @@ from scrapy_norobots.stores.opening import open_store, open_turns
 from tests.helpers.running.redisserver import RedisCluster, RedisServer
 from tests.helpers.samples.snapshots import FOUND, MAX_BYTES, ORIGIN, later
 
+pytest.importorskip("redis")
+
 # Long enough that a busy machine does not matter.
 DELAY, TOLERANCE, LONGEST = 1000.0, 100.0, 10_000.0
 
 
 def test_a_restart_of_redis_does_not_fail_a_call(redis_server: RedisServer) -> None:
     """After a restart, all open connections are dead."""
-    pytest.importorskip("redis")
 
     async def work() -> None:
         store = open_store(redis_server.url, MAX_BYTES)
-        assert store is not None
         origins = [Origin("http", f"{number}.town.example", 80) for number in range(40)]
         await asyncio.gather(*(store.load(origin) for origin in origins))
         redis_server.stop()
@@ -41,7 +42,6 @@ def test_as_many_calls_run_at_once_as_the_url_allows_connections(
     kind: str, request: pytest.FixtureRequest
 ) -> None:
     """The pools of several servers raise an exception if no connection is left."""
-    pytest.importorskip("redis")
 
     async def work() -> None:
         store = open_store(f"{request.getfixturevalue(kind).url}?max_connections=3", MAX_BYTES)
@@ -52,7 +52,8 @@ def test_as_many_calls_run_at_once_as_the_url_allows_connections(
 
 
 def test_a_value_of_another_type_is_a_miss(redis_server: RedisServer) -> None:
-    redis = pytest.importorskip("redis")
+    import redis
+
     key = f"norobots:snapshots:{ORIGIN}"
     with redis.Redis.from_url(redis_server.url) as client:
         client.rpush(key, "a list")
@@ -76,11 +77,20 @@ def test_without_redis_py_the_error_names_the_extra(monkeypatch: pytest.MonkeyPa
         open_store("redis://127.0.0.1/0", MAX_BYTES)
 
 
-def test_each_turn_begins_one_delay_after_the_last_one(redis_server: RedisServer) -> None:
-    pytest.importorskip("redis")
+def take_turns(url: str, work: Callable[..., Coroutine[Any, Any, None]]) -> None:
+    """Do some work with the turns of two processes."""
 
-    async def work() -> None:
-        first, second = open_turns(redis_server.url), open_turns(redis_server.url)
+    async def working() -> None:
+        first, second = open_turns(url), open_turns(url)
+        await work(first, second)
+        await first.close()
+        await second.close()
+
+    asyncio.run(working())
+
+
+def test_each_turn_begins_one_delay_after_the_last_one(redis_server: RedisServer) -> None:
+    async def work(first: Any, second: Any) -> None:
         waits = [
             await first.take("town", DELAY, TOLERANCE, 0, LONGEST),
             await second.take("town", DELAY, TOLERANCE, 0, LONGEST),  # the first may be late
@@ -89,21 +99,15 @@ def test_each_turn_begins_one_delay_after_the_last_one(redis_server: RedisServer
             await first.take("city", DELAY, TOLERANCE, 50, LONGEST),
         ]
         assert waits == pytest.approx([0, 1100, 2100, 3200, 50], abs=40)
-        await first.close()
-        await second.close()
 
-    asyncio.run(work())
+    take_turns(redis_server.url, work)
 
 
 def test_a_process_that_dies_leaves_no_debt_but_its_turn(redis_server: RedisServer) -> None:
-    pytest.importorskip("redis")
+    import redis.asyncio
 
-    async def work() -> None:
-        first, second = open_turns(redis_server.url), open_turns(redis_server.url)
+    async def work(first: Any, second: Any) -> None:
         await first.take("town", 0.2, 0.1, 0, LONGEST)
-        await first.close()
-        import redis.asyncio
-
         async with redis.asyncio.Redis.from_url(redis_server.url) as client:
             ends_in = await client.pttl("norobots:turn:town")
             assert ends_in == -2 or 0 < ends_in <= 300  # -2: it has ended; -1: it never will
@@ -112,40 +116,29 @@ def test_a_process_that_dies_leaves_no_debt_but_its_turn(redis_server: RedisServ
             await client.rpush("norobots:turn:city", "of another program")
         assert await second.take("town", 1, 0, 0, LONGEST) == 0
         assert await second.take("city", 1, 0, 0, LONGEST) == 0
-        await second.close()
 
-    asyncio.run(work())
+    take_turns(redis_server.url, work)
 
 
 def test_no_turn_is_taken_beyond_the_limit(redis_server: RedisServer) -> None:
-    pytest.importorskip("redis")
-
-    async def work() -> None:
-        first, second = open_turns(redis_server.url), open_turns(redis_server.url)
+    async def work(first: Any, second: Any) -> None:
         waits = [await one.take("town", DELAY, 0, 0, 2.5 * DELAY) for one in (first, second, first, second)]
         assert waits == [0, pytest.approx(DELAY, abs=40), None, None]
-        await first.close()
-        await second.close()
 
-    asyncio.run(work())
+    take_turns(redis_server.url, work)
 
 
 def test_turns_in_a_cluster(redis_cluster: RedisCluster) -> None:
-    pytest.importorskip("redis")
-
-    async def work() -> None:
-        turns = open_turns(f"{redis_cluster.url}?max_connections=3")
+    async def work(turns: Any, _: Any) -> None:
         sites = [f"{number}.town" for number in range(50)]
         assert await asyncio.gather(*(turns.take(site, DELAY, 0, 0, LONGEST) for site in sites)) == [0] * 50
         waits = await asyncio.gather(*(turns.take(site, DELAY, 0, 0, LONGEST) for site in sites))
         assert min(wait or 0 for wait in waits) > 900
-        await turns.close()
 
-    asyncio.run(work())
+    take_turns(f"{redis_cluster.url}?max_connections=3", work)
 
 
 def client_of(url: str) -> Any:
-    pytest.importorskip("redis")
     from scrapy_norobots.stores.redis import open_client
 
     return open_client(url)

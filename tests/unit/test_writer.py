@@ -15,8 +15,8 @@ import pytest
 from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit
 from scrapy_norobots.features.evidence.fields import Made
-from scrapy_norobots.features.evidence.writer import Writer, _size_of
-from tests.helpers.judges.evidence import answers, decisions, files, members
+from scrapy_norobots.features.evidence.writer import Writer
+from tests.helpers.judges.evidence import answers, files, members
 from tests.helpers.samples.made_up import (
     SETTINGS,
     TIME,
@@ -56,22 +56,6 @@ class SlowDisk(Answer):
     def packed(self) -> bytes:
         assert self.may_end.wait(60)
         return super().packed()
-
-
-def test_records_that_find_no_room_in_the_queue_are_lost_and_counted(tmp_path: Path) -> None:
-    SlowDisk.may_end.clear()
-    by = access()
-    one = made(f"{TOWN}/a", by)
-    writer = Writer(tmp_path, "town-1", SETTINGS, queue_max=100 * _size_of(one))
-    writer.put(SlowDisk(*Answer.of(by.snapshot)))
-    for _ in range(200):
-        writer.put(one)
-    assert 100 <= writer.lost <= 105
-    SlowDisk.may_end.set()
-    lost = writer.lost
-    end(writer)
-    assert writer.lost == lost
-    assert len(decisions(tmp_path)) == 200 - lost
 
 
 def test_a_record_larger_than_the_queue_is_written_if_nothing_waits(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import logging
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -20,7 +21,7 @@ from scrapy import signals
 from scrapy.core.downloader import Downloader
 
 from scrapy_norobots.events import Events, Load
-from scrapy_norobots.features.crawl_delay.turns import FleetTurns
+from scrapy_norobots.features.crawl_delay.turns import FleetTurns, Turn
 from scrapy_norobots.rules.parser import crawl_delay
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import (
@@ -33,9 +34,8 @@ from scrapy_norobots.scrapy_api.internals import (
     set_crawl_delay,
 )
 from scrapy_norobots.scrapy_api.log import CrawlLog, Named
-from scrapy_norobots.settings import error, read
+from scrapy_norobots.settings import Config, error, read
 from scrapy_norobots.standard.decision import printable
-from scrapy_norobots.stores import without_password
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -44,22 +44,20 @@ if TYPE_CHECKING:
 
     from scrapy_norobots.question import Question
     from scrapy_norobots.rules.access import Access
-    from scrapy_norobots.settings import Config
     from scrapy_norobots.standard import Origin
 
 logger = logging.getLogger(__name__)
 
-# After how many new slots those that Scrapy has collected are looked for, and how many origins of one slot
-# are remembered.
-_SLOTS_BETWEEN = 1_000
+# How many origins of one slot are remembered.
 _ORIGINS_MAX = 1_000
 
 
 @dataclass(slots=True)
 class _Delayed:
-    """A slot with a `Crawl-delay`, and the delays of its origins, in seconds."""
+    """A slot with a `Crawl-delay`, its turns in a fleet, and the delays of its origins, in seconds."""
 
     slot: Any
+    turn: Turn | None
     delays: dict[Origin, float] = field(default_factory=dict)
 
 
@@ -72,29 +70,21 @@ def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
     if is_shared and not config.crawl_delay_max:
         raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, "needs NOROBOTS_CRAWL_DELAY_MAX, which is 0")
     if config.crawl_delay_max:
-        turns = _turns(crawler, config) if is_shared else None
-        SlotDelays(crawler, events, config.crawl_delay_max, turns)
-
-
-def _turns(crawler: Crawler, config: Config) -> FleetTurns:
-    try:
-        return FleetTurns(crawler, config.store)
-    except (ImportError, ValueError) as exc:
-        problem = f"NOROBOTS_STORE = {without_password(config.store)!r} {exc}"
-        raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, problem) from None
+        fleet = FleetTurns(crawler, config.store) if is_shared else None
+        SlotDelays(crawler, events, config.crawl_delay_max, fleet)
 
 
 class SlotDelays:
     """The `Crawl-delay` of each download slot of one crawl."""
 
     def __init__(
-        self, crawler: Crawler, events: Events, longest: float, turns: FleetTurns | None = None
+        self, crawler: Crawler, events: Events, longest: float, fleet: FleetTurns | None = None
     ) -> None:
-        """Take the longest delay that is kept, in seconds, and the turns of a fleet."""
+        """Take the longest delay that is kept, in seconds, and what the turns of a fleet share."""
         self._crawler = crawler
         self._events = events
         self._longest = longest
-        self._turns = turns
+        self._fleet = fleet
         self._log = CrawlLog(crawler, logger)
         self._shortened = Named()
         self._slots: dict[str, _Delayed] = {}
@@ -110,18 +100,30 @@ class SlotDelays:
 
     def loaded(self, event: Load) -> None:
         """Make the slot of the request for which an origin was loaded keep its delay from now on."""
-        access = event.access
-        asked = crawl_delay(access.rules, event.robot) or 0.0
+        snapshot, stats = event.access.snapshot, self._crawler.stats
+        assert stats is not None  # made before any middleware
+        asked = crawl_delay(event.access.rules, event.robot) or 0.0
         kept = min(asked, self._longest)
-        self._events.crawl_delay_kept.send(access.snapshot.origin, kept, event.is_new)
-        self._report(access, asked, kept)
+        self._events.crawl_delay_kept.send(snapshot.origin, kept)
+        if kept:
+            stats.inc_value("norobots/crawl_delay/kept")
+            stats.max_value("norobots/crawl_delay/longest", kept)
+        if asked > kept:
+            stats.inc_value("norobots/crawl_delay/shortened")
+            self._log(
+                self._shortened.level(snapshot.origin, logging.WARNING),
+                "%s asks for a Crawl-delay of %g s; NOROBOTS_CRAWL_DELAY_MAX limits it to %g s",
+                printable(snapshot.url),
+                asked,
+                kept,
+            )
         if self._downloader is not None:
             name, slot = named_slot_of(self._downloader, event.request, self._crawler.spider)
-            self._keep(name, slot, access.snapshot.origin, kept)
-            if self._turns is not None and crawl_delay_of(slot):
+            self._keep(name, slot, snapshot.origin, kept)
+            if name in self._slots and (turn := self._slots[name].turn):
                 # Another process may have downloaded the file just now, on a machine whose clock is ahead.
-                age = max(0.0, time.time() - access.snapshot.time)
-                self._turns.keep(slot, name, crawl_delay_of(slot), now() + crawl_delay_of(slot) - age)
+                age = max(0.0, time.time() - snapshot.time)
+                turn.not_before = max(turn.not_before, now() + crawl_delay_of(slot) - age)
 
     def ruled(self, request: Request, question: Question, access: Access) -> None:
         """Make the slot in which a request will be sent keep the delay of its origin, once it gets there."""
@@ -129,30 +131,9 @@ class SlotDelays:
         self._brought[request] = question.origin, min(asked, self._longest)
 
     def use_slot_of_host(self, request: Request) -> None:
-        """Let a request be sent in the slot of its host, unless the user has chosen another slot.
-
-        Scrapy sends a redirected request in the slot of the first host, which does not keep the delay of the
-        second.
-        """
+        """Let a redirected request be sent in the slot of its new host, unless the user has chosen a slot."""
         if "redirect_urls" in request.meta and has_slot_of_host(request):
             del request.meta["download_slot"]
-
-    def _report(self, access: Access, asked: float, kept: float) -> None:
-        stats = self._crawler.stats
-        assert stats is not None  # made before any middleware
-        if kept:
-            stats.inc_value("norobots/crawl_delay/kept")
-            stats.max_value("norobots/crawl_delay/longest", kept)
-        if asked <= kept:
-            return
-        stats.inc_value("norobots/crawl_delay/shortened")
-        self._log(
-            self._shortened.level(access.snapshot.origin, logging.WARNING),
-            "%s asks for a Crawl-delay of %g s; NOROBOTS_CRAWL_DELAY_MAX limits it to %g s",
-            printable(access.snapshot.url),
-            asked,
-            kept,
-        )
 
     @cached_property
     def _downloader(self) -> Downloader | None:
@@ -190,60 +171,40 @@ class SlotDelays:
             if not seconds:
                 return
             self._forget_slots()
-            kept = self._slots[name] = _Delayed(slot)
-        elif kept.slot is not slot:  # Scrapy has collected the previous one
-            slot.lastseen = max(slot.lastseen, kept.slot.lastseen)
-            self._set(name, slot, crawl_delay_of(kept.slot))
-            self._forget(kept.slot)
-            kept.slot = slot
-        if origin is None or kept.delays.get(origin, 0.0) == seconds:
+            turn = None if self._fleet is None else Turn(self._fleet, name)
+            kept = self._slots[name] = _Delayed(slot, turn)
+        if kept.slot is slot and (origin is None or kept.delays.get(origin, 0.0) == seconds):
             return
-        kept.delays[origin] = seconds
-        if not seconds:
-            del kept.delays[origin]
-        elif len(kept.delays) > _ORIGINS_MAX:
+        before = crawl_delay_of(kept.slot)
+        if kept.slot is not slot:  # Scrapy has collected the previous one
+            slot.lastseen = max(slot.lastseen, kept.slot.lastseen)
+            kept.slot = slot
+        if origin is not None:
+            kept.delays[origin] = seconds
+        if len(kept.delays) > _ORIGINS_MAX:
             del kept.delays[min(kept.delays, key=kept.delays.__getitem__)]
-        before = crawl_delay_of(slot)
-        longest = max(kept.delays.values(), default=0.0)
-        self._set(name, slot, longest)
-        if not longest:
-            del self._slots[name]
-        if longest > before and slot.lastseen > 0:
-            _count_from_now(slot)
-
-    def _set(self, name: str, slot: Any, seconds: float) -> None:
-        set_crawl_delay(slot, seconds, self._turns)
+        longest = max(kept.delays.values())
+        set_crawl_delay(slot, longest, kept.turn)
         if slot.lastseen <= 0:
             # It has sent nothing, and need not wait, even if the machine started less than a delay ago.
-            slot.lastseen = min(0.0, now() - seconds)
-        if self._turns is not None and seconds:
-            self._turns.keep(slot, name, seconds)
-        elif not seconds:
-            self._forget(slot)
-
-    def _forget(self, slot: Any) -> None:
-        if self._turns is not None:
-            self._turns.forget(slot)
+            slot.lastseen = min(0.0, now() - longest)
+        elif longest > before:
+            _count_from_now(slot)
+        if not longest:
+            del self._slots[name]
 
     def _forget_slots(self) -> None:
-        """Forget slots that Scrapy has collected and whose delay is over, now and then."""
-        if (len(self._slots) + 1) % _SLOTS_BETWEEN:
-            return
+        """Forget the two oldest slots, unless Scrapy has not collected them or their delay is not over."""
         assert self._downloader is not None  # there are slots
-        for name, kept in tuple(self._slots.items()):
-            if (
-                self._downloader.slots.get(name) is not kept.slot
-                and kept.slot.lastseen + crawl_delay_of(kept.slot) < now()
-            ):
-                self._forget(kept.slot)
-                del self._slots[name]
+        for name in list(islice(self._slots, 2)):
+            kept = self._slots.pop(name)
+            is_over = kept.slot.lastseen + crawl_delay_of(kept.slot) < now()
+            if not is_over or self._downloader.slots.get(name) is kept.slot:
+                self._slots[name] = kept
 
 
 def _count_from_now(slot: Any) -> None:
-    """Start the `Crawl-delay` of a slot again now.
-
-    The slot's own delay is still counted from the last request. It decides if it is longer than the
-    `Crawl-delay`, even if Scrapy chooses the shortest possible one.
-    """
+    """Start the `Crawl-delay` of a slot again now."""
+    # The slot's own delay is still counted from the last request, even if Scrapy chooses the shortest one.
     longer = max(0.0, least_own_delay(slot) - crawl_delay_of(slot))
     slot.lastseen = max(slot.lastseen, now() - longer)

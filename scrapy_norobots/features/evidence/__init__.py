@@ -26,10 +26,9 @@ from scrapy import signals
 
 from scrapy_norobots.events import Events
 from scrapy_norobots.features.evidence import fields
-from scrapy_norobots.features.evidence.fields import Made
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.scrapy_api.log import CrawlLog
+from scrapy_norobots.scrapy_api.log import CrawlLog, spider_name
 from scrapy_norobots.settings import Config, Section, error, setting
 from scrapy_norobots.standard import Origin, Reason
 from scrapy_norobots.standard.decision import printable
@@ -43,16 +42,10 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.internet.defer import Deferred
 
-    from scrapy_norobots.exceptions import RobotsForbidden
     from scrapy_norobots.features.evidence.answers import Answer
-    from scrapy_norobots.question import Question
-    from scrapy_norobots.rules.access import Access
     from scrapy_norobots.rules.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
-
-# The reason that a spider is closed with if evidence is required and cannot be written.
-FINISH_REASON = "norobots_evidence"
 
 # How long the end of a crawl waits for what is still to be written, and the end of a process after a crawl
 # that did not end, in seconds: a disk may never answer.
@@ -62,11 +55,7 @@ _LONGEST_EXIT = 3.0
 
 @dataclass(frozen=True, slots=True)
 class EvidenceConfig(Section):
-    """The settings of one crawl for evidence.
-
-    `folder` is a path with placeholders; if it is empty, nothing is recorded. With `usage` or `purposes`,
-    decisions depend on statements about the use of pages, too.
-    """
+    """The settings of one crawl for evidence. If the path `folder` is empty, nothing is recorded."""
 
     folder: str = setting("NOROBOTS_EVIDENCE")
     allowed: bool = setting("NOROBOTS_EVIDENCE_ALLOWED")
@@ -79,11 +68,7 @@ class Evidence:
     """Records the evidence of one crawl."""
 
     def __init__(self, crawler: Crawler, config: Config, evidence: EvidenceConfig, events: Events) -> None:
-        """Open the files and start the thread.
-
-        Raises `ValueError`, which names the setting, if a placeholder is unknown or the files cannot be
-        opened.
-        """
+        """Open the files and start the thread; raise `ValueError` if a placeholder or the folder is wrong."""
         assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
         self._stats = crawler.stats
@@ -109,17 +94,25 @@ class Evidence:
         events.answered.connect(self._answered)
         events.downloaded.connect(self._downloaded)
         events.recalled.connect(self._recalled)
-        events.dropped.connect(self._dropped)
+        events.dropped.connect(
+            lambda request, url, robot, error, access: self._put(
+                fields.Made(time.time(), url, robot, request.url, access, error.decision)
+            )
+        )
         events.exempt.connect(self._exempt)
         self._has_allowed = evidence.allowed
         if evidence.allowed:
-            events.passed.connect(self._passed)
+            events.passed.connect(
+                lambda request, question, access: self._put(
+                    fields.Made(time.time(), question.url, question.robot, request.url, access)
+                )
+            )
 
     def _answered(
         self, origin: Origin, response: Response, snapshot: Snapshot | None, previous: Snapshot | None
     ) -> None:
         if snapshot is None:
-            self._put(self._answers.Answer(origin, response, time.time(), is_followed=True))
+            self._put(self._answers.Answer(origin, response, time.time(), note=fields.REDIRECT))
             return
         is_renewal = snapshot.status == 304 and previous is not None and previous.conditions(snapshot.url)
         renewed = previous if is_renewal else None
@@ -134,19 +127,11 @@ class Evidence:
         for snapshot in snapshots:
             self._put(self._answers.Answer.of(snapshot, fields.STORE))
 
-    def _passed(self, request: Request, question: Question, access: Access) -> None:
-        self._put(Made(time.time(), question.url, question.robot, request.url, access))
-
     def _exempt(self, request: Request, url: str, robot: str | bytes, reason: Reason | None) -> None:
         if self._has_allowed or reason is None:
-            self._put(Made(time.time(), url, robot, request.url, exemption=reason))
+            self._put(fields.Made(time.time(), url, robot, request.url, exemption=reason))
 
-    def _dropped(
-        self, request: Request, url: str, robot: str | bytes, error: RobotsForbidden, access: Access | None
-    ) -> None:
-        self._put(Made(time.time(), url, robot, request.url, access, error.decision))
-
-    def _put(self, record: Answer | Made) -> None:
+    def _put(self, record: Answer | fields.Made) -> None:
         self._writer.put(record)
         self._check_loss()
 
@@ -155,22 +140,22 @@ class Evidence:
         if self._has_logged_loss or (self._writer.error is None and not self._writer.lost):
             return
         self._has_logged_loss = True
+        cause = (
+            "it came after the end of the crawl"
+            if self._writer.has_ended
+            else "the disk is too slow, and the queue is full"
+        )
         self._log(
             logging.ERROR,
             "NOROBOTS_EVIDENCE: evidence could not be written to %s: %s; %s",
             printable(self._folder),
-            self._writer.error
-            or (
-                "it came after the end of the crawl"
-                if self._writer.has_ended
-                else "the disk is too slow, and the queue is full"
-            ),
+            self._writer.error or cause,
             "the spider is closed, since NOROBOTS_EVIDENCE_REQUIRED is True"
             if self._is_required
             else "the crawl continues, and its evidence is incomplete",
         )
         if self._is_required and not compat.is_closing(self._crawler):
-            self._closing = compat.close_spider(self._crawler, FINISH_REASON)
+            self._closing = compat.close_spider(self._crawler, "norobots_evidence")
 
     async def _close(self) -> None:
         """Wait until all is written, without blocking the event loop."""
@@ -205,12 +190,8 @@ def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
 
 def _run_name(crawler: Crawler) -> str:
     """Return the name of a run: no two processes of a fleet have the same at the same time."""
-    parts = (
-        str(getattr(crawler.spider, "name", "spider")),
-        datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S%fZ"),
-        socket.gethostname(),
-        str(os.getpid()),
-    )
+    start = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S%fZ")
+    parts = (spider_name(crawler), start, socket.gethostname(), str(os.getpid()))
     return "-".join(re.sub(r"[^\w.]", "_", part) for part in parts)
 
 

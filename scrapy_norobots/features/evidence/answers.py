@@ -1,17 +1,16 @@
 """The answers to requests for robots.txt as records of a WARC 1.1 file (ISO 28500:2017), written and read.
 
-A `response` record holds an answer as Scrapy received it: the status, the headers, and the body with its
-Content-Encoding. A 304 that renews a copy is a `revisit`. A download without an answer is a `metadata`
-record. A copy from a store is a `response` with the date of its download; a store keeps some headers only.
-The record's fields `Norobots-Origin` and, where the body was judged, `Norobots-Body-Digest` link it with
-decisions. Whatever a URL or a header contains, it stays in its own line of the record.
+A `response` record holds an answer as Scrapy received it, with its Content-Encoding. A 304 that renews a copy
+is a `revisit`. A download without an answer is a `metadata` record. A copy from a store is a `response` with
+the date of its download; a store keeps some headers only. The record's fields `Norobots-Origin` and, where
+the body was judged, `Norobots-Body-Digest` link it with decisions. Whatever a URL or a header contains, it
+stays in its own line of the record.
 """
 
 from __future__ import annotations
 
 import gzip
 import re
-import zlib
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from io import BytesIO
@@ -19,7 +18,6 @@ from typing import NamedTuple
 
 from scrapy.http import Response
 from warcio.archiveiterator import ArchiveIterator
-from warcio.recordloader import ArcWarcRecord
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
@@ -49,7 +47,7 @@ class Answer(NamedTuple):
     """An answer to a request for a robots.txt, or, with an `error`, what is known of a download without one.
 
     `judged` is the decoded body, if pages are judged by it; `renewed` is the copy that a 304 renews.
-    `source` says where it came from if not from the network. A redirect that was followed decides nothing.
+    `note` says that it is a copy from a store, or a redirect that was followed, which decides nothing.
     """
 
     origin: Origin
@@ -57,12 +55,11 @@ class Answer(NamedTuple):
     time: float
     judged: bytes | None = None
     renewed: Snapshot | None = None
-    is_followed: bool = False
-    source: str | None = None
+    note: str | None = None
     error: str | None = None
 
     @classmethod
-    def of(cls, snapshot: Snapshot, source: str | None = None) -> Answer:
+    def of(cls, snapshot: Snapshot, note: str | None = None) -> Answer:
         """Return what is known of a snapshot without its answer: a copy from a store, or an error."""
         headers = {
             name.encode("latin-1", "replace"): value.encode("latin-1", "replace")
@@ -71,7 +68,7 @@ class Answer(NamedTuple):
         response = Response(snapshot.url, snapshot.status or 0, headers=headers, body=snapshot.body)
         error = snapshot.error if snapshot.status is None else None
         judged = judged_of(snapshot)
-        return cls(snapshot.origin, response, snapshot.time, judged, source=source, error=error)
+        return cls(snapshot.origin, response, snapshot.time, judged, note=note, error=error)
 
     def packed(self) -> bytes:
         """Return the bytes of a record: its kind is one of those above."""
@@ -80,8 +77,7 @@ class Answer(NamedTuple):
             "WARC-Date": date_of(self.time),
             fields.ORIGIN: uri_of(str(self.origin)),
             fields.BODY_DIGEST: None if self.judged is None else digest_of(self.judged),
-            fields.SOURCE: self.source,
-            fields.FOLLOWED_BY: "redirect" if self.is_followed else None,
+            fields.NOTE: self.note,
             "WARC-IP-Address": str(response.ip_address) if response.ip_address else None,
         }
         if self.error is not None:
@@ -138,11 +134,7 @@ def _head(protocol: str, status: int, headers: Iterable[tuple[bytes, bytes]]) ->
 
 
 class Stored(NamedTuple):
-    """What an audit needs of one WARC record.
-
-    `fields` are its WARC fields. `status` is None if it has no answer. `body` is the file by which pages are
-    judged, if the record has it.
-    """
+    """What an audit needs of one WARC record: its fields, the status of the answer, and what was judged."""
 
     fields: Mapping[str, str]
     status: int | None
@@ -150,32 +142,26 @@ class Stored(NamedTuple):
 
 
 def read_record(member: bytes, body_max: int) -> Stored:
-    """Read the WARC record of a gzip member, whose body has at most `body_max` bytes after decompression.
-
-    Raises `DamagedError`, with the reason, if it is none or contradicts itself.
-    """
-    size_max = body_max + fields.HEADERS_MAX
+    """Read the record of a gzip member, whose body may have `body_max` bytes; or raise `DamagedError`."""
     try:
-        data = gzip.GzipFile(fileobj=BytesIO(member)).read(size_max + 1)
-    except (OSError, EOFError, zlib.error) as exc:
-        raise DamagedError(f"its record cannot be unpacked ({exc})") from exc
-    if len(data) > size_max:
-        raise DamagedError(f"it has more than {size_max:,} bytes; set NOROBOTS_MAXSIZE as in the crawl")
-    if not data.startswith(b"WARC/"):  # warcio would unpack it once more, however large it is then
-        raise DamagedError("it is not a WARC record")
-    try:
-        record = next(iter(ArchiveIterator(BytesIO(data))))
-        return _stored(record, record.raw_stream.read(), body_max)
+        return _stored(member, body_max)
     except Exception as exc:  # warcio may raise anything for what is not a record
         raise DamagedError(f"its record cannot be read: {exc or type(exc).__name__}") from exc
 
 
-def _stored(record: ArcWarcRecord, body: bytes, body_max: int) -> Stored:
-    stated, http = dict(record.rec_headers.headers), record.http_headers
+def _stored(member: bytes, body_max: int) -> Stored:
+    size_max = body_max + fields.HEADERS_MAX
+    data = gzip.GzipFile(fileobj=BytesIO(member)).read(size_max + 1)
+    if len(data) > size_max:
+        raise ValueError(f"it has more than {size_max:,} bytes; set NOROBOTS_MAXSIZE as in the crawl")
+    if not data.startswith(b"WARC/"):  # warcio would unpack it once more, however large it is then
+        raise ValueError("it is not a WARC record")
+    record = next(iter(ArchiveIterator(BytesIO(data))))
+    body, stated, http = record.raw_stream.read(), dict(record.rec_headers.headers), record.http_headers
     digest, status = stated.get(fields.BODY_DIGEST), None if http is None else int(http.get_statuscode())
     if digest is None or record.rec_type != "response":
         return Stored(stated, status)
-    if fields.SOURCE not in stated:  # bodies from a store are decoded already
+    if stated.get(fields.NOTE) != fields.STORE:  # bodies from a store are decoded already
         encodings = ",".join(value for name, value in http.headers if name.lower() == "content-encoding")
         body = decode(body, encodings, body_max)
     if digest_of(body) != digest:

@@ -3,10 +3,9 @@
 The lines of a run are read once, in their order, each in bounded memory. A record line leads to the next
 record of the WARC file, and a decision is made again by the answers before it: it names one by its origin and
 time. The file of this answer, read by the parsers of the crawl, or its status, judged by the policy of the
-crawl, must lead to the same line, byte by byte. So each key of a decision is checked except `time`, if it is
-not before that of the answer, `robot` and `requested`. Overridden requests cannot be judged, nor can texts
-that are cut. Whoever changes evidence can compute all digests anew, unless the head of the run was kept
-elsewhere.
+crawl, must lead to the same line, byte by byte. So each key of a decision is checked except `time`, `robot`
+and `requested`. Overridden requests cannot be judged, nor can texts that are cut. Whoever changes evidence
+can compute all digests anew, unless the head of the run was kept elsewhere.
 """
 
 from __future__ import annotations
@@ -33,14 +32,8 @@ from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.urls import split
 
-# More bytes than the largest robots.txt has, if the settings do not say otherwise (NOROBOTS_MAXSIZE).
-_BODY_MAX = 2 * 1024 * 1024
-
-# How much memory parsed files may take, and how many bytes are read at a time.
+# How much memory parsed files may take, in bytes.
 _PARSED_MAX = 64 * 1024 * 1024
-_CHUNK = 64 * 1024
-
-_NO_TIMES = Freshness(0, 0, 0, 0)  # freshness is not checked
 
 # The answers of a run are in a temporary file, however many there are.
 _SCHEMA = """
@@ -88,9 +81,9 @@ class Audit:
         on_read: Callable[[int], object] = bool,
         *,
         heads: Collection[str] = (),
-        body_max: int = _BODY_MAX,
+        body_max: int = 2 * 1024 * 1024,
     ) -> None:
-        """`on_read` is called with numbers of bytes read; `heads` are heads of runs kept elsewhere."""
+        """`on_read` is called with numbers of bytes read; `heads` were kept elsewhere."""
         self._files = files
         self.readings = readings
         self._on_read = on_read
@@ -104,9 +97,8 @@ class Audit:
         """Read all files, and yield what is wrong."""
         found = set()
         suffixes = fields.DECISIONS_SUFFIX, fields.WARC_SUFFIX
-        for run in sorted(
-            {str(one).removesuffix(suffixes[0]).removesuffix(suffixes[1]) for one in self._files}
-        ):
+        runs = {str(one).removesuffix(suffixes[0]).removesuffix(suffixes[1]) for one in self._files}
+        for run in sorted(runs):
             paths = [Path(run + suffix) for suffix in suffixes]
             if missing := [path.name for path in paths if not path.is_file()]:
                 yield from (Problem(name, "is missing, or not a file", is_readable=False) for name in missing)
@@ -140,7 +132,7 @@ class _File(FileIO):
 
     def head(self) -> str:
         """Return the SHA-256 of the whole file, read to its end."""
-        while self.read(_CHUNK):
+        while self.read(64 * 1024):
             pass
         return self._digest.hexdigest()
 
@@ -176,8 +168,8 @@ class _Run:
         finally:
             self._answers.close()
         if not self._is_closed:
-            text = f"ended without a closing line (killed?); its head is {self._file.head()}"
-            yield Problem(self._name, text)
+            head = self._file.head()
+            yield Problem(self._name, f"ended without a closing line (killed?); its head is {head}")
         if rest := os.fstat(self._warc.fileno()).st_size - self._warc.tell():
             yield Problem(self._warc.title, f"{rest:,} bytes are after its last record that has a line")
 
@@ -187,9 +179,7 @@ class _Run:
         try:
             while line := unpacked.readline(fields.LINE_MAX):
                 if not line.endswith(b"\n"):
-                    raise DamagedError(
-                        f"has a line without an end, or of more than {fields.LINE_MAX:,} bytes"
-                    )
+                    raise DamagedError(f"has a line that does not end within {fields.LINE_MAX:,} bytes")
                 yield line
         except (OSError, zlib.error) as exc:
             raise DamagedError(f"is damaged near byte {self._file.tell():,} ({exc})") from exc
@@ -216,12 +206,13 @@ class _Run:
             raise DamagedError(f"{text}; the rest was not read") from exc
 
     def _open(self, facts: Mapping[str, Any], number: int) -> Iterator[str]:
-        """Read the settings of the crawl."""
         if number != 1 or "opens" not in facts:
             raise LookupError("the settings of the crawl must be in the first line, and only there")
         try:
             self._settings = settings = Settings(**facts["settings"])
-            self._judge = Judge(StatusPolicy.of(settings.policy), _NO_TIMES, self._audit.readings(settings))
+            self._judge = Judge(
+                StatusPolicy.of(settings.policy), Freshness(0, 0, 0, 0), self._audit.readings(settings)
+            )
             here, there = fields.VERSIONS, settings.versions
             self._versions = "; ".join(
                 f"{name} {there.get(name)} in the crawl, {here.get(name)} here"
@@ -235,7 +226,6 @@ class _Run:
             yield f"the run was renamed: its name was {facts['opens']!r}"
 
     def _record(self, line: bytes, facts: Mapping[str, Any]) -> Iterator[str]:
-        """Read the next record of the WARC file, and yield what is wrong with it."""
         place, length = f"{self._warc.title}: byte {self._warc.tell():,}", facts["length"]
         # What cannot be compressed becomes a little larger.
         if type(length) is not int or not 0 < length <= 2 * (self._audit.body_max + fields.HEADERS_MAX):
@@ -257,14 +247,13 @@ class _Run:
             self._answers.execute("INSERT OR IGNORE INTO bodies VALUES (?, ?)", (digest, stored.body))
         # After a file that was not read, such as one that was cut off, an error follows.
         is_unread = digest is None and status is not None and 200 <= status < 300
-        if not is_unread and fields.FOLLOWED_BY not in stored.fields:
+        if not is_unread and stored.fields.get(fields.NOTE) != fields.REDIRECT:
             # A 304 renews a file. SQLite has no numbers as large as a status may be.
             number = 200 if stored.fields["WARC-Type"] == "revisit" else status
             row = origin, date, None if number is None else str(number), digest
             self._answers.execute("REPLACE INTO answers VALUES (?, ?, ?, ?)", row)
 
     def _close(self, line: bytes, facts: Mapping[str, Any]) -> Iterator[str]:
-        """Check the closing line."""
         self._is_closed, lost = True, int(facts["lost"])
         again = fields.closing_line(self._name, lost, self._digest.hexdigest())
         if again != line:

@@ -1,11 +1,10 @@
 """`Writer`: a thread that writes evidence, so that the crawl never waits for a disk.
 
-`put` appends to a queue. The thread empties it every half a second and flushes what it has written as
-complete gzip members, so that a killed process leaves files that can be read, and loses at most what is
-younger than a second. A record of the WARC file comes before its line, and its line before the decisions that
-depend on it. The queue is bounded by the memory that its records take. If the disk is too slow for the crawl,
-records that find no room are lost and counted. The first error ends the thread. A run that was written to its
-end has a closing line.
+`put` appends to a queue. The thread empties it every half a second and writes complete gzip members, so that
+a killed process leaves files that can be read, and loses at most what is younger than a second. A record of
+the WARC file comes before its line, and its line before the decisions that depend on it. If the disk is too
+slow for the crawl, records that find no room in the queue are lost and counted. The first error ends the
+thread. A run that was written to its end has a closing line.
 """
 
 from __future__ import annotations
@@ -17,23 +16,15 @@ import sys
 import threading
 from collections import deque
 from contextlib import suppress
+from dataclasses import asdict
 from hashlib import sha256
 from io import FileIO
 from pathlib import Path
 
 from scrapy_norobots.features.evidence import answers, fields
-from scrapy_norobots.features.evidence.fields import Made, decision_line
 
 # How often the queue is emptied, in seconds.
 _PAUSE = 0.5
-
-# How many bytes the records that wait may take; and about how many a decision takes without its URLs, or an
-# answer without its body.
-QUEUE_MAX = 64 * 1024 * 1024
-DECISION_SIZE = 500
-_ANSWER_SIZE = 2_000
-
-_LEVEL = 1  # of compression; a higher one takes longer, and saves little
 
 
 class _File(FileIO):
@@ -58,18 +49,18 @@ class Writer:
     """
 
     def __init__(
-        self, folder: Path, run: str, settings: fields.Settings, *, queue_max: int = QUEUE_MAX
+        self, folder: Path, run: str, settings: fields.Settings, queue_max: int = 64 * 1024 * 1024
     ) -> None:
-        """Open the files and start the thread; raise `OSError` if that cannot be done."""
+        """Open the files and start the thread; records that wait may take `queue_max` bytes."""
         self.error: Exception | None = None
-        self._queue: deque[answers.Answer | Made] = deque()
+        self._queue: deque[answers.Answer | fields.Made] = deque()
         self._queue_max = queue_max
         # How many bytes were put in and taken out: each is changed by one thread only.
         self._put = self._taken = 0
         self._refused = self._offered = 0
         # What is written next: records, and lines.
         self._members: list[bytes] = []
-        self._lines = [fields.opening_line(run, settings)]
+        self._lines = [fields.line_of({"opens": run, "settings": asdict(settings)})]
         # Of the file of lines as it is, and of the lines.
         self._digest, self._digest_of_lines = sha256(), sha256()
         folder = folder.absolute()  # the crawl may change the working directory
@@ -91,7 +82,7 @@ class Writer:
             return self._refused
         return self._offered - self.answers - self.decisions
 
-    def put(self, record: answers.Answer | Made) -> None:
+    def put(self, record: answers.Answer | fields.Made) -> None:
         """Have a record written; it is lost if there is no room in the queue. Called by one thread only."""
         size = _size_of(record)
         self._offered += 1
@@ -110,7 +101,6 @@ class Writer:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the thread has ended."""
         return not self._thread.is_alive()
 
     def _work(self) -> None:
@@ -130,8 +120,8 @@ class Writer:
         while self._queue:
             record = self._queue.popleft()
             self._taken += _size_of(record)
-            if isinstance(record, Made):
-                self._lines.append(decision_line(record))
+            if isinstance(record, fields.Made):
+                self._lines.append(fields.decision_line(record))
             else:
                 self._members.append(record.packed())
                 self._lines.append(fields.record_line(self._members[-1]))
@@ -139,11 +129,13 @@ class Writer:
 
     def _flush(self) -> None:
         """Write the records, and then the lines, as a gzip member of their own."""
+        if self.error is not None:  # the crawl has not waited, and has logged the head
+            raise self.error
         if not self._lines:
             return
         self._warc.append(b"".join(self._members))
         lines = b"".join(self._lines)
-        member = gzip.compress(lines, _LEVEL)
+        member = gzip.compress(lines, 1)  # a higher level takes longer, and saves little
         self._json.append(member)
         self._digest.update(member)
         self._digest_of_lines.update(lines)
@@ -163,9 +155,9 @@ class Writer:
             self.answers = self.decisions = 0
 
 
-def _size_of(record: answers.Answer | Made) -> int:
+def _size_of(record: answers.Answer | fields.Made) -> int:
     """Return about how much memory a record takes until it is written, in bytes."""
-    if isinstance(record, Made):
-        return DECISION_SIZE + sys.getsizeof(record.url) + sys.getsizeof(record.requested)
+    if isinstance(record, fields.Made):
+        return 500 + sys.getsizeof(record.url) + sys.getsizeof(record.requested)
     response = record.response
-    return _ANSWER_SIZE + 2 * len(response.url) + len(response.body) + len(record.judged or b"")
+    return 2_000 + 2 * len(response.url) + len(response.body) + len(record.judged or b"")

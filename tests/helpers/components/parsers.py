@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 
 from scrapy.crawler import Crawler
 from scrapy.robotstxt import PythonRobotParser
@@ -34,6 +35,15 @@ class FailingParser(PythonRobotParser):
         if "town.example" in str(url):
             return True
         raise RuntimeError("not this one")
+
+
+class SleepingParser(PythonRobotParser):
+    """A parser that does not answer."""
+
+    def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
+        print("asleep", flush=True)  # for the test
+        time.sleep(1000)
+        return True
 
 
 class ParserWithSettings(PythonRobotParser):

@@ -44,20 +44,14 @@ class OnASmallDisk(Pages):
 
 
 class WithoutItsFolder(Pages):
-    """Removes a folder when its first page comes, and puts something else there if `instead` says so."""
+    """Removes a folder when its first page comes."""
 
-    def __init__(self, folder: str, instead: str = "", **kwargs: Any) -> None:
+    def __init__(self, folder: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._folder = Path(folder)
-        self._instead = instead
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
-        if self._folder.is_dir():
-            shutil.rmtree(self._folder, ignore_errors=True)
-            if self._instead == "a file":
-                self._folder.touch()
-            elif self._instead:
-                self._folder.symlink_to(self._folder)
+        shutil.rmtree(self._folder, ignore_errors=True)
         return iter(())
 
 
