@@ -337,7 +337,7 @@ class AllRules(RobotParser):
             for rules in self._asked:
                 if not rules.is_ready(name):
                     return False
-        return self._prepared is None or self._prepared.is_ready
+        return self._prepared is None or self._prepared.is_ready(robot)
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
         for name, rules in self._questions(robot):

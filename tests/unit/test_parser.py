@@ -122,7 +122,7 @@ def test_the_parser_that_is_sent_reads_the_crawl_delay_only_if_it_is_asked(
     parser.allowed("http://town.example:8080/", "FooBot")
     read.assert_not_called()
     assert [parser.crawl_delay(robot) for robot in ("FooBot", b"FooBot", "potto", "FooBot")] == [3, 3, 7, 3]
-    read.assert_called_once()
+    assert read.call_count == 2
     assert rules.size - size < 3_000
 
 
