@@ -14,12 +14,15 @@ from functools import cached_property
 
 from scrapy_norobots.standard.groups import groups_of
 from scrapy_norobots.standard.lines import sections_of, to_text, with_line_feeds
-from scrapy_norobots.standard.names import Robot, is_for_all, token_of
+from scrapy_norobots.standard.names import Robot
 
 _LINE = re.compile(
     r"\n[ \t]*crawl[- ]?delay(?:[ \t]*:|[ \t])[ \t]*([^\s#]+)[ \t]*(?:(?=[#\n])|\Z)", re.IGNORECASE | re.ASCII
 )
 _MAY_HAVE_ONE = re.compile(rb"d\0*e\0*l\0*a\0*y", re.IGNORECASE)  # also in UTF-16 and UTF-32
+
+# How many tokens are remembered, as in `RobotsTxt`.
+_ROBOTS_REMEMBERED = 64
 
 
 def largest(values: Iterable[object]) -> float | None:
@@ -44,6 +47,7 @@ class CrawlDelay:
     def __init__(self, body: bytes | str) -> None:
         """Keep the body of a file. Nothing is read yet."""
         self._body = body
+        self._values: dict[str, float | None] = {}
 
     @cached_property
     def has_lines(self) -> bool:
@@ -53,25 +57,29 @@ class CrawlDelay:
             _LINE.search(f"\n{with_line_feeds(to_text(body))}\n") is not None
         )
 
-    @cached_property
-    def values(self) -> dict[str, float | None]:
-        """The largest delay in the groups of each product token; that of all other robots is at ``""``."""
-        found: dict[str, float | None] = {}
-        sections = sections_of(to_text(self._body))[1]
-        for group in groups_of(sections, None) if self.has_lines else ():
-            delay = largest(value for place in group for value in _LINE.findall(sections.below[place]))
-            for name in map(sections.values.__getitem__, group):
-                token = token_of(name)
-                if token:
-                    key = "" if is_for_all(name) else token
-                    found[key] = largest([found.get(key), delay])
-        return found
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether `value` returns at once; if not, call it in a thread first."""
-        return "values" in self.__dict__
+    def is_ready(self, robot: str | bytes) -> bool:
+        """Return whether `value` returns at once; if not, call it in a thread first."""
+        return Robot.of(robot).token in self._values
 
     def value(self, robot: str | bytes) -> float | None:
-        """Return the largest delay in the groups of a robot, in seconds; None if there is no valid one."""
-        return self.values.get(Robot.of(robot).token, self.values.get(""))
+        """Return the largest delay in the groups of a robot, in seconds; None if there is no valid one.
+
+        The event loop and the thread that reads files both call this, so a value may be forgotten at any
+        moment.
+        """
+        token = Robot.of(robot).token
+        try:
+            return self._values[token]
+        except KeyError:
+            value = self.read(token)
+        if len(self._values) >= _ROBOTS_REMEMBERED:
+            self._values.clear()
+        self._values[token] = value
+        return value
+
+    def read(self, token: str) -> float | None:
+        if not self.has_lines:
+            return None
+        sections = sections_of(to_text(self._body))[1]
+        below = (sections.below[place] for group in groups_of(sections, token) for place in group)
+        return largest(value for text in below for value in _LINE.findall(text))

@@ -212,11 +212,6 @@ def strict_reading(rules: Rules | None) -> RobotsTxt | None:
     return next((each for each in own if each.reading != "rfc9309"), None)
 
 
-def is_only_strict(rules: Rules | None) -> bool:
-    """Return whether the strict reading alone decides."""
-    return parser_names(rules) == [StrictRobotParser.__name__]
-
-
 def crawl_delay(rules: Rules | None, robot: str | bytes) -> float | None:
     """Return the largest `Crawl-delay` of the readings of a file, in seconds; None if there is none.
 
@@ -342,7 +337,7 @@ class AllRules(RobotParser):
             for rules in self._asked:
                 if not rules.is_ready(name):
                     return False
-        return self._prepared is None or self._prepared.is_ready
+        return self._prepared is None or self._prepared.is_ready(robot)
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
         for name, rules in self._questions(robot):

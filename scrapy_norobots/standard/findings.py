@@ -182,7 +182,9 @@ def find_all(
             for number, value in numbered(DISALLOW, text, 0)
             for part in (to_values(value) if multivalue else (value,))
         ]
-        found.extend(_of_line_breaks(text, lines))
+        if _ODD_LINE_BREAK.search(text):
+            odd = (number for number, line in enumerate(lines) if _ODD_LINE_BREAK.search(line))
+            found.extend(("odd-line-break", number, ()) for number in odd)
         found.extend(_of_lines(lines, records, rules))
         found.extend(_of_records(lines, records, rules))
         found.extend(_of_names(records))
@@ -211,13 +213,6 @@ def _of_encoding(body: bytes | str, text: str) -> Iterator[_Found]:
         yield "byte-order-marks" if body.startswith(2 * codecs.BOM_UTF8) else "byte-order-mark", 1, ()
     if match := _SURROGATE.search(text):
         yield "not-utf-8", text.count("\n", 0, match.start()), ()
-
-
-def _of_line_breaks(text: str, lines: list[str]) -> Iterator[_Found]:
-    if _ODD_LINE_BREAK.search(text):
-        yield from (
-            ("odd-line-break", at, ()) for at, line in enumerate(lines) if _ODD_LINE_BREAK.search(line)
-        )
 
 
 def _of_lines(

@@ -94,16 +94,15 @@ def test_a_file_without_the_field_has_no_lines(text: str) -> None:
     assert value(text) is None
 
 
-def test_a_file_is_read_once_for_all_robots() -> None:
+def test_values_are_remembered_for_a_limited_number_of_robots() -> None:
     delay = CrawlDelay(FILE.encode())
-    assert not delay.is_ready
+    assert not delay.is_ready("FooBot")
     assert delay.value("FooBot") == 2.5
-    assert delay.is_ready
-
-
-def test_an_empty_name_is_that_of_no_robot() -> None:
-    text = "User-agent:\nCrawl-delay: 2\n\nUser-agent: */x\nCrawl-delay: 3\n"
-    assert value(text) is value(text, "") is None
+    assert delay.is_ready("FooBot")
+    assert not delay.is_ready("BarBot")
+    for number in range(100):
+        assert delay.value(f"QuxBot{number}") == 10.0
+    assert len(delay._values) <= 64
 
 
 WORDS = "User-agent: *\n|User-agent:FooBot|Crawl-delay: |crawl delay"

@@ -252,19 +252,6 @@ def test_a_snapshot_from_the_future_is_a_miss(tmp_path: Path, ahead: float) -> N
     asyncio.run(work())
 
 
-def test_an_expired_snapshot_is_revalidated(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with crawls(tmp_path, 1) as [crawl]:
-            old = found(OPEN, age=700)
-            await crawl.store.save((old,), time.time() + 60)
-            access, is_hit = await crawl.load()
-            assert not is_hit
-            assert is_shut(access)
-            assert crawl.fetcher.previous == [old]
-
-    asyncio.run(work())
-
-
 def test_a_known_access_is_not_replaced_by_an_older_one(tmp_path: Path) -> None:
     async def work() -> None:
         async with crawls(tmp_path, 1) as [crawl]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from scrapy_norobots.rules.parser import Rules, is_only_strict, parser_names, strict_reading, verdicts
+from scrapy_norobots.rules.parser import Rules, StrictRobotParser, parser_names, strict_reading, verdicts
 from scrapy_norobots.standard import KINDS, Finding, RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.findings import find_all, rules_of
@@ -108,7 +108,7 @@ class Examined:
         findings = find_all(text, multivalue=robots.multivalue, severities=(Severity.ERROR, Severity.INFO))
         marks = {DIFFER} if any(_differences(access, robot, lines)) else set()
         patterns = {one.line for one in findings if one.kind == "wildcard"}
-        if patterns and is_only_strict(access.rules):
+        if patterns and parser_names(access.rules) == [StrictRobotParser.__name__]:
             record = _record_for(robots, robot)
             marks |= {PATTERNS} if record and patterns & {line for line, _ in record.rules} else set()
         errors = errors_of(findings)

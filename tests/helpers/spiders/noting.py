@@ -11,9 +11,8 @@ from scrapy.http import Response, TextResponse
 from scrapy.robotstxt import RobotParser
 
 from scrapy_norobots import RobotsTxt
-from scrapy_norobots.rules import delay_values
+from scrapy_norobots.rules.delay_values import CrawlDelay
 from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.standard.groups import groups_of
 from tests.helpers.spiders.pages import Pages
 
 
@@ -107,7 +106,7 @@ class NotesThreadsOfTheDelay(NotesThreads):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        delay_values.groups_of = self.noting(groups_of)  # type: ignore[attr-defined]
+        CrawlDelay.read = self.noting(CrawlDelay.read)  # type: ignore[method-assign]
 
 
 class NotesThreadsOfTheParser(NotesThreads):
