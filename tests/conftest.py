@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import inspect
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ from scrapy.settings import default_settings
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 from selenium import webdriver
 
+from tests.helpers.running import crawling
 from tests.helpers.running.browser import as_new, chromium
 from tests.helpers.running.crawling import MODES
 from tests.helpers.running.redisserver import RedisCluster, RedisSentinel, RedisServer, running
@@ -41,9 +44,20 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(params=MODES)
-def mode(request: pytest.FixtureRequest) -> str:
-    """Each mode in which Scrapy can run."""
+def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each mode in which Scrapy can run; crawls run in it."""
+    monkeypatch.setattr(crawling, "current_mode", request.param)
     return str(request.param)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run tests that are coroutine functions."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = pyfuncitem._fixtureinfo.argnames
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
 
 
 @pytest.fixture

@@ -46,8 +46,8 @@ def test_a_restart_downloads_nothing_again(mode: str, store: dict[str, Any]) -> 
         pytest.skip("Redis needs asyncio")
     with Site(RULES) as site:
         urls = [f"{site.url}/", f"{site.url}/back/"]
-        first = crawl(*urls, mode=mode, settings=store)
-        second = crawl(*urls, mode=mode, settings=store)
+        first = crawl(*urls, settings=store)
+        second = crawl(*urls, settings=store)
     assert len(site.robots_hits()) == 1
     assert site.pages() == ["/", "/"]
     assert first.drops == second.drops
@@ -160,9 +160,7 @@ def test_a_process_that_dies_while_downloading_is_replaced(store: dict[str, Any]
             first.kill()
         dead.set()
         # The lock of the first is held longer than this one waits.
-        seen = crawl(
-            f"{site.url}/", f"{site.url}/back/", settings=store, spider="tests.helpers.spiders.asking.Hasty"
-        )
+        seen = crawl(f"{site.url}/", f"{site.url}/back/", settings=store, spider="asking.Hasty")
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
     assert len(site.robots_hits()) == 2
     assert site.pages() == ["/"]
@@ -352,10 +350,7 @@ def test_a_failover_of_redis_loses_no_request(redis_sentinel: RedisSentinel) -> 
 def test_a_store_that_cannot_be_opened_does_not_stop_a_crawl(mode: str, tmp_path: Path) -> None:
     with Site(RULES) as site:
         seen = crawl(
-            f"{site.url}/",
-            f"{site.url}/back/",
-            mode=mode,
-            settings={**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}"},
+            f"{site.url}/", f"{site.url}/back/", settings={**ADDON, "NOROBOTS_STORE": f"sqlite:///{tmp_path}"}
         )
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
     assert seen.pages == [f"{site.url}/"]
@@ -369,7 +364,7 @@ def test_a_store_that_is_a_file_of_the_user_is_an_error_and_not_changed(mode: st
     file.write_text("[settings]\ndefault = town.settings\n")
     with Site(RULES) as site:
         settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{file}"}
-        seen = crawl(f"{site.url}/", f"{site.url}/back/", mode=mode, settings=settings)
+        seen = crawl(f"{site.url}/", f"{site.url}/back/", settings=settings)
     assert seen.pages == [f"{site.url}/"]
     assert len(seen.drops) == 1
     [line] = seen.log_lines("ERROR", "NOROBOTS_STORE")
@@ -405,7 +400,7 @@ def test_an_interrupted_crawl_does_not_wait_for_others(tmp_path: Path) -> None:
 
         asyncio.run(lock())
         settings = {**ADDON, "NOROBOTS_STORE": f"sqlite:///{path}"}
-        spider, arguments = "tests.helpers.spiders.stopping.StopsEarly", {"pause": 1}
+        spider, arguments = "stopping.StopsEarly", {"pause": 1}
         seen = crawl(f"{other.url}/", settings=settings, spider=spider, arguments=arguments)
     assert seen.stats["finish_reason"] == "enough"
     assert f"{other.url}/slow" in seen.pages, seen.log
@@ -417,7 +412,7 @@ def test_reads_large_files_in_a_thread(mode: str) -> None:
     settings = {**ADDON, "ROBOTSTXT_PARSER": "tests.helpers.components.parsers.TellsItsThread"}
     with Site(RULES) as site, Site(large) as other:
         urls = [f"{one.url}{target}" for one in (site, other) for target in ("/", "/back/")]
-        seen = crawl(*urls, settings=settings, mode=mode)
+        seen = crawl(*urls, settings=settings)
     assert seen.log_lines(f"{len(RULES)} bytes read in thread main")
     assert seen.log_lines(f"{len(large)} bytes read in thread norobots-reader_0")
     assert len(seen.pages) == 2
@@ -438,12 +433,7 @@ def test_reads_a_large_file_in_a_thread_for_a_second_robot_and_for_reasons_too(m
         for request in requests:
             request["dont_filter"] = True
         settings = {**ADDON, "CONCURRENT_REQUESTS": 1}
-        seen = crawl(
-            *requests,
-            settings=settings,
-            mode=mode,
-            spider="tests.helpers.spiders.noting.NotesThreadsOfTheParser",
-        )
+        seen = crawl(*requests, settings=settings, spider="noting.NotesThreadsOfTheParser")
         assert len(site.robots_hits()) == 1
     assert set(seen.notes["threads"]) == {"norobots-reader_0"}
     assert sorted(urlsplit(url).path for url in seen.pages) == ["/"] * 3 + ["/back/"] + ["/nest/"] * 2

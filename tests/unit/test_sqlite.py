@@ -136,22 +136,18 @@ def test_the_database_of_another_program_is_not_changed(tmp_path: Path, must_exi
     assert not aside(path)
 
 
-def test_two_stores_rename_a_damaged_file_once(tmp_path: Path) -> None:
+async def test_two_stores_rename_a_damaged_file_once(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
-
-    async def work() -> None:
-        first, second = SqliteStore(str(path), MAX_BYTES), SqliteStore(str(path), MAX_BYTES)
-        assert all(await fill(first, 50))
-        assert all(await fill(second, 50))
-        path.write_bytes(b"SQLite format 3\x00".ljust(path.stat().st_size, b"\xff"))
-        assert all(await fill(first, 50))
-        assert all(await fill(second, 5))
-        await first.save((LOST,), later())
-        assert await second.load(ORIGIN) == (LOST,)
-        await first.close()
-        await second.close()
-
-    asyncio.run(work())
+    first, second = SqliteStore(str(path), MAX_BYTES), SqliteStore(str(path), MAX_BYTES)
+    assert all(await fill(first, 50))
+    assert all(await fill(second, 50))
+    path.write_bytes(b"SQLite format 3\x00".ljust(path.stat().st_size, b"\xff"))
+    assert all(await fill(first, 50))
+    assert all(await fill(second, 5))
+    await first.save((LOST,), later())
+    assert await second.load(ORIGIN) == (LOST,)
+    await first.close()
+    await second.close()
     assert len(aside(path)) == 1
 
 

@@ -250,19 +250,15 @@ def test_the_size_is_limited_and_the_oldest_are_deleted(shelf: Shelf) -> None:
         assert Path(shelf.value.removeprefix("sqlite:///")).stat().st_size < 2 * MAX_BYTES
 
 
-def test_a_password_in_an_error_of_redis_py_is_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_password_in_an_error_of_redis_py_is_not_shown(caplog: pytest.LogCaptureFixture) -> None:
     """Version 6 names all options of the Sentinels that it cannot reach."""
     text = "No master found for 's' : <Connection(db=0,password={},credential_provider=None,port=1)>)>"
     error = ConnectionError(text.format("sec,r)e t"))
     assert error_text(error) == text.format("***")
     with pytest.raises(CommandError, match=r"password=\*\*\*,cred"), failures_of("redis+sentinel://host/s"):
         raise error
-
-    async def work() -> None:
-        store = SimpleNamespace(load=Mock(side_effect=error))
-        assert not await CircuitBreaker(store, "the store", lambda: None).load(ORIGIN)
-
-    asyncio.run(work())
+    store = SimpleNamespace(load=Mock(side_effect=error))
+    assert not await CircuitBreaker(store, "the store", lambda: None).load(ORIGIN)
     assert "password=***,cred" in caplog.text
 
 
