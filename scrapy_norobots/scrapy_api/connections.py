@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 # Ends of a connection that cut off nothing: by the site, or by Scrapy, which then fails the download.
 _ENDED_WELL = (ConnectionDone, ConnectionAborted)
 
-# Called with a URL whose connection has failed.
-_Failed = Callable[[str], None]
-
 
 class HostNames:
     """Looks up the names of hosts for one crawl, before robots.txt is downloaded from them.
@@ -64,11 +61,7 @@ class HostNames:
         handler = download_handler(self._crawler, parts.scheme)
         if not type(handler).__module__.startswith("scrapy."):  # it may resolve names elsewhere
             return
-        await compat.waiting_for(self._threads.acquire())
-        try:
-            await compat.resolve(host)
-        finally:
-            self._threads.release()
+        await compat.waiting_for(self._threads.run(lambda: compat.spawn(compat.resolve(host))))
 
 
 class ConnectionEnds:
@@ -117,8 +110,8 @@ class ConnectionEnds:
         self._has_failed.pop(request, None)
 
 
-def _look_at_twisted(pool: Any, failed: _Failed) -> None:
-    """Call `failed` for each connection of a pool that ends with an error before its response is complete."""
+def _look_at_twisted(pool: Any, failed: Callable[[str], None]) -> None:
+    """Call `failed` with the URL of each connection that ends with an error before its response."""
 
     class Factory(pool._factory):  # type: ignore[misc]  # noqa: SLF001
         def buildProtocol(self, address: object) -> Any:  # noqa: N802  # Twisted's
@@ -137,7 +130,7 @@ def _look_at_twisted(pool: Any, failed: _Failed) -> None:
     pool._factory = Factory  # noqa: SLF001
 
 
-def _look_at_aiohttp(session: Any, failed: _Failed) -> None:
+def _look_at_aiohttp(session: Any, failed: Callable[[str], None]) -> None:
     """Do the same for the connections of a `ClientSession`. It may also call `failed` after the response."""
 
     class NotingResponse(session._response_class):  # type: ignore[misc]  # noqa: SLF001
