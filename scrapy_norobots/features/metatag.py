@@ -24,7 +24,7 @@ from scrapy_norobots.checks import check_components, enabled_keys
 from scrapy_norobots.question import is_overridden
 from scrapy_norobots.scrapy_api.html import meta_tags, root_of
 from scrapy_norobots.scrapy_api.identity import Identity
-from scrapy_norobots.scrapy_api.log import CrawlLog
+from scrapy_norobots.scrapy_api.log import crawl_log
 from scrapy_norobots.settings import Section, setting
 from scrapy_norobots.standard.decision import printable, without_userinfo
 from scrapy_norobots.standard.meta import RobotsMeta
@@ -81,7 +81,7 @@ class RobotsMetaMiddleware:
         if not self._config.obey:
             raise NotConfigured
         assert crawler.stats is not None  # made before any middleware
-        self._log = CrawlLog(crawler, logger)
+        self._log = crawl_log(crawler, logger)
         self._stats = crawler.stats
         self._identity = Identity(crawler, self._config.robot)
         # The output of errbacks passes: their responses are not in this mapping. The copy in a response's

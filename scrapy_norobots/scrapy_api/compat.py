@@ -129,7 +129,7 @@ async def within(seconds: float, coroutine: Coroutine[Any, Any, _T]) -> _T:
 
 async def resolve(host: str) -> None:
     """Resolve a host name as a download does, and ignore the result: Scrapy caches it."""
-    if not _reactor_runs():
+    if "twisted.internet.reactor" not in sys.modules or not _reactor().running:
         with suppress(OSError, UnicodeError):
             await asyncio.get_running_loop().getaddrinfo(host, None)
         return
@@ -176,10 +176,6 @@ def _asyncio_runs() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-def _reactor_runs() -> bool:
-    return "twisted.internet.reactor" in sys.modules and bool(_reactor().running)
 
 
 def _reactor() -> Any:

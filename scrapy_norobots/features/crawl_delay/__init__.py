@@ -33,7 +33,7 @@ from scrapy_norobots.scrapy_api.internals import (
     now,
     set_crawl_delay,
 )
-from scrapy_norobots.scrapy_api.log import CrawlLog, Named
+from scrapy_norobots.scrapy_api.log import Named, crawl_log
 from scrapy_norobots.settings import Config, error, read
 from scrapy_norobots.standard.decision import printable
 
@@ -85,7 +85,7 @@ class SlotDelays:
         self._events = events
         self._longest = longest
         self._fleet = fleet
-        self._log = CrawlLog(crawler, logger)
+        self._log = crawl_log(crawler, logger)
         self._shortened = Named()
         self._slots: dict[str, _Delayed] = {}
         # The delays of requests that are not in their slot yet; some requests never get there.

@@ -17,7 +17,7 @@ from scrapy import signals
 
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import crawl_delay_of, now
-from scrapy_norobots.scrapy_api.log import CrawlLog
+from scrapy_norobots.scrapy_api.log import crawl_log
 from scrapy_norobots.settings import error
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.stores import error_text, without_password
@@ -57,7 +57,7 @@ class FleetTurns:
             raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, problem) from None
         self.turns: WeakSet[Turn] = WeakSet()
         self.round_trip = self.off_until = 0.0
-        self._log = CrawlLog(crawler, logger)
+        self._log = crawl_log(crawler, logger)
         self.has_failed = False
         crawler.signals.connect(self._close, signals.spider_closed)
 

@@ -38,7 +38,7 @@ from scrapy_norobots.features.report.page import RENDERERS, Renderer, log_text
 from scrapy_norobots.rules.access import Access, AccessKind
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.scrapy_api.log import CrawlLog, Named, spider_name
+from scrapy_norobots.scrapy_api.log import Named, crawl_log, spider_name
 from scrapy_norobots.settings import DEFAULTS, error, read
 from scrapy_norobots.standard.decision import printable, without_userinfo
 from scrapy_norobots.standard.names import to_name
@@ -77,7 +77,7 @@ class CrawlReport:
         self._stats = crawler.stats
         self._config = config
         self._retries_closed = config.retry_closed > 0 and compat.is_own_crawl(crawler)
-        self._log = CrawlLog(crawler, logger)
+        self._log = crawl_log(crawler, logger)
         self._started = events.started
         # Each file with its renderer. The shell has no spider at this point, and no crawl to report.
         self._files = [
