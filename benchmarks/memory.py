@@ -48,7 +48,7 @@ def fill(memory_max: int) -> list[list[str]]:
         cache.put(origin, access)
         access.forbids(origin, target, ROBOT)
         if number % STEP == 0:
-            grown, kept = resident() - before, len(cache._entries)  # noqa: SLF001
+            grown, kept = resident() - before, len(cache._entries)
             progress(f"{number:,} origins")
             rows.append(
                 [

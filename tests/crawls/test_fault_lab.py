@@ -42,8 +42,8 @@ def test_each_fault_has_its_expected_outcome(mode: str) -> None:
             name: [target for target in targets if "robots.txt" in target]
             for name, targets in lab.asked.items()
         }
-        assert len(asked["redirects to itself"]) == len(asked["endless redirects"]) == 6
-        assert asked["a page that refreshes to another"] == ["/robots.txt"]
+        assert len(asked["redirect to itself"]) == len(asked["endless redirects"]) == 6
+        assert asked["HTML page with a META refresh"] == ["/robots.txt"]
 
 
 def test_the_file_and_the_page_have_each_fault_with_its_outcome() -> None:

@@ -166,7 +166,20 @@ def test_any_headers_give_a_lifetime_between_the_limits(headers: dict[str, str],
     assert FLOOR <= TIMES.lifetime(snapshot) <= CEILING
 
 
+def lifetime_of(number: int, **headers: str) -> float:
+    origin = Origin("http", f"{number}.town.example", 80)
+    return TIMES.lifetime(Snapshot(origin, origin.robots_url, CAME, status=200, headers=headers))
+
+
+def test_lifetimes_are_spread_by_up_to_5_percent_and_each_origin_keeps_its_own() -> None:
+    lifetimes = [lifetime_of(number) for number in range(2000)]
+    assert lifetimes == [lifetime_of(number) for number in range(2000)]
+    assert 0.95 * CEILING <= min(lifetimes) <= max(lifetimes) <= CEILING
+    assert len({seconds // 60 for seconds in lifetimes}) >= 70  # of 72 minutes
+
+
 def test_a_ttl_below_the_shortest_lifetime_applies() -> None:
+    assert {lifetime_of(number, expires="0") for number in range(50)} == {FLOOR}
     assert replace(TIMES, ttl=60).lifetime(Snapshot(ORIGIN, "", CAME)) == 60
 
 

@@ -118,41 +118,41 @@ def answers(name: str, outcome: str, status: str, body: bytes = b"", *headers: s
 
 
 # Statuses. The body has rules, to show that they are not read.
-answers("healthy", "rules", "200 OK", RULES, "Content-Type: text/plain")
-answers("empty", "open", "200 OK")
-answers("no content", "open", "204 No Content")
-answers("not found, with rules in the error page", "open", "404 Not Found", RULES)
-answers("gone", "open", "410 Gone", RULES)
-answers("unauthorized", "closed", "401 Unauthorized", b"", 'WWW-Authenticate: Basic realm="x"')
-answers("forbidden", "closed", "403 Forbidden", RULES)
-answers("too many requests", "closed", "429 Too Many Requests", b"", "Retry-After: 86400")
-answers("proxy authentication required", "closed", "407 Proxy Authentication Required", RULES)
-answers("request timeout", "closed", "408 Request Timeout", RULES)
-answers("misdirected request", "closed", "421 Misdirected Request", RULES)
-answers("too early", "closed", "425 Too Early", RULES)
-answers("request headers too large", "closed", "431 Request Header Fields Too Large", RULES)
-answers("network authentication required", "closed", "511 Network Authentication Required", RULES)
-answers("server error, with rules in the error page", "closed", "500 Internal Server Error", RULES)
-answers("unavailable", "closed", "503 Service Unavailable", b"")
-answers("status 999", "closed", "999 Request Denied")
-answers("a 304 that nobody asked for", "closed", "304 Not Modified")
+answers("no fault", "rules", "200 OK", RULES, "Content-Type: text/plain")
+answers("empty file", "open", "200 OK")
+answers("204 No Content", "open", "204 No Content")
+answers("404 with rules in the page", "open", "404 Not Found", RULES)
+answers("410 with rules in the page", "open", "410 Gone", RULES)
+answers("401 Unauthorized", "closed", "401 Unauthorized", b"", 'WWW-Authenticate: Basic realm="x"')
+answers("403 with rules in the page", "closed", "403 Forbidden", RULES)
+answers("429 Too Many Requests", "closed", "429 Too Many Requests", b"", "Retry-After: 86400")
+answers("407 with rules in the page", "closed", "407 Proxy Authentication Required", RULES)
+answers("408 with rules in the page", "closed", "408 Request Timeout", RULES)
+answers("421 with rules in the page", "closed", "421 Misdirected Request", RULES)
+answers("425 with rules in the page", "closed", "425 Too Early", RULES)
+answers("431 with rules in the page", "closed", "431 Request Header Fields Too Large", RULES)
+answers("511 with rules in the page", "closed", "511 Network Authentication Required", RULES)
+answers("500 with rules in the page", "closed", "500 Internal Server Error", RULES)
+answers("503 Service Unavailable", "closed", "503 Service Unavailable", b"")
+answers("999 Request Denied", "closed", "999 Request Denied")
+answers("304 without a conditional request", "closed", "304 Not Modified")
 
 # Bodies.
 answers(
-    "an HTML page",
+    "HTML page with rules",
     "open",
     "200 OK",
     b"<!DOCTYPE html><html><pre>\nUser-agent: *\nDisallow: /back/\n</pre></html>",
     "Content-Type: text/html",
 )
 answers(
-    "a page that refreshes to another",
+    "HTML page with a META refresh",
     "open",
     "200 OK",
     b'<html><head><meta http-equiv="refresh" content="0; url=/other/robots.txt"></head></html>',
     "Content-Type: text/html",
 )
-answers("a byte order mark", "rules", "200 OK", b"\xef\xbb\xbf" + RULES)
+answers("byte order mark", "rules", "200 OK", b"\xef\xbb\xbf" + RULES)
 answers("two byte order marks", "rules", "200 OK", b"\xef\xbb\xbf" * 2 + RULES)
 answers("UTF-16", "rules", "200 OK", RULES.decode().encode("utf-16"))
 answers("UTF-16 without a byte order mark", "rules", "200 OK", RULES.decode().encode("utf-16-le"))
@@ -161,22 +161,36 @@ answers("UTF-32 without a byte order mark", "rules", "200 OK", RULES.decode().en
 for name, compress in COMPRESSORS.items():
     said = f"Content-Encoding: {name.removeprefix('raw ')}"
     sent = compress(LONG)
-    answers(f"{name} with its header", "rules", "200 OK", sent, said)
-    answers(f"{name} with its header, cut off", "closed", "200 OK", sent[: len(sent) * 2 // 3], said)
-    answers(f"not {name} despite its header", "closed", "200 OK", RULES, said)
-    answers(f"empty, with a {name} header", "open", "200 OK", b"", said)
-    answers(f"a {name} bomb", "closed", "200 OK", compress(BOMB), said)
-answers("gzip without its header", "rules", "200 OK", gzip.compress(RULES))
-answers("gzip without its header, cut off", "closed", "200 OK", gzip.compress(RULES * 50)[:-12])
-answers("a gzip bomb without its header", "closed", "200 OK", gzip.compress(BOMB))
+    answers(name, "rules", "200 OK", sent, said)
+    answers(f"incomplete {name}", "closed", "200 OK", sent[: len(sent) * 2 // 3], said)
+    answers(f"not {name}, although Content-Encoding says so", "closed", "200 OK", RULES, said)
+    answers(f"{name} in Content-Encoding, empty file", "open", "200 OK", b"", said)
+    answers(f"{name}, 10 MB when decompressed", "closed", "200 OK", compress(BOMB), said)
+answers("gzip, no Content-Encoding", "rules", "200 OK", gzip.compress(RULES))
+answers("incomplete gzip, no Content-Encoding", "closed", "200 OK", gzip.compress(RULES * 50)[:-12])
+answers("gzip, 10 MB when decompressed, no Content-Encoding", "closed", "200 OK", gzip.compress(BOMB))
 MEMBERS = gzip.compress(RULES[:14]) + gzip.compress(RULES[14:])
-answers("gzip of several members", "rules", "200 OK", MEMBERS, "Content-Encoding: gzip")
-answers("gzip of several members without its header", "rules", "200 OK", MEMBERS)
-answers("gzip of several members without its header, cut off", "closed", "200 OK", MEMBERS[:-9])
+answers("gzip with two members", "rules", "200 OK", MEMBERS, "Content-Encoding: gzip")
+answers("gzip with two members, no Content-Encoding", "rules", "200 OK", MEMBERS)
+answers("incomplete gzip with two members, no Content-Encoding", "closed", "200 OK", MEMBERS[:-9])
 answers("gzip with a wrong checksum", "closed", "200 OK", MEMBERS[:-8] + bytes(8), "Content-Encoding: gzip")
-answers("gzip, and rules after it", "closed", "200 OK", gzip.compress(b"") + RULES, "Content-Encoding: gzip")
-answers("gzip with padding", "rules", "200 OK", MEMBERS + b"\0\0\r\n", "Content-Encoding: gzip")
-answers("gzip twice", "rules", "200 OK", gzip.compress(MEMBERS), "Content-Encoding: gzip")
+answers(
+    "gzip, then rules that are not compressed",
+    "closed",
+    "200 OK",
+    gzip.compress(b"") + RULES,
+    "Content-Encoding: gzip",
+)
+answers(
+    "gzip, then zero bytes and a line end", "rules", "200 OK", MEMBERS + b"\0\0\r\n", "Content-Encoding: gzip"
+)
+answers(
+    "gzip inside gzip, Content-Encoding names one",
+    "rules",
+    "200 OK",
+    gzip.compress(MEMBERS),
+    "Content-Encoding: gzip",
+)
 answers(
     "deflate, then gzip",
     "rules",
@@ -185,112 +199,112 @@ answers(
     "Content-Encoding: Deflate, gzip",
 )
 answers(
-    "deflate, cut off, and then gzip",
+    "incomplete deflate, then gzip",
     "closed",
     "200 OK",
     gzip.compress(zlib.compress(LONG)[:-20]),
     "Content-Encoding: deflate",
     "Content-Encoding: gzip",
 )
-answers("too many encodings", "closed", "200 OK", b"", "Content-Encoding: " + "br, " * 9 + "br")
-answers("with the header identity", "rules", "200 OK", RULES, "Content-Encoding: identity")
-answers("an unknown encoding", "closed", "200 OK", RULES, "Content-Encoding: rot13")
-answers("too large", "closed", "200 OK", RULES + b"#" * 200_000)
-answers("part of the file only", "closed", "206 Partial Content", RULES, "Content-Range: bytes 0-30/999")
-answers("a length that is not reached", "closed", "200 OK", RULES, "Content-Length: 5000")
-answers("half a chunk", "closed", "200 OK", b"ff\r\n" + RULES, "Transfer-Encoding: chunked")
+answers("ten codings in Content-Encoding", "closed", "200 OK", b"", "Content-Encoding: " + "br, " * 9 + "br")
+answers("Content-Encoding: identity", "rules", "200 OK", RULES, "Content-Encoding: identity")
+answers("unknown Content-Encoding", "closed", "200 OK", RULES, "Content-Encoding: rot13")
+answers("file larger than the limit", "closed", "200 OK", RULES + b"#" * 200_000)
+answers("206 Partial Content", "closed", "206 Partial Content", RULES, "Content-Range: bytes 0-30/999")
+answers("body shorter than Content-Length", "closed", "200 OK", RULES, "Content-Length: 5000")
+answers("incomplete chunked body", "closed", "200 OK", b"ff\r\n" + RULES, "Transfer-Encoding: chunked")
 
 
-@fault("a body that ends with the connection", "rules")
+@fault("no Content-Length, body ends with the connection", "rules")
 def no_length(exchange: Exchange) -> None:
     exchange.send(b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n" + RULES)
 
 
-@fault("a 404 that ends with the connection", "open")
+@fault("404 without Content-Length, ends with the connection", "open")
 def no_length_404(exchange: Exchange) -> None:
     exchange.send(b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\nNo such page")
 
 
-@fault("an endless body", "closed")
+@fault("endless body", "closed")
 def endless(exchange: Exchange) -> None:
     exchange.answer("200 OK", RULES, "Content-Length: 1000000000000")
     while not exchange.lab.closing.is_set():
         exchange.send(b"# and on and on\n" * 500)
 
 
-@fault("endless chunks", "closed")
+@fault("endless chunked body", "closed")
 def endless_chunks(exchange: Exchange) -> None:
     exchange.answer("200 OK", b"", "Transfer-Encoding: chunked")
     while not exchange.lab.closing.is_set():
         exchange.send(b"1000\r\n" + b"#" * 4096 + b"\r\n")
 
 
-@fault("a byte a second", "closed", hangs=True)
+@fault("body: one byte per second", "closed", hangs=True)
 def drip(exchange: Exchange) -> None:
     exchange.answer("200 OK", b"", f"Content-Length: {len(RULES)}")
     for _ in exchange.slowly(RULES):
         pass
 
 
-@fault("headers at a byte a second", "closed", hangs=True)
+@fault("headers: one byte per second", "closed", hangs=True)
 def drip_headers(exchange: Exchange) -> None:
     for _ in exchange.slowly(b"HTTP/1.1 200 OK\r\nX-Padding: " + b"." * 1000):
         pass
 
 
-@fault("no answer", "closed", hangs=True)
+@fault("no response", "closed", hangs=True)
 def silence(exchange: Exchange) -> None:
     exchange.lab.closing.wait(60)
 
 
 # Connections.
-@fault("connection closed without a response", "closed")
+@fault("connection closed before the response", "closed")
 def hang_up(exchange: Exchange) -> None:
     """The connection ends when this returns."""
 
 
-@fault("a reset before the response", "closed")
+@fault("connection reset before the response", "closed")
 def reset(exchange: Exchange) -> None:
     exchange.reset()
 
 
-@fault("a reset within the response", "closed")
+@fault("connection reset during the response", "closed")
 def late_reset(exchange: Exchange) -> None:
     exchange.answer("200 OK", RULES, "Content-Length: 5000")
     exchange.lab.closing.wait(0.05)
     exchange.reset()
 
 
-@fault("a reset within a body without a length", "closed")
+@fault("connection reset during the response, no Content-Length", "closed")
 def reset_without_length(exchange: Exchange) -> None:
     no_length(exchange)
     exchange.lab.closing.wait(0.1)  # a reset drops what the client has not read yet
     exchange.reset()
 
 
-@fault("TLS without a closure alert, after a body without a length", "closed", tls=True)
+@fault("TLS without close_notify, no Content-Length", "closed", tls=True)
 def no_alert(exchange: Exchange) -> None:
     no_length(exchange)
 
 
-@fault("TLS with a closure alert, after a body without a length", "rules", tls=True)
+@fault("TLS with close_notify, no Content-Length", "rules", tls=True)
 def alert(exchange: Exchange) -> None:
     no_length(exchange)
     assert isinstance(exchange.connection, ssl.SSLSocket)
     exchange.connection.unwrap()
 
 
-@fault("TLS without a closure alert, after a body with a length", "rules", tls=True)
+@fault("TLS without close_notify, with Content-Length", "rules", tls=True)
 def no_alert_with_length(exchange: Exchange) -> None:
     exchange.answer("200 OK", RULES)
 
 
-@fault("a response that is not HTTP", "closed")
+@fault("response that is not HTTP", "closed")
 def gibberish(exchange: Exchange) -> None:
     exchange.send(b"\x00\x01\x02 220 mail.town.example ESMTP\r\n\r\n")
 
 
-@fault("a header of a megabyte", "closed")
+@fault("header of 1 MB", "closed")
 def huge_header(exchange: Exchange) -> None:
     exchange.send(b"HTTP/1.1 200 OK\r\nX-Padding: " + b"." * 1_000_000 + b"\r\n")
     exchange.answer("200 OK", RULES)
@@ -298,9 +312,9 @@ def huge_header(exchange: Exchange) -> None:
 
 FAULTS += [
     Fault("connection refused", "closed", hang_up, port="closed"),
-    Fault("https without TLS", "closed", hang_up, scheme="https", hangs=True),
+    Fault("https URL, server without TLS", "closed", hang_up, scheme="https", hangs=True),
     # A label of more than 63 characters, which is invalid without any DNS query.
-    Fault("a name that does not resolve", "closed", hang_up, host="a" * 64 + ".example"),
+    Fault("unknown host name", "closed", hang_up, host="a" * 64 + ".example"),
 ]
 
 
@@ -314,17 +328,17 @@ def redirects(name: str, outcome: str, to: str, *, hangs: bool = False) -> None:
     FAULTS.append(Fault(name, outcome, play, hangs=hangs))
 
 
-redirects("redirects to itself", "closed", "/robots.txt")
-redirects("redirects to a missing file", "open", "{gone}/robots.txt")
-redirects("redirects to a host that has one", "rules", "{healthy}/robots.txt")
-redirects("redirects to a name that is not ASCII", "rules", "{healthy}/robots.txt?\u00e9")
-redirects("redirects to a host that forbids access", "closed", "{forbidden}/robots.txt")
-redirects("redirects to a host that does not answer", "closed", "{no answer}/robots.txt", hangs=True)
-redirects("redirects to ftp", "closed", "ftp://127.0.0.1/robots.txt")
-redirects("redirects to a file of this machine", "closed", "file:///etc/passwd")
-answers("redirects without a target", "closed", "302 Found", RULES)
-answers("300 Multiple Choices", "closed", "300 Multiple Choices", RULES)
-redirects("redirects to an invalid URL", "closed", "http://[")
+redirects("redirect to itself", "closed", "/robots.txt")
+redirects("redirect to a 410", "open", "{410 with rules in the page}/robots.txt")
+redirects("redirect to the robots.txt of another host", "rules", "{no fault}/robots.txt")
+redirects("redirect to a URL that is not ASCII", "rules", "{no fault}/robots.txt?\u00e9")
+redirects("redirect to a 403", "closed", "{403 with rules in the page}/robots.txt")
+redirects("redirect to a host without a response", "closed", "{no response}/robots.txt", hangs=True)
+redirects("redirect to an ftp URL", "closed", "ftp://127.0.0.1/robots.txt")
+redirects("redirect to a file URL", "closed", "file:///etc/passwd")
+answers("redirect without Location", "closed", "302 Found", RULES)
+answers("300 without Location", "closed", "300 Multiple Choices", RULES)
+redirects("redirect to an invalid URL", "closed", "http://[")
 
 
 @fault("endless redirects", "closed")
