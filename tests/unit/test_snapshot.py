@@ -20,6 +20,12 @@ TIMES = Freshness(ttl_min=600, ttl=86_400, error_ttl=60, stale_ttl=7 * 86_400)
 FLOOR, CEILING = TIMES.ttl_min, TIMES.ttl
 
 
+@pytest.fixture
+def no_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrapy_norobots.rules.snapshot._SPREAD", 0)
+
+
+@pytest.mark.usefixtures("no_spread")
 @pytest.mark.parametrize(
     ("headers", "lifetime"),
     [
@@ -121,6 +127,7 @@ def test_a_retry_after_date_is_relative_to_the_clock_of_the_server() -> None:
     assert stated_wait(503, headers, CAME) == 120
 
 
+@pytest.mark.usefixtures("no_spread")
 @pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles"])
 def test_dates_without_a_time_zone_are_in_utc(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
