@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from datetime import timezone
 from email.utils import parsedate_to_datetime
 from urllib.request import parse_http_list
-from zlib import crc32
 
 from scrapy_norobots.standard import Origin
 
@@ -27,9 +26,6 @@ LONGEST_BACK_OFF = 3600.0
 
 # The largest difference expected between the clocks of two machines that share a store, in seconds.
 _MAX_CLOCK_SKEW = 300.0
-
-# By how much the lifetimes of origins differ at most, as a fraction.
-_SPREAD = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,26 +92,19 @@ class Freshness:
     stale_ttl: float
 
     def lifetime(self, snapshot: Snapshot) -> float:
-        """Return for how many seconds a response is fresh, counted from its arrival.
-
-        This is up to 5 % less than the response or `ttl` says, always the same for an origin, so that files
-        that were downloaded together do not expire together.
-        """
+        """Return for how many seconds a response is fresh, counted from its arrival."""
         stated = _stated_lifetime(snapshot)
-        longest = self.ttl if stated is None else min(max(stated, self.ttl_min), self.ttl)
-        share = crc32(str(snapshot.origin).encode()) / 2**32
-        return max(longest * (1 - _SPREAD * share), min(longest, self.ttl_min))
-
-    def back_off(self, failures: int) -> float:
-        """Return for how many seconds a temporary outcome is valid; each failure in a row doubles it."""
-        # The exponent is bounded too: 2.0 ** 1024 would overflow.
-        doubled = self.error_ttl * 2.0 ** min(failures - 1, 64)
-        return min(doubled, max(self.error_ttl, LONGEST_BACK_OFF))
+        return self.ttl if stated is None else min(max(stated, self.ttl_min), self.ttl)
 
     def until_next_try(self, snapshot: Snapshot) -> float:
-        """Return the seconds to wait after a temporary failure: the back-off, or a longer Retry-After."""
-        stated = stated_wait(snapshot.status, snapshot.headers, snapshot.time)
-        return max(self.back_off(snapshot.failures), stated)
+        """Return the seconds to wait after a temporary failure.
+
+        This is `error_ttl`, doubled with each failure in a row, or a longer Retry-After.
+        """
+        # The exponent is bounded too: 2.0 ** 1024 would overflow.
+        doubled = self.error_ttl * 2.0 ** min(snapshot.failures - 1, 64)
+        back_off = min(doubled, max(self.error_ttl, LONGEST_BACK_OFF))
+        return max(back_off, stated_wait(snapshot.status, snapshot.headers, snapshot.time))
 
     @staticmethod
     def has_plausible_age(snapshot: Snapshot, now: float) -> bool:

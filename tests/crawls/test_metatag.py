@@ -13,18 +13,6 @@ from tests.helpers.sites import Answer, Site
 META = {**ADDON, "NOROBOTS_META": True}
 
 
-# --- where a tag is found
-
-
-# --- what is not parsed
-
-
-# --- what is read
-
-
-# --- in crawls
-
-
 def page(head: str, *links: str, **headers: str) -> Answer:
     anchors = "".join(f'<a href="{link}">x</a>' for link in links)
     fields = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -83,19 +71,6 @@ def test_a_crawl_obeys_tags_and_headers(spider: str, mode: str) -> None:
     }
     assert seen.stats["norobots/meta/nofollow"] == len(NOT_FOLLOWED)
     assert seen.stats["norobots/meta/noindex"] == len(NOT_INDEXED)
-
-
-def test_the_log_names_what_was_dropped_and_why() -> None:
-    with town() as site:
-        seen = follow(site)
-    nofollow, noindex = "DEBUG: Request dropped by nofollow: ", "DEBUG: Item dropped by noindex: "
-    for line in (
-        f"{nofollow}<GET {site.url}/none/next> ({tagged('none')} of {site.url}/none)",
-        f"{nofollow}<GET {site.url}/header/next> (X-Robots-Tag: nofollow of {site.url}/header)",
-        f"{noindex}dict ({tagged('NOINDEX')} of {site.url}/noindex)",
-        f"{noindex}dict (X-Robots-Tag: tamarin: noindex of {site.url}/ours)",
-    ):
-        assert len(seen.log_lines(line)) == 1, line
 
 
 def test_the_docs_show_real_log_lines() -> None:

@@ -162,9 +162,15 @@ def test_after_a_failure_the_spider_requests_the_file_itself() -> None:
     assert (answer["status"], answer["body"], answer["flags"]) == (200, RULES, [])
 
 
+SPECIAL_HEADERS = (
+    "Authorization", "Cache-Control", "Cookie", "If-Match", "If-Modified-Since", "If-None-Match",
+    "If-Unmodified-Since", "Pragma", "range",
+)  # fmt: skip
+
+
 def test_special_requests_are_sent_to_the_site() -> None:
     special: list[dict[str, Any]] = [
-        *({"headers": {name: "x"}} for name in ("If-None-Match", "Range", "Authorization", "Cache-Control")),
+        *({"headers": {name: "x"}} for name in SPECIAL_HEADERS),
         *({"meta": {name: True}} for name in ("dont_redirect", "dont_obey_robotstxt")),
         {"method": "POST", "body": "a=b"},
         {"body": "a=b"},
@@ -176,6 +182,18 @@ def test_special_requests_are_sent_to_the_site() -> None:
     assert len(site.hits) == len(answers_of(seen)) == len(special)
     assert "norobots/shared" not in seen.stats
     assert "robotstxt/request_count" not in seen.stats
+
+
+def test_a_stale_copy_is_not_served() -> None:
+    answers = [Answer(RULES), Answer(status=503), Answer("new")]
+    settings = {**ADDON, "RETRY_ENABLED": False, "NOROBOTS_TTL": 0, "NOROBOTS_TTL_MIN": 0}
+    with Site(lambda hit: answers.pop(0)) as site:
+        seen = crawl(
+            *(f"{site.url}/{path}" for path in ("", "robots.txt")),
+            spider="tests.helpers.spiders.noting.Answers",
+            settings={**settings, "CONCURRENT_REQUESTS": 1},
+        )
+    assert (answers_of(seen)[-1]["body"], answers_of(seen)[-1]["flags"]) == ("new", [])
 
 
 def test_a_site_that_forbids_everything_still_shows_its_robots_txt() -> None:

@@ -65,8 +65,8 @@ def test_the_log_says_now_and_then_what_waits(mode: str) -> None:
         settings = {**RETRY, "NOROBOTS_ERROR_TTL": 1.5, "LOGSTATS_INTERVAL": 0.3}
         done = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings)
         assert len(done.pages) == 2
-    assert done.log_lines("INFO: 1 site is closed, 2 requests wait, next try in 1 s")
-    assert "site is closed" not in done.log.partition("INFO: Closing spider")[2]
+    assert done.log_lines("INFO: Requests that wait: 2; closed sites: 1 (next try in 1 s); ")
+    assert "closed sites: 1" not in done.log.partition("INFO: Closing spider")[2]
 
 
 def test_the_log_says_now_and_then_that_a_robots_txt_is_still_being_downloaded(mode: str) -> None:
@@ -74,7 +74,9 @@ def test_the_log_says_now_and_then_that_a_robots_txt_is_still_being_downloaded(m
         settings = {**RETRY, "LOGSTATS_INTERVAL": 0.3, "CONCURRENT_REQUESTS": 2}
         done = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings)
         assert len(done.pages) == 2
-    assert done.log_lines("INFO: robots.txt of 1 site is being downloaded, 2 requests wait")
+    assert done.log_lines(
+        "INFO: Requests that wait: 2; closed sites: 0; robots.txt files being downloaded: 1"
+    )
 
 
 def test_a_request_that_rules_forbid_after_the_wait_is_dropped(mode: str) -> None:

@@ -6,14 +6,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
 
-from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import Locked, circuit_breaker
 from scrapy_norobots.stores.circuit_breaker import PAUSE, TIMEOUT, CircuitBreaker
 from tests.helpers.samples.snapshots import FOUND, LOST, ORIGIN
@@ -34,36 +32,21 @@ def can_wait_for_deferreds() -> bool:
 
 CONTINUES = "the crawl continues without the store, and tries it again every few seconds"
 
-_T = TypeVar("_T")
-
 
 class Moody:
     """A store that fails on demand, and counts its calls."""
 
-    def __init__(self) -> None:
-        self.mood: Callable[[], Coroutine[Any, Any, object]] | None = None
-        self.calls = 0
+    mood: Callable[[], Coroutine[Any, Any, object]] | None = None
+    calls = 0
 
-    async def _do(self, result: _T) -> _T:
-        self.calls += 1
-        if self.mood is not None:
-            await self.mood()
-        return result
+    def __getattr__(self, name: str) -> Any:
+        async def call(*_: object) -> object:
+            self.calls += 1
+            if self.mood is not None:
+                await self.mood()
+            return {"load": (FOUND,), "lock": Locked(False, (LOST,))}.get(name)
 
-    async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
-        return await self._do((FOUND,))
-
-    async def save(self, snapshots: object, until: float) -> None:
-        await self._do(None)
-
-    async def lock(self, origin: Origin, seconds: float) -> Locked:
-        return await self._do(Locked(False, (LOST,)))
-
-    async def unlock(self, origin: Origin) -> None:
-        await self._do(None)
-
-    async def close(self) -> None:
-        await self._do(None)
+        return call
 
 
 async def fail() -> None:

@@ -164,7 +164,7 @@ def test_no_spelling_of_a_forbidden_url_is_allowed(target: str, data: st.DataObj
     assert normal(spelt) == form
     if not robots.allowed(HOST + form, "Tamarin"):
         assert not robots.allowed(HOST + spelt, "Tamarin")
-        if target == target.rstrip(AROUND):
+        if target == target.rstrip(AROUND) and not set(target) & set("\t\r\n"):  # what a URL loses
             assert not robots.allowed(HOST + target, "Tamarin")
     if form == "/robots.txt":
         assert robots.allowed(HOST + spelt, "Tamarin")

@@ -13,15 +13,15 @@ from scrapy_norobots.stores.opening import open_store, open_turns
 from tests.helpers.running.redisserver import RedisCluster, RedisServer
 from tests.helpers.samples.snapshots import FOUND, MAX_BYTES, ORIGIN, later
 
+pytest.importorskip("redis")
+
 # Long enough that a busy machine does not matter.
 DELAY, TOLERANCE, LONGEST = 1000.0, 100.0, 10_000.0
 
 
 async def test_a_restart_of_redis_does_not_fail_a_call(redis_server: RedisServer) -> None:
     """After a restart, all open connections are dead."""
-    pytest.importorskip("redis")
     store = open_store(redis_server.url, MAX_BYTES)
-    assert store is not None
     origins = [Origin("http", f"{number}.town.example", 80) for number in range(40)]
     await asyncio.gather(*(store.load(origin) for origin in origins))
     redis_server.stop()
@@ -37,7 +37,6 @@ async def test_as_many_calls_run_at_once_as_the_url_allows_connections(
     kind: str, request: pytest.FixtureRequest
 ) -> None:
     """The pools of several servers raise an exception if no connection is left."""
-    pytest.importorskip("redis")
     store = open_store(f"{request.getfixturevalue(kind).url}?max_connections=3", MAX_BYTES)
     await asyncio.gather(*(store.lock(ORIGIN, 30) for _ in range(50)))
     await store.close()
@@ -65,7 +64,6 @@ def test_without_redis_py_the_error_names_the_extra(monkeypatch: pytest.MonkeyPa
 
 
 async def test_each_turn_begins_one_delay_after_the_last_one(redis_server: RedisServer) -> None:
-    pytest.importorskip("redis")
     first, second = open_turns(redis_server.url), open_turns(redis_server.url)
     waits = [
         await first.take("town", DELAY, TOLERANCE, 0, LONGEST),
@@ -80,7 +78,6 @@ async def test_each_turn_begins_one_delay_after_the_last_one(redis_server: Redis
 
 
 async def test_a_process_that_dies_leaves_no_debt_but_its_turn(redis_server: RedisServer) -> None:
-    pytest.importorskip("redis")
     first, second = open_turns(redis_server.url), open_turns(redis_server.url)
     await first.take("town", 0.2, 0.1, 0, LONGEST)
     await first.close()
@@ -98,7 +95,6 @@ async def test_a_process_that_dies_leaves_no_debt_but_its_turn(redis_server: Red
 
 
 async def test_no_turn_is_taken_beyond_the_limit(redis_server: RedisServer) -> None:
-    pytest.importorskip("redis")
     first, second = open_turns(redis_server.url), open_turns(redis_server.url)
     waits = [await one.take("town", DELAY, 0, 0, 2.5 * DELAY) for one in (first, second, first, second)]
     assert waits == [0, pytest.approx(DELAY, abs=40), None, None]
@@ -107,7 +103,6 @@ async def test_no_turn_is_taken_beyond_the_limit(redis_server: RedisServer) -> N
 
 
 async def test_turns_in_a_cluster(redis_cluster: RedisCluster) -> None:
-    pytest.importorskip("redis")
     turns = open_turns(f"{redis_cluster.url}?max_connections=3")
     sites = [f"{number}.town" for number in range(50)]
     assert await asyncio.gather(*(turns.take(site, DELAY, 0, 0, LONGEST) for site in sites)) == [0] * 50
@@ -117,7 +112,6 @@ async def test_turns_in_a_cluster(redis_cluster: RedisCluster) -> None:
 
 
 def client_of(url: str) -> Any:
-    pytest.importorskip("redis")
     from scrapy_norobots.stores.redis import open_client
 
     return open_client(url)

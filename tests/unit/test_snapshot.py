@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -21,12 +20,6 @@ TIMES = Freshness(ttl_min=600, ttl=86_400, error_ttl=60, stale_ttl=7 * 86_400)
 FLOOR, CEILING = TIMES.ttl_min, TIMES.ttl
 
 
-@pytest.fixture
-def no_spread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_norobots.rules.snapshot._SPREAD", 0)
-
-
-@pytest.mark.usefixtures("no_spread")
 @pytest.mark.parametrize(
     ("headers", "lifetime"),
     [
@@ -128,7 +121,6 @@ def test_a_retry_after_date_is_relative_to_the_clock_of_the_server() -> None:
     assert stated_wait(503, headers, CAME) == 120
 
 
-@pytest.mark.usefixtures("no_spread")
 @pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles"])
 def test_dates_without_a_time_zone_are_in_utc(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
@@ -174,30 +166,8 @@ def test_any_headers_give_a_lifetime_between_the_limits(headers: dict[str, str],
     assert FLOOR <= TIMES.lifetime(snapshot) <= CEILING
 
 
-def lifetime_of(number: int, **headers: str) -> float:
-    origin = Origin("http", f"{number}.town.example", 80)
-    return TIMES.lifetime(Snapshot(origin, origin.robots_url, CAME, status=200, headers=headers))
-
-
-def test_lifetimes_are_spread_by_up_to_5_percent_and_each_origin_keeps_its_own() -> None:
-    lifetimes = [lifetime_of(number) for number in range(2000)]
-    assert lifetimes == [lifetime_of(number) for number in range(2000)]
-    assert max(lifetimes) <= CEILING
-    assert min(lifetimes) >= 0.95 * CEILING
-    # Of a day's files, no minute has much more than its share of the 72 minutes.
-    minutes = Counter(int(seconds // 60) for seconds in lifetimes)
-    assert len(minutes) >= 70
-    assert max(minutes.values()) < 3 * 2000 / 72
-
-
-def test_the_shortest_lifetime_is_not_spread() -> None:
-    assert {lifetime_of(number, expires="0") for number in range(50)} == {FLOOR}
-    assert all(
-        FLOOR <= lifetime_of(number, **{"cache-control": "max-age=601"}) <= 601 for number in range(50)
-    )
-    assert (
-        Freshness(ttl_min=600, ttl=60, error_ttl=60, stale_ttl=0).lifetime(Snapshot(ORIGIN, "", CAME)) == 60
-    )
+def test_a_ttl_below_the_shortest_lifetime_applies() -> None:
+    assert replace(TIMES, ttl=60).lifetime(Snapshot(ORIGIN, "", CAME)) == 60
 
 
 @pytest.mark.parametrize("change", [{"exception": OSError("x")}, {"from_site": True}], ids=str)

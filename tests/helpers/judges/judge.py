@@ -113,7 +113,7 @@ class State(NamedTuple):
         return self.body is None and self.failures > 0
 
 
-# The plugin spreads lifetimes: a file expires after 95 to 100 % of its lifetime.
+# A site notes when a request has arrived, which is some time after the plugin found the file expired.
 LEAST_SHARE = 0.95
 
 NOTHING_KNOWN = State(None, is_open=False, lifetime=0)
