@@ -21,10 +21,11 @@ from tests.helpers.running.crawling import MODES
 from tests.helpers.running.redisserver import RedisCluster, RedisSentinel, RedisServer, running
 from tests.helpers.sites.certificate import make_certificate
 
-# The time of an example depends on the load of the machine. `running.fuzz` tries more examples.
-settings.register_profile(
-    "tests", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+# The time of an example depends on the load of the machine.
+for profile, examples in {"long": 10_000, "tests": 50}.items():
+    settings.register_profile(
+        profile, max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
 settings.load_profile("tests")
 
 # Tests of crawls run in forks of a process; where there is no fork, as on Windows, only unit tests run.

@@ -7,7 +7,7 @@ import encodings.aliases
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.http import HtmlResponse, Response, TextResponse, XmlResponse
 
@@ -210,9 +210,6 @@ def test_only_the_header_of_other_types_is_read(response: Response) -> None:
     assert forbids(response) == "noindex nofollow"
 
 
-always = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-
 PIECES = st.sampled_from(
     [TAG, "<meta name=", "robots", " content='", "noindex", "'>", "<!--", "-->",
      "<template>", "</template>", "&#"]
@@ -233,14 +230,12 @@ BYTES = st.one_of(
 CHARSETS = st.sampled_from(["", *sorted(set(encodings.aliases.aliases.values()))])
 
 
-@always
 @given(body=BYTES, charset=CHARSETS, header=st.binary(), robot=st.text())
 def test_no_tag_or_header_raises(body: bytes, charset: str, header: bytes, robot: str) -> None:
     headers = {"Content-Type": f"text/html; charset={charset}", "X-Robots-Tag": header}
     assert isinstance(read_response(html(body, **headers), robot), RobotsMeta)
 
 
-@always
 @given(st.binary(), st.binary())
 def test_a_tag_is_found_in_any_text(before: bytes, after: bytes) -> None:
     markup = b"<>&\0"  # what could change the meaning of the tag

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scrapy.robotstxt import PythonRobotParser
 from scrapy.settings import Settings
@@ -210,7 +210,6 @@ ANYTHING = st.recursive(
 OTHERS = ["ROBOTSTXT_OBEY", "ROBOTSTXT_USER_AGENT", "ROBOTSTXT_PARSER", "JOBDIR"]
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from([*DEFAULTS, *OTHERS]), ANYTHING, min_size=1, max_size=4))
 @example({"NOROBOTS_STATUS_POLICY": '{"403": ' + "[" * 100_000})
 @example({"JOBDIR": 1})

@@ -78,7 +78,7 @@ class Job:
     requests: list[str | dict[str, Any]]
     settings: dict[str, Any] = field(default_factory=dict)
     mode: str = field(default_factory=lambda: current_mode)
-    spider: str = "pages.Pages"  # without the package
+    spider: str = "pages.Pages"  # the package of spiders is added, unless it is a whole path
     arguments: dict[str, Any] = field(default_factory=dict)
     beside: dict[str, Any] | None = None  # changed settings for a second, simultaneous crawl
     frees: bool = False  # whether to note if the crawler is freed in the end
@@ -127,7 +127,7 @@ def as_input(*requests: str | dict[str, Any], **job: Any) -> str:
     return json.dumps(
         {
             **vars(what),
-            "spider": SPIDERS + what.spider.removeprefix(SPIDERS),
+            "spider": what.spider if what.spider.startswith("tests.") else SPIDERS + what.spider,
             "settings": {**MODE_SETTINGS[what.mode], **DROP_AT_ONCE, **what.settings},
         }
     )
